@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define FLIP_PI 3.14159265358979323846f
-enum { FLIP_ROWS = 8, FLIP_REACH = 15 };
+enum { FLIP_ROWS = 8 };
 
 /* --- colour spaces: the primaries of sRGB, white is that of RGB (1, 1, 1) --- */
 

@@ -100,31 +100,55 @@ kd_status image_encode(uint8_t **bytes, int *samples, const image *from,
 
 /* --- in --- */
 
-/* `samples` are four a pixel, up to `white`; `linear` has white + 1 entries. */
-static kd_status pixels_decode(image *out, const uint16_t *samples, uint32_t white,
-                               const float *linear) {
-    const size_t count = (size_t)out->width * (size_t)out->height;
-    float *planes[4] = {NULL, NULL, NULL, NULL};
-    for (int c = 0; c < 3; ++c) KD_TRY(image_add(out, colours[c], &planes[c]));
-    for (size_t i = 0; i < count && !planes[3]; ++i)
-        if (samples[4 * i + 3] < white) KD_TRY(image_add(out, "A", &planes[3]));
-    for (size_t i = 0; i < count; ++i) {
-        const uint32_t alpha = samples[4 * i + 3];
-        const float covered = alpha ? (float)alpha / (float)white : 1;
-        for (size_t c = 0; c < 3; ++c) planes[c][i] = covered * linear[samples[4 * i + c]];
-        if (planes[3]) planes[3][i] = (float)alpha / (float)white;
-    }
+static uint32_t white_of(const picture *of) {
+    return of->sample_bytes == 2 ? 65535 : 255;
+}
+
+static uint32_t value_at(const picture *of, uint64_t sample) {
+    return of->sample_bytes == 2 ? ((const uint16_t *)of->texels)[sample]
+                                 : ((const uint8_t *)of->texels)[sample];
+}
+
+kd_status image_linear_open(float **linear, const picture *from) {
+    const uint32_t white = white_of(from);
+    KD_TRY(KD_RESERVE(*linear, white + 1));
+    for (uint32_t i = 0; i <= white; ++i) (*linear)[i] = srgb_decode((float)i / (float)white);
     return KD_OK;
 }
 
-kd_status image_decode(image *out, int32_t width, int32_t height, const uint16_t *samples,
-                       uint32_t white) {
-    float *linear = NULL;
+void image_texels_decode(float *const planes[4], const picture *from, uint64_t begin,
+                         uint64_t count, const float *linear) {
+    const uint32_t white = white_of(from);
+    const uint64_t step = (uint64_t)from->samples;
+    const int32_t alpha_sample = picture_sample(from, 3);
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t texel = (begin + i) * step;
+        const uint32_t alpha =
+            alpha_sample < 0 ? white : value_at(from, texel + (uint64_t)alpha_sample);
+        const float covered = alpha ? (float)alpha / (float)white : 1;
+        for (int32_t c = 0; c < 3; ++c)
+            planes[c][i] =
+                covered * linear[value_at(from, texel + (uint64_t)picture_sample(from, c))];
+        if (planes[3]) planes[3][i] = (float)alpha / (float)white;
+    }
+}
+
+static bool alpha_is_opaque(const picture *of) {
+    const int32_t alpha = picture_sample(of, 3);
+    const uint64_t count = (uint64_t)of->info.width * (uint64_t)of->info.height;
+    for (uint64_t i = 0; alpha >= 0 && i < count; ++i)
+        if (value_at(of, i * (uint64_t)of->samples + (uint64_t)alpha) < white_of(of)) return false;
+    return true;
+}
+
+kd_status image_decode(image *out, const picture *from) {
+    const int32_t width = from->info.width, height = from->info.height;
+    float *linear = NULL, *planes[4] = {NULL, NULL, NULL, NULL};
     KD_TRY(image_open(out, width, height));
-    KD_TRY(KD_RESERVE(linear, white + 1));
-    for (uint32_t i = 0; i <= white; ++i) linear[i] = srgb_decode((float)i / (float)white);
-    const kd_status status = pixels_decode(out, samples, white, linear);
+    for (int c = 0; c < 3; ++c) KD_TRY(image_add(out, colours[c], &planes[c]));
+    if (!alpha_is_opaque(from)) KD_TRY(image_add(out, "A", &planes[3]));
+    KD_TRY(image_linear_open(&linear, from));
+    image_texels_decode(planes, from, 0, (uint64_t)width * (uint64_t)height, linear);
     memory_free(linear);
-    KD_TRY(status);
     return KD_OK;
 }

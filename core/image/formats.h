@@ -6,12 +6,17 @@
 #include "core/files/file.h"
 #include "core/image/image.h"
 
+struct picture; /* core/image/picture.h */
+
 typedef struct image_format {
     const char *suffix; /* with its dot, lower case */
     /* `out` is zeroed; the caller closes it after a failure. Messages name `path`. */
     kd_status (*read)(image *out, const char *path, const file_view *file);
     /* The same, but perhaps without planes other than R, G, B and A; NULL: `read` it. */
     kd_status (*read_colours)(image *out, const char *path, const file_view *file);
+    /* The same as it lies in the file, of 8 or 16 bits a sample; the caller closes `out`, too.
+       NULL: the format has no such form. */
+    kd_status (*read_packed)(struct picture *out, const char *path, const file_view *file);
     /* R, G and B exist. */
     kd_status (*write)(const image *from, const image_encoding *encoding, file_output *file);
     /* What others have to know of it. */
@@ -28,5 +33,13 @@ IMAGE_FORMAT_ROWS(IMAGE_FORMAT_DECLARE)
 
 extern const image_format *const image_formats[];        /* ends with NULL */
 const image_format *image_format_find(const char *path); /* by its suffix; NULL: there is none */
+
+/* By suffix; out->texels is NULL if the format has no such form. To picture_close, on failure too.
+ */
+kd_status image_read_packed(struct picture *out, const char *path);
+/* An image of a picture that `open` makes, for rows that have both. */
+kd_status image_read_unpacked(image *out, const char *path, const file_view *file,
+                              kd_status (*open)(struct picture *out, const char *path,
+                                                const file_view *file));
 
 #endif

@@ -1,5 +1,6 @@
 #include "core/image/image.h"
 #include "core/hash.h"
+#include "core/image/encode.h"
 #include "core/image/formats.h"
 #include "core/large_pages.h"
 #include "core/memory.h"
@@ -128,6 +129,30 @@ kd_status image_read(image *out, const char *path) {
 
 kd_status image_read_colours(image *out, const char *path) {
     return read_planes(out, path, true);
+}
+
+kd_status image_read_packed(picture *out, const char *path) {
+    memset(out, 0, sizeof *out);
+    const image_format *format = NULL;
+    KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
+    if (!format->read_packed) return KD_OK;
+    file_view file;
+    KD_TRY(file_open(&file, path));
+    const kd_status status = format->read_packed(out, path, &file);
+    file_close(&file);
+    KD_TRY(status);
+    return KD_OK;
+}
+
+kd_status image_read_unpacked(image *out, const char *path, const file_view *file,
+                              kd_status (*open)(picture *, const char *, const file_view *)) {
+    picture decoded;
+    memset(&decoded, 0, sizeof decoded);
+    kd_status status = open(&decoded, path, file);
+    if (status == KD_OK) status = image_decode(out, &decoded);
+    picture_close(&decoded);
+    KD_TRY(status);
+    return KD_OK;
 }
 
 uint64_t image_hash(const image *of) {

@@ -1,5 +1,7 @@
-/* JPEG: through libjpeg(-turbo) out, colours over black, no chroma subsampling; in by the decoder
-   of textures (core/image/picture.h). */
+/* JPEG through libjpeg(-turbo): out with colours over black and no chroma subsampling; in for
+   pictures and textures. A file whose data end early or are damaged is refused, where the library
+   would fill in grey; the number of scans, each of which goes over the whole picture, is bounded.
+ */
 #include "core/image/formats.h"
 #if KD_HAVE_JPEG
 #include "core/image/encode.h"
@@ -9,6 +11,8 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+/* wants jpeglib.h */
+#include <jerror.h>
 
 enum { JPEG_QUALITY = 92 };
 
@@ -82,24 +86,142 @@ static kd_status jpeg_write(const image *from, const image_encoding *encoding, f
     return KD_OK;
 }
 
-static kd_status jpeg_read(image *out, const char *path, const file_view *file) {
-    picture decoded;
-    KD_REQUIRE(picture_kind_of(file) == PICTURE_JPEG, KD_ERROR_INPUT,
-               "%s: not a JPEG file: expected it to begin with ff d8", path);
-    kd_status status = picture_open(&decoded, path, file, PICTURE_WORDS);
-    const picture_info *info = &decoded.info;
-    if (status == KD_OK)
-        status =
-            image_decode(out, info->width, info->height, (const uint16_t *)decoded.texels, 65535);
-    picture_close(&decoded);
-    KD_TRY(status);
+typedef struct jpeg_reader {
+    struct jpeg_decompress_struct state;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failed;
+    int most_scans;
+    int code; /* of the library's message; 0: too many scans */
+    char trouble[JMSG_LENGTH_MAX];
+} jpeg_reader;
+
+static void reader_fail(j_common_ptr state) {
+    jpeg_reader *reader = (jpeg_reader *)state->client_data;
+    reader->code = state->err->msg_code;
+    state->err->format_message(state, reader->trouble);
+    longjmp(reader->failed, 1);
+}
+
+/* Of what the library only warns of, that data are missing or wrong; the rest is harmless. */
+static void reader_hear(j_common_ptr state, int level) {
+    const int code = state->err->msg_code;
+    if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
+                      code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE))
+        reader_fail(state);
+}
+
+static void reader_count(j_common_ptr state) {
+    jpeg_reader *reader = (jpeg_reader *)state->client_data;
+    if (reader->state.input_scan_number <= reader->most_scans) return;
+    reader->code = 0;
+    snprintf(reader->trouble, sizeof reader->trouble, "more than %d scans", reader->most_scans);
+    longjmp(reader->failed, 1);
+}
+
+static void reader_begin(jpeg_reader *reader, const picture *out, const file_view *file) {
+    struct jpeg_decompress_struct *state = &reader->state;
+    jpeg_create_decompress(state);
+    state->progress = &reader->progress;
+    jpeg_mem_src(state, (const unsigned char *)file->bytes, (unsigned long)file->count);
+    jpeg_read_header(state, TRUE);
+    if ((int32_t)state->image_width != out->info.width ||
+        (int32_t)state->image_height != out->info.height)
+        ERREXIT(state, JERR_SOF_DUPLICATE);
+    state->dct_method = JDCT_ISLOW;
+    if (state->num_components == 1)
+        state->out_color_space = JCS_GRAYSCALE;
+    else if (state->jpeg_color_space == JCS_CMYK || state->jpeg_color_space == JCS_YCCK)
+        state->out_color_space = JCS_CMYK;
+    else
+        state->out_color_space = JCS_RGB;
+    jpeg_start_decompress(state);
+}
+
+static uint8_t darkened(uint32_t ink, uint32_t black) {
+    const uint32_t product = ink * black + 128;
+    return (uint8_t)((product + (product >> 8)) >> 8);
+}
+
+/* Inks are stored inverted, as Adobe's programs do it: what is left of white. */
+static void inks_convert(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
+    for (size_t x = 0; x < width; ++x)
+        for (size_t c = 0; c < 3; ++c) rgb[3 * x + c] = darkened(cmyk[4 * x + c], cmyk[4 * x + 3]);
+}
+
+/* `inks` has room for a row of four samples. */
+static void rows_decode(jpeg_reader *reader, const picture *out, const file_view *file,
+                        uint8_t *inks) {
+    struct jpeg_decompress_struct *state = &reader->state;
+    const size_t width = (size_t)out->info.width;
+    reader_begin(reader, out, file);
+    const bool converts = state->out_color_space == JCS_CMYK;
+    if (state->output_components != (converts ? 4 : out->samples))
+        ERREXIT(state, JERR_BAD_J_COLORSPACE);
+    while (state->output_scanline < state->output_height) {
+        uint8_t *to =
+            (uint8_t *)out->texels + (size_t)out->samples * width * state->output_scanline;
+        JSAMPROW row = converts ? inks : to;
+        jpeg_read_scanlines(state, &row, 1);
+        if (converts) inks_convert(to, inks, width);
+    }
+    jpeg_finish_decompress(state);
+}
+
+static kd_status reader_run(jpeg_reader *reader, const picture *out, const char *path,
+                            const file_view *file, uint8_t *inks) {
+    reader->state.err = jpeg_std_error(&reader->errors);
+    reader->state.client_data = reader;
+    reader->errors.error_exit = reader_fail;
+    reader->errors.emit_message = reader_hear;
+    reader->progress.progress_monitor = reader_count;
+    const int failed = setjmp(reader->failed);
+    if (!failed) rows_decode(reader, out, file, inks);
+    jpeg_destroy_decompress(&reader->state);
+    KD_REQUIRE(!failed, reader->code == JERR_OUT_OF_MEMORY ? KD_ERROR_MEMORY : KD_ERROR_INPUT,
+               "%s: damaged JPEG file: %s", path, reader->trouble);
     return KD_OK;
 }
 
-const image_format image_format_jpg = {
-    .suffix = ".jpg", .read = jpeg_read, .write = jpeg_write, .display = true};
-const image_format image_format_jpeg = {
-    .suffix = ".jpeg", .read = jpeg_read, .write = jpeg_write, .display = true};
+kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *file) {
+    enum { SCANS = 100, SCANS_LARGE = 32, LARGE = 1 << 24 };
+    const uint64_t width = (uint64_t)out->info.width, pixels = width * (uint64_t)out->info.height;
+    jpeg_reader *reader = NULL;
+    uint8_t *texels = NULL, *inks = NULL;
+    kd_status status = KD_OK;
+    out->samples = out->info.channels;
+    out->sample_bytes = 1;
+    out->reserved = true;
+    KD_TRY_GOTO(KD_RESERVE(texels, (uint64_t)out->samples * pixels));
+    out->texels = texels;
+    KD_TRY_GOTO(KD_RESERVE(inks, 4 * width));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(reader, 1));
+    reader->most_scans = pixels > LARGE ? SCANS_LARGE : SCANS;
+    status = reader_run(reader, out, path, file, inks);
+done:
+    memory_free(reader);
+    memory_free(inks);
+    return status;
+}
+
+static kd_status jpeg_open(picture *out, const char *path, const file_view *file) {
+    KD_REQUIRE(picture_kind_of(file) == PICTURE_JPEG, KD_ERROR_INPUT,
+               "%s: not a JPEG file: expected it to begin with ff d8", path);
+    KD_TRY(picture_open(out, path, file, PICTURE_BYTES));
+    return KD_OK;
+}
+
+static kd_status jpeg_read(image *out, const char *path, const file_view *file) {
+    return image_read_unpacked(out, path, file, jpeg_open);
+}
+
+#define JPEG_FORMAT(ending)                                                                        \
+    {                                                                                              \
+        .suffix = (ending), .read = jpeg_read, .read_packed = jpeg_open, .write = jpeg_write,      \
+        .display = true                                                                            \
+    }
+const image_format image_format_jpg = JPEG_FORMAT(".jpg");
+const image_format image_format_jpeg = JPEG_FORMAT(".jpeg");
 #else
 const image_format image_format_jpg = {.suffix = ".jpg", .display = true, .lacks = "libjpeg"};
 const image_format image_format_jpeg = {.suffix = ".jpeg", .display = true, .lacks = "libjpeg"};

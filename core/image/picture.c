@@ -27,13 +27,10 @@ static void look(void *context) {
 static void decode(void *context) {
     decoding *of = (decoding *)context;
     int *w = &of->width, *h = &of->height, *c = &of->channels;
-    switch (of->form) {
-    case PICTURE_BYTES: of->texels = stbi_load_from_memory(of->bytes, of->count, w, h, c, 4); break;
-    case PICTURE_WORDS:
-        of->texels = stbi_load_16_from_memory(of->bytes, of->count, w, h, c, 4);
-        break;
-    case PICTURE_FLOATS: break; /* of Radiance pictures alone */
-    }
+    if (of->form == PICTURE_DEEP && of->is_wide)
+        of->texels = stbi_load_16_from_memory(of->bytes, of->count, w, h, c, 0);
+    else
+        of->texels = stbi_load_from_memory(of->bytes, of->count, w, h, c, 0);
     stb_keep(of->texels);
 }
 
@@ -56,7 +53,11 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     of.count = (int)file->count;
     out->kind = picture_kind_of(file);
     if (out->kind == PICTURE_HDR) return look_at_radiance(out, path, file);
-    if (out->kind == PICTURE_JPEG) KD_TRY(picture_check_huffman(path, file));
+    if (out->kind == PICTURE_JPEG) {
+        KD_TRY(picture_check_huffman(path, file));
+        KD_TRY(picture_look_jpeg(out, path, file));
+        return picture_check_size(path, file, out);
+    }
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
     KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
                "%s: not an image that can be read (PNG, JPEG, TGA, BMP, HDR)", path);
@@ -69,11 +70,18 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     return KD_OK;
 }
 
-/* What any of stb's decoders needs at once, amply: all channels at 16 bits, coefficients, the
-   result in another form, the bytes of the file joined. */
-static uint64_t budget(const picture_info *info, const file_view *file) {
-    const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
-    return LOOK_BYTES + 64 * width * height + 8 * file->count;
+/* Of PNG the bytes without their filters, the picture and one of its forms; of the others all
+   channels, coefficients of JPEG. */
+uint64_t picture_bytes(const picture_info *of, picture_form form) {
+    const uint64_t width = (uint64_t)of->width + 64, height = (uint64_t)of->height + 64;
+    const uint64_t texel = ((uint64_t)of->channels + 1) * (of->is_wide ? 2 : 1);
+    if (of->kind == PICTURE_HDR) return (form == PICTURE_FLOATS ? 12 : 15) * width * height;
+    return (of->kind == PICTURE_PNG ? 3 * texel : 24) * width * height;
+}
+
+/* The file's bytes may be joined, too, in blocks that double. */
+static uint64_t budget(const picture_info *info, const file_view *file, picture_form form) {
+    return LOOK_BYTES + picture_bytes(info, form) + 8 * file->count;
 }
 
 /* A display's curve, as data that are no light have been read from such files ever since. */
@@ -84,23 +92,18 @@ static uint32_t shown_byte(float radiance) {
 
 static kd_status open_radiance(picture *out, const char *path, const file_view *file,
                                picture_form form) {
-    const uint64_t pixels = (uint64_t)out->info.width * (uint64_t)out->info.height;
-    const uint64_t bytes = form == PICTURE_BYTES ? 4 : 8;
+    const uint64_t samples = 3 * (uint64_t)out->info.width * (uint64_t)out->info.height;
     float *floats;
+    uint8_t *bytes = NULL;
     KD_TRY(hdr_decode(&floats, path, file));
-    out->texels = floats;
     out->reserved = true;
+    out->samples = 3;
+    out->sample_bytes = form == PICTURE_FLOATS ? 4 : 1;
+    out->texels = floats;
     if (form == PICTURE_FLOATS) return KD_OK;
-    void *texels = NULL;
-    const kd_status status = memory_reserve(&texels, pixels, bytes);
-    out->texels = texels;
-    for (uint64_t i = 0; texels && i < 4 * pixels; ++i) {
-        const uint32_t byte = i % 4 == 3 ? 255 : shown_byte(floats[i / 4 * 3 + i % 4]);
-        if (form == PICTURE_BYTES)
-            ((uint8_t *)texels)[i] = (uint8_t)byte;
-        else
-            ((uint16_t *)texels)[i] = (uint16_t)(257 * byte);
-    }
+    const kd_status status = KD_RESERVE(bytes, samples);
+    for (uint64_t i = 0; bytes && i < samples; ++i) bytes[i] = (uint8_t)shown_byte(floats[i]);
+    out->texels = bytes;
     memory_free(floats);
     KD_TRY(status);
     return KD_OK;
@@ -112,16 +115,24 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: floats of a picture that has none",
                path);
+#if KD_HAVE_JPEG
+    if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
+#endif
     decoding of;
     memset(&of, 0, sizeof of);
     of.bytes = (const stbi_uc *)file->bytes;
     of.count = (int)file->count;
     of.form = form;
-    KD_TRY(stb_run(decode, &of, budget(&out->info, file), path));
+    of.is_wide = out->info.is_wide;
+    KD_TRY(stb_run(decode, &of, budget(&out->info, file, form), path));
     KD_REQUIRE(of.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path, stbi_failure_reason());
     out->texels = of.texels;
+    out->samples = of.channels;
+    out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
     KD_REQUIRE(of.width == out->info.width && of.height == out->info.height, KD_ERROR_INPUT,
                "%s: damaged image: two sizes", path);
+    KD_REQUIRE(of.channels >= 1 && of.channels <= 4, KD_ERROR_INPUT, "%s: %d channels", path,
+               of.channels);
     return KD_OK;
 }
 

@@ -78,16 +78,25 @@ static uint64_t least_bytes(const file_view *file, const picture_info *claimed) 
     return UINT64_MAX;
 }
 
-/* Up to 8192 x 8192 whatever a format allows; more needs a file of a 1032nd of its memory. */
-static const uint64_t free_bytes = 1ull << 28, expansion = 1032;
+/* Floats of a Radiance picture take twelve bytes a pixel: old run lengths must not make any number
+   of them out of nothing. */
+enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
-    const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
     KD_REQUIRE(claimed->width > 0 && claimed->height > 0 &&
-                   least_bytes(file, claimed) <= file->count &&
-                   4 * pixels <= free_bytes + expansion * file->count,
+                   least_bytes(file, claimed) <= file->count,
                KD_ERROR_INPUT, "%s: %d x %d pixels cannot come from a file of %zu bytes", path,
                claimed->width, claimed->height, file->count);
+    const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
+    KD_REQUIRE(claimed->kind != PICTURE_HDR || pixels <= FREE_PIXELS ||
+                   pixels / PACKED_PIXELS <= file->count,
+               KD_ERROR_INPUT,
+               "%s: %d x %d pixels from a file of %zu bytes, at most %d a byte are read of one of "
+               "more than 4096 x 4096",
+               path, claimed->width, claimed->height, file->count, PACKED_PIXELS);
+    KD_REQUIRE(pixels <= PICTURE_PIXELS, KD_ERROR_INPUT,
+               "%s: a picture of %d x %d pixels, this program reads pictures of up to %d in all",
+               path, claimed->width, claimed->height, PICTURE_PIXELS);
     return KD_OK;
 }
 
@@ -126,4 +135,36 @@ kd_status picture_check_huffman(const char *path, const file_view *file) {
         if (!is_behind && is_skipped(marker)) at += byte_at(file, at) << 8 | byte_at(file, at + 1);
     }
     return KD_OK;
+}
+
+/* SOF0 to SOF15, but for tables and extensions. */
+static bool is_frame(uint32_t marker) {
+    return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+}
+
+static uint32_t big_word_at(const file_view *file, size_t at) {
+    return byte_at(file, at) << 8 | byte_at(file, at + 1);
+}
+
+kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file) {
+    for (size_t at = 0; at + 1 < file->count;) {
+        const uint32_t marker = byte_at(file, at + 1);
+        if (byte_at(file, at) != 0xff || marker == 0xff || marker == 0 || marker == 0xd8) {
+            at += marker == 0xd8 && byte_at(file, at) == 0xff ? 2 : 1;
+            continue;
+        }
+        if (is_frame(marker)) {
+            const uint32_t components = byte_at(file, at + 9);
+            KD_REQUIRE(byte_at(file, at + 4) == 8, KD_ERROR_INPUT,
+                       "%s: a JPEG file of %u bits a sample, expected 8", path,
+                       byte_at(file, at + 4));
+            out->height = (int32_t)big_word_at(file, at + 5);
+            out->width = (int32_t)big_word_at(file, at + 7);
+            out->channels = components >= 3 ? 3 : 1;
+            return KD_OK;
+        }
+        if (marker == 0xda || marker == 0xd9) break; /* data or the end: no frame before it */
+        at += 2 + big_word_at(file, at + 2);
+    }
+    KD_FAIL(KD_ERROR_INPUT, "%s: not an image that can be read: a JPEG file without a frame", path);
 }

@@ -15,7 +15,7 @@
 #include <stb/stb_image_write.h>
 #include <string.h>
 
-/* stb counts bytes in int: 8 a pixel while decoding, twice what it compresses while encoding */
+/* stb counts bytes in int: twice what it compresses */
 enum { PNG_PIXELS = INT_MAX / 16 };
 
 /* Of all rows (PNG specification, section 9): stb's search among five costs more than it spares.
@@ -165,17 +165,13 @@ static uint32_t checksum(const char *bytes, size_t count) {
     return ~crc;
 }
 
-/* Every chunk up to IEND lies in the file and is undamaged, and there are not too many pixels. */
+/* Every chunk up to IEND lies in the file and is undamaged. */
 static kd_status png_check(const char *path, const file_view *file) {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     KD_REQUIRE(file->count >= 33 && !memcmp(file->bytes, signature, 8) &&
                    !memcmp(file->bytes + 12, "IHDR", 4),
                KD_ERROR_INPUT, "%s: not a PNG file: expected its signature and an IHDR chunk",
                path);
-    const uint64_t width = big_endian(file->bytes + 16), height = big_endian(file->bytes + 20);
-    KD_REQUIRE(width && height && width * height <= PNG_PIXELS, KD_ERROR_INPUT,
-               "%s: %llu x %llu pixels cannot come from a PNG file of %zu bytes", path,
-               (unsigned long long)width, (unsigned long long)height, file->count);
     for (size_t at = 8;;) {
         KD_REQUIRE(file->count - at >= 12, KD_ERROR_INPUT,
                    "%s: the file ends at byte %zu, expected an IEND chunk", path, file->count);
@@ -191,25 +187,18 @@ static kd_status png_check(const char *path, const file_view *file) {
     }
 }
 
-static kd_status linear_decode(image *out, const picture *decoded) {
-    const picture_info *info = &decoded->info;
-    uint16_t *samples = (uint16_t *)decoded->texels;
-    if (!info->is_wide) /* stb widened 8 bits to 16 by repeating them */
-        for (size_t i = 0; i < 4 * (size_t)info->width * (size_t)info->height; ++i)
-            samples[i] >>= 8;
-    KD_TRY(image_decode(out, info->width, info->height, samples, info->is_wide ? 65535 : 255));
+static kd_status png_open(picture *out, const char *path, const file_view *file) {
+    KD_TRY(png_check(path, file));
+    KD_TRY(picture_open(out, path, file, PICTURE_DEEP));
     return KD_OK;
 }
 
 static kd_status png_read(image *out, const char *path, const file_view *file) {
-    picture decoded;
-    KD_TRY(png_check(path, file));
-    kd_status status = picture_open(&decoded, path, file, PICTURE_WORDS);
-    if (status == KD_OK) status = linear_decode(out, &decoded);
-    picture_close(&decoded);
-    KD_TRY(status);
-    return KD_OK;
+    return image_read_unpacked(out, path, file, png_open);
 }
 
-const image_format image_format_png = {
-    .suffix = ".png", .read = png_read, .write = png_write, .display = true};
+const image_format image_format_png = {.suffix = ".png",
+                                       .read = png_read,
+                                       .read_packed = png_open,
+                                       .write = png_write,
+                                       .display = true};

@@ -107,6 +107,12 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wdouble-promotion"
 #endif
+/* An empty IDAT chunk before any other: stb adds 0 to NULL, which C does not define and every
+   machine does. */
+#if defined(__clang__)
+#pragma clang attribute push(                                                                      \
+    __attribute__((no_sanitize("pointer-overflow", "nonnull-attribute"))), apply_to = function)
+#endif
 #define STBI_MALLOC(bytes) stb_take(bytes)
 #define STBI_FREE(pointer) stb_give(pointer)
 #define STBI_REALLOC_SIZED(pointer, kept, bytes) stb_retake(pointer, kept, bytes)
@@ -114,6 +120,9 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STBIW_FREE(pointer) stb_give(pointer)
 #define STBIW_REALLOC_SIZED(pointer, kept, bytes) stb_retake(pointer, kept, bytes)
 #define STBI_NO_STDIO
+#if KD_HAVE_JPEG
+#define STBI_NO_JPEG /* libjpeg decodes them */
+#endif
 #define STBI_NO_GIF
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR
@@ -147,6 +156,9 @@ static unsigned char *deflated(const unsigned char *bytes, int count, int *out_c
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #include <stb/stb_image_write.h>
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

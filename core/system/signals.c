@@ -16,6 +16,16 @@ void signals_watch(void (*handler)(int number)) {
         sigaction(SIGHUP, &action, NULL);
 }
 
+void signals_after(int seconds, void (*handler)(int number)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    alarm((unsigned)seconds);
+}
+
 void signals_ignore_file_limit(void) {
     signal(SIGXFSZ, SIG_IGN);
 }

@@ -20,6 +20,11 @@ void signals_watch(void (*handler)(int number)) {
 #endif
 }
 
+void signals_after(int seconds, void (*handler)(int number)) {
+    (void)seconds;
+    (void)handler;
+}
+
 void signals_ignore_file_limit(void) {}
 
 void signals_leave(int code) {

@@ -187,6 +187,7 @@ kd_status scene_open_placed(scene **out, const char *path, const char *environme
         options->exposure = NAN;
     }
     if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));
+    job_stage_begin(watched, "load", 0); /* goes on: the readers of meshes have ended it */
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());

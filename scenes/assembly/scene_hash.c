@@ -37,16 +37,38 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
     return hash;
 }
 
-static uint64_t add_texture(uint64_t hash, const texture_view *from) {
+/* A sky of bytes is hashed as the floats that it is sampled as. Several texels at a time: each update
+   of a hash has a cost. */
+typedef struct texel_run {
+    const texture_view *of;
+    uint64_t count;
+} texel_run;
+
+static void run_light(const void *context, uint64_t i, void *out) {
+    const texel_run *run = (const texel_run *)context;
+    const uint64_t width = (uint64_t)run->of->width;
+    vec3 *shown = (vec3 *)out;
+    for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t)
+        *shown++ = texture_texel(run->of, (int32_t)(t % width), (int32_t)(t / width));
+}
+
+static uint64_t add_runs(uint64_t hash, const texture_view *from, uint64_t texels) {
+    const texel_run run = {from, texels % 16 == 0 ? 16 : 1};
+    hash = hash_combine(hash, &texels, sizeof texels);
+    return hash_combine_each(hash, texels / run.count, run.count * sizeof(vec3), run_light, &run);
+}
+
+static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky) {
     const uint64_t texels = (uint64_t)from->width * (uint64_t)from->height;
-    const int32_t form[4] = {from->width, from->height, (int32_t)from->srgb, (int32_t)from->clamp};
+    const bool srgb = from->srgb && !is_sky;
+    const int32_t form[4] = {from->width, from->height, srgb, (int32_t)from->clamp};
     const float place[4] = {from->scale.x, from->scale.y, from->offset.x, from->offset.y};
     hash = hash_combine(hash, form, sizeof form);
     const float shear[2] = {from->shear.x, from->shear.y};
     hash = hash_combine(hash, place, sizeof place);
     if (shear[0] != 0 || shear[1] != 0) hash = hash_combine(hash, shear, sizeof shear);
-    return from->floats ? add(hash, from->floats, texels, 3 * sizeof(float))
-                        : add(hash, from->bytes, texels, 4);
+    if (from->floats) return add(hash, from->floats, texels, 3 * sizeof(float));
+    return is_sky ? add_runs(hash, from, texels) : add(hash, from->bytes, texels, 4);
 }
 
 /* Of rough boundaries: files of photons from when they scattered light once are of other scenes. */
@@ -79,7 +101,8 @@ uint64_t scene_hash(const scene_view *of) {
     if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
     if (of->placed.count) hash = add_placed(hash, &of->placed);
     hash = add_lights(hash, of);
-    for (uint32_t i = 0; i < of->texture_count; ++i) hash = add_texture(hash, of->textures + i);
+    for (uint32_t i = 0; i < of->texture_count; ++i)
+        hash = add_texture(hash, of->textures + i, i == of->environment.texture);
     if (of->medium_count) {
         hash = add(hash, of->media, of->medium_count, sizeof *of->media);
         hash = hash_combine(hash, &of->fog, sizeof of->fog);

@@ -170,6 +170,7 @@ static kd_status turn_equal_area(texture_store *in, uint32_t index) {
     KD_REQUIRE(image->width == image->height, KD_ERROR_INPUT,
                "%s: %d x %d texels, expected a square: its projection is equal_area", image->path,
                image->width, image->height);
+    if (!image->floats) KD_TRY(texture_make_floats(image, &in->views[index]));
     KD_TRY(equal_area_to_latlong(&floats, image->floats, image->width));
     memory_free(image->floats);
     image->floats = floats;

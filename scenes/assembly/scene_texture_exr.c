@@ -17,6 +17,32 @@ static kd_status keep_planes(texture_image *to, const image *decoded) {
     return KD_OK;
 }
 
+static int64_t int_at(const char *at) {
+    int32_t value;
+    memcpy(&value, at, sizeof value); /* EXR files are little-endian */
+    return value;
+}
+
+/* The largest of what the header, or anything that looks like it, says; what is no window is
+   refused when the file is read. */
+void texture_measure_exr(texture_image *to, const file_view *file) {
+    static const char window[] = "Window\0box2i\0\x10\0\0";
+    const char *at = file->bytes, *const end = file->bytes + file->count;
+    uint64_t texels = 0;
+    while (end - at >= (ptrdiff_t)sizeof window + 16 &&
+           (at = (const char *)memchr(at, 'W', (size_t)(end - at - 16) - sizeof window + 1))) {
+        const char *box = at++ + sizeof window;
+        if (memcmp(at - 1, window, sizeof window) != 0) continue;
+        const int64_t width = int_at(box + 8) - int_at(box) + 1;
+        const int64_t height = int_at(box + 12) - int_at(box + 4) + 1;
+        if (width > 0 && height > 0 && width <= INT32_MAX && height <= INT32_MAX &&
+            (uint64_t)(width * height) > texels)
+            texels = (uint64_t)(width * height);
+    }
+    to->kept = 3 * sizeof(float) * texels;
+    to->passing = 4 * sizeof(float) * texels;
+}
+
 kd_status texture_read_exr(texture_image *to, const file_view *file) {
     image decoded;
     memset(&decoded, 0, sizeof decoded);
@@ -25,7 +51,7 @@ kd_status texture_read_exr(texture_image *to, const file_view *file) {
                to->path);
     KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT, "%s: built without %s", to->path,
                image_format_exr.lacks);
-    kd_status status = image_format_exr.read(&decoded, to->path, file);
+    kd_status status = image_format_exr.read_colours(&decoded, to->path, file);
     if (status == KD_OK) status = keep_planes(to, &decoded);
     image_close(&decoded);
     KD_TRY(status);

@@ -4,6 +4,8 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/system/machine.h"
+#include <pthread.h>
 #include <stdio.h>
 
 enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* larger ones are refused */
@@ -89,29 +91,23 @@ kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, i
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static kd_status keep_floats(texture_image *image, const float *decoded, uint64_t texels) {
-    KD_TRY(KD_RESERVE(image->floats, 3 * texels));
-    for (uint64_t i = 0; i < 3 * texels; ++i) image->floats[i] = texture_light(decoded[i]);
-    return KD_OK;
-}
-
-/* sRGB bytes to linear floats, for a sky. */
-static kd_status keep_linear(texture_image *image, const uint8_t *decoded, uint64_t texels) {
-    KD_TRY(KD_RESERVE(image->floats, 3 * texels));
-    for (uint64_t i = 0; i < texels; ++i)
-        for (uint64_t c = 0; c < 3; ++c)
-            image->floats[3 * i + c] = srgb_to_linear(decoded[4 * i + c]);
+/* Takes them over. */
+static kd_status keep_floats(texture_image *image, picture *decoded, uint64_t texels) {
+    image->floats = (float *)decoded->texels;
+    decoded->texels = NULL;
+    for (uint64_t i = 0; i < 3 * texels; ++i) image->floats[i] = texture_light(image->floats[i]);
     return KD_OK;
 }
 
 /* Tangent-space normals: blue on the whole, red and green around the middle, and unit vectors. */
-static bool bytes_are_normals(const uint8_t *decoded, uint64_t texels) {
-    const uint64_t step = texels / 4096 + 1;
+static bool bytes_are_normals(const picture *decoded, uint64_t texels) {
+    const uint8_t *bytes = (const uint8_t *)decoded->texels;
+    const uint64_t step = texels / 4096 + 1, samples = (uint64_t)decoded->samples;
     uint64_t seen = 0, unit = 0, blue = 0;
     for (uint64_t i = 0; i < texels; i += step, ++seen) {
-        const float x = (float)decoded[4 * i] / 127.5f - 1,
-                    y = (float)decoded[4 * i + 1] / 127.5f - 1;
-        const float z = (float)decoded[4 * i + 2] / 127.5f - 1;
+        const float x = (float)bytes[samples * i] / 127.5f - 1,
+                    y = (float)bytes[samples * i + 1] / 127.5f - 1;
+        const float z = (float)bytes[samples * i + 2] / 127.5f - 1;
         const float length = sqrtf(x * x + y * y + z * z);
         unit += length > 0.85f && length < 1.15f;
         blue += z > 0.3f && z > fabsf(x) && z > fabsf(y);
@@ -119,26 +115,45 @@ static bool bytes_are_normals(const uint8_t *decoded, uint64_t texels) {
     return unit * 10 >= seen * 9 && blue * 10 >= seen * 8;
 }
 
-static bool alpha_is_opaque(const uint8_t *decoded, uint64_t texels) {
-    for (uint64_t i = 0; i < texels; ++i)
-        if (decoded[4 * i + 3] != 255) return false;
+static bool alpha_is_opaque(const picture *decoded, uint64_t texels) {
+    const uint64_t samples = (uint64_t)decoded->samples;
+    for (uint64_t i = 0; samples % 2 == 0 && i < texels; ++i)
+        if (((const uint8_t *)decoded->texels)[samples * i + samples - 1] != 255) return false;
     return true;
 }
 
-static kd_status keep_bytes(texture_image *image, const uint8_t *decoded, uint64_t texels,
-                            int channels) {
-    KD_TRY(KD_RESERVE(image->bytes, 4 * texels));
-    memcpy(image->bytes, decoded, 4 * texels);
-    if (image->role == TEXTURE_COLOUR || image->role == TEXTURE_NORMAL) return KD_OK;
-    image->shows_normals =
-        image->role == TEXTURE_GREY && channels >= 3 && bytes_are_normals(decoded, texels);
+static bool role_is_colours(texture_role role) {
+    return role == TEXTURE_COLOUR || role == TEXTURE_NORMAL || role == TEXTURE_SKY;
+}
+
+/* Which sample of a texel a map of single values has; -1: all are white. */
+static int32_t sample_of_role(const texture_image *image, const picture *decoded, uint64_t texels) {
+    const int channels = decoded->info.channels;
     const bool alpha = image->role == TEXTURE_OPACITY && (channels == 2 || channels == 4) &&
                        !alpha_is_opaque(decoded, texels);
-    const uint64_t channel = alpha || image->role == TEXTURE_ALPHA ? 3
-                             : image->role == TEXTURE_GREEN        ? 1
-                             : image->role == TEXTURE_BLUE         ? 2
-                                                                   : 0;
-    for (uint64_t i = 0; i < texels; ++i) memset(image->bytes + 4 * i, decoded[4 * i + channel], 4);
+    return picture_sample(decoded, alpha || image->role == TEXTURE_ALPHA ? 3
+                                   : image->role == TEXTURE_GREEN        ? 1
+                                   : image->role == TEXTURE_BLUE         ? 2
+                                                                         : 0);
+}
+
+static kd_status keep_bytes(texture_image *image, const picture *decoded, uint64_t texels) {
+    const uint64_t step = (uint64_t)decoded->samples;
+    const uint8_t *bytes = (const uint8_t *)decoded->texels;
+    const bool whole = role_is_colours(image->role);
+    KD_TRY(KD_RESERVE(image->bytes, 4 * texels));
+    for (int32_t c = 0; whole && c < 4; ++c) {
+        const int32_t sample = picture_sample(decoded, c);
+        for (uint64_t i = 0; i < texels; ++i)
+            image->bytes[4 * i + (uint64_t)c] =
+                sample < 0 ? 255 : bytes[step * i + (uint64_t)sample];
+    }
+    if (whole) return KD_OK;
+    image->shows_normals =
+        image->role == TEXTURE_GREY && decoded->samples >= 3 && bytes_are_normals(decoded, texels);
+    const int32_t sample = sample_of_role(image, decoded, texels);
+    for (uint64_t i = 0; i < texels; ++i)
+        memset(image->bytes + 4 * i, sample < 0 ? 255 : bytes[step * i + (uint64_t)sample], 4);
     return KD_OK;
 }
 
@@ -156,16 +171,13 @@ kd_status texture_check_size(const texture_image *image, int width, int height) 
     return KD_OK;
 }
 
-static kd_status keep(texture_image *image, const picture *decoded) {
+static kd_status keep(texture_image *image, picture *decoded) {
     const picture_info *info = &decoded->info;
     const uint64_t texels = (uint64_t)info->width * (uint64_t)info->height;
-    const uint8_t *bytes = (const uint8_t *)decoded->texels;
     image->width = info->width;
     image->height = info->height;
-    if (picture_is_light(image, info))
-        return keep_floats(image, (const float *)decoded->texels, texels);
-    if (image->role == TEXTURE_SKY) return keep_linear(image, bytes, texels);
-    return keep_bytes(image, bytes, texels, info->channels);
+    if (picture_is_light(image, info)) return keep_floats(image, decoded, texels);
+    return keep_bytes(image, decoded, texels);
 }
 
 static kd_status decode(texture_image *image, const file_view *file) {
@@ -184,6 +196,12 @@ static kd_status decode(texture_image *image, const file_view *file) {
     return KD_OK;
 }
 
+static void note_trouble(texture_image *of) {
+    if (of->status == KD_OK) return;
+    snprintf(of->trouble, sizeof of->trouble, "%s", kd_last_error());
+    status_clear();
+}
+
 /* The bytes that came with the mesh file, or NULL. */
 static const mesh_picture *find_picture(const texture_store *in, const char *name) {
     for (uint32_t i = 0; i < in->picture_count; ++i)
@@ -191,28 +209,120 @@ static const mesh_picture *find_picture(const texture_store *in, const char *nam
     return NULL;
 }
 
-static kd_status read_image(const texture_store *in, texture_image *image) {
-    const mesh_picture *kept = find_picture(in, image->path);
-    file_view file = {kept ? (const char *)kept->bytes : NULL, kept ? kept->count : 0, NULL};
-    if (kept) return decode(image, &file);
-    KD_TRY(file_open(&file, image->path));
-    const kd_status status = decode(image, &file);
-    file_close(&file);
-    KD_TRY(status);
+/* The bytes that came with the mesh file, or those of a file; to file_close. */
+static kd_status open_bytes(file_view *out, const texture_store *in, const char *path) {
+    const mesh_picture *kept = find_picture(in, path);
+    memset(out, 0, sizeof *out);
+    if (!kept) return file_open(out, path);
+    out->bytes = (const char *)kept->bytes;
+    out->count = kept->count;
     return KD_OK;
 }
 
-static void read_images(void *context, int64_t begin, int64_t end, int thread) {
-    texture_store *of = (texture_store *)context;
+/* --- the budget --------------------------------------------------------------------------------
+   What all images will take is added up from their heads; then they are read, as many at a time as
+   the rest of the budget has room for. */
+
+typedef struct texture_reading {
+    texture_store *of;
+    uint64_t room, used; /* bytes beside those that are kept */
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+} texture_reading;
+
+static kd_status measure(texture_image *image, const file_view *file) {
+    picture_info info;
+    if (picture_kind_of(file) == PICTURE_EXR) {
+        texture_measure_exr(image, file);
+        return KD_OK;
+    }
+    KD_TRY(picture_look(&info, image->path, file));
+    KD_TRY(texture_check_size(image, info.width, info.height));
+    const uint64_t texels = (uint64_t)info.width * (uint64_t)info.height;
+    const bool is_light = picture_is_light(image, &info);
+    image->kept = (is_light ? 12 : 4) * texels;
+    image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_BYTES);
+    if (is_light) image->passing -= image->kept; /* they are taken over */
+    return KD_OK;
+}
+
+static void measure_images(void *context, int64_t begin, int64_t end, int thread) {
+    texture_store *of = ((texture_reading *)context)->of;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
         texture_image *image = &of->images[i];
-        if (image->loaded || !image->path) continue;
-        image->status = read_image(of, image);
-        if (image->status == KD_OK) continue;
-        snprintf(image->trouble, sizeof image->trouble, "%s", kd_last_error());
-        status_clear();
+        file_view file;
+        if (image->loaded || !image->path || image->status != KD_OK) continue;
+        image->status = open_bytes(&file, of, image->path);
+        if (image->status == KD_OK) image->status = measure(image, &file);
+        file_close(&file);
+        note_trouble(image);
     }
+}
+
+/* *room = what is left for reading, at least what the most demanding image takes. */
+static kd_status check_budget(texture_reading *to) {
+    const texture_store *of = to->of;
+    const uint64_t share = machine_bytes() / 4;
+    const uint64_t budget = of->budget ? of->budget : share ? share : UINT64_MAX;
+    uint64_t kept = 0, passing = 0, texels = 0;
+    const texture_image *largest = NULL;
+    for (uint32_t i = 0; i < of->image_count; ++i) {
+        const texture_image *image = &of->images[i];
+        if (image->loaded || image->status == KD_OK) kept += image->kept;
+        if (image->loaded || image->status != KD_OK) continue;
+        if (image->passing > passing) passing = image->passing;
+        if (image->kept + image->passing <= texels) continue;
+        texels = image->kept + image->passing;
+        largest = image;
+    }
+    KD_REQUIRE(!largest || (kept <= budget && passing <= budget - kept), KD_ERROR_MEMORY,
+               "the textures take %.1f MiB in all and %.1f MiB more while they are read, more than "
+               "a quarter of the memory, %.1f MiB; the largest is %s",
+               (double)kept / 1048576, (double)passing / 1048576, (double)budget / 1048576,
+               largest ? largest->path : "");
+    to->room = budget - (largest ? kept : 0);
+    return KD_OK;
+}
+
+static void room_take(texture_reading *from, uint64_t bytes) {
+    pthread_mutex_lock(&from->lock);
+    while (from->used && (from->used > from->room || bytes > from->room - from->used))
+        pthread_cond_wait(&from->given, &from->lock);
+    from->used += bytes;
+    pthread_mutex_unlock(&from->lock);
+}
+
+static void room_give(texture_reading *to, uint64_t bytes) {
+    pthread_mutex_lock(&to->lock);
+    to->used -= bytes;
+    pthread_cond_broadcast(&to->given);
+    pthread_mutex_unlock(&to->lock);
+}
+
+static void read_images(void *context, int64_t begin, int64_t end, int thread) {
+    texture_reading *reading = (texture_reading *)context;
+    texture_store *of = reading->of;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i) {
+        texture_image *image = &of->images[i];
+        file_view file;
+        if (image->loaded || !image->path || image->status != KD_OK) continue;
+        room_take(reading, image->passing);
+        image->status = open_bytes(&file, of, image->path);
+        if (image->status == KD_OK) image->status = decode(image, &file);
+        file_close(&file);
+        room_give(reading, image->passing);
+        note_trouble(image);
+    }
+}
+
+static kd_status read_all(texture_store *of) {
+    texture_reading reading = {of, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+    parallel_for(of->image_count, 1, measure_images, &reading);
+    KD_TRY(check_budget(&reading));
+    parallel_for(of->image_count, 1, read_images, &reading);
+    return KD_OK;
 }
 
 /* White, or for normals the one that points straight up. */
@@ -229,10 +339,10 @@ static kd_status make_neutral(texture_image *image) {
 }
 
 kd_status texture_store_load(texture_store *of) {
-    parallel_for(of->image_count, 1, read_images, of);
+    KD_TRY(read_all(of));
     for (uint32_t i = 0; i < of->image_count; ++i) {
         texture_image *image = &of->images[i];
-        if (image->loaded) continue;
+        if (image->loaded || image->bytes) continue; /* the neutral texel: it was told */
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
         if (image->role != TEXTURE_SKY) /* which is asked for alone, and refused */
             log_message(LOG_WARNING, "%s: the constant is used instead of this texture",
@@ -246,8 +356,20 @@ kd_status texture_store_load(texture_store *of) {
         view->floats = image->floats;
         view->width = image->width;
         view->height = image->height;
-        view->srgb = image->role == TEXTURE_COLOUR && image->bytes;
+        view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) && image->bytes;
     }
+    return KD_OK;
+}
+
+kd_status texture_make_floats(texture_image *of, const texture_view *view) {
+    vec3 *shown = NULL;
+    KD_TRY(KD_RESERVE(shown, (uint64_t)of->width * (uint64_t)of->height));
+    for (int32_t y = 0; y < of->height; ++y)
+        for (int32_t x = 0; x < of->width; ++x)
+            shown[(int64_t)y * of->width + x] = texture_texel(view, x, y);
+    memory_free(of->bytes);
+    of->bytes = NULL;
+    of->floats = &shown->x;
     return KD_OK;
 }
 

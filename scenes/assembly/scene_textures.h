@@ -16,7 +16,7 @@ typedef enum texture_role {
     TEXTURE_ALPHA,   /* one value: alpha, 1 if the image has none */
     TEXTURE_OPACITY, /* one value: alpha if the image has one that is not all 1, else the first
                         channel */
-    TEXTURE_SKY      /* HDR, EXR or sRGB, as floats */
+    TEXTURE_SKY      /* HDR, EXR or sRGB */
 } texture_role;
 
 typedef struct texture_image {
@@ -27,6 +27,8 @@ typedef struct texture_image {
     int32_t width, height;
     bool loaded;        /* not the neutral texel */
     bool shows_normals; /* of heights, but its colours are those of a tangent-space normal map */
+    uint64_t kept;      /* bytes that its texels take */
+    uint64_t passing;   /* and bytes beside these while it is read */
     kd_status status;   /* of reading it */
     char trouble[512];  /* why not */
 } texture_image;
@@ -38,6 +40,7 @@ typedef struct texture_store {
     texture_view *views;
     uint32_t *view_images; /* image of each view */
     uint32_t image_count, image_room, view_count, view_room;
+    uint64_t budget; /* bytes that all images may take; 0: a quarter of the machine's memory */
 } texture_store;
 
 typedef struct texture_request {
@@ -52,10 +55,15 @@ kd_status texture_store_add(texture_store *to, const texture_request *asked, uin
 /* Takes over `floats` (3 a texel, by memory_reserve) as an image without a file. */
 kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, int32_t height,
                               uint32_t *index);
-/* Reads what is not read yet, on all cores, fills the views, warns of what cannot be used. */
+/* Reads what is not read yet, on all cores, fills the views, warns of what cannot be used.
+   KD_ERROR_MEMORY, before anything is read, if all images together take more than the budget. */
 kd_status texture_store_load(texture_store *of);
+/* The texels of an image of bytes, as `view` shows them, become its floats. */
+kd_status texture_make_floats(texture_image *of, const texture_view *view);
 /* KD_ERROR_INPUT for one that is too large. */
 kd_status texture_check_size(const texture_image *of, int width, int height);
+/* Bytes of an EXR file's texels, and of its planes while it is read. */
+void texture_measure_exr(texture_image *to, const file_view *file);
 /* scene_texture_exr.c: an EXR file's radiance; KD_ERROR_INPUT in a role that wants data. */
 kd_status texture_read_exr(texture_image *to, const file_view *file);
 /* No NaN, nothing negative: it is light. */

@@ -2,6 +2,8 @@
    precision, which filters with the 2D kernels of the papers directly. */
 #include "core/compare/compare.h"
 #include "core/compare/flip.h"
+#include "core/image/encode.h"
+#include "core/image/picture.h"
 #include "core/parallel/parallel.h"
 #include "tests/test.h"
 #include <math.h>
@@ -277,6 +279,59 @@ static void small_images_have_flip_errors(void **state) {
         }
 }
 
+/* More rows than are in memory at a time, of 8-bit pictures that are never floats as a whole: what
+   each metric says of the same values in one piece. */
+static void strips_and_packed_pictures_compare_alike(void **state) {
+    (void)state;
+    enum { WIDE = 24, HIGH = 22000 };
+    uint8_t *bytes[2];
+    struct picture packed[2];
+    image whole[2];
+    image_rows rows[2];
+    for (int p = 0; p < 2; ++p) {
+        bytes[p] = (uint8_t *)malloc(3 * WIDE * HIGH);
+        assert_non_null(bytes[p]);
+        for (uint32_t i = 0; i < 3 * WIDE * HIGH; ++i)
+            bytes[p][i] = (uint8_t)((i / 97 * i >> 7) + (i % 5 ? 0 : 9 * (uint32_t)p));
+        memset(&packed[p], 0, sizeof packed[p]);
+        packed[p].info.width = WIDE;
+        packed[p].info.height = HIGH;
+        packed[p].samples = 3;
+        packed[p].sample_bytes = 1;
+        packed[p].texels = bytes[p];
+        assert_int_equal(image_decode(&whole[p], &packed[p]), KD_OK);
+        assert_int_equal(image_rows_of_picture(&rows[p], &packed[p]), KD_OK);
+    }
+    for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric)
+        for (int32_t block = 1; block < 8; block += 6) {
+            double one, other;
+            if (metric == COMPARE_FLIP_HDR && block == 1) continue; /* slow */
+            assert_int_equal(
+                compare_rows(&one, &rows[0], &rows[1], (compare_metric)metric, block, NULL), KD_OK);
+            assert_int_equal(
+                compare_images(&other, &whole[0], &whole[1], (compare_metric)metric, block, NULL),
+                KD_OK);
+            assert_true(one == other);
+        }
+    image difference;
+    double value;
+    flip_picture pictures[2];
+    float *errors = (float *)malloc(WIDE * HIGH * sizeof *errors);
+    for (int p = 0; p < 2; ++p)
+        for (int c = 0; c < 3; ++c) pictures[p].planes[c] = whole[p].planes[c];
+    assert_int_equal(compare_images(&value, &whole[0], &whole[1], COMPARE_FLIP, 1, &difference),
+                     KD_OK);
+    assert_int_equal(flip_errors(errors, &pictures[0], &pictures[1], WIDE, HIGH), KD_OK);
+    assert_memory_equal(errors, image_plane(&difference, "Error"), WIDE * HIGH * sizeof *errors);
+    free(errors);
+    image_close(&difference);
+    for (int p = 0; p < 2; ++p) {
+        image_rows_close(&rows[p]);
+        image_close(&whole[p]);
+        free(bytes[p]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values_are_found),
@@ -291,6 +346,7 @@ int main(void) {
         cmocka_unit_test(differences_are_drawn),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(small_images_have_flip_errors),
+        cmocka_unit_test(strips_and_packed_pictures_compare_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

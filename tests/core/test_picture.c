@@ -151,12 +151,14 @@ static void sizes_that_cannot_be_are_refused(void **state) {
     refused(&made, why);
     made = png(16384, 8, 6, 10000);
     refused(&made, why);
-    made = png(16384, 1, 0, 40000); /* it could be, but that is one trick too many */
-    refused(&made, why);
+    made = hdr(16384, 5 * 16384); /* by old run lengths it could, but out of nothing */
+    refused(&made, "at most 256 a byte");
     made = hdr(8192, 1000);
     refused(&made, why);
     made = jpeg(16384, 4, 1000);
     refused(&made, why);
+    made = png(32767, 1, 0, 1 << 18); /* honest or not: it is too large, and that is said */
+    refused(&made, "reads pictures of up to");
 }
 
 static void the_emptiest_honest_files_pass(void **state) {
@@ -171,12 +173,34 @@ static void the_emptiest_honest_files_pass(void **state) {
     accepted(&made, 64, 64);
     made = png(8192, 1, 0, 8192 * (8192 / 8 + 1) / 1032);
     accepted(&made, 8192, 8192);
+    made = png(16384, 1, 0, 40000);
+    accepted(&made, 16384, 16384);
     made = hdr(1024, 1024 * (4 + 4 * 2 * 9));
     accepted(&made, 1024, 1024);
     made = jpeg(8192, 4, 8192 * 8192 / 64 / 8);
     accepted(&made, 8192, 8192);
     made = jpeg(64, 256, 100); /* the largest table */
     accepted(&made, 64, 64);
+}
+
+/* Two grey values of a bit each, a row of eight pixels. */
+static void samples_are_those_of_the_file(void **state) {
+    (void)state;
+    static const uint8_t bits_png[] = {
+        137, 80, 78,  71,  13, 10, 26, 10,  0,   0,  0,  13, 73,  72,  68,  82,  0,
+        0,   0,  8,   0,   0,  0,  1,  1,   0,   0,  0,  0,  203, 123, 210, 238, 0,
+        0,   0,  10,  73,  68, 65, 84, 120, 156, 99, 88, 5,  0,   0,   172, 0,   171,
+        102, 11, 228, 107, 0,  0,  0,  0,   73,  69, 78, 68, 174, 66,  96,  130};
+    const file_view view = {(const char *)bits_png, sizeof bits_png, NULL};
+    picture opened;
+    const kd_status status = picture_open(&opened, "bits.png", &view, PICTURE_DEEP);
+    if (status != KD_OK) fail_msg("%s", kd_last_error());
+    assert_int_equal(opened.samples, 1);
+    assert_int_equal(opened.sample_bytes, 1);
+    for (int x = 0; x < 8; ++x) /* 10101010 */
+        assert_int_equal(((const uint8_t *)opened.texels)[x], x % 2 ? 0 : 255);
+    assert_true(picture_bytes(&opened.info, PICTURE_BYTES) < 1 << 16);
+    picture_close(&opened);
 }
 
 static void overlong_huffman_tables_are_refused(void **state) {
@@ -248,6 +272,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
         cmocka_unit_test(the_emptiest_honest_files_pass),
+        cmocka_unit_test(samples_are_those_of_the_file),
         cmocka_unit_test(overlong_huffman_tables_are_refused),
         cmocka_unit_test(decoding_keeps_to_its_budget),
         cmocka_unit_test(a_run_ends_where_memory_does),

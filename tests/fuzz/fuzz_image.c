@@ -19,7 +19,6 @@ static volatile unsigned sink;
 enum { PIXELS = 1 << 20 };
 
 static void open_texture(const file_view *file) {
-    static const size_t texel_bytes[] = {4, 8, 12};
     picture_info info;
     if (picture_look(&info, "fuzz", file) != KD_OK) return;
     FUZZ_REQUIRE(info.width > 0 && info.height > 0 && info.channels >= 1 && info.channels <= 4);
@@ -28,7 +27,8 @@ static void open_texture(const file_view *file) {
     for (int form = PICTURE_BYTES; form <= PICTURE_FLOATS; ++form) {
         picture decoded;
         if (picture_open(&decoded, "fuzz", file, (picture_form)form) == KD_OK)
-            sink = sum_of(decoded.texels, pixels * texel_bytes[form]);
+            sink =
+                sum_of(decoded.texels, pixels * (size_t)(decoded.samples * decoded.sample_bytes));
         picture_close(&decoded);
     }
 }

@@ -301,6 +301,31 @@ static void same_images_are_read_once(void **state) {
     texture_store_close(&store);
 }
 
+/* All images together, before anything is decoded. */
+static void one_budget_is_for_all_textures(void **state) {
+    (void)state;
+    enum { SIDE = 64, BYTES = 3 * SIDE * SIDE };
+    static const uint8_t black[BYTES] = {0};
+    texture_request asked = {
+        NULL, TEXTURE_COLOUR, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
+    char names[3][32];
+    for (int fits = 0; fits < 2; ++fits) {
+        texture_store store;
+        memset(&store, 0, sizeof store);
+        for (int i = 0; i < 3; ++i) {
+            uint32_t index;
+            snprintf(names[i], sizeof names[i], "part%d.png", i);
+            put_png(names[i], SIDE, SIDE, 3, black);
+            asked.path = file_in(names[i]);
+            assert_int_equal(texture_store_add(&store, &asked, &index), KD_OK);
+        }
+        store.budget = fits ? 1 << 21 : 3 * BYTES;
+        assert_int_equal(texture_store_load(&store), fits ? KD_OK : KD_ERROR_MEMORY);
+        for (int i = 0; i < 3; ++i) assert_true(store.images[i].loaded == fits);
+        texture_store_close(&store);
+    }
+}
+
 static int warnings;
 
 static void count_warnings(void *context, log_level level, const char *message) {
@@ -354,6 +379,7 @@ int main(void) {
         cmocka_unit_test(normals_are_told_from_heights),
         cmocka_unit_test(hdr_files_stay_linear),
         cmocka_unit_test(same_images_are_read_once),
+        cmocka_unit_test(one_budget_is_for_all_textures),
         cmocka_unit_test(unusable_images_become_neutral),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -17,7 +17,7 @@ def write(path, seed, factor, first):
             level = 2**row * factor * (1 if row else first) * (1 + noise.gauss(0, 0.005))
             ms = sorted(level * (1 + abs(noise.gauss(0, 0.01))) for _ in range(9))
             out.write(json.dumps({
-                "bench": "points", "case": "<uniform>", "builder": "kandela", "device": "cpu",
+                "bench": "points", "case": "<uniform>", "builder": "select", "device": "cpu",
                 "n": 1000 * 2**row, "dims": 3, "rate": 1e6, "hash": "12ab", "checked": True,
                 "cpu": "A & B", "commit": "c",
                 "ms": {"median": ms[4], "min": ms[0], "q1": ms[2], "q3": ms[6], "all": ms}}) + "\n")
@@ -90,7 +90,7 @@ if ((plots)); then
 import xml.dom.minidom
 texts = str([text.firstChild.data for text in
              xml.dom.minidom.parse('page/chart-points--uniform-.svg').getElementsByTagName('text')])
-assert 'Building point trees: <uniform>' in texts and 'kandela cpu dims 3 (exponent 1.0' in texts, texts"
+assert 'Building point trees: <uniform>' in texts and 'select cpu dims 3 (exponent 1.0' in texts, texts"
     # README's plots are what the results say: a chart holds the hash of the lines that it shows
     mkdir chosen
     for chart in points:uniform knn:photon "scaling:triangle trees"; do
@@ -116,10 +116,10 @@ expect_true 'and no chart' test "$(find page -name '*.svg' | wc -l)" = 0
 expect_exit 0 "$program" bench report page/results.jsonl -o page
 expect_true 'lines that lie there already stay' cmp -s old page/results.jsonl
 
-expect_exit 0 "$program" bench points --sizes 1K,2K --builders kandela --devices cpu --runs 2 --report made
+expect_exit 0 "$program" bench points --sizes 1K,2K --builders select --devices cpu --runs 2 --report made
 expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4
 expect_true 'the page of this run' grep -q 'Building point trees' made/index.html
 expect_true 'the script lies beside it' cmp -s made/report.py "$source_folder/tools/lab/report/report.py"
-expect_exit 0 "$program" bench points --sizes 1K --builders kandela --devices cpu --runs 2 --report made
+expect_exit 0 "$program" bench points --sizes 1K --builders select --devices cpu --runs 2 --report made
 expect_true 'lines of another run are not kept' test "$(wc -l <made/results.jsonl)" = 2
 expect_done

@@ -348,7 +348,7 @@ static kd_status run(const option_line *line) {
     work.map = line->arguments[0];
     work.path = line->arguments[arguments - 1];
     job_init(&work.watched);
-    interrupt_watch(&work.watched);
+    interrupt_watch(&work.watched, true);
     const kd_status status = work.values.lists.integrators
                                  ? compare_integrators(&work, option_line_has(line, "estimators"))
                                  : experiment_of_map(&work);

@@ -291,7 +291,7 @@ static kd_status trace(tracing *work, const option_line *line) {
                    values->report, strerror(errno));
     work->path = line->arguments[0];
     KD_TRY(output_check_input(work->path));
-    interrupt_watch(&work->watched);
+    interrupt_watch(&work->watched, false);
     KD_TRY(load(work, line));
     KD_TRY(output_check_inputs());
     KD_TRY(measure_picture(work));

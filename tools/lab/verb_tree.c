@@ -107,7 +107,7 @@ static kd_status look(xray *work, const option_line *line) {
 static kd_status run(const option_line *line) {
     static xray work; /* static: a late signal still finds its job */
     job_init(&work.watched);
-    interrupt_watch(&work.watched);
+    interrupt_watch(&work.watched, false);
     work.values = (tree_values){.most_level = 6, .lines = 20000};
     kd_render_options_default(&work.values.render);
     KD_TRY(option_line_apply(line, &work.values));

@@ -32,7 +32,7 @@ static const option_row output_rows[] = {
      .short_name = 'o',
      .argument = "FILE",
      .help =
-         "picture to write, by its suffix .png, .jpg, .webp, .exr or .pfm; may be given several "
+         "picture to write, by its suffix .png, .jpg, .webp, .exr, .hdr or .pfm; may be given several "
          "times",
      .initial = "the scene's name with .png, in this folder",
      .kind = OPTION_LIST,

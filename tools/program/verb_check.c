@@ -40,7 +40,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(fix_examine(path, values.fix));
     static job watched; /* static: a late signal still finds it */
     job_init(&watched);
-    interrupt_watch(&watched);
+    interrupt_watch(&watched, false);
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
     check_report report;
     memset(&report, 0, sizeof report);

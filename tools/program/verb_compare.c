@@ -1,5 +1,7 @@
 /* kandela compare: one number for how far a picture is from another. */
 #include "core/compare/compare.h"
+#include "core/image/formats.h"
+#include "core/image/picture.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
@@ -15,19 +17,40 @@ typedef struct compare_values {
     const char *difference;
 } compare_values;
 
+/* A picture as it is compared: of 8 or 16 bits a sample, or of floats. */
+typedef struct compared {
+    struct picture packed;
+    image whole;
+    image_rows rows;
+} compared;
+
+static kd_status compared_open(compared *out, const char *path, const char *which) {
+    KD_TRY(image_read_packed(&out->packed, path));
+    if (out->packed.texels) return image_rows_of_picture(&out->rows, &out->packed);
+    KD_TRY(image_read_colours(&out->whole, path));
+    return image_rows_of_image(&out->rows, &out->whole, which);
+}
+
+static void compared_close(compared *owned) {
+    image_rows_close(&owned->rows);
+    picture_close(&owned->packed);
+    image_close(&owned->whole);
+}
+
 static kd_status measure(const compare_values *values, const char *path_a, const char *path_b) {
     compare_metric metric;
     KD_TRY(compare_metric_find(&metric, values->metric, path_a, path_b));
-    image a, b, difference;
+    compared a, b;
+    image difference;
     memset(&a, 0, sizeof a);
     memset(&b, 0, sizeof b);
     memset(&difference, 0, sizeof difference);
     double value = 0;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(image_read(&a, path_a));
-    KD_TRY_GOTO(image_read(&b, path_b));
-    KD_TRY_GOTO(compare_images(&value, &a, &b, metric, values->block,
-                               values->difference ? &difference : NULL));
+    KD_TRY_GOTO(compared_open(&a, path_a, "the first"));
+    KD_TRY_GOTO(compared_open(&b, path_b, "the second"));
+    KD_TRY_GOTO(compare_rows(&value, &a.rows, &b.rows, metric, values->block,
+                             values->difference ? &difference : NULL));
     if (values->difference) {
         const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
         KD_TRY_GOTO(image_write(&difference, values->difference, &encoding));
@@ -37,8 +60,8 @@ static kd_status measure(const compare_values *values, const char *path_a, const
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s %.9g is worse than %.9g",
                              values->metric, value, values->max);
 done:
-    image_close(&a);
-    image_close(&b);
+    compared_close(&a);
+    compared_close(&b);
     image_close(&difference);
     return status;
 }

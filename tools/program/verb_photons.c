@@ -150,7 +150,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(verb_arguments(line, &verb_photons, 1, 1));
     static job watched; /* static: a late signal still finds it */
     job_init(&watched);
-    interrupt_watch(&watched);
+    interrupt_watch(&watched, true);
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
     const kd_status status = make(&values, line->arguments[0], &watched);
     progress_close();

@@ -380,7 +380,6 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     return KD_OK;
 }
 
-/* One picture. */
 static kd_status render_frame(rendering *work, const option_line *line,
                               kd_render_options *from_file) {
     KD_TRY(load_frame(work, from_file));
@@ -426,7 +425,7 @@ static void open_progress(rendering *work) {
 
 static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
-    interrupt_watch(&work->watched);
+    interrupt_watch(&work->watched, true);
     open_progress(work);
     kd_render_options from_file;
     kd_render_options_default(&from_file);

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Small files that are large pictures: compared in little memory, a budget for all textures, a file
+# cut within a row, signals while a picture is decoded.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+command -v python3 >/dev/null || exit 77
+cp "$source_folder"/tests/fuzz/corpus/image/cut_row.hdr .
+
+# SIDE NAME: a PNG of a bit a pixel, all black, whose file is tiny.
+python3 - <<'END'
+import struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+def png(name, side, bits, colour):
+    samples = 3 if colour == 2 else 1
+    rows = (b"\0" + bytes(side * bits * samples // 8)) * side
+    head = struct.pack(">IIBBBBB", side, side, bits, colour, 0, 0, 0)
+    with open(name, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b""))
+png("bits.png", 8192, 1, 0)
+png("large.png", 12800, 1, 0)
+png("colours.png", 2048, 8, 2)
+END
+
+# 2.1 GB before
+peak() { # LIMIT_KIB COMMAND...: its largest resident size is below
+    local most=$1
+    shift
+    python3 - "$most" "$@" <<'END'
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[2:]).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(used, "KiB", file=sys.stderr)
+sys.exit(code or (used > int(sys.argv[1])))
+END
+}
+expect_exit 0 peak 300000 "$program" compare bits.png bits.png
+expect_exit 0 peak 300000 "$program" compare bits.png bits.png --metric max
+expect_exit 0 "$program" compare large.png large.png --metric max # was "cannot come from a file"
+expect_says out 0
+
+# One budget.
+cat >two.json <<'END'
+{"kandela": 1, "materials": {"a": {"diffuse_map": "colours.png"}, "b": {"roughness_map": "bits.png", "kind": "plastic"}},
+ "meshes": [{"quad": [[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], "material": "a"},
+            {"quad": [[-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]], "material": "b"}]}
+END
+expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png
+
+# It hung for ever.
+expect_exit 3 timeout 20 "$program" render gen:blob:100 --env cut_row.hdr -o cut.png
+expect_says err "cut_row.hdr: truncated"
+expect_true "one line" test "$(wc -l <err)" = 1
+printf 'newmtl a\nmap_Kd cut_row.hdr\n' >cut.mtl
+printf 'mtllib cut.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n' >cut.obj
+expect_exit 0 timeout 20 "$program" render cut.obj --resolution 8x8 --spp 1 -o cut.png
+expect_says err "cut_row.hdr: truncated"
+expect_exit 0 timeout 20 "$program" check cut.obj
+expect_exit 3 timeout 20 "$program" develop cut_row.hdr
+expect_exit 3 timeout 20 "$program" compare cut_row.hdr cut_row.hdr
+
+# While a picture is decoded: one signal ends it within a second or two, two do so at once.
+signalled() { # TIMES CODE
+    "$program" render gen:blob:100 --env bits.png --resolution 8x8 --spp 16000000 -o late.png >out 2>err &
+    local child=$! i began
+    sleep 0.2
+    began=$(date +%s%N)
+    for ((i = 0; i < $1; ++i)); do kill -TERM $child; sleep 0.05; done
+    wait $child
+    local code=$? took=$((($(date +%s%N) - began) / 1000000))
+    [[ $code == 130 || $code == "$2" ]] || expect_fail "exit 130 or $2 after $1 signals (it was $code)"
+    ((took < 4000)) || expect_fail "$1 signals end it soon (it took $took ms)"
+}
+set -m
+signalled 1 130
+signalled 2 143
+expect_done
