@@ -3,7 +3,12 @@
 #include "accel/tree/corner_rows.h"
 #include "accel/tree/input.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/log.h"
 #include "core/memory.h"
+#include "core/names.h"
+
+enum { TRIM_BYTES = 1 << 30 };
 
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
@@ -11,11 +16,12 @@ static uint64_t rounded(uint64_t bytes) {
 
 /* Of the parts of a planned build's memory; their sum. */
 enum { BUILD_PARTS = 6 };
-static uint64_t measure(const tritree_build_cuda *build, uint64_t bytes[BUILD_PARTS]) {
+static uint64_t measure(const tritree_build_memory *of, uint64_t bytes[BUILD_PARTS]) {
+    const tritree_build_cuda *build = &of->build;
     const tritree_input *input = &build->input;
     uint64_t all = 0;
-    bytes[0] = rounded(input->position_count * sizeof(vec3));
-    bytes[1] = rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
+    bytes[0] = of->pooled ? 0 : rounded(input->position_count * sizeof(vec3));
+    bytes[1] = of->pooled ? 0 : rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
     bytes[2] = rounded(build->node_room * sizeof(tritree_node));
     bytes[3] = rounded(build->reference_room * sizeof(uint32_t));
     bytes[4] = rounded(sizeof(tritree_built));
@@ -26,27 +32,34 @@ static uint64_t measure(const tritree_build_cuda *build, uint64_t bytes[BUILD_PA
 
 uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
                                     uint32_t triangles) {
-    tritree_build_cuda build;
+    tritree_build_memory planned;
     uint64_t bytes[BUILD_PARTS];
-    memset(&build, 0, sizeof build);
-    build.input.position_count = positions;
-    build.input.triangle_count = triangles;
-    builder->plan(&build);
-    return measure(&build, bytes);
+    memset(&planned, 0, sizeof planned);
+    planned.build.input.position_count = positions;
+    planned.build.input.triangle_count = triangles;
+    builder->plan(&planned.build);
+    return measure(&planned, bytes);
 }
 
-static kd_status open_doubled(tritree_build_memory *out, const tritree_input *input,
-                              const tritree_options *options, const tritree_builder_cuda *builder,
-                              uint32_t doubled) {
-    memset(out, 0, sizeof *out);
+static kd_status upload_input(tritree_build_cuda *build, vec3 *positions, uint32_t *triangles) {
+    const tritree_input *input = &build->input;
+    KD_TRY(device_memory_upload(positions, input->positions,
+                                input->position_count * sizeof *positions));
+    KD_TRY(device_memory_upload(triangles, input->triangles,
+                                3 * (uint64_t)input->triangle_count * sizeof *triangles));
+    build->input.positions = positions;
+    build->input.triangles = triangles;
+    return KD_OK;
+}
+
+/* *out has its input, options and stream, and says whether it is of the pool. */
+static kd_status open_planned(tritree_build_memory *out, const tritree_builder_cuda *builder) {
     tritree_build_cuda *build = &out->build;
-    build->input = *input;
-    build->options = *options;
-    build->doubled = doubled;
-    builder->plan(build);
     uint64_t bytes[BUILD_PARTS];
-    out->bytes = measure(build, bytes);
-    KD_TRY(device_memory_reserve(&out->memory, out->bytes));
+    builder->plan(build);
+    out->bytes = measure(out, bytes);
+    KD_TRY(out->pooled ? device_pool_reserve(&out->memory, out->bytes, build->stream)
+                       : device_memory_reserve(&out->memory, out->bytes));
     char *at = (char *)out->memory;
     vec3 *positions = (vec3 *)(void *)at;
     uint32_t *triangles = (uint32_t *)(void *)(at += bytes[0]);
@@ -54,13 +67,8 @@ static kd_status open_doubled(tritree_build_memory *out, const tritree_input *in
     build->references = (uint32_t *)(void *)(at += bytes[2]);
     build->built = (tritree_built *)(void *)(at += bytes[3]);
     build->scratch = at + bytes[4];
-    build->input.positions = positions;
-    build->input.triangles = triangles;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(device_memory_upload(positions, input->positions,
-                                     input->position_count * sizeof *positions));
-    KD_TRY_GOTO(device_memory_upload(triangles, input->triangles,
-                                     3 * (uint64_t)input->triangle_count * sizeof *triangles));
+    if (!out->pooled) KD_TRY_GOTO(upload_input(build, positions, triangles));
     KD_TRY_GOTO(triangles_device_check(&build->input, build->stream));
 done:
     if (status != KD_OK) tritree_build_memory_close(out);
@@ -70,22 +78,28 @@ done:
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder) {
-    return open_doubled(out, input, options, builder, 0);
+    memset(out, 0, sizeof *out);
+    out->build.input = *input;
+    out->build.options = *options;
+    return open_planned(out, builder);
 }
 
 static kd_status build_and_wait(tritree_build_memory *memory, tritree_built *built,
                                 const tritree_builder_cuda *builder) {
-    KD_TRY(builder->build(&memory->build));
-    KD_TRY(device_wait());
-    return device_memory_download(built, memory->build.built, sizeof *built);
+    const tritree_build_cuda *build = &memory->build;
+    KD_TRY(builder->build(build));
+    KD_TRY(device_copy(built, build->built, sizeof *built, build->stream));
+    return device_stream_wait(build->stream);
 }
 
-kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
-                                     const tritree_input *input, const tritree_options *options,
-                                     const tritree_builder_cuda *builder) {
+static kd_status build_planned(tritree_build_memory *out, tritree_built *built,
+                               const tritree_builder_cuda *builder) {
+    const tritree_build_memory asked = *out;
     memset(built, 0, sizeof *built);
     for (uint32_t doubled = 0;; ++doubled) {
-        KD_TRY(open_doubled(out, input, options, builder, doubled));
+        *out = asked;
+        out->build.doubled = doubled;
+        KD_TRY(open_planned(out, builder));
         kd_status status = build_and_wait(out, built, builder);
         if (status == KD_OK && built->exhausted && doubled < TRITREE_DOUBLED_MOST) {
             tritree_build_memory_close(out);
@@ -97,8 +111,35 @@ kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *b
     }
 }
 
+kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
+                                     const tritree_input *input, const tritree_options *options,
+                                     const tritree_builder_cuda *builder) {
+    memset(out, 0, sizeof *out);
+    out->build.input = *input;
+    out->build.options = *options;
+    return build_planned(out, built, builder);
+}
+
+kd_status tritree_build_memory_build_there(tritree_build_memory *out, tritree_built *built,
+                                           const tritree_input *input,
+                                           const tritree_options *options,
+                                           const tritree_builder_cuda *builder, void *stream) {
+    memset(out, 0, sizeof *out);
+    out->build.input = *input;
+    out->build.options = *options;
+    out->build.stream = stream;
+    out->pooled = true;
+    return build_planned(out, built, builder);
+}
+
+/* Much of the pool goes back to the system: the packed form and other processes may need it. */
 void tritree_build_memory_close(tritree_build_memory *owned) {
-    device_memory_free(owned->memory);
+    const bool trim = owned->pooled && owned->bytes > TRIM_BYTES;
+    if (owned->pooled)
+        device_pool_release(owned->memory, owned->build.stream);
+    else
+        device_memory_free(owned->memory);
+    if (trim && device_pool_trim() != KD_OK) status_clear(); /* it is kept, then */
     memset(owned, 0, sizeof *owned);
 }
 
@@ -146,4 +187,46 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
 done:
     if (status != KD_OK) tritree_close(out);
     return status;
+}
+
+/* Bytes that the tree of a triangle takes on a device beside its builder's memory, without the
+   packed form, which is made when the builder's memory is free again. */
+enum { TREE_BYTES_EACH = 280 };
+static const uint64_t sure_bytes = (uint64_t)4 << 30; /* the device is not asked about less */
+
+/* Whether a builder is worth a try: by what its memory and the tree take, and what is free. */
+static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
+                            uint64_t triangles) {
+    if (triangles > TRITREE_CUDA_TRIANGLES_MOST) return false;
+    const uint64_t needed =
+        tritree_build_memory_bytes(row, (uint32_t)positions, (uint32_t)triangles) +
+        triangles * TREE_BYTES_EACH;
+    uint64_t available = 0;
+    if (needed < sure_bytes) return true;
+    if (device_memory_free_bytes(&available) != KD_OK ||
+        (available < needed &&
+         (device_pool_trim() != KD_OK || device_memory_free_bytes(&available) != KD_OK))) {
+        status_clear(); /* the try itself will tell */
+        return true;
+    }
+    return needed <= available;
+}
+
+kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,
+                                 tritree_attempt attempt, void *context) {
+    const tritree_builder_cuda *named = tritree_builder_cuda_find(builder);
+    if (!name_is_auto(builder)) return attempt(context, named);
+    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
+        if (!is_worth_trying(*row, positions, triangles)) {
+            log_message(LOG_INFO, "%s would not fit: %llu triangles", (*row)->name,
+                        (unsigned long long)triangles);
+            continue;
+        }
+        const kd_status status = attempt(context, *row);
+        if (status != KD_ERROR_MEMORY) return status;
+        log_message(LOG_WARNING, "%s: %s; going on with %s", (*row)->name, kd_last_error(),
+                    row[1] ? row[1]->name : "a builder on the CPU");
+        status_clear();
+    }
+    return attempt(context, NULL);
 }

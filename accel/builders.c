@@ -99,7 +99,6 @@ void tritree_close(tritree *owned) {
     memory_free(owned->nodes);
     memory_free(owned->references);
     memory_free(owned->rows);
-    memory_free(owned->fast);
     wide_tree_close(owned->wide);
     memset(owned, 0, sizeof *owned);
 }

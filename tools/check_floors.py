@@ -43,7 +43,7 @@ ROOMS = """
     include/kandela include/kandela/mpi
     core/system core/windows core core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
     points/tree points/papers points/select points points/neighbours points/api points/parts
-    accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
+    accel/geometry accel/tree accel/sweep accel/zhou accel/wide accel/packed accel/rays accel accel/placed
     shaders
     photon/emission photon/density photon/beams photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
@@ -55,7 +55,7 @@ FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
-    points/papers points/select accel/sweep accel/zhou accel/kandela accel/wide
+    points/papers points/select accel/sweep accel/zhou accel/wide
     scenes/text scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")

@@ -1,5 +1,5 @@
 /* The kernels that cut leaves of a k-d tree in device memory further (packed_finer.h): what
-   packed_make.c does.
+   tests/accel/packed_oracle.h does.
    Idea: the finer tree begins with the nodes of the given one. Its leaves are the first parts, the
          two sides of each cut are more. Those that may be cut, a level a launch, and those that
          only want a box, all at last, are apart, so that lanes do alike. A warp takes 32 parts.

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* *units: device memory that device_memory_free takes, of so many bytes, written once the stream
-   has come so far; NULL if the tree has no packed form (packed_make.h). The tree's nodes,
+   has come so far; NULL if the tree has no packed form (packed_form.h). The tree's nodes,
    references, positions and triangles are device memory. Scratch (packed_cuts.cuh,
    packed_stages.cuh) is of the device's pool. Waits for the stream once, or again
    where it turns out that there was not enough room. */

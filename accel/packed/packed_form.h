@@ -61,4 +61,21 @@ KD_FN uint32_t packed_leaf_units(uint32_t triangles) {
     return 1 + (3 * triangles + 1) / 2;
 }
 
+/* A tree has no packed form if nothing in it can be hit, if it would be deeper than
+   PACKED_MAX_DEPTH, or of more units than bases can name. */
+#define PACKED_MOST_UNITS ((uint64_t)1 << (PACKED_INNER_SHIFT + 2))
+
+/* The smallest side of a node's grid in a tree of that box: finer ones are lost in rays' slacks. */
+KD_FN float packed_least_side(box3 box) {
+    return float_max(vec3_largest(box3_size(box)) * 0x1p-20f, 0x1p-100f);
+}
+
+/* What the form of a mesh's tree takes, before there is a tree: a unit and 48 bytes for each
+   triangle of a leaf, four units a node, as leaves are cut further than those of the tree
+   (packed_finer.h). */
+KD_FN uint64_t packed_bytes_most(uint64_t triangles) {
+    enum { A_TRIANGLE = 410, SMALL = 1 << 12 };
+    return triangles * A_TRIANGLE + SMALL;
+}
+
 #endif

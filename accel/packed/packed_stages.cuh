@@ -1,5 +1,5 @@
 /* The kernels that make the packed form of a k-d tree in device memory: the bytes of
-   packed_make.c.
+   tests/accel/packed_oracle.h.
    Idea: packed_cuts.cuh has cut leaves further, packed_measures.cuh has measured all subtrees. Nodes
          are found from the root down, level by level, by one grid that stays: a block takes a
          part of the level, finds children, which are kept, and all blocks add up what those
@@ -13,7 +13,6 @@
 #define KD_ACCEL_PACKED_PACKED_STAGES_CUH
 #include "accel/packed/packed_cuts.cuh"
 #include "accel/packed/packed_group.cuh"
-#include "accel/packed/packed_make.h"
 #include "accel/packed/packed_measures.cuh"
 #include "accel/packed/packed_node.h"
 #include <cooperative_groups.h>

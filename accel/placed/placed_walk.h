@@ -1,7 +1,7 @@
 /* Rays at placed meshes.
    Idea: down a tree of boxes, nearest first; in a leaf the ray is taken into the mesh's own space,
-   where it walks the mesh's k-d tree; each triangle that it comes to is transformed into the world
-   and met there.
+   where it walks the mesh's k-d tree (accel/tree/walk.h); each triangle that it comes to is
+   transformed into the world and met there.
    Invariants: let e = 2^-24, D the largest distance along an axis from the ray's origin to the
    placement's box and W the largest coordinate of that box. A hit names a point P of the triangle
    in the world, at most 6 e D beside the ray and 104 e D along it of its t (triangle.h). P's
@@ -18,7 +18,7 @@
 #ifndef KD_ACCEL_PLACED_PLACED_WALK_H
 #define KD_ACCEL_PLACED_PLACED_WALK_H
 #include "accel/placed/placed.h"
-#include "accel/tree/walk_bounds.h"
+#include "accel/tree/walk.h"
 
 typedef struct placed_hit {
     ray_hit at;      /* its triangle is one of the scene's */
@@ -114,8 +114,26 @@ KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triang
     return true;
 }
 
-/* The walk of tritree_cast (accel/tree/walk.h) through one placement's mesh, in whose leaves
-   triangles are met in the world. `box`: around the placement. True: `any` has been found. */
+/* A ray at one placement's mesh. */
+typedef struct placed_asked {
+    placed_ray *on;
+    uint32_t number;
+} placed_asked;
+
+/* A leaf's triangles, met in the world. */
+KD_FN bool placed_leaf_meet(void *asked, tritree_node leaf) {
+    const placed_asked *to = (const placed_asked *)asked;
+    placed_ray *on = to->on;
+    const placed_shape *shape = on->of->shapes + on->of->list[to->number].shape;
+    const uint32_t *ids = shape->tree.references + tritree_first(leaf);
+    const uint32_t count = tritree_count(leaf);
+    bool found = false;
+    for (uint32_t i = 0; i < count && !(found && on->any); ++i)
+        found |= placed_triangle_meet(on, to->number, shape->first + ids[i]);
+    return found;
+}
+
+/* `box`: around the placement. True: `any` has been found. */
 KD_FN bool placed_cast_one(placed_ray *on, uint32_t number, const box3 *box) {
     const placement *by = on->of->list + number;
     const placed_shape *shape = on->of->shapes + by->shape;
@@ -127,40 +145,10 @@ KD_FN bool placed_cast_one(placed_ray *on, uint32_t number, const box3 *box) {
                                     6 * placed_reach(shape->box, there.origin) + own);
     const float slack_t = reach / placed_largest(on->cast.direction) * TRITREE_SLACK_T;
     tritree_walk walk;
+    placed_asked asked = {on, number};
     if (!placed_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
-    tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
-    int waiting = 0;
-    const tritree_node *nodes = shape->tree.nodes;
-    tritree_node node = nodes[0];
-    float near = walk.near, far = walk.far;
-    for (;;) {
-        while (!tritree_is_leaf(node)) {
-            const int axis = tritree_axis(node);
-            const tritree_node *child = nodes + tritree_left(node);
-            const uint64_t lower = tritree_bits(child[0]), upper = tritree_bits(child[1]);
-            const uint64_t swap = (lower ^ upper) & walk.negative[axis];
-            const float t = (node.split - walk.origin[axis]) * walk.inverse[axis];
-            const float low = t - walk.slack[axis], high = t + walk.slack[axis];
-            const bool only_first = low > far, only_second = near > high;
-            stack[waiting].node = upper ^ swap;
-            stack[waiting].near = float_max(low, near);
-            stack[waiting].far = far;
-            waiting += !(only_second | only_first);
-            node = tritree_from_bits(only_second ? upper ^ swap : lower ^ swap);
-            far = only_second ? far : float_min(high, far);
-        }
-        const uint32_t *ids = shape->tree.references + tritree_first(node);
-        const uint32_t count = tritree_count(node);
-        for (uint32_t i = 0; i < count; ++i)
-            if (placed_triangle_meet(on, number, shape->first + ids[i]) && on->any) return true;
-        do {
-            if (waiting == 0) return false;
-            --waiting;
-        } while (stack[waiting].near > on->best.at.t + walk.slack_t);
-        node = tritree_from_bits(stack[waiting].node);
-        near = stack[waiting].near;
-        far = stack[waiting].far;
-    }
+    return tritree_walk_leaves(shape->tree.nodes, &walk, placed_leaf_meet, &asked, &on->best.at.t,
+                               on->any, (tritree_counts *)0);
 }
 
 /* Where the ray enters the box; above `far` if it misses it. */

@@ -3,10 +3,6 @@
               one of the kernels below; cast_plain is the one that lives here, a thread a ray. */
 #include "accel/rays/batch_device.h"
 #include "accel/rays/packed_batch.cuh"
-#include "accel/rays/persistent.cuh"
-#include "accel/rays/planes.cuh"
-#include "accel/rays/shared_leaves.cuh"
-#include "accel/rays/watertight.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -58,50 +54,22 @@ dim3 blocks_of_tiles(const caster *c) {
                 (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
 }
 
-template <class walk, bool any> kd_status run_once(const caster *c, cudaStream_t stream) {
-    if (c->width) {
-        cast_once<walk, any, true><<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
-    } else {
-        cast_once<walk, any, false><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(*c);
-    }
-    KD_CUDA_LAUNCHED("cast_once");
-    return KD_OK;
+/* A thread a ray; of an image by tiles. For trees without a packed form. */
+template <bool any, bool tiles>
+__global__ __launch_bounds__(CAST_BLOCK,
+                             8) void cast_nodes(const __grid_constant__ tritree_view tree,
+                                                const __grid_constant__ caster c) {
+    const uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * CAST_BLOCK + threadIdx.x;
+    if (tiles ? i != KD_NONE : i < c.count) cast_by_nodes<any>(tree, c, i);
 }
 
-/* The fast test's nearest hits of an image, each ray by one thread. */
-kd_status run_planes_once(const caster *c, cudaStream_t stream) {
-    cast_shared<<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("cast_shared");
-    return KD_OK;
-}
-
-/* As many blocks as the device holds. */
-kd_status launch_filling(void (*kernel)(caster), const caster *c, cudaStream_t stream) {
-    unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, kernel, CAST_BLOCK));
-    kernel<<<blocks, CAST_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("cast_persistent");
-    return KD_OK;
-}
-
-/* If the order of rays is measured, both loops start and one of them returns at once. */
-kd_status begin_measure(const caster *c, cudaStream_t stream) {
-    measure_order<<<1, MEASURE_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("measure_order");
-    return KD_OK;
-}
-
-/* A thread a ray is ahead only by an image's tiles; without them all rays are persistent's. */
-template <bool any> kd_status run_planes(const caster *of, trace_loop loop, cudaStream_t stream) {
-    caster own = *of;
-    const caster *c = &own;
-    const bool tiles = !any && c->width;
-    own.measured = own.measured && tiles;
-    if (c->measured) KD_TRY(begin_measure(c, stream));
-    if (tiles && (loop == TRACE_ONCE || c->measured)) KD_TRY(run_planes_once(c, stream));
-    if (tiles && loop == TRACE_ONCE && !c->measured) return KD_OK;
-    KD_TRY(launch_filling(cast_persistent<any>, c, stream));
-    KD_CUDA(cudaMemsetAsync(c->cursor, 0, sizeof *c->cursor, stream)); /* for the next batch */
+template <bool any>
+kd_status run_nodes(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+    if (c->width)
+        cast_nodes<any, true><<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(tree->view, *c);
+    else
+        cast_nodes<any, false><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(tree->view, *c);
+    KD_CUDA_LAUNCHED("cast_nodes");
     return KD_OK;
 }
 
@@ -154,9 +122,9 @@ kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaS
 }
 
 template <bool any>
-kd_status run_watertight(const tritree_cuda *tree, const caster *c, trace_loop loop,
-                         cudaStream_t stream) {
-    if (loop == TRACE_NODES || !tree->view.packed) return run_once<walk_watertight, any>(c, stream);
+kd_status run_fast(const tritree_cuda *tree, const caster *c, trace_loop loop,
+                   cudaStream_t stream) {
+    if (loop == TRACE_NODES || !tree->view.packed) return run_nodes<any>(tree, c, stream);
     return loop == TRACE_ONCE ? run_packed_once<any>(tree, c, stream)
                               : run_packed_persistent<any>(tree, c, stream);
 }
@@ -178,14 +146,7 @@ trace_loop choose_loop(const trace_batch *batch) {
 caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     caster c;
     memset(&c, 0, sizeof c);
-    c.nodes = (const uint2 *)tree->view.pairs;
-    c.planes = (const float4 *)tree->planes;
-    c.leaf_rows = (const float4 *)tree->view.leaf_rows;
-    c.references = tree->view.references;
     c.box = tree->view.box;
-    const vec3 size = box3_size(c.box);
-    c.margin = 1e-4f * (size.x + size.y + size.z);
-    c.error = 0x1p-20f * vec3_largest(vec3_max(c.box.hi, vec3_negate(c.box.lo)));
     c.empty = tree->view.reference_count == 0;
     c.measured = batch->measured && batch->loop == TRACE_AUTO;
     c.cursor = take_cursor(tree);
@@ -204,10 +165,8 @@ kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *
     cudaStream_t stream = (cudaStream_t)batch->stream;
     const trace_loop loop = choose_loop(batch);
     if (loop == TRACE_PLAIN || batch->counts) return run_plain(tree, c, counts, stream);
-    if (batch->test == TRACE_PLANES)
-        return c->blocked ? run_planes<true>(c, loop, stream) : run_planes<false>(c, loop, stream);
-    return c->blocked ? run_watertight<true>(tree, c, loop, stream)
-                      : run_watertight<false>(tree, c, loop, stream);
+    return c->blocked ? run_fast<true>(tree, c, loop, stream)
+                      : run_fast<false>(tree, c, loop, stream);
 }
 
 template <class item> item *from(item *array, uint64_t done) {
@@ -281,8 +240,6 @@ kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
         (batch->hits != NULL) + (batch->blocked != NULL) + (a->t || a->u || a->v || a->triangle);
     KD_REQUIRE(kinds == 1, KD_ERROR_USAGE, "expected room either for hits or for what is blocked");
     if (batch->count == 0) return KD_OK;
-    KD_REQUIRE(batch->test != TRACE_PLANES || tree->planes || tree->view.reference_count == 0,
-               KD_ERROR_USAGE, "the tree's planes are not prepared");
     if (batch->on_device || !batch->rays || device_memory_owns(batch->rays))
         return run_on_device(tree, batch);
     KD_REQUIRE(batch->hits || batch->blocked, KD_ERROR_USAGE,

@@ -9,19 +9,12 @@
 extern "C" {
 #endif
 
-/* What decides whether a triangle is met. */
-typedef enum trace_test {
-    TRACE_WATERTIGHT, /* triangle_meet: answers are the CPU's, bit for bit */
-    TRACE_PLANES,     /* three rows prepared for each triangle: fewer operations; rays may slip
-                         through shared edges, t is right to about 1e-6 */
-} trace_test;
-
 /* Which loop runs the rays. */
 typedef enum trace_loop {
     TRACE_AUTO,       /* by `coherent` or `measured` */
-    TRACE_PLAIN,      /* accel/tree/walk.h as it stands: the others' oracle, watertight */
+    TRACE_PLAIN,      /* accel/tree/walk.h as it stands: the others' oracle */
     TRACE_ONCE,       /* one thread a ray: best if neighbours in the batch take similar ways */
-    TRACE_NODES,      /* watertight, one thread a ray, by the k-d tree's own nodes */
+    TRACE_NODES,      /* one thread a ray, by the k-d tree's own nodes */
     TRACE_PERSISTENT, /* threads fetch new rays as too few of their warp are left at work */
 } trace_loop;
 
@@ -40,7 +33,6 @@ typedef struct trace_batch {
     tritree_counts
         *counts; /* on the device: what each ray took; casts by the plain loop. Or NULL */
     uint64_t count;
-    trace_test test;
     trace_loop loop;
     bool coherent;  /* neighbouring rays start and point alike, as a camera's do */
     bool measured;  /* instead: an image's do, of others a kernel looks at some */

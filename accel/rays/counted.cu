@@ -5,7 +5,6 @@
               hits or blocked. */
 #include "accel/rays/counted.h"
 #include "accel/rays/packed_batch.cuh"
-#include "accel/rays/watertight.cuh"
 #include "core/beside/beside.h"
 #include "core/beside/spread.cuh"
 #include "core/device/cuda.h"
@@ -21,22 +20,13 @@ __device__ __forceinline__ caster with_count(const caster &c, const uint32_t *co
 }
 
 template <bool any>
-__global__ __launch_bounds__(CAST_BLOCK, walk_watertight::blocks) void cast_counted_nodes(
-    const __grid_constant__ caster c, const uint32_t *counted) {
+__global__ __launch_bounds__(CAST_BLOCK,
+                             8) void cast_counted_nodes(const __grid_constant__ tritree_view tree,
+                                                        const __grid_constant__ caster c,
+                                                        const uint32_t *counted) {
     const uint32_t count = *counted;
-    walk_watertight::entry stack[CAST_STACK];
-    for (uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * CAST_BLOCK) {
-        walk_watertight on;
-        if (!on.begin(c, i)) {
-            store_miss<any>(c, i);
-            continue;
-        }
-        do {
-            on.descend(c, stack);
-        } while (!on.template test<any>(c) && on.pop(stack));
-        on.template store<any>(c, i);
-    }
+    for (uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x; i < count; i += gridDim.x * CAST_BLOCK)
+        cast_by_nodes<any>(tree, c, i);
 }
 
 /* Few rays are spread among all warps: how long a wave of them takes is how long one warp does. */
@@ -109,9 +99,6 @@ __global__ __launch_bounds__(PACKED_BLOCK) void settle_counted(
 caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
     caster c;
     memset(&c, 0, sizeof c);
-    c.nodes = (const uint2 *)tree->view.pairs;
-    c.leaf_rows = (const float4 *)tree->view.leaf_rows;
-    c.references = tree->view.references;
     c.box = tree->view.box;
     c.empty = tree->view.reference_count == 0;
     c.rays = (const float4 *)rays->rays;
@@ -148,7 +135,7 @@ template <bool any> kd_status launch_counted(const tritree_cuda *tree, const tra
     unsigned blocks = 0;
     if (!tree->view.packed) {
         KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
-        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK, 0, stream>>>(c, rays->count);
+        cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK, 0, stream>>>(tree->view, c, rays->count);
         KD_CUDA_LAUNCHED("cast_counted_nodes");
         return KD_OK;
     }

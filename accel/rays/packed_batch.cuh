@@ -14,10 +14,9 @@
 #include "accel/rays/loops.cuh"
 #include "core/device/follow.cuh"
 
-/* Words of a batch's cursor, zero between batches but for the second. */
+/* Words of a batch's cursor, zero between batches. */
 enum {
     CURSOR_NEXT,    /* the ray that nobody has fetched */
-    CURSOR_APART,   /* what measure_order found */
     CURSOR_PUT_OFF, /* records, also of those for which there was no room */
     CURSOR_READ     /* blocks of settle_batch that have read the others */
 };

@@ -35,7 +35,7 @@ typedef struct tritree_build_cuda {
                      builders that tell their stages apart */
 } tritree_build_cuda;
 
-enum { TRITREE_DOUBLED_MOST = 8 };
+enum { TRITREE_DOUBLED_MOST = 8, TRITREE_CUDA_TRIANGLES_MOST = 100000000 };
 
 typedef struct tritree_builder_cuda {
     const char *name, *source;

@@ -19,20 +19,3 @@ kd_status tree_rows_fill(tritree *tree) {
     parallel_for(tree->input.triangle_count, GRAIN, fill_rows, tree);
     return KD_OK;
 }
-
-static void fill_fast(void *context, int64_t begin, int64_t end, int thread) {
-    tritree *tree = (tritree *)context;
-    const vec3 *corner = tree->input.positions;
-    (void)thread;
-    for (int64_t i = begin; i < end; ++i) {
-        const uint32_t *index = tree->input.triangles + 3 * (uint64_t)tree->references[i];
-        tree->fast[i] = triangle_fast_make(corner[index[0]], corner[index[1]], corner[index[2]]);
-    }
-}
-
-kd_status tritree_prepare_fast(tritree *tree) {
-    if (tree->fast) return KD_OK;
-    KD_TRY(KD_RESERVE(tree->fast, tree->reference_count));
-    parallel_for(tree->reference_count, GRAIN, fill_fast, tree);
-    return KD_OK;
-}

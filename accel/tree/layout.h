@@ -6,7 +6,6 @@
    equal trees are equal bytes. */
 #ifndef KD_ACCEL_TREE_LAYOUT_H
 #define KD_ACCEL_TREE_LAYOUT_H
-#include "accel/geometry/triangle_fast.h"
 #include "accel/geometry/triangle_rows.h"
 
 enum { TRITREE_LEAF = 3, TRITREE_MAX_DEPTH = 62 };
@@ -74,8 +73,6 @@ typedef struct tritree_view {
     const tritree_node *pairs;      /* the nodes, each pair of children 16 bytes aligned */
     const triangle_rows *leaf_rows; /* one a reference; the fourth numbers are the triangle's id */
     const void *packed; /* the tree in units (accel/packed/packed_form.h); NULL: it has none */
-    /* If not NULL, rays are tested by triangle_fast instead of triangle_meet: one a reference. */
-    const triangle_fast *fast;
 } tritree_view;
 
 #endif

@@ -170,17 +170,9 @@ tritree_view tritree_get_view(const tritree *from) {
     view.triangle_count = from->input.triangle_count;
     view.rows = from->rows;
     view.wide = from->wide;
-    view.fast = NULL;
     view.pairs = NULL;
     view.leaf_rows = NULL;
     view.packed = NULL;
-    return view;
-}
-
-tritree_view tritree_get_fast_view(const tritree *from) {
-    tritree_view view = tritree_get_view(from);
-    view.fast = from->fast;
-    view.wide = NULL;
     return view;
 }
 

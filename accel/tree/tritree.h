@@ -41,7 +41,6 @@ typedef struct tritree {
     uint32_t *references;
     uint32_t node_count, reference_count;
     triangle_rows *rows;    /* one a triangle */
-    triangle_fast *fast;    /* NULL until tritree_prepare_fast */
     struct wide_tree *wide; /* NULL: rays walk the nodes */
     box3 box;
     tritree_input input; /* borrowed */
@@ -57,10 +56,6 @@ kd_status tritree_check_options(const tritree_options *options); /* KD_ERROR_USA
 tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: best for rays */
 
 tritree_view tritree_get_view(const tritree *from);
-/* Prepares the fast triangle test, 48 bytes a reference; once. */
-kd_status tritree_prepare_fast(tritree *tree);
-/* The view whose rays are tested by it. */
-tritree_view tritree_get_fast_view(const tritree *from);
 uint64_t tritree_hash(const tritree *from); /* of nodes and references */
 
 #ifdef __cplusplus

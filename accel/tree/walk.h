@@ -1,5 +1,6 @@
 /* Rays through the triangle k-d tree: the plain walk that every faster kernel is compared with, and
-   that accel/rays/cast.h takes where a tree has no other form.
+   that accel/rays/cast.h takes where a tree has no other form. What is asked of a leaf is given, so
+   that placed meshes (accel/placed) are walked by it, too.
    Idea: front to back with a stack of {far child, its part of the ray}; near and far are told by
    the direction's sign.
    Invariants: a leaf is visited unless the ray surely misses it. Where the ray meets a plane is
@@ -17,68 +18,27 @@ typedef struct tritree_counts {
     uint64_t triangles; /* tested */
 } tritree_counts;
 
-/* Tests a leaf's triangles; true if something was hit that improves `best`. */
-KD_FN bool tritree_leaf_meet(const tritree_view *tree, tritree_node leaf,
-                             const triangle_caster *caster, float tmin, ray_hit *best) {
-    const uint32_t first = tritree_first(leaf), count = tritree_count(leaf);
-    bool found = false;
-    for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t id = tree->references[first + i];
-        const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
-        found |=
-            tritree_triangle_meet(caster, tree->positions[corner[0]], tree->positions[corner[1]],
-                                  tree->positions[corner[2]], id, tmin, best);
-    }
-    return found;
-}
+/* What is asked of each leaf that the ray visits: takes its triangles into account; true if that
+   improved the nearest hit. */
+typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
 
-/* The same with the triangles' rows. */
-KD_FN bool tritree_rows_meet(const tritree_view *tree, tritree_node leaf,
-                             const triangle_caster *caster, float tmin, ray_hit *best) {
-    const uint32_t *ids = tree->references + tritree_first(leaf);
-    const uint32_t count = tritree_count(leaf);
-    bool found = false;
-    for (uint32_t i = 0; i < count; ++i) {
-        const triangle_rows *rows = tree->rows + ids[i];
-        if (triangle_rows_missed(rows, caster)) continue;
-        found |= tritree_triangle_meet(caster, triangle_rows_corner(rows, 0),
-                                       triangle_rows_corner(rows, 1), triangle_rows_corner(rows, 2),
-                                       ids[i], tmin, best);
-    }
-    return found;
-}
+#ifdef __CUDACC__
+#define TRITREE_WALK_FN static __host__ __device__ __forceinline__
+#elif defined(__GNUC__)
+#define TRITREE_WALK_FN static inline __attribute__((always_inline))
+#else
+#define TRITREE_WALK_FN static inline
+#endif
 
-/* The same by the fast test. */
-KD_FN bool tritree_fast_meet(const tritree_view *tree, tritree_node leaf, const ray *cast,
-                             ray_hit *best) {
-    const uint32_t first = tritree_first(leaf), count = tritree_count(leaf);
-    bool found = false;
-    for (uint32_t i = first; i < first + count; ++i) {
-        float t = 0, u = 0, v = 0;
-        if (!triangle_fast_meet(tree->fast + i, cast, best->t, &t, &u, &v)) continue;
-        best->t = t;
-        best->u = u;
-        best->v = v;
-        best->triangle = tree->references[i];
-        found = true;
-    }
-    return found;
-}
-
-/* The walk itself: front to back, the far child waits on a stack. `any`: the first hit will do. */
-KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
-    ray_hit best;
-    best.t = cast.tmax;
-    best.u = best.v = 0;
-    best.triangle = KD_NONE;
-    tritree_walk walk;
-    if (!tritree_walk_begin(&walk, tree, cast)) return best;
-    const triangle_caster caster = triangle_caster_make(cast);
+/* The walk itself: front to back, the far child waits on a stack. `nearest`: t of the nearest hit
+   so far, which `test` keeps. `any`: the first hit will do; true: there was one. */
+TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritree_walk *walk,
+                                         tritree_leaf_test test, void *asked, const float *nearest,
+                                         bool any, tritree_counts *counts) {
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
-    const tritree_node *nodes = tree->nodes;
     tritree_node node = nodes[0];
-    float near = walk.near, far = walk.far;
+    float near = walk->near, far = walk->far;
     for (;;) {
         if (counts) ++counts->nodes;
         while (!tritree_is_leaf(node)) {
@@ -87,9 +47,9 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
             const int axis = tritree_axis(node);
             const tritree_node *child = nodes + tritree_left(node);
             const uint64_t lower = tritree_bits(child[0]), upper = tritree_bits(child[1]);
-            const uint64_t swap = (lower ^ upper) & walk.negative[axis];
-            const float t = (node.split - walk.origin[axis]) * walk.inverse[axis];
-            const float low = t - walk.slack[axis], high = t + walk.slack[axis];
+            const uint64_t swap = (lower ^ upper) & walk->negative[axis];
+            const float t = (node.split - walk->origin[axis]) * walk->inverse[axis];
+            const float low = t - walk->slack[axis], high = t + walk->slack[axis];
             const bool only_first = low > far;
             const bool only_second = near > high;
             stack[waiting].node = upper ^ swap;
@@ -104,22 +64,61 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
             ++counts->leaves;
             counts->triangles += tritree_count(node);
         }
-        bool found = false;
-        if (tree->fast)
-            found = tritree_fast_meet(tree, node, &cast, &best);
-        else if (tree->rows)
-            found = tritree_rows_meet(tree, node, &caster, cast.tmin, &best);
-        else
-            found = tritree_leaf_meet(tree, node, &caster, cast.tmin, &best);
-        if (found && any) return best;
+        if (test(asked, node) && any) return true;
         do {
-            if (waiting == 0) return best;
+            if (waiting == 0) return false;
             --waiting;
-        } while (stack[waiting].near > best.t + walk.slack_t);
+        } while (stack[waiting].near > *nearest + walk->slack_t);
         node = tritree_from_bits(stack[waiting].node);
         near = stack[waiting].near;
         far = stack[waiting].far;
     }
+}
+
+/* A ray at a tree's own triangles. */
+typedef struct tritree_asked {
+    const tritree_view *tree;
+    triangle_caster caster;
+    float tmin;
+    ray_hit best;
+} tritree_asked;
+
+/* A leaf's triangles by their rows, where the tree has them, else by their vertices. */
+KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
+    tritree_asked *on = (tritree_asked *)asked;
+    const tritree_view *tree = on->tree;
+    const uint32_t *ids = tree->references + tritree_first(leaf);
+    const uint32_t count = tritree_count(leaf);
+    bool found = false;
+    for (uint32_t i = 0; i < count; ++i) {
+        vec3 corner[3];
+        if (tree->rows) {
+            const triangle_rows *rows = tree->rows + ids[i];
+            if (triangle_rows_missed(rows, &on->caster)) continue;
+            for (int k = 0; k < 3; ++k) corner[k] = triangle_rows_corner(rows, k);
+        } else {
+            const uint32_t *index = tree->triangles + 3 * (uint64_t)ids[i];
+            for (int k = 0; k < 3; ++k) corner[k] = tree->positions[index[k]];
+        }
+        found |= tritree_triangle_meet(&on->caster, corner[0], corner[1], corner[2], ids[i],
+                                       on->tmin, &on->best);
+    }
+    return found;
+}
+
+/* A ray at the whole tree. `any`: the first hit will do. */
+KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
+    tritree_asked asked;
+    tritree_walk walk;
+    asked.tree = tree;
+    asked.tmin = cast.tmin;
+    asked.best.t = cast.tmax;
+    asked.best.u = asked.best.v = 0;
+    asked.best.triangle = KD_NONE;
+    if (!tritree_walk_begin(&walk, tree, cast)) return asked.best;
+    asked.caster = triangle_caster_make(cast);
+    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_meet, &asked, &asked.best.t, any, counts);
+    return asked.best;
 }
 
 /* The nearest hit in the ray's range, of hits at the same t the one with the smallest id; and

@@ -144,10 +144,7 @@ TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *on,
     return true;
 }
 
-/* A kernel that follows paths casts from many places: one copy of the walk, whose registers are its
-   own, leaves more threads on a processor than a copy at each place. */
-static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray cast,
-                                                           bool any) {
+TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray cast, bool any) {
     const uint2 *pairs = (const uint2 *)tree->pairs;
     const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
@@ -158,6 +155,13 @@ static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *t
         if (tritree_device_meet(&on, leaf_rows) && any) break;
     } while (tritree_device_pop(&on, stack));
     return on.best;
+}
+
+/* A kernel that follows paths casts from many places: one copy of the walk, whose registers are its
+   own, leaves more threads on a processor than a copy at each place. */
+static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray cast,
+                                                           bool any) {
+    return tritree_device_cast_here(tree, cast, any);
 }
 #endif
 

@@ -24,7 +24,7 @@ struct zhou_shared {
     zhou_plan plan;
     zhou_merge merge;                   /* the block's own */
     uint32_t warp_count[2][ZHOU_WARPS]; /* then, how many before the warp */
-    zhou_clipped *to[2];
+    clipped *to[2];
     zhou_node child[2];
     uint32_t leaf_first;
     bool leaf, stop, last;
@@ -32,7 +32,7 @@ struct zhou_shared {
 
 /* A chunk's references, each thread's own. */
 struct zhou_refs {
-    zhou_clipped ref[ZHOU_EACH];
+    clipped ref[ZHOU_EACH];
     uint32_t sides[ZHOU_EACH]; /* 0: none */
 };
 
@@ -71,17 +71,17 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const zhou_level &leve
             slot = KD_NONE;
         }
     }
-    slot = __shfl_sync(ZHOU_ALL, slot, 0);
-    first = __shfl_sync(ZHOU_ALL, first, 0);
+    slot = __shfl_sync(WARP_ALL, slot, 0);
+    first = __shfl_sync(WARP_ALL, first, 0);
     if (slot == KD_NONE) return;
     for (uint32_t i = lane; i < chunks; i += 32) k.tasks[level.to][first + i] = make_uint2(slot, i);
     if (lane != 0) return;
-    k.nodes[level.to][slot] = child;
+    k.level_nodes[level.to][slot] = child;
     if (chunks == 1) return;
     zhou_merge *merge = k.merges[level.to] + slot;
     merge->first = room;
     merge->count[0] = merge->count[1] = merge->done = 0;
-    for (int i = 0; i < 12; ++i) merge->box[i / 6][i % 6] = zhou_ordered(INFINITY);
+    for (int i = 0; i < 12; ++i) merge->box[i / 6][i % 6] = ordered(INFINITY);
     for (int i = 0; i < 6; ++i) merge->middles[i / 3][i % 3] = 0;
 }
 
@@ -95,8 +95,8 @@ __device__ __forceinline__ void zhou_load(zhou_refs &refs, const zhou_device &k,
     }
 }
 
-__device__ __noinline__ zhou_clipped zhou_clip_part(const float4 *corners, int axis, float plane,
-                                                    bool right, zhou_clipped part) {
+__device__ __noinline__ clipped zhou_clip_part(const float4 *corners, int axis, float plane,
+                                               bool right, clipped part) {
     const float4 a = __ldg(corners), b = __ldg(corners + 1), c = __ldg(corners + 2);
     box3 box;
     box.lo = vec3_make(part.lo.x, part.lo.y, part.lo.z);
@@ -116,14 +116,14 @@ __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint
 #pragma unroll
     for (int j = 0; j < ZHOU_EACH; ++j) {
         if (!refs.sides[j]) continue;
-        refs.sides[j] = zhou_sides(zhou_pick(refs.ref[j].lo, axis), zhou_pick(refs.ref[j].hi, axis),
-                                   s.plan.plane);
+        refs.sides[j] =
+            zhou_sides(pick4(refs.ref[j].lo, axis), pick4(refs.ref[j].hi, axis), s.plan.plane);
         own += (refs.sides[j] & 1) | (refs.sides[j] >> 1) << 16;
     }
     uint32_t upto = own;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
-        const uint32_t lower = __shfl_up_sync(ZHOU_ALL, upto, step);
+        const uint32_t lower = __shfl_up_sync(WARP_ALL, upto, step);
         if (lane >= step) upto += lower;
     }
     if (lane == 31) s.warp_count[0][warp] = upto & 0xffff, s.warp_count[1][warp] = upto >> 16;
@@ -154,7 +154,7 @@ __device__ __forceinline__ void zhou_add_middles(zhou_shared &s, uint32_t side,
                                                  const uint32_t middles[3]) {
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        const uint32_t sum = __reduce_add_sync(ZHOU_ALL, middles[a]);
+        const uint32_t sum = __reduce_add_sync(WARP_ALL, middles[a]);
         if ((threadIdx.x & 31) == 0) atomicAdd(&s.merge.middles[side][a], (unsigned long long)sum);
     }
 }
@@ -168,13 +168,13 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
 #pragma unroll 1
     for (uint32_t side = 0; side < 2; ++side) {
         float lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
-        zhou_clipped *to = s.to[side] + before[side];
+        clipped *to = s.to[side] + before[side];
         const box3 box = zhou_child_box(s.plan, side);
         uint32_t middles[3] = {0, 0, 0};
 #pragma unroll
         for (int j = 0; j < ZHOU_EACH; ++j) {
             if (!(refs.sides[j] >> side & 1)) continue;
-            zhou_clipped part = refs.ref[j];
+            clipped part = refs.ref[j];
             if (refs.sides[j] == 3)
                 part = zhou_clip_part(k.corners + 3 * (uint64_t)__float_as_uint(part.lo.w), axis,
                                       plane, side != 0, part);
@@ -190,8 +190,8 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
         }
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
-            const int least = __reduce_min_sync(ZHOU_ALL, zhou_ordered(lo[a]));
-            const int most = __reduce_min_sync(ZHOU_ALL, zhou_ordered(-hi[a]));
+            const int least = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
+            const int most = __reduce_min_sync(WARP_ALL, ordered(-hi[a]));
             if (lane != 0) continue;
             atomicMin(&s.merge.box[side][a], least);
             atomicMin(&s.merge.box[side][3 + a], most);
@@ -262,8 +262,8 @@ __device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level
 }
 
 /* Room for a child's parts where its size belongs. One thread. */
-__device__ inline zhou_clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
-                                                 zhou_node *child) {
+__device__ inline clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
+                                            zhou_node *child) {
     const bool small = child->count <= ZHOU_SMALL_MOST;
     child->first =
         atomicAdd(small ? &k.count->small_parts : &k.count->parts[level.next], child->count);
@@ -277,10 +277,9 @@ __device__ inline zhou_clipped *zhou_place_child(const zhou_device &k, const zho
 __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
     for (int side = 0; side < 2; ++side) {
         const int *box = s.merge.box[side];
-        s.child[side].tight.lo =
-            vec3_make(zhou_unordered(box[0]), zhou_unordered(box[1]), zhou_unordered(box[2]));
+        s.child[side].tight.lo = vec3_make(unordered(box[0]), unordered(box[1]), unordered(box[2]));
         s.child[side].tight.hi =
-            vec3_make(-zhou_unordered(box[3]), -zhou_unordered(box[4]), -zhou_unordered(box[5]));
+            vec3_make(-unordered(box[3]), -unordered(box[4]), -unordered(box[5]));
         for (int a = 0; a < 3; ++a)
             s.child[side].mean[a] =
                 zhou_mean(s.child[side].box, a, s.merge.middles[side][a], s.child[side].count);
@@ -348,8 +347,8 @@ __device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level
     if (s.stop) return;
     const uint32_t side = threadIdx.x >> 6, i = threadIdx.x & 63; /* two warps a child */
     if (s.to[side] && i < s.child[side].count) {
-        const zhou_clipped *from = k.parts[level.to] + merge->first + (side ? s.node.count : 0) + i;
-        zhou_clipped part;
+        const clipped *from = k.parts[level.to] + merge->first + (side ? s.node.count : 0) + i;
+        clipped part;
         part.lo = __ldcg(&from->lo);
         part.hi = __ldcg(&from->hi);
         s.to[side][i] = part;
@@ -390,9 +389,9 @@ __device__ inline void zhou_process(const zhou_device &k, const zhou_level &leve
     __syncthreads(); /* the task before is done with */
     if (threadIdx.x < sizeof(zhou_node) / 4)
         ((uint32_t *)&s.node)[threadIdx.x] =
-            ((const uint32_t *)(k.nodes[level.from] + task.x))[threadIdx.x];
+            ((const uint32_t *)(k.level_nodes[level.from] + task.x))[threadIdx.x];
     if (threadIdx.x >= 64 && threadIdx.x < 76)
-        (&s.merge.box[0][0])[threadIdx.x - 64] = zhou_ordered(INFINITY);
+        (&s.merge.box[0][0])[threadIdx.x - 64] = ordered(INFINITY);
     if (threadIdx.x >= 96 && threadIdx.x < 102) (&s.merge.middles[0][0])[threadIdx.x - 96] = 0;
     __syncthreads();
     zhou_refs refs;
@@ -415,10 +414,10 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
     zhou_counters *c = k.count;
     if (threadIdx.x == 0) {
         zhou_node *root = &s.node;
-        root->box.lo = vec3_make(zhou_unordered(c->box_lo[0]), zhou_unordered(c->box_lo[1]),
-                                 zhou_unordered(c->box_lo[2]));
-        root->box.hi = vec3_make(zhou_unordered(c->box_hi[0]), zhou_unordered(c->box_hi[1]),
-                                 zhou_unordered(c->box_hi[2]));
+        root->box.lo =
+            vec3_make(unordered(c->box_lo[0]), unordered(c->box_lo[1]), unordered(c->box_lo[2]));
+        root->box.hi =
+            vec3_make(unordered(c->box_hi[0]), unordered(c->box_hi[1]), unordered(c->box_hi[2]));
         root->tight = root->box;
         for (int a = 0; a < 3; ++a) root->mean[a] = 0;
         root->growth = ZHOU_GROWTH_MOST;

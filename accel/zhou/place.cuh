@@ -77,17 +77,17 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_place_raw(const zhou_de
         }
         if (id != 0) index += nodes; /* its pair lies where its parent's subtree begins */
         if (raw.kind < ZHOU_RAW_LEAF) {
-            k.out_nodes[index] = tritree_inner((int)raw.kind, raw.split, nodes);
+            k.nodes[index] = tritree_inner((int)raw.kind, raw.split, nodes);
         } else if (raw.kind == ZHOU_RAW_LEAF) {
-            k.out_nodes[index] = tritree_leaf(ids, raw.count);
+            k.nodes[index] = tritree_leaf(ids, raw.count);
             k.raw[id].split = __uint_as_float(ids); /* where its ids go */
         } else {
             zhou_small_root *root = k.roots + raw.first;
             root->node_place = nodes, root->id_place = ids;
             const tritree_node top = root->top;
-            k.out_nodes[index] = tritree_is_leaf(top)
-                                     ? tritree_leaf(ids, tritree_count(top))
-                                     : tritree_inner(tritree_axis(top), top.split, nodes);
+            k.nodes[index] = tritree_is_leaf(top)
+                                 ? tritree_leaf(ids, tritree_count(top))
+                                 : tritree_inner(tritree_axis(top), top.split, nodes);
         }
     }
 }
@@ -110,7 +110,7 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_move_roots(const zhou_d
         for (uint32_t done = 0, all = root->node_count; done < all;) {
             const uint32_t here = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
             for (uint32_t j = lane; j < here; j += 32)
-                k.out_nodes[nodes + done + j] = zhou_moved(k.segments[from + j], nodes, ids);
+                k.nodes[nodes + done + j] = zhou_moved(k.segments[from + j], nodes, ids);
             done += here;
             if (done < all) from = k.node_next[from / ZHOU_SEGMENT] * ZHOU_SEGMENT;
         }
@@ -118,7 +118,7 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_move_roots(const zhou_d
         for (uint32_t done = 0, all = root->id_count; done < all;) {
             const uint32_t here = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
             for (uint32_t j = lane; j < here; j += 32)
-                k.out_references[ids + done + j] = k.id_segments[from + j];
+                k.references[ids + done + j] = k.id_segments[from + j];
             done += here;
             if (done < all) from = k.id_next[from / ZHOU_SEGMENT] * ZHOU_SEGMENT;
         }
@@ -130,7 +130,7 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_move_leaves(const zhou_
     for (uint32_t i = blockIdx.x; i < k.count->leaves; i += gridDim.x) {
         const zhou_raw leaf = k.raw[k.leaves[i]];
         for (uint32_t j = threadIdx.x; j < leaf.count; j += ZHOU_PLACE_BLOCK)
-            k.out_references[__float_as_uint(leaf.split) + j] = k.ids[leaf.first + j];
+            k.references[__float_as_uint(leaf.split) + j] = k.ids[leaf.first + j];
     }
 }
 
@@ -138,10 +138,7 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_move_leaves(const zhou_
 __global__ void zhou_report(const zhou_device k) {
     const zhou_counters *c = k.count;
     tritree_built built;
-    for (int a = 0; a < 3; ++a) {
-        vec3_set_axis(&built.box.lo, a, zhou_unordered(c->box_lo[a]));
-        vec3_set_axis(&built.box.hi, a, zhou_unordered(c->box_hi[a]));
-    }
+    built.box = unordered_box(c->box_lo, c->box_hi);
     built.node_count = 1 + k.sizes[0].x;
     built.reference_count = k.sizes[0].y;
     built.degenerate_count = c->degenerate;

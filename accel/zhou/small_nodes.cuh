@@ -49,7 +49,7 @@ __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint
         }
         if (place != KD_NONE && taken != KD_NONE) next[(place - 1) / ZHOU_SEGMENT] = taken;
     }
-    return __shfl_sync(ZHOU_ALL, taken, 0);
+    return __shfl_sync(WARP_ALL, taken, 0);
 }
 
 /* A place for a pair of nodes; KD_NONE: there is no room. */
@@ -71,7 +71,7 @@ __device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_ro
 __device__ inline void zhou_make_candidates(const zhou_device &k, zhou_small_shared &s,
                                             const zhou_small_root &root) {
     const uint32_t lane = threadIdx.x & 31, count = root.count;
-    zhou_clipped part[2];
+    clipped part[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const uint32_t i = lane + 32 * half;
@@ -145,10 +145,10 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         const int side = (int)(((float)i + 0.5f) * inverse);
         const int axis = min(side >> 1, 2);
         sah_axis of;
-        of.lo = __shfl_sync(ZHOU_ALL, own.lo, axis);
-        of.hi = __shfl_sync(ZHOU_ALL, own.hi, axis);
-        of.base = __shfl_sync(ZHOU_ALL, own.base, axis);
-        of.slope = __shfl_sync(ZHOU_ALL, own.slope, axis);
+        of.lo = __shfl_sync(WARP_ALL, own.lo, axis);
+        of.hi = __shfl_sync(WARP_ALL, own.hi, axis);
+        of.base = __shfl_sync(WARP_ALL, own.base, axis);
+        of.slope = __shfl_sync(WARP_ALL, own.slope, axis);
         if (i >= tries) continue;
         zhou_choice tried;
         tried.from = s.member[i - (uint32_t)side * count];
@@ -162,22 +162,22 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
     }
     __syncwarp();
     /* the least by (cost, side, plane): costs are not negative, so their bits are in order */
-    const uint32_t cost = __reduce_min_sync(ZHOU_ALL, __float_as_uint(best.cost));
+    const uint32_t cost = __reduce_min_sync(WARP_ALL, __float_as_uint(best.cost));
     bool mine = __float_as_uint(best.cost) == cost;
-    unsigned lanes = __ballot_sync(ZHOU_ALL, mine);
+    unsigned lanes = __ballot_sync(WARP_ALL, mine);
     if (lanes & (lanes - 1)) {
         const uint32_t side =
-            __reduce_min_sync(ZHOU_ALL, mine ? (uint32_t)best.side : (uint32_t)ZHOU_SIDES);
+            __reduce_min_sync(WARP_ALL, mine ? (uint32_t)best.side : (uint32_t)ZHOU_SIDES);
         mine = mine && (uint32_t)best.side == side;
         const int least =
-            __reduce_min_sync(ZHOU_ALL, mine ? zhou_ordered(best.plane) : zhou_ordered(INFINITY));
-        lanes = __ballot_sync(ZHOU_ALL, mine && zhou_ordered(best.plane) == least);
+            __reduce_min_sync(WARP_ALL, mine ? ordered(best.plane) : ordered(INFINITY));
+        lanes = __ballot_sync(WARP_ALL, mine && ordered(best.plane) == least);
     }
     const int winner = __ffs((int)lanes) - 1;
     best.cost = __uint_as_float(cost);
-    best.plane = __shfl_sync(ZHOU_ALL, best.plane, winner);
-    best.side = __shfl_sync(ZHOU_ALL, best.side, winner);
-    best.from = __shfl_sync(ZHOU_ALL, best.from, winner);
+    best.plane = __shfl_sync(WARP_ALL, best.plane, winner);
+    best.side = __shfl_sync(WARP_ALL, best.side, winner);
+    best.from = __shfl_sync(WARP_ALL, best.from, winner);
     return best;
 }
 
@@ -280,7 +280,7 @@ __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_
     for (;;) {
         uint32_t i = 0;
         if ((threadIdx.x & 31) == 0) i = atomicAdd(&k.count->next_root, 1u);
-        i = __shfl_sync(ZHOU_ALL, i, 0);
+        i = __shfl_sync(WARP_ALL, i, 0);
         if (i >= roots) return;
         zhou_build_root(k, s, rooms, k.roots + i);
         __syncwarp();

@@ -3,9 +3,8 @@
    build is void. */
 #ifndef KD_ACCEL_ZHOU_STATE_CUH
 #define KD_ACCEL_ZHOU_STATE_CUH
-#include "accel/tree/build_device.h"
+#include "accel/zhou/pipeline.cuh"
 #include "accel/zhou/stages.h"
-#include "core/device/cuda.h"
 
 enum {
     ZHOU_BLOCK = 128,
@@ -16,12 +15,6 @@ enum {
     ZHOU_EXHAUSTED_NODES = 2,
     ZHOU_EXHAUSTED_REFERENCES = 4,
     ZHOU_EXHAUSTED_LISTS = 8
-};
-
-/* A triangle's part in a node. */
-struct zhou_clipped {
-    float4 lo; /* w: id */
-    float4 hi;
 };
 
 /* What the chunks of a node that has several bring together. */
@@ -55,14 +48,10 @@ struct zhou_counters {
     int box_lo[3], box_hi[3]; /* ordered */
 };
 
-struct zhou_device {
-    tritree_input input;
-    sah_costs costs;
-    uint32_t max_depth;
-    float4 *corners;        /* three a triangle */
-    zhou_clipped *parts[2]; /* of the nodes of even and odd levels */
-    zhou_clipped *small_parts;
-    zhou_node *nodes[2];
+struct zhou_device : build_state {
+    clipped *parts[2]; /* of the nodes of even and odd levels */
+    clipped *small_parts;
+    zhou_node *level_nodes[2];
     uint2 *tasks[2]; /* index into nodes, chunk */
     zhou_merge *merges[2];
     zhou_small_root *roots;
@@ -77,27 +66,8 @@ struct zhou_device {
     zhou_counters *count;
     uint32_t part_room, small_room, node_room_level, task_room, root_room, raw_room, id_room,
         leaf_room, segment_room, id_segment_room;
-    tritree_node *out_nodes;
-    uint32_t *out_references;
-    uint32_t node_room, reference_room;
     uint64_t memory_bytes;
-    tritree_built *built;
 };
-
-/* Floats as integers of the same order. */
-__device__ __forceinline__ int zhou_ordered(float x) {
-    const int bits = __float_as_int(x);
-    return bits >= 0 ? bits : bits ^ 0x7fffffff;
-}
-__device__ __forceinline__ float zhou_unordered(int x) {
-    return __int_as_float(x >= 0 ? x : x ^ 0x7fffffff);
-}
-
-#define ZHOU_ALL 0xffffffffu /* lanes of a warp */
-
-__device__ __forceinline__ float zhou_pick(float4 of, int axis) {
-    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
-}
 
 /* `next`: the counter of the next level, so that all blocks of a level agree on whether to stop. */
 __device__ __forceinline__ void zhou_exhaust(const zhou_device &k, uint32_t what, int next) {

@@ -103,8 +103,6 @@ typedef struct kd_ray_batch {
     kd_ray_counts *counts; /* or NULL: what each ray took; rays are then cast one by one */
     kd_ray_order order;
     uint32_t width;       /* rays are an image of so many columns, row by row; 0: they are none */
-    int32_t fast;         /* not 0: on a device by prepared planes, fewer operations for a triangle;
-                             some slip through shared edges, t is right to about 1e-6 */
     int32_t asynchronous; /* not 0: if all of the above is memory of the tree's device, return at
                              once; the answers are there when the stream has come so far */
     void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
@@ -134,6 +132,9 @@ typedef struct kd_triangles_info {
     float lo[3], hi[3]; /* of what can be hit; lo > hi if there is nothing */
     uint64_t bytes;     /* that the tree holds */
     uint64_t hash;      /* XXH3 of nodes and references */
+    char form[16];      /* what rays walk: "wide" on a CPU, "packed" on a device; "nodes": the
+                           tree itself, as there was no memory for that form or nothing to hit;
+                           on a device rays then take two to four times as long */
 } kd_triangles_info;
 
 KD_API kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
@@ -181,7 +182,7 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
                                             uint64_t count, float max_distance,
                                             kd_near_triangle *nearest);
 
-/* A little-endian file with a checksum (its layout: accel/api/triangles_file.c). A file that is
+/* A little-endian file with a checksum (its layout: accel/triangles_file.c). A file that is
    cut, changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options`
    device and stream are looked at. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);

@@ -101,6 +101,7 @@ static nb::dict tree_describe(const triangles_tree &tree) {
     out["hi"] = nb::make_tuple(info.hi[0], info.hi[1], info.hi[2]);
     out["bytes"] = info.bytes;
     out["hash"] = info.hash;
+    out["form"] = info.form;
     return out;
 }
 
@@ -227,9 +228,6 @@ static void bind_batch(nb::module_ &m) {
         .def_prop_rw(
             "width", [](const ray_batch &self) { return self.c.width; },
             [](ray_batch &self, uint32_t to) { self.c.width = to; })
-        .def_prop_rw(
-            "fast", [](const ray_batch &self) { return self.c.fast != 0; },
-            [](ray_batch &self, bool to) { self.c.fast = to; })
         .def_prop_rw(
             "stream", [](const ray_batch &self) { return (uintptr_t)self.c.stream; },
             [](ray_batch &self, uintptr_t to) { self.c.stream = (void *)to; });

@@ -1,4 +1,5 @@
 #include "render/api/render.h"
+#include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/placed/placed_tree.h"
 #include "core/device/device_memory.h"
@@ -134,30 +135,49 @@ static void say_retreat(const char *from, const char *to) {
     status_clear();
 }
 
-/* On the device by one of its builders, if there is a device; else here, and brought there. */
+/* A tree that is wanted here or, `there` not NULL, on a device. */
+typedef struct wanted_tree {
+    frame_cuda *there;
+    tritree *tree;
+    const scene_view *view;
+    const kd_render_options *options;
+    tritree_options how;
+    const char *builder; /* out: whose it is */
+    job *watched;
+} wanted_tree;
+
+/* On the device by one of its builders; `row` NULL: here, and brought to a device if there is one.
+ */
+static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
+    wanted_tree *of = (wanted_tree *)context;
+    kd_status status = KD_OK;
+    if (row) {
+        of->builder = row->name;
+        status = frame_cuda_place_scene(of->there, of->view, NULL, &of->how, row->name, of->tree);
+        if (status != KD_ERROR_MEMORY) return status;
+        tritree_close(of->tree);
+        frame_cuda_remove_scene(of->there);
+        return status;
+    }
+    const tritree_builder *found = tritree_builder_find(of->options->builder);
+    KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", of->options->builder);
+    of->builder = found->name;
+    KD_TRY(build_here(of->tree, of->view, &of->how, found->name, of->watched));
+    if (of->there)
+        KD_TRY(frame_cuda_place_scene(of->there, of->view, of->tree, &of->how, NULL, NULL));
+    return KD_OK;
+}
+
 static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
                             const scene_view *view, const kd_render_options *options,
                             job *watched) {
-    const tritree_options how = tree_options(options);
-    const tritree_builder_cuda *first = there ? tritree_builder_cuda_find(options->builder) : NULL;
-    if (first && !name_is_auto(options->builder)) {
-        *builder = first->name;
-        return frame_cuda_place_scene(there, view, NULL, &how, first->name, tree);
-    }
-    for (const tritree_builder_cuda *const *row = tritree_builders_cuda; first && *row; ++row) {
-        *builder = (*row)->name;
-        const kd_status status = frame_cuda_place_scene(there, view, NULL, &how, *builder, tree);
-        if (status != KD_ERROR_MEMORY) return status;
-        tritree_close(tree);
-        frame_cuda_remove_scene(there);
-        say_retreat(*builder, row[1] ? row[1]->name : "a builder on the CPU");
-    }
-    const tritree_builder *found = tritree_builder_find(options->builder);
-    KD_REQUIRE(found, KD_ERROR_USAGE, "no tree builder is called \"%s\"", options->builder);
-    *builder = found->name;
-    KD_TRY(build_here(tree, view, &how, found->name, watched));
-    if (there) KD_TRY(frame_cuda_place_scene(there, view, tree, &how, NULL, NULL));
-    return KD_OK;
+    wanted_tree of = {there, tree, view, options, tree_options(options), "", watched};
+    const kd_status status =
+        there ? tritree_build_by_turns(options->builder, view->mesh.position_count,
+                                       view->mesh.triangle_count, attempt_tree, &of)
+              : attempt_tree(&of, NULL);
+    *builder = of.builder;
+    return status;
 }
 
 /* What rays are cast at. */

@@ -1,9 +1,9 @@
 /* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
    time, and cost hardly more than the exact ones. */
-#include "accel/api/triangles_device.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/check.h"
+#include "accel/triangles_device.h"
 #include "core/device/device.h"
 #include "scenes/generate/generate.h"
 #include "tests/gpu.h"
@@ -63,7 +63,7 @@ static void trees_keep_the_invariants(void **state) {
 }
 
 static void compare_with_exact(const char *path, double most) {
-    const tritree_builder_cuda *builder = tritree_builder_cuda_find("kandela");
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find("binned");
     tritree_options options = tritree_options_default();
     options.traversal_cost = 1;
     options.empty_factor = 0.8f;
@@ -197,6 +197,46 @@ static void rooms_grow(void **state) {
     triangle_set_close(&set);
 }
 
+typedef struct attempts {
+    int count;
+    char names[4][32];
+    kd_status answers[4];
+} attempts;
+
+static kd_status note_attempt(void *context, const tritree_builder_cuda *row) {
+    attempts *of = (attempts *)context;
+    snprintf(of->names[of->count], sizeof of->names[0], "%s", row ? row->name : "cpu");
+    return of->answers[of->count++];
+}
+
+/* "auto": the next one where memory does not suffice, the CPU last; no builder for more triangles
+   than it is made for. Who is named is the only one. */
+static void builders_take_turns(void **state) {
+    (void)state;
+    attempts of = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &of), KD_OK);
+    assert_int_equal(of.count, 3);
+    assert_string_equal(of.names[0], "binned");
+    assert_string_equal(of.names[1], "zhou");
+    assert_string_equal(of.names[2], "cpu");
+    of = (attempts){.answers = {KD_ERROR_INPUT}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &of), KD_ERROR_INPUT);
+    assert_int_equal(of.count, 1);
+    of = (attempts){.answers = {KD_ERROR_MEMORY}};
+    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &of), KD_ERROR_MEMORY);
+    assert_int_equal(of.count, 1);
+    assert_string_equal(of.names[0], "zhou");
+    of = (attempts){.answers = {KD_OK}};
+    assert_int_equal(
+        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MOST + 1ull, note_attempt, &of),
+        KD_OK);
+    assert_int_equal(of.count, 1);
+    assert_string_equal(of.names[0], "cpu");
+    of = (attempts){.answers = {KD_OK}};
+    assert_int_equal(tritree_build_by_turns("sweep", 100, 200, note_attempt, &of), KD_OK);
+    assert_string_equal(of.names[0], "cpu");
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants),
@@ -204,6 +244,7 @@ int main(void) {
                                        cmocka_unit_test(floors_are_parted_from_the_air),
                                        cmocka_unit_test(bad_input_is_refused_by_name),
                                        cmocka_unit_test(too_little_memory_is_refused),
-                                       cmocka_unit_test(rooms_grow)};
+                                       cmocka_unit_test(rooms_grow),
+                                       cmocka_unit_test(builders_take_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

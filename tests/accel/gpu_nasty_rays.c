@@ -1,4 +1,4 @@
-/* Rays that trees lose first, by every watertight loop of a device, on the trees of its builders
+/* Rays that trees lose first, by every loop of a device, on the trees of its builders
    and of the CPU's: the bits of triangle_meet on every triangle, as nasty_rays.h computes them. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
@@ -30,7 +30,6 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
     memset(&batch, 0, sizeof batch);
     batch.rays = a->rays;
     batch.count = RAYS;
-    batch.test = TRACE_WATERTIGHT;
     batch.loop = loop;
     batch.width = width;
     batch.hits = a->got;
@@ -89,7 +88,7 @@ static void prove(triangle_set *set, const char *name) {
         a.want[i] = nasty_answer(&set->input, a.rays[i]);
     }
     cast_by_all_loops(set, &a, name);
-    cast_by_builder(set, &a, "kandela", name);
+    cast_by_builder(set, &a, "binned", name);
     cast_by_builder(set, &a, "zhou", name);
     triangle_set_close(set);
 }

@@ -1,10 +1,12 @@
 /* The packed form that a device makes of a tree: the bytes of the one made on the CPU. */
 #include "accel/builders.h"
 #include "accel/packed/packed_device.h"
-#include "accel/packed/packed_make.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/log.h"
 #include "nasty_rays.h"
+#include "packed_oracle.h"
 #include "tests/gpu.h"
 
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
@@ -66,8 +68,49 @@ static void a_device_makes_the_bytes_of_the_cpu(void **state) {
     triangle_set_close(&needles);
 }
 
+static int warnings;
+static char warned[512];
+
+static void note_warning(void *context, log_level level, const char *message) {
+    (void)context;
+    if (level != LOG_WARNING) return;
+    ++warnings;
+    snprintf(warned, sizeof warned, "%s", message);
+}
+
+/* Without memory for it rays walk the nodes, which is told, once. */
+static void a_full_card_says_that_rays_are_slower(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 3000);
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    tritree_cuda there;
+    uint64_t available = 0;
+    void *held = NULL;
+    assert_int_equal(tritree_open(&tree, &set.input, &options, "sweep", NULL), KD_OK);
+    assert_int_equal(tritree_cuda_open(&there, &tree), KD_OK);
+    assert_int_equal(device_pool_trim(), KD_OK);
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    assert_true(available > 4 << 20); /* less than the form's scratch memory */
+    assert_int_equal(device_memory_reserve(&held, available - (4 << 20)), KD_OK);
+    log_set_sink(note_warning, NULL);
+    warnings = 0;
+    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warned, "packed form could not be made"));
+    assert_null(there.packed);
+    assert_true(there.unpacked);
+    log_set_sink(NULL, NULL);
+    device_memory_free(held);
+    tritree_cuda_close(&there);
+    tritree_close(&tree);
+    triangle_set_close(&set);
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_device_makes_the_bytes_of_the_cpu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_device_makes_the_bytes_of_the_cpu),
+                                       cmocka_unit_test(a_full_card_says_that_rays_are_slower)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

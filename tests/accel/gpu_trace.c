@@ -16,13 +16,12 @@ typedef struct answers {
 } answers;
 
 /* The first `count` rays; the measure chooses the loop if none is named. */
-static void cast_some(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop,
-                      uint32_t width, uint32_t count) {
+static void cast_some(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t width,
+                      uint32_t count) {
     trace_batch batch;
     memset(&batch, 0, sizeof batch);
     batch.rays = a->rays;
     batch.count = count;
-    batch.test = test;
     batch.loop = loop;
     batch.measured = true;
     batch.width = width;
@@ -35,9 +34,8 @@ static void cast_some(const tritree_cuda *tree, answers *a, trace_test test, tra
     assert_int_equal(trace_cuda(tree, &batch), KD_OK);
 }
 
-static void cast(const tritree_cuda *tree, answers *a, trace_test test, trace_loop loop,
-                 uint32_t width) {
-    cast_some(tree, a, test, loop, width, RAYS);
+static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t width) {
+    cast_some(tree, a, loop, width, RAYS);
 }
 
 static void same_bits(const answers *a, const char *what, const char *set, uint32_t count) {
@@ -50,26 +48,9 @@ static void same_bits(const answers *a, const char *what, const char *set, uint3
     }
 }
 
-/* Prepared planes may disagree where a ray is aimed at a corner, at an edge, or along a plane. */
-static void nearly_the_same(const answers *a, const char *set, uint32_t count) {
-    uint32_t different = 0;
-    for (uint32_t i = 0; i < RAYS; i += 6) {
-        const ray_hit got = a->hits[i], want = a->wanted[i];
-        assert_true(a->blocked[i] == (got.triangle != KD_NONE));
-        if (got.triangle == want.triangle) {
-            assert_true(want.triangle == KD_NONE ||
-                        (fabsf(got.u - want.u) < 1e-3f && fabsf(got.v - want.v) < 1e-3f));
-            continue;
-        }
-        different += got.triangle == KD_NONE || want.triangle == KD_NONE ||
-                     fabsf(got.t - want.t) > 1e-5f * fabsf(want.t);
-    }
-    if (different > 1)
-        fail_msg("planes, %s %u: %u of %d answers differ", set, count, different, RAYS / 6);
-}
-
-/* The other loops, and tiles of any image, give what `a` holds of one thread a ray. */
-static void fast_loops_agree(const tritree_cuda *tree, answers *a, answers *b) {
+/* Tiles of any image and any number of rays give what `a` has of each, and nothing is written
+   behind them. */
+static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, answers *b) {
     static const struct {
         trace_loop loop;
         uint32_t width, count;
@@ -78,13 +59,14 @@ static void fast_loops_agree(const tritree_cuda *tree, answers *a, answers *b) {
                 {TRACE_PERSISTENT, 0, 33},   {TRACE_ONCE, 0, 129},     {TRACE_ONCE, 8, 8 * 4},
                 {TRACE_ONCE, 8, 8 * 252},    {TRACE_ONCE, 16, 16 * 8}, {TRACE_ONCE, 24, 24 * 84},
                 {TRACE_ONCE, 40, 40 * 48},   {TRACE_AUTO, 64, RAYS},   {TRACE_ONCE, 512, 512 * 4},
-                {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS}};
+                {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS},
+                {TRACE_NODES, 0, 129},       {TRACE_NODES, 8, 8 * 252}};
     memcpy(b->rays, a->rays, sizeof b->rays);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
         const uint32_t count = ways[k].count;
-        cast_some(tree, b, TRACE_PLANES, ways[k].loop, ways[k].width, count);
-        assert_memory_equal(b->hits, a->hits, count * sizeof *b->hits);
-        assert_memory_equal(b->blocked, a->blocked, count);
+        cast_some(tree, b, ways[k].loop, ways[k].width, count);
+        assert_memory_equal(b->hits, a->wanted, count * sizeof *b->hits);
+        assert_memory_equal(b->blocked, a->wanted_blocked, count);
         const uint8_t *behind = (const uint8_t *)(b->hits + count);
         for (size_t i = 0; i < (RAYS - count) * sizeof *b->hits; ++i)
             assert_int_equal(behind[i], 7);
@@ -105,26 +87,23 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
     assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
-    assert_int_equal(tritree_cuda_prepare_planes(&on_device, NULL), KD_OK);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PLAIN, 0);
+    cast(&on_device, a, TRACE_PLAIN, 0);
     same_bits(a, "plain", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 0);
-    same_bits(a, "watertight, once", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 64);
-    same_bits(a, "watertight, tiles", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_PERSISTENT, 0);
-    same_bits(a, "watertight, persistent", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_NODES, 0);
-    same_bits(a, "watertight, by nodes", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_NODES, 64);
-    same_bits(a, "watertight, by nodes and tiles", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_AUTO, 64);
-    same_bits(a, "watertight, order measured", name, count);
-    cast(&on_device, a, TRACE_WATERTIGHT, TRACE_ONCE, 8);
-    same_bits(a, "watertight, narrow tiles", name, count);
-    cast(&on_device, a, TRACE_PLANES, TRACE_ONCE, 0);
-    if (which == CASE_SOUP) nearly_the_same(a, name, count);
-    fast_loops_agree(&on_device, a, b);
+    cast(&on_device, a, TRACE_ONCE, 0);
+    same_bits(a, "once", name, count);
+    cast(&on_device, a, TRACE_ONCE, 64);
+    same_bits(a, "tiles", name, count);
+    cast(&on_device, a, TRACE_PERSISTENT, 0);
+    same_bits(a, "persistent", name, count);
+    cast(&on_device, a, TRACE_NODES, 0);
+    same_bits(a, "by nodes", name, count);
+    cast(&on_device, a, TRACE_NODES, 64);
+    same_bits(a, "by nodes and tiles", name, count);
+    cast(&on_device, a, TRACE_AUTO, 64);
+    same_bits(a, "order measured", name, count);
+    cast(&on_device, a, TRACE_ONCE, 8);
+    same_bits(a, "narrow tiles", name, count);
+    all_tiles_and_counts_agree(&on_device, a, b);
     tritree_cuda_close(&on_device);
     tritree_close(&tree);
     triangle_set_close(&set);
@@ -173,22 +152,20 @@ static void unsound_rays_miss(void **state) {
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
     assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);
-    assert_int_equal(tritree_cuda_prepare_planes(&on_device, NULL), KD_OK);
     answers *a = (answers *)malloc(sizeof *a);
     assert_non_null(a);
     for (uint32_t i = 0; i < RAYS; ++i)
         a->rays[i] = i % 5 ? unsound_ray(&set, i) : triangle_set_ray(&set, i);
-    for (int test = TRACE_WATERTIGHT; test <= TRACE_PLANES; ++test)
-        for (int way = 0; way < 3; ++way) {
-            cast(&on_device, a, (trace_test)test, way < 2 ? TRACE_ONCE : TRACE_PERSISTENT,
-                 way == 1 ? 8 : 0);
-            for (uint32_t i = 0; i < RAYS; ++i) {
-                const ray_hit miss = {a->rays[i].tmax, 0, 0, KD_NONE};
-                if (i % 5 == 0) continue;
-                assert_memory_equal(&a->hits[i], &miss, sizeof miss);
-                assert_int_equal(a->blocked[i], 0);
-            }
+    static const trace_loop loops[] = {TRACE_ONCE, TRACE_ONCE, TRACE_PERSISTENT, TRACE_NODES};
+    for (int way = 0; way < 4; ++way) {
+        cast(&on_device, a, loops[way], way == 1 ? 8 : 0);
+        for (uint32_t i = 0; i < RAYS; ++i) {
+            const ray_hit miss = {a->rays[i].tmax, 0, 0, KD_NONE};
+            if (i % 5 == 0) continue;
+            assert_memory_equal(&a->hits[i], &miss, sizeof miss);
+            assert_int_equal(a->blocked[i], 0);
         }
+    }
     free(a);
     tritree_cuda_close(&on_device);
     tritree_close(&tree);
@@ -202,13 +179,10 @@ static void senseless_requests_are_refused(void **state) {
     trace_batch batch;
     memset(&batch, 0, sizeof batch);
     assert_int_equal(trace_cuda(&tree, &batch), KD_ERROR_USAGE);
-    ray cast = {{0, 0, 0}, 0, {0, 0, 1}, 1};
     ray_hit hit;
-    batch.rays = &cast;
+    uint8_t blocked;
     batch.hits = &hit;
-    batch.count = 1;
-    batch.test = TRACE_PLANES; /* that nobody prepared */
-    tree.view.reference_count = 1;
+    batch.blocked = &blocked;
     assert_int_equal(trace_cuda(&tree, &batch), KD_ERROR_USAGE);
 }
 

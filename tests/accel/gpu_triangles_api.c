@@ -110,6 +110,8 @@ static void a_tree_of_the_cpu_on_the_device(void **state) {
     assert_true(a.depth == b.depth && a.references == b.references && a.nodes == b.nodes);
     assert_true(a.sah_cost == b.sah_cost && a.triangles == b.triangles);
     assert_string_equal(a.builder, b.builder);
+    assert_string_equal(a.form, "wide");
+    assert_string_equal(b.form, "packed");
     assert_true(strcmp(a.device, b.device) != 0 && b.device[0]);
     assert_memory_equal(a.lo, b.lo, sizeof a.lo);
     assert_memory_equal(a.hi, b.hi, sizeof a.hi);
@@ -290,7 +292,7 @@ static void bad_requests(void **state) {
     expect_refused(&good, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 10: corner");
     set.positions[31].y = 0;
     expect_refused(&good, "cuda:99", "auto", KD_ERROR_DEVICE, "cuda:99");
-    expect_refused(&good, "cpu", "kandela", KD_ERROR_DEVICE, "kandela");
+    expect_refused(&good, "cpu", "binned", KD_ERROR_DEVICE, "binned");
     expect_refused(&good, "cuda:0", "swap", KD_ERROR_USAGE, "swap");
     kd_triangles_options options;
     kd_triangles_options_default(&options);

@@ -1,6 +1,6 @@
 /* Nearest triangles: what the tree answers is what asking all triangles answers, bit for bit, and
    the plain test's distances are those that long double arithmetic finds another way. */
-#include "accel/nearest/nearest_walk.h"
+#include "accel/rays/nearest_walk.h"
 #include "core/parallel/parallel.h"
 #include "nearest_points.h"
 #include <kandela/triangles.h>

@@ -106,34 +106,6 @@ static void batches_answer_as_single_rays_do(void **state) {
     triangle_set_close(&set);
 }
 
-/* The fast test finds a triangle at the same distance, but for rays near an edge. */
-static void the_fast_test_agrees_but_for_edges(void **state) {
-    (void)state;
-    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
-        if (which == CASE_FAR_SOUP) continue; /* its rows cancel there: triangle_fast.h says so */
-        triangle_set set = triangle_set_make((case_triangles)which, 1000);
-        const tritree_options options = tritree_options_default();
-        tritree tree;
-        assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
-        assert_int_equal(tritree_prepare_fast(&tree), KD_OK);
-        const tritree_view view = tritree_get_view(&tree), fast = tritree_get_fast_view(&tree);
-        uint32_t compared = 0, differ = 0;
-        for (uint32_t i = 0; i < 6000; i += 6) { /* aimed at nothing in particular */
-            const ray cast = triangle_set_ray(&set, i);
-            const ray_hit want = tritree_closest(&view, cast), got = tritree_closest(&fast, cast);
-            assert_true(tritree_occluded(&fast, cast) == (got.triangle != KD_NONE));
-            ++compared;
-            differ += (want.triangle == KD_NONE) != (got.triangle == KD_NONE) ||
-                      (want.triangle != KD_NONE && fabsf(want.t - got.t) > 1e-5f * (1 + want.t));
-        }
-        if (differ * 100 > compared)
-            fail_msg("%s: %u of %u rays differ", case_triangles_name((case_triangles)which), differ,
-                     compared);
-        tritree_close(&tree);
-        triangle_set_close(&set);
-    }
-}
-
 /* Sixteen rays fanned out a little; the first of them is the set's ray `i`. */
 static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     const ray middle = triangle_set_ray(set, i);
@@ -263,7 +235,6 @@ static void senseless_rays_hit_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_answers_as_all_triangles_do),
                                        cmocka_unit_test(batches_answer_as_single_rays_do),
-                                       cmocka_unit_test(the_fast_test_agrees_but_for_edges),
                                        cmocka_unit_test(packets_answer_as_single_rays_do),
                                        cmocka_unit_test(streams_answer_as_single_rays_do),
                                        cmocka_unit_test(senseless_rays_hit_nothing)};

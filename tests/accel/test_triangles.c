@@ -1,6 +1,6 @@
 /* <kandela/triangles.h>: answers equal those of testing all triangles, whatever is refused says
    why, and a file gives back the tree or nothing. */
-#include "accel/api/triangles.h"
+#include "accel/triangles.h"
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/parallel/parallel.h"
@@ -60,6 +60,7 @@ static void answers_are_those_of_all_triangles(void **state) {
         assert_memory_equal(hits, counted, sizeof hits);
         kd_triangles_info info;
         kd_triangles_describe(tree, &info);
+        assert_string_equal(info.form, info.references ? "wide" : "nodes");
         for (uint32_t i = 0; i < RAYS; ++i) {
             const ray_hit want = brute_force(&set.input, triangle_set_ray(&set, i));
             assert_memory_equal(&hits[i], &want, sizeof want);

@@ -2,13 +2,13 @@
    those that they reserve. The library's calls of core/memory.h come by here (--wrap of the linker,
    tests/CMakeLists.txt), so the most that was held at once is known. */
 #include "accel/builders.h"
-#include "accel/packed/packed_make.h"
 #include "accel/wide/wide_tree.h"
 #include "core/memory.h"
 #include "photon/density/tile_set.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "scenes/generate/generate.h"
+#include "tests/accel/packed_oracle.h"
 #include "tests/accel/triangle_sets.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -185,7 +185,7 @@ static void expect_packed(const mesh *shape) {
     const tritree_view view = tritree_get_view(&tree);
     assert_int_equal(packed_tree_open(&packed, &view), KD_OK);
     expect_planned("packed", packed.unit_count * PACKED_UNIT,
-                   packed_tree_bytes_most(input.triangle_count), 3);
+                   packed_bytes_most(input.triangle_count), 3);
     packed_tree_close(&packed);
     tritree_close(&tree);
 }

@@ -45,7 +45,7 @@ static void a_full_card_is_left(void **state) {
     assert_int_equal(result.where.kind, DEVICE_CPU);
     assert_int_equal(here, there);
     render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
-    strcpy(options.builder, "kandela"); /* none of the CPU's */
+    strcpy(options.builder, "binned"); /* none of the CPU's */
     assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), there);
     assert_int_equal(result.where.kind, DEVICE_CPU);
 }
@@ -54,14 +54,14 @@ static void a_full_card_is_left(void **state) {
 static void builders_are_tried_in_turn(void **state) {
     (void)state;
     render_result result;
-    const uint64_t first = needed_by("kandela");
+    const uint64_t first = needed_by("binned");
     strcpy(options.builder, "auto");
     const uint64_t there = render_with(0, "cuda:0", &result, KD_OK);
-    assert_string_equal(result.tree_builder, "kandela");
+    assert_string_equal(result.tree_builder, "binned");
     assert_true(first > UINT64_C(8) << 20);
     assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), there);
     assert_int_equal(result.where.kind, DEVICE_CUDA);
-    assert_string_not_equal(result.tree_builder, "kandela");
+    assert_string_not_equal(result.tree_builder, "binned");
 }
 
 int main(void) {

@@ -212,7 +212,7 @@ static void test_crops(void **state) {
 /* Trees of the CPU's builders show the same. */
 static void test_builders(void **state) {
     (void)state;
-    static const char *const names[] = {"sweep", "kandela", "median"};
+    static const char *const names[] = {"sweep", "binned", "median"};
     for (int b = 0; b < 3; ++b) {
         kd_render_options options = options_for("path");
         const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);

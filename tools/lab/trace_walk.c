@@ -5,7 +5,7 @@
 typedef struct walking {
     const tritree_view *tree;
     ray cast;
-    triangle_caster caster;
+    tritree_asked asked;
     tritree_walk walk;
     trace_walk *out;
     uint64_t room; /* for leaves */
@@ -14,7 +14,8 @@ typedef struct walking {
 static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
     trace_walk *out = w->out;
     at.triangles = tritree_count(leaf);
-    at.found = tritree_leaf_meet(w->tree, leaf, &w->caster, w->cast.tmin, &out->hit);
+    at.found = tritree_leaf_meet(&w->asked, leaf);
+    out->hit = w->asked.best;
     assert(out->counts.leaves < w->room);
     out->leaves[out->counts.leaves++] = at;
     out->counts.triangles += at.triangles;
@@ -53,12 +54,15 @@ kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray cast) {
     out->hit.t = cast.tmax;
     out->hit.triangle = KD_NONE;
     walking w = {.tree = tree, .cast = cast, .out = out};
+    w.asked.tree = tree;
+    w.asked.tmin = cast.tmin;
+    w.asked.best = out->hit;
     if (!tritree_walk_begin(&w.walk, tree, cast)) return KD_OK;
     tritree_counts counts = {0, 0, 0};
     tritree_closest_counted(tree, cast, &counts);
     w.room = counts.leaves;
     KD_TRY(KD_RESERVE(out->leaves, w.room));
-    w.caster = triangle_caster_make(cast);
+    w.asked.caster = triangle_caster_make(cast);
     const trace_leaf root = {.near = w.walk.near, .far = w.walk.far};
     visit(&w, root);
     assert(memcmp(&counts, &out->counts, sizeof counts) == 0);

@@ -16,12 +16,12 @@
 #include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/cast.h"
-#include "accel/tree/judge_ray.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/bench/input_rays.h"
 #include "tools/peers/hard_rays.h"
+#include "tools/peers/judge_ray.h"
 #if COMPARE_EMBREE == 4
 #include <embree4/rtcore.h>
 #else

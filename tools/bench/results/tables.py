@@ -42,7 +42,7 @@ GPU, XEON, AMD = "GPU: H200", "CPU: Xeon, 1 thread", "CPU: EPYC, 1 thread"
 TABLES = {
     "gpu": [
         (
-            "tree of a million triangles, `kandela`",
+            "tree of a million triangles, `binned`",
             "{0:.1f} ms at {1:.3f} x the exact tree's SAH cost",
             [(H200, build("kandela")), (H200, build_cost("kandela", "cuda:0"))],
             "exact, 1 thread of a Xeon: {0:.0f} ms",

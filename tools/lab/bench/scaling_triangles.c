@@ -148,7 +148,7 @@ done:
 kd_status bench_scale_triangles(const bench_request *request, const uint64_t *sizes, int count,
                                 bool cuda) {
     const char *where = cuda ? "cuda:0" : "cpu";
-    scale_case of = {.request = request, .builder = cuda ? "kandela" : "parallel"};
+    scale_case of = {.request = request, .builder = cuda ? "binned" : "parallel"};
     of.build = (bench_growth){.what = "triangle trees", .device = where, .theory = "n log n"};
     of.rays = (bench_growth){
         .what = "diffuse rays", .device = where, .theory = "log n", .per_item = true};

@@ -27,22 +27,19 @@ typedef enum trace_width { NO_WIDTH, ANY_WIDTH, IMAGES_ONLY, WITHOUT_IT } trace_
 
 typedef struct trace_variant {
     const char *name;
-    trace_test test;
     trace_loop loop;
     trace_width width;
 } trace_variant;
 
 static const trace_variant variants[] = {
-    {"plain", TRACE_WATERTIGHT, TRACE_PLAIN, NO_WIDTH},
-    {"watertight", TRACE_WATERTIGHT, TRACE_AUTO, ANY_WIDTH}, /* by default */
-    {"watertight-measured", TRACE_WATERTIGHT, TRACE_AUTO, WITHOUT_IT},
-    {"nodes-once", TRACE_WATERTIGHT, TRACE_NODES, NO_WIDTH},
-    {"nodes-tiles", TRACE_WATERTIGHT, TRACE_NODES, IMAGES_ONLY},
-    {"watertight-once", TRACE_WATERTIGHT, TRACE_ONCE, NO_WIDTH},
-    {"watertight-tiles", TRACE_WATERTIGHT, TRACE_ONCE, IMAGES_ONLY},
-    {"watertight-persistent", TRACE_WATERTIGHT, TRACE_PERSISTENT, NO_WIDTH},
-    {"planes-tiles", TRACE_PLANES, TRACE_ONCE, IMAGES_ONLY},
-    {"planes-persistent", TRACE_PLANES, TRACE_PERSISTENT, NO_WIDTH},
+    {"plain", TRACE_PLAIN, NO_WIDTH},
+    {"watertight", TRACE_AUTO, ANY_WIDTH}, /* by default */
+    {"watertight-measured", TRACE_AUTO, WITHOUT_IT},
+    {"nodes-once", TRACE_NODES, NO_WIDTH},
+    {"nodes-tiles", TRACE_NODES, IMAGES_ONLY},
+    {"watertight-once", TRACE_ONCE, NO_WIDTH},
+    {"watertight-tiles", TRACE_ONCE, IMAGES_ONLY},
+    {"watertight-persistent", TRACE_PERSISTENT, NO_WIDTH},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
@@ -62,17 +59,15 @@ static void widen(ray_hit *hits, const uint8_t *blocked, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) hits[i] = (ray_hit){0, 0, 0, blocked[i] ? 0 : KD_NONE};
 }
 
-static bool same_answer(const ray_hit *a, const ray_hit *b, bool exact) {
-    if (exact) return a->triangle == b->triangle && a->t == b->t;
-    return a->triangle == b->triangle || (a->triangle != KD_NONE && b->triangle != KD_NONE &&
-                                          fabsf(a->t - b->t) <= 1e-5f * fabsf(b->t));
+static bool same_answer(const ray_hit *a, const ray_hit *b) {
+    return a->triangle == b->triangle && a->t == b->t;
 }
 
 /* How many of the answers differ, compared from `first` on in steps of `stride`. */
-static uint64_t count_different(const trace_case *of, uint64_t stride, bool exact) {
+static uint64_t count_different(const trace_case *of, uint64_t stride) {
     uint64_t different = 0;
     for (uint64_t i = 0; i < of->rays.count; i += stride)
-        different += !same_answer(&of->hits[i], &of->wanted[i], exact);
+        different += !same_answer(&of->hits[i], &of->wanted[i]);
     return different;
 }
 
@@ -120,14 +115,14 @@ static void cast_on_cpu(void *context, int64_t begin, int64_t end, int thread) {
 static kd_status check_oracle(trace_case *of) {
     const uint64_t count = of->rays.count;
     parallel_for((int64_t)((count + CPU_STRIDE - 1) / CPU_STRIDE), 1024, cast_on_cpu, of);
-    uint64_t different = count_different(of, CPU_STRIDE, true);
+    uint64_t different = count_different(of, CPU_STRIDE);
     KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu answers differ from the CPU's",
                of->model, of->rays.set, (unsigned long long)different);
     const uint64_t stride = count / BRUTE_RAYS;
     if (stride == 0) return KD_OK;
     parallel_for(BRUTE_RAYS, 1, brute_force, of);
     for (uint64_t k = 0; k < BRUTE_RAYS; ++k)
-        different += !same_answer(&of->hits[k * stride], &of->wanted[k * stride], true);
+        different += !same_answer(&of->hits[k * stride], &of->wanted[k * stride]);
     KD_REQUIRE(different == 0, KD_ERROR_CHECK,
                "%s %s: %llu answers differ from those of testing all triangles", of->model,
                of->rays.set, (unsigned long long)different);
@@ -156,7 +151,6 @@ static trace_batch new_batch(const trace_case *of, const trace_variant *variant)
     batch.hits = of->rays.any ? NULL : of->device_hits;
     batch.blocked = of->rays.any ? (uint8_t *)of->device_hits : NULL;
     batch.count = of->rays.count;
-    batch.test = variant->test;
     batch.loop = variant->loop;
     batch.measured = variant->loop == TRACE_AUTO;
     batch.on_device = true;
@@ -187,18 +181,16 @@ static kd_status run_variant(trace_case *of, const trace_variant *variant) {
         KD_TRY(check_oracle(of));
     } else {
         KD_TRY(answer(of, &batch, of->hits));
-        const uint64_t different = count_different(of, 1, variant->test == TRACE_WATERTIGHT);
-        const uint64_t allowed = variant->test == TRACE_WATERTIGHT ? 0 : of->rays.count / 10000 + 1;
-        KD_REQUIRE(different <= allowed, KD_ERROR_CHECK,
+        const uint64_t different = count_different(of, 1);
+        KD_REQUIRE(different == 0, KD_ERROR_CHECK,
                    "%s by %s: %llu answers of %llu differ from the plain walk's", set,
                    variant->name, (unsigned long long)different,
                    (unsigned long long)of->rays.count);
         row.different = different;
     }
     row.checked = true;
-    if (variant->test == TRACE_WATERTIGHT)
-        row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? of->wanted : of->hits,
-                              of->rays.count * sizeof *of->hits);
+    row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? of->wanted : of->hits,
+                          of->rays.count * sizeof *of->hits);
     device_timer timer;
     KD_TRY(device_timer_open(&timer));
     kd_status status = KD_OK;
@@ -330,7 +322,6 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     KD_TRY_GOTO(tritree_check(&tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&of.on_device, NULL));
-    if (cuda) KD_TRY_GOTO(tritree_cuda_prepare_planes(&of.on_device, NULL));
     if (cuda) KD_TRY_GOTO(run_packed(&of));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
         if (!bench_wants(&request->sets, *set)) continue;

@@ -67,7 +67,7 @@ double choi_median(const double *seconds, int32_t runs) {
     return bench_summarise(&row).median;
 }
 
-/* Rays on the device: watertight once for the hits, then timed by the fast test. */
+/* Rays on the device: once for the hits, then timed. */
 static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_hit *hits,
                               int32_t runs, double *rate) {
     tritree_cuda there;
@@ -79,7 +79,7 @@ static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_h
     double seconds[BENCH_RUNS_MAX];
     KD_TRY(tritree_cuda_open(&there, tree));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(tritree_cuda_prepare_planes(&there, NULL));
+    KD_TRY_GOTO(tritree_cuda_pack(&there, NULL));
     KD_TRY_GOTO(device_memory_reserve(&device_rays, rays->count * sizeof(ray)));
     KD_TRY_GOTO(device_memory_reserve(&device_hits, rays->count * sizeof(ray_hit)));
     KD_TRY_GOTO(device_memory_upload(device_rays, rays->rays, rays->count * sizeof(ray)));
@@ -89,11 +89,9 @@ static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_h
     batch.coherent = rays->coherent;
     batch.width = rays->width;
     batch.loop = TRACE_ONCE;
-    batch.test = TRACE_WATERTIGHT;
     KD_TRY_GOTO(trace_cuda(&there, &batch));
     KD_TRY_GOTO(device_wait());
     KD_TRY_GOTO(device_memory_download(hits, device_hits, rays->count * sizeof *hits));
-    batch.test = TRACE_PLANES;
     KD_TRY_GOTO(device_timer_open(&timer));
     for (int run = -1; run < runs; ++run) {
         KD_TRY_GOTO(device_timer_start(&timer, NULL));

@@ -168,7 +168,7 @@ static kd_status figure_3(const bench_request *request, const choi_column *colum
     KD_TRY(figure_3_of(request, columns, count, "parallel", "cpu"));
     KD_TRY(figure_3_of(request, columns, count, "zhou", "cpu"));
     KD_TRY(figure_3_of(request, columns, count, "zhou", "cuda:0"));
-    return figure_3_of(request, columns, count, "kandela", "cuda:0");
+    return figure_3_of(request, columns, count, "binned", "cuda:0");
 }
 
 kd_status choi_figures(const bench_request *request, const choi_column *columns, int count,

@@ -64,7 +64,7 @@ static kd_status print_table_1(const bench_request *request, const choi_column *
         const choi_model none = {0}, *from = c->from ? c->from : &none;
         KD_TRY(print_time(request, c, "I", choi_find(c, "sweep", "cpu"), from->serial_ms, serial));
         KD_TRY(print_time(request, c, "I", choi_find(c, "zhou", "cuda:0"), from->gpu_ms, gpu));
-        KD_TRY(print_time(request, c, "I", choi_find(c, "kandela", "cuda:0"), from->gpu_ms, gpu));
+        KD_TRY(print_time(request, c, "I", choi_find(c, "binned", "cuda:0"), from->gpu_ms, gpu));
     }
     return KD_OK;
 }
@@ -109,8 +109,8 @@ static void print_trees(const bench_request *request, const choi_column *columns
     static const double pixels = 1024.0 * 1024;
     printf("All trees: C_t 1.5, C_i 1, empty factor 1; rays on %s; frames of 1024 x 1024 primary "
            "rays\n%-40s %9s %9s %9s %6s %12s %12s %9s\n",
-           bench_wants_cuda(request) ? "cuda:0, fast test" : "the CPU, watertight", "case",
-           "SAH cost", "to sweep", "refs/tri", "depth", "primary M/s", "diffuse M/s", "frames/s");
+           bench_wants_cuda(request) ? "cuda:0" : "the CPU", "case", "SAH cost", "to sweep",
+           "refs/tri", "depth", "primary M/s", "diffuse M/s", "frames/s");
     for (const choi_column *c = columns; c < columns + count; ++c)
         for (int i = 0; i < c->count; ++i) {
             const choi_tree *from = &c->results[i];

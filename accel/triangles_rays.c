@@ -1,0 +1,172 @@
+/* Rays of <kandela/triangles.h>: on the CPU a piece at a time is copied between the caller's
+   structs or arrays and ours; on a device triangles_cuda does the work. */
+#include "accel/rays/batch.h"
+#include "accel/triangles_device.h"
+#include "core/device/caller_memory.h"
+#include "core/parallel/parallel.h"
+#include "core/sized.h"
+#include <assert.h>
+#include <stddef.h>
+
+/* Rays and answers are copied a piece at a time between the caller's structs and ours. */
+static_assert(sizeof(kd_ray) == sizeof(ray) &&
+                  offsetof(kd_ray, direction) == offsetof(ray, direction) &&
+                  offsetof(kd_ray, tmax) == offsetof(ray, tmax),
+              "a ray is copied whole");
+static_assert(sizeof(kd_ray_hit) == sizeof(ray_hit) &&
+                  offsetof(kd_ray_hit, triangle) == offsetof(ray_hit, triangle),
+              "a hit is copied whole");
+static_assert(sizeof(kd_ray_counts) == sizeof(tritree_counts) &&
+                  offsetof(kd_ray_counts, triangles) == offsetof(tritree_counts, triangles),
+              "counts are copied whole");
+static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
+
+enum { PIECE = 1024 }; /* rays copied at a time, 48 KB of stack */
+
+typedef struct asked {
+    tritree_view view;
+    const kd_ray_batch *batch;
+} asked;
+
+void kd_ray_batch_default_sized(kd_ray_batch *batch, size_t struct_size) {
+    kd_ray_batch zeros;
+    memset(&zeros, 0, sizeof zeros);
+    sized_give(batch, struct_size, &zeros, sizeof zeros);
+}
+
+static ray read_ray(const kd_ray_batch *batch, uint64_t i) {
+    ray taken;
+    if (batch->rays) {
+        memcpy(&taken, &batch->rays[i], sizeof taken);
+        return taken;
+    }
+    return ray_make(
+        vec3_make(batch->origin[0][i], batch->origin[1][i], batch->origin[2][i]),
+        vec3_make(batch->direction[0][i], batch->direction[1][i], batch->direction[2][i]),
+        batch->tmin ? batch->tmin[i] : 0, batch->tmax ? batch->tmax[i] : INFINITY);
+}
+
+/* A ray that cannot hit anything loses its direction, which ends its walk at once. */
+static ray take_ray(const kd_ray_batch *batch, uint64_t i) {
+    const ray taken = read_ray(batch, i);
+    if (vec3_is_finite(taken.origin) && vec3_is_finite(taken.direction) && taken.tmin < taken.tmax)
+        return taken;
+    return ray_make(vec3_all(0), vec3_all(0), 0, taken.tmax);
+}
+
+static void give_hits(const kd_ray_batch *batch, uint64_t begin, const ray_hit *hits,
+                      uint64_t count) {
+    if (batch->hits) {
+        memcpy(batch->hits + begin, hits, count * sizeof *hits);
+        return;
+    }
+    for (uint64_t i = 0; i < count; ++i) {
+        if (batch->t) batch->t[begin + i] = hits[i].t;
+        if (batch->u) batch->u[begin + i] = hits[i].u;
+        if (batch->v) batch->v[begin + i] = hits[i].v;
+        if (batch->triangles) batch->triangles[begin + i] = hits[i].triangle;
+    }
+}
+
+static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
+    const asked *a = (const asked *)context;
+    const kd_ray_batch *batch = a->batch;
+    const uint64_t begin = (uint64_t)first, count = (uint64_t)(end - first);
+    ray rays[PIECE];
+    ray_hit hits[PIECE];
+    tritree_counts counts[PIECE];
+    (void)thread;
+    for (uint64_t i = 0; i < count; ++i) rays[i] = take_ray(batch, begin + i);
+    tritree_counts *wanted = batch->counts ? counts : NULL;
+    kd_status status = KD_OK;
+    if (batch->blocked) {
+        status = trace_occluded(&a->view, rays, batch->blocked + begin, count, wanted, NULL);
+    } else {
+        status = trace_closest(&a->view, rays, hits, count, wanted, NULL);
+        give_hits(batch, begin, hits, count);
+    }
+    if (wanted) memcpy(batch->counts + begin, counts, count * sizeof *counts);
+    assert(status == KD_OK); /* nobody cancels, and the count is small */
+    (void)status;
+}
+
+/* Every array of a batch: aligned, and on the host where the tree is. */
+static kd_status check_memory(const kd_ray_batch *batch, bool host) {
+    const caller_array arrays[] = {{batch->rays, "rays", sizeof(float)},
+                                   {batch->origin[0], "origins' x", sizeof(float)},
+                                   {batch->origin[1], "origins' y", sizeof(float)},
+                                   {batch->origin[2], "origins' z", sizeof(float)},
+                                   {batch->direction[0], "directions' x", sizeof(float)},
+                                   {batch->direction[1], "directions' y", sizeof(float)},
+                                   {batch->direction[2], "directions' z", sizeof(float)},
+                                   {batch->tmin, "tmin", sizeof(float)},
+                                   {batch->tmax, "tmax", sizeof(float)},
+                                   {batch->hits, "places for hits", sizeof(float)},
+                                   {batch->t, "places for t", sizeof(float)},
+                                   {batch->u, "places for u", sizeof(float)},
+                                   {batch->v, "places for v", sizeof(float)},
+                                   {batch->triangles, "places for triangles", sizeof(uint32_t)},
+                                   {batch->blocked, "places for blocked", 1},
+                                   {batch->counts, "places for counts", sizeof(uint64_t)}};
+    return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
+}
+
+/* Rays are structs or arrays: one of the two, and all of it. */
+static kd_status check_rays(const kd_ray_batch *batch) {
+    int given = 0;
+    for (int axis = 0; axis < 3; ++axis)
+        given += (batch->origin[axis] != NULL) + (batch->direction[axis] != NULL);
+    KD_REQUIRE(batch->rays || given == 6, KD_ERROR_USAGE,
+               "%llu rays, but no rays given (NULL), and %d of 6 arrays of origins and directions",
+               (unsigned long long)batch->count, given);
+    KD_REQUIRE(!batch->rays || (given == 0 && !batch->tmin && !batch->tmax), KD_ERROR_USAGE,
+               "both rays and arrays of %s given, expected one of the two",
+               given ? "origins and directions" : "tmin or tmax");
+    return KD_OK;
+}
+
+static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(batch->count <= INT64_MAX / sizeof(kd_ray), KD_ERROR_USAGE,
+               "%llu rays do not fit in memory", (unsigned long long)batch->count);
+    KD_REQUIRE(batch->order >= KD_RAYS_MEASURED && batch->order <= KD_RAYS_INCOHERENT,
+               KD_ERROR_USAGE, "order %d of rays, expected 0, 1 or 2", (int)batch->order);
+    if (batch->count == 0) return KD_OK;
+    KD_TRY(check_rays(batch));
+    const int kinds = (batch->hits != NULL) + (batch->blocked != NULL) +
+                      (batch->t || batch->u || batch->v || batch->triangles);
+    KD_REQUIRE(kinds > 0, KD_ERROR_USAGE, "%llu rays, but no place for the answers given (NULL)",
+               (unsigned long long)batch->count);
+    KD_REQUIRE(kinds == 1, KD_ERROR_USAGE,
+               "%d kinds of answers, expected one of hits, arrays of hits, blocked", kinds);
+    return check_memory(batch, tree->cuda == NULL);
+}
+
+static kd_status cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+    KD_TRY(check_batch(tree, batch));
+    if (batch->count == 0) return KD_OK;
+    if (tree->cuda) return triangles_cuda_cast(tree, batch);
+    asked a = {tritree_get_view(&tree->tree), batch};
+    parallel_for((int64_t)batch->count, PIECE, ask_piece, &a);
+    return KD_OK;
+}
+
+kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+    kd_ray_batch taken;
+    KD_REQUIRE(batch, KD_ERROR_USAGE, "no rays given (NULL)");
+    kd_ray_batch_default(&taken);
+    KD_TRY(sized_take(&taken, sizeof taken, batch, "kd_ray_batch_default"));
+    return cast(tree, &taken);
+}
+
+kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
+                                 kd_ray_hit *hits, kd_ray_counts *counts) {
+    const kd_ray_batch batch = {.count = count, .rays = rays, .hits = hits, .counts = counts};
+    return cast(tree, &batch);
+}
+
+kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
+                                uint8_t *blocked, kd_ray_counts *counts) {
+    const kd_ray_batch batch = {.count = count, .rays = rays, .blocked = blocked, .counts = counts};
+    return cast(tree, &batch);
+}

@@ -1,0 +1,465 @@
+/* Small nodes, exact: a warp, or part of one, takes a node.
+   Idea: each lane holds one or two of the node's references and tries their sides as planes. What
+   lies before and behind a plane is counted by passing all references round the lanes. Children of
+   up to 16 references wait for the second kernel, whose warps hold two to eight nodes each.
+   Data flow: references of nodes that large_nodes listed as small -> raw nodes, ids of leaves;
+              what small_nodes leaves at 16 or less is listed for smallest_nodes, the next
+              launch. */
+#ifndef KD_ACCEL_ZHOU_BINNED_SMALL_CUH
+#define KD_ACCEL_ZHOU_BINNED_SMALL_CUH
+#include "accel/zhou/binned_one_block.cuh"
+#include "accel/zhou/bins.cuh"
+#include <cooperative_groups.h>
+
+enum {
+    SMALL_BLOCK = 128,
+    SMALL_CUT = 3, /* classes below it belong to the second kernel */
+    COUNT_STEP = 4
+};
+
+enum { POOL_PIECE = 1024, NODE_PIECE = 128, LEAF_PIECE = 512 };
+
+/* Warps take references, nodes and leaves' ids in pieces and hand them out themselves. */
+
+/* What a warp has taken of one kind and not yet given out. */
+struct warp_room {
+    uint32_t next, end;
+};
+
+struct warp_rooms {
+    warp_room pool, nodes, leaf_ids;
+};
+
+__device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece) {
+    uint32_t first = 0;
+    if ((threadIdx.x & 31) == 0) first = atomicAdd(counter, piece);
+    return __shfl_sync(WARP_ALL, first, 0);
+}
+
+/* Ids that nobody takes any more are marked. */
+__device__ __forceinline__ void drop_nodes(const binned &k, const warp_rooms &rooms) {
+    for (uint32_t i = rooms.nodes.next / 2 + (threadIdx.x & 31); i < rooms.nodes.end / 2; i += 32)
+        k.pairs[i].state = PAIR_HOLE;
+}
+
+/* Room for `count` items, the same number in all lanes, by a new piece if the last one has too
+   little, whose rest is left() before; 0 for where if the `most` that there are are given out: the
+   build is void then, `what` is exhausted, and writes go where they do no harm. */
+template <class leave>
+__device__ __forceinline__ uint32_t take_room(const binned &k, warp_room &room, uint32_t count,
+                                              uint32_t *counter, uint32_t piece, uint32_t most,
+                                              uint32_t what, int next, leave left) {
+    if (room.next + count > room.end) {
+        left();
+        room.next = take_piece(counter, piece);
+        if (room.next > most - piece) {
+            exhaust(k, what, next);
+            room.next = 0;
+        }
+        room.end = room.next + piece;
+    }
+    room.next += count;
+    return room.next - count;
+}
+
+__device__ __forceinline__ uint32_t take_pool(const binned &k, warp_rooms &rooms, uint32_t count,
+                                              int next) {
+    return take_room(k, rooms.pool, count, &k.count->pool, POOL_PIECE, k.pool_room, EXHAUSTED_POOL,
+                     next, [] {});
+}
+__device__ __forceinline__ uint32_t take_nodes(const binned &k, warp_rooms &rooms, uint32_t count,
+                                               int next) {
+    return take_room(k, rooms.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_room,
+                     EXHAUSTED_NODES, next, [&] { drop_nodes(k, rooms); });
+}
+__device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_rooms &rooms,
+                                                  uint32_t count, int next) {
+    return take_room(k, rooms.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_room,
+                     EXHAUSTED_LEAVES, next, [] {});
+}
+
+struct level_of {
+    int from, to;         /* rooms of lists */
+    int now, next, after; /* counters */
+};
+
+/* The lanes' references; a lane without one has id KD_NONE and a box that meets no plane. */
+template <int EACH> struct lane_refs {
+    clipped ref[EACH];
+    __device__ __forceinline__ bool has(int j) const {
+        return __float_as_uint(ref[j].lo.w) != KD_NONE;
+    }
+};
+
+/* What references i, i + 1, ... add: COUNT_STEP of them, so that none waits for the one before. */
+template <int LANES, int EACH, bool flat>
+__device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
+                                           const float (&hi)[EACH], float from_lo, float from_hi,
+                                           uint32_t i) {
+#pragma unroll
+    for (int k = 0; k < COUNT_STEP; ++k) {
+        const float begin = __shfl_sync(WARP_ALL, from_lo, i + k, LANES);
+        const float end = __shfl_sync(WARP_ALL, from_hi, i + k, LANES);
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            counts[j][0] += (begin < lo[j] ? 1u : 0u) + (end > lo[j] ? 1u << 10 : 0u);
+            counts[j][1] += (begin < hi[j] ? 1u : 0u) + (end > hi[j] ? 1u << 10 : 0u);
+            if (!flat) continue;
+            counts[j][0] += begin == lo[j] && end == lo[j] ? 1u << 20 : 0u;
+            counts[j][1] += begin == hi[j] && end == hi[j] ? 1u << 20 : 0u;
+        }
+    }
+}
+
+/* What lies before a plane | behind it << 10 | in it << 20, for both sides of the lane's
+   references, by passing all references round. Most nodes have nothing flat. */
+template <int LANES, int EACH, bool flat>
+__device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
+                                            const float (&hi)[EACH], uint32_t most) {
+#pragma unroll
+    for (int from = 0; from < EACH; ++from) {
+        const uint32_t end = most > from * LANES ? min(most - from * LANES, (uint32_t)LANES) : 0;
+#pragma unroll 1
+        for (uint32_t i = 0; i < end; i += COUNT_STEP) /* lanes without a reference add nothing */
+            count_some<LANES, EACH, flat>(counts, lo, hi, lo[from], hi[from], i);
+    }
+}
+
+/* Tries the node's own sides, where references lie in them: those are parted from all else, and go
+   left in the lower side, right in the upper one. */
+template <int EACH>
+__device__ __forceinline__ void
+try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)[EACH],
+              const float (&hi)[EACH], const uint32_t (&counts)[EACH][2], int axis,
+              const sah_axis &of, const sah_costs &costs, uint32_t count) {
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+        const float plane = lo[j];
+        const bool lower = plane == of.lo, upper = plane == of.hi;
+        if (!refs.has(j) || plane != hi[j] || lower == upper) continue;
+        const uint32_t packed = counts[j][0];
+        const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
+        const plane_choice tried = {
+            cost_of(costs, of, plane, lower ? left + in : left, lower ? right : right + in, count),
+            plane, (uint32_t)axis | (lower ? 0u : 4u)};
+        if (is_better(tried, best)) best = tried;
+    }
+}
+
+/* Tries both sides of the lane's references across one axis. */
+template <int LANES, int EACH>
+__device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
+                                         const sah_axis &of, const sah_costs &costs, uint32_t count,
+                                         uint32_t most) {
+    float lo[EACH], hi[EACH];
+    uint32_t counts[EACH][2] = {};
+    bool flat = false;
+#pragma unroll
+    for (int j = 0; j < EACH; ++j)
+        lo[j] = pick4(refs.ref[j].lo, axis), hi[j] = pick4(refs.ref[j].hi, axis);
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) flat |= lo[j] == hi[j];
+    if (__any_sync(WARP_ALL, flat))
+        count_round<LANES, EACH, true>(counts, lo, hi, most);
+    else
+        count_round<LANES, EACH, false>(counts, lo, hi, most);
+    bool aside = false; /* something lies in the node's own side */
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+            const float plane = side ? hi[j] : lo[j];
+            if (!refs.has(j) || !(plane > of.lo && plane < of.hi)) continue;
+            const uint32_t packed = counts[j][side];
+            const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
+            plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
+                                  (uint32_t)axis};
+            if (is_better(tried, best)) best = tried;
+            if (in == 0) continue;
+            tried.cost = cost_of(costs, of, plane, left, right + in, count);
+            tried.code |= 4;
+            if (is_better(tried, best)) best = tried;
+        }
+        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == of.lo || lo[j] == of.hi);
+    }
+    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, of, costs, count);
+}
+
+template <int LANES, int EACH>
+__device__ __forceinline__ plane_choice choose_plane(const binned &k, const work &node,
+                                                     const lane_refs<EACH> &refs) {
+    plane_choice best = {INFINITY, 0, 8};
+    const uint32_t most = __reduce_max_sync(WARP_ALL, node.count);
+    sah_axis of[3];
+    axes_of(node, of);
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis)
+        try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, most);
+    return best_of_lanes<LANES>(best);
+}
+
+/* One node for each group of LANES lanes. `low`: children of classes below it go to list 0, for the
+   second kernel. */
+template <int LANES, int EACH> struct small_splitter {
+    const binned &k;
+    const level_of level;
+    const int low;
+    warp_rooms &rooms;
+    uint32_t *straddlers; /* shared, one a reference that the warp can have */
+    int lane, place;      /* in the warp, in the group */
+    unsigned group;       /* its lanes */
+    work node;
+    lane_refs<EACH> refs;
+    uint32_t sides[EACH], left_at[EACH], right_at[EACH]; /* of each reference among its child's */
+    uint32_t left, right;                                /* the children's counts */
+    uint32_t
+        alone; /* in the first two lanes of a group: the last reference of the left, right child */
+
+    __device__ __forceinline__ small_splitter(const binned &k, const level_of &level, int low,
+                                              warp_rooms &rooms, uint32_t *straddlers)
+        : k(k), level(level), low(low), rooms(rooms), straddlers(straddlers) {
+        lane = threadIdx.x & 31;
+        place = lane & (LANES - 1);
+        group = LANES == 32 ? WARP_ALL : ((1u << (LANES & 31)) - 1) << (lane - place);
+    }
+
+    __device__ __forceinline__ void load(const work *list, uint32_t index, uint32_t count) {
+        node.count = node.first = node.at = node.depth = 0;
+        for (int a = 0; a < 3; ++a) node.lo[a] = 0, node.hi[a] = 1;
+        if (index < count) node = list[index];
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            refs.ref[j].lo = make_float4(INFINITY, INFINITY, INFINITY, __uint_as_float(KD_NONE));
+            refs.ref[j].hi = make_float4(-INFINITY, -INFINITY, -INFINITY, 0);
+            const uint32_t i = j * LANES + place;
+            if (i < node.count) refs.ref[j] = k.pool[node.first + i];
+        }
+    }
+
+    __device__ __forceinline__ void make_leaves(bool leaf) {
+        const bool first = place == 0 && leaf;
+        if (!__any_sync(WARP_ALL, first)) return;
+        const bool listed = node.count > 1; /* one id has room in the node */
+        const uint32_t mine = first && listed ? node.count : 0, upto = warp_scan(mine);
+        const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
+        uint32_t at = take_leaf_ids(k, rooms, total, level.next);
+        at += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
+        if (!leaf) return;
+        if (!listed) {
+            if (first) k.raw[node.at] = raw_leaf(__float_as_uint(refs.ref[0].lo.w), 1);
+            return;
+        }
+#pragma unroll
+        for (int j = 0; j < EACH; ++j)
+            if (refs.has(j)) k.leaf_ids[at + j * LANES + place] = __float_as_uint(refs.ref[j].lo.w);
+        if (first) k.raw[node.at] = raw_leaf(at, node.count);
+    }
+
+    __device__ __forceinline__ void sort_out(bool split, const plane_choice &best) {
+        const int axis = best.code & 3;
+        left = right = alone = 0;
+        const unsigned below = (1u << lane) - 1;
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            sides[j] = 0;
+            if (split && refs.has(j))
+                sides[j] = sides_of(pick4(refs.ref[j].lo, axis), pick4(refs.ref[j].hi, axis),
+                                    best.plane, best.code & 4);
+            const unsigned left_lanes = __ballot_sync(WARP_ALL, sides[j] & 1) & group;
+            const unsigned right_lanes = __ballot_sync(WARP_ALL, sides[j] & 2) & group;
+            left_at[j] = left + __popc(left_lanes & below);
+            right_at[j] = right + __popc(right_lanes & below);
+            left += __popc(left_lanes);
+            right += __popc(right_lanes);
+            const unsigned own = place == 1 ? right_lanes : left_lanes;
+            const uint32_t id = __shfl_sync(WARP_ALL, __float_as_uint(refs.ref[j].lo.w),
+                                            own ? __ffs((int)own) - 1 : lane);
+            if (own) alone = id;
+        }
+    }
+
+    /* Straddlers' parts are clipped by all lanes of the warp, two parts a straddler. */
+    __device__ __forceinline__ void clip_shared(const plane_choice &best, uint32_t to_left,
+                                                uint32_t to_right) {
+        const unsigned both = __ballot_sync(WARP_ALL, sides[0] == 3);
+        const int parts = 2 * __popc(both);
+        if (sides[0] == 3) straddlers[__popc(both & ((1u << lane) - 1))] = lane;
+        __syncwarp();
+        for (int begin = 0; begin < parts; begin += 32) {
+            const int part = begin + lane;
+            const bool on = part < parts;
+            const int from = straddlers[on ? part >> 1 : 0];
+            const float4 lo = refs.ref[0].lo, hi = refs.ref[0].hi;
+            clipped ref;
+            ref.lo.x = __shfl_sync(WARP_ALL, lo.x, from);
+            ref.lo.y = __shfl_sync(WARP_ALL, lo.y, from);
+            ref.lo.z = __shfl_sync(WARP_ALL, lo.z, from);
+            ref.lo.w = __shfl_sync(WARP_ALL, lo.w, from);
+            ref.hi.x = __shfl_sync(WARP_ALL, hi.x, from);
+            ref.hi.y = __shfl_sync(WARP_ALL, hi.y, from);
+            ref.hi.z = __shfl_sync(WARP_ALL, hi.z, from);
+            ref.hi.w = 0;
+            const float plane = __shfl_sync(WARP_ALL, best.plane, from);
+            const uint32_t code = __shfl_sync(WARP_ALL, best.code, from);
+            const uint32_t at_left = __shfl_sync(WARP_ALL, to_left, from);
+            const uint32_t at_right = __shfl_sync(WARP_ALL, to_right, from);
+            if (on)
+                k.pool[part & 1 ? at_right : at_left] =
+                    clip_side(k, ref, code & 3, plane, part & 1);
+        }
+        __syncwarp();
+    }
+
+    /* The same where a lane has several references, all of one node: straddlers are read again. */
+    __device__ __forceinline__ void clip_listed(const plane_choice &best, uint32_t base) {
+        uint32_t count = 0;
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            const unsigned both = __ballot_sync(WARP_ALL, sides[j] == 3);
+            if (sides[j] == 3)
+                straddlers[count + __popc(both & ((1u << lane) - 1))] =
+                    (uint32_t)(j * LANES + place) | left_at[j] << 8 | right_at[j] << 16;
+            count += __popc(both);
+        }
+        __syncwarp();
+#pragma unroll 1
+        for (uint32_t part = lane; part < 2 * count; part += 32) {
+            const uint32_t listed = straddlers[part >> 1];
+            const bool is_right = part & 1;
+            k.pool[base + (is_right ? left + (listed >> 16) : listed >> 8 & 255)] = clip_side(
+                k, k.pool[node.first + (listed & 255)], best.code & 3, best.plane, is_right);
+        }
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void move(const plane_choice &best, uint32_t base) {
+        const uint32_t base_right = base + left;
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            if (sides[j] == 1) k.pool[base + left_at[j]] = refs.ref[j];
+            if (sides[j] == 2) k.pool[base_right + right_at[j]] = refs.ref[j];
+        }
+        if constexpr (EACH == 1)
+            clip_shared(best, base + left_at[0], base_right + right_at[0]);
+        else
+            clip_listed(best, base);
+    }
+
+    /* The first lane of a group hands on its node's left child, the second the right one. */
+    __device__ __forceinline__ void make_children(bool split, const plane_choice &best,
+                                                  uint32_t base, uint32_t children) {
+        const int axis = best.code & 3;
+        int size = -1;
+        work child = node;
+        if (split && place < 2) {
+            const bool is_right = place == 1;
+            child = child_of(node, axis, best.plane, is_right);
+            child.first = is_right ? base + left : base;
+            child.count = is_right ? right : left;
+            child.at = children + place;
+            if (child.count == 0 || (child.count == 1 && k.costs.traversal >= k.costs.intersect))
+                k.raw[child.at] = raw_leaf(alone, child.count); /* no split can cost less */
+            else
+                size = small_class(child.count);
+            if (!is_right) make_inner(k, node, axis, best.plane, children);
+        }
+        list_children(child, size);
+    }
+
+    /* By all lanes, those with a child of class `size`; none: -1. A lane a class asks for room, so
+       that the warp waits once. */
+    __device__ __forceinline__ void list_children(const work &child, int size) {
+        uint32_t asked = 0, before = 0;
+#pragma unroll
+        for (int c = 0; c < SMALL_CLASSES; ++c) {
+            if (LANES * EACH < 4 << c) break;
+            const unsigned lanes = __ballot_sync(WARP_ALL, size == c);
+            if (lane == c) asked = (uint32_t)__popc(lanes);
+            if (size == c) before = (uint32_t)__popc(lanes & ((1u << lane) - 1));
+        }
+        uint32_t first = 0;
+        if (asked) first = atomicAdd(&k.count->small[lane < low ? 0 : level.next][lane], asked);
+        first = __shfl_sync(WARP_ALL, first, size < 0 ? 0 : size);
+        if (size < 0) return;
+        const uint32_t i = first + before;
+        if (i < k.small_room)
+            k.small[size < low ? 0 : level.to][size][i] = child;
+        else
+            exhaust(k, EXHAUSTED_LISTS, level.next);
+    }
+
+    __device__ __forceinline__ void run() {
+        const plane_choice best = choose_plane<LANES, EACH>(k, node, refs);
+        const bool split = node.count > 0 && !is_leaf(k, node, best.cost);
+        make_leaves(node.count > 0 && !split);
+        const unsigned splits = __ballot_sync(WARP_ALL, split && place == 0);
+        if (!splits) return;
+        sort_out(split, best);
+        const uint32_t mine = place == 0 ? left + right : 0, upto = warp_scan(mine);
+        uint32_t base = take_pool(k, rooms, __shfl_sync(WARP_ALL, upto, 31), level.next);
+        base += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
+        uint32_t children = take_nodes(k, rooms, 2 * __popc(splits), level.next);
+        children += 2 * __popc(splits & ((1u << (lane - place)) - 1));
+        move(best, base);
+        make_children(split, best, base, children);
+    }
+};
+
+/* `taken`: warps that have begun to be given units of this level; the next class goes on there, so
+   that a level with few nodes is one unit a warp, not one a class. */
+template <int LANES, int EACH>
+__device__ __forceinline__ void split_class(const binned &k, const level_of &level, int size,
+                                            int low, warp_rooms &rooms, uint32_t *straddlers,
+                                            uint32_t &taken) {
+    const uint32_t count = min(k.count->small[level.now][size], k.small_room);
+    const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
+    const uint32_t warp = (threadIdx.x >> 5) * gridDim.x + blockIdx.x; /* few units: many blocks */
+    const uint32_t units = (count + nodes - 1) / nodes;
+    for (uint32_t unit = warp < taken ? warp + warps - taken : warp - taken; unit < units;
+         unit += warps) {
+        small_splitter<LANES, EACH> splitter(k, level, low, rooms, straddlers);
+        splitter.load(k.small[level.from][size], unit * nodes + (threadIdx.x & 31) / LANES, count);
+        splitter.run();
+    }
+    taken = (taken + units) % warps;
+}
+
+/* Levels until the classes of this kernel are empty. */
+template <bool second> __device__ __forceinline__ void split_small(const binned &k) {
+    cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    __shared__ uint32_t shared_straddlers[SMALL_BLOCK / 32][64];
+    uint32_t *straddlers = shared_straddlers[threadIdx.x >> 5];
+    const int first = second ? 0 : SMALL_CUT, end = second ? SMALL_CUT : SMALL_CLASSES;
+    const int low = second ? 0 : SMALL_CUT;
+    warp_rooms rooms = {};
+    counters *c = k.count;
+    for (int depth = 0;; ++depth) {
+        const level_of level = {depth & 1, depth & 1 ^ 1, depth % 3, (depth + 1) % 3,
+                                (depth + 2) % 3};
+        uint32_t any = 0;
+        for (int i = first; i < end; ++i) any |= c->small[level.now][i];
+        if (any == 0 || c->stop[level.now]) break;
+        if (blockIdx.x == 0 && threadIdx.x < end - first)
+            c->small[level.after][first + threadIdx.x] = 0;
+        uint32_t taken = 0;
+        if (second) {
+            split_class<16, 1>(k, level, 2, low, rooms, straddlers, taken);
+            split_class<8, 1>(k, level, 1, low, rooms, straddlers, taken);
+            split_class<4, 1>(k, level, 0, low, rooms, straddlers, taken);
+        } else {
+            split_class<32, 2>(k, level, 4, low, rooms, straddlers, taken);
+            split_class<32, 1>(k, level, 3, low, rooms, straddlers, taken);
+        }
+        grid.sync();
+    }
+    drop_nodes(k, rooms);
+}
+
+__global__ __launch_bounds__(SMALL_BLOCK, 5) void small_nodes(const binned k) {
+    split_small<false>(k);
+}
+__global__ __launch_bounds__(SMALL_BLOCK, 5) void smallest_nodes(const binned k) {
+    split_small<true>(k);
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* The best plane of a large node, from histograms.
+   Source: Hunt, Mark, Stoll 2006, and Shevtsov, Soupikov, Kapustin 2007 (binned SAH, counts of
+   begins and ends), Popov et al. 2006 (bounds).
+   Idea: for each axis one histogram of where boxes begin and one of where they end. Their prefix
+   sums are exact counts at the bins' edges. Counts are monotone in between, so each bin has a lower
+   bound of its cost: bins that promise more than the best edge are looked at again
+   (refine_bins.cuh, exact_planes.cuh). One warp an axis. */
+#ifndef KD_ACCEL_ZHOU_BINS_CUH
+#define KD_ACCEL_ZHOU_BINS_CUH
+#include "accel/zhou/binned_clip.cuh"
+
+enum {
+    BIN_BITS = 7,
+    BINS = 1 << BIN_BITS,
+    BINS_EACH = BINS / 32,
+    SIDES_MOST = 6 * CHUNK,
+    LARGE_WARPS = LARGE_BLOCK / 32
+};
+
+/* The best plane of a node so far. Of equal costs the first by (axis, side, position). */
+struct plane_choice {
+    float cost, plane;
+    uint32_t code; /* axis | 4 if references in the plane go right */
+};
+
+__device__ __forceinline__ bool is_better(const plane_choice &a, const plane_choice &b) {
+    return a.cost < b.cost ||
+           (a.cost == b.cost && (a.code < b.code || (a.code == b.code && a.plane < b.plane)));
+}
+
+/* The best of groups of LANES lanes, for all of them. */
+template <int LANES> __device__ __forceinline__ plane_choice best_of_lanes(plane_choice best) {
+#pragma unroll
+    for (int step = LANES / 2; step; step >>= 1) {
+        plane_choice other;
+        other.cost = __shfl_xor_sync(WARP_ALL, best.cost, step);
+        other.plane = __shfl_xor_sync(WARP_ALL, best.plane, step);
+        other.code = __shfl_xor_sync(WARP_ALL, best.code, step);
+        if (is_better(other, best)) best = other;
+    }
+    return best;
+}
+
+struct big_split {
+    plane_choice axes[3]; /* each axis's best edge */
+    float cost, plane;
+    int axis;
+    uint32_t promised[3], refined[3]; /* refine_bins.cuh */
+    uint32_t first, children; /* rooms for both children's references, left first; raw nodes */
+};
+
+typedef uint32_t bin_counts[3][2][BINS]; /* begins, ends */
+
+/* What a block knows of the node that it works on. */
+struct large_shared {
+    float lo[3][CHUNK], hi[3][CHUNK]; /* references of a chunk */
+    uint32_t id[CHUNK];
+    uint32_t ref_count;
+    work node;
+    sah_axis of[3];
+    float scale[3];     /* bins a length */
+    bin_counts bins[2]; /* the node's in the first, or both children's */
+    float child_lo[2][3], child_scale[2][3];
+    float refined_scale[3]; /* parts of bins a length */
+    big_split split;
+    uint32_t sorted[LARGE_WARPS]; /* scatter's counts by warps */
+    union {
+        uint16_t straddlers[CHUNK]; /* places in the chunk */
+        uint16_t sides[SIDES_MOST]; /* exact_planes.cuh */
+        uint8_t slots[3][BINS];     /* refine_bins.cuh */
+    };
+    uint32_t base_left, base_right, children;
+    work child[2];
+    bool waits[2]; /* a child that is large too */
+    bool stop, last;
+    uint32_t promised[3]; /* sides of each axis */
+    plane_choice best[LARGE_WARPS];
+    bool right_side;           /* of references in the plane */
+    uint32_t first_task, span; /* chunks a task: several where there is enough for all blocks */
+};
+
+__device__ __forceinline__ int bin_of(float x, float lo, float scale) {
+    return min(max((int)((x - lo) * scale), 0), BINS - 1);
+}
+
+__device__ __forceinline__ float bin_edge(float lo, float hi, int bin) {
+    return bin == BINS ? hi : lo + (hi - lo) * ((float)bin * (1.0f / BINS));
+}
+
+__device__ __forceinline__ float bin_scale(float lo, float hi) {
+    return hi > lo ? fminf(BINS / (hi - lo), FLT_MAX) : 0;
+}
+
+__device__ __forceinline__ void clear_bins(bin_counts *bins, int nodes) {
+    for (int i = threadIdx.x; i < nodes * 6 * BINS; i += LARGE_BLOCK) (&bins[0][0][0][0])[i] = 0;
+}
+
+__device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, const float *hi,
+                                           const float *from, const float *scale) {
+#pragma unroll
+    for (int a = 0; a < 3; ++a) {
+        atomicAdd(&bins[a][0][bin_of(lo[a], from[a], scale[a])], 1u);
+        atomicAdd(&bins[a][1][bin_of(hi[a], from[a], scale[a])], 1u);
+    }
+}
+
+/* Inclusive sums in groups of `width` lanes. */
+__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
+    const int place = threadIdx.x & (width - 1);
+    for (int step = 1; step < width; step <<= 1) {
+        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
+        if (place >= step) value += other;
+    }
+    return value;
+}
+
+__device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
+    return group_scan(value, 32);
+}
+
+/* No plane in a bin costs less, if `begun` references begin below it and `right` end above it. */
+__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
+                                           float next, uint32_t begun, uint32_t right) {
+    const float meets = (of.base + of.slope * (edge - of.lo)) * (float)begun +
+                        (of.base + of.slope * (of.hi - next)) * (float)right;
+    const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
+    return costs.traversal + costs.intersect * factor * meets;
+}
+
+/* A lane's bins of an axis, and how many begin and end in all of them. */
+__device__ __forceinline__ void load_bins(const large_shared &s, int a,
+                                          uint32_t (&begins)[BINS_EACH],
+                                          uint32_t (&ends)[BINS_EACH], uint32_t &sum_begins,
+                                          uint32_t &sum_ends) {
+    const int first = (threadIdx.x & 31) * BINS_EACH;
+    sum_begins = sum_ends = 0;
+#pragma unroll
+    for (int i = 0; i < BINS_EACH; ++i) {
+        sum_begins += begins[i] = s.bins[0][a][0][first + i];
+        sum_ends += ends[i] = s.bins[0][a][1][first + i];
+    }
+}
+
+/* The best of the edges that a lane's bins begin at, by what begins and ends below the first of
+   them; edge_of(i) is that of its bin i. */
+template <class edges>
+__device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &costs,
+                                          const sah_axis &of, const uint32_t (&begins)[BINS_EACH],
+                                          const uint32_t (&ends)[BINS_EACH], uint32_t begun,
+                                          uint32_t ended, uint32_t count, edges edge_of) {
+#pragma unroll
+    for (int i = 0; i < BINS_EACH; ++i) {
+        const float edge = edge_of(i);
+        if (edge > of.lo && edge < of.hi) {
+            const float cost = cost_of(costs, of, edge, begun, count - ended, count);
+            if (cost < best.cost) best.cost = cost, best.plane = edge;
+        }
+        begun += begins[i];
+        ended += ends[i];
+    }
+}
+
+/* By one warp: the best edge of axis a. */
+__device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
+                                                    int a) {
+    const int lane = threadIdx.x & 31;
+    const sah_axis of = s.of[a];
+    const uint32_t count = s.node.count;
+    uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
+    load_bins(s, a, begins, ends, sum_begins, sum_ends);
+    const uint32_t begun = warp_scan(sum_begins) - sum_begins,
+                   ended = warp_scan(sum_ends) - sum_ends;
+    plane_choice best = {INFINITY, 0, (uint32_t)a};
+    try_edges(best, costs, of, begins, ends, begun, ended, count,
+              [&](int i) { return bin_edge(of.lo, of.hi, lane * BINS_EACH + i); });
+    return best_of_lanes<32>(best);
+}
+
+/* Each axis's choice by its warp; the block waits before and after. */
+__device__ __forceinline__ void choose_edges(large_shared &s, const sah_costs &costs) {
+    const int warp = threadIdx.x >> 5;
+    __syncthreads();
+    if (warp < 3) {
+        const plane_choice best = choose_edge(s, costs, warp);
+        if ((threadIdx.x & 31) == 0) s.split.axes[warp] = best;
+    }
+    __syncthreads();
+}
+
+/* Which axis's is best. One thread. */
+__device__ __forceinline__ void choose_axis(big_split &split) {
+    split.axis = 0;
+    for (int a = 1; a < 3; ++a)
+        if (split.axes[a].cost < split.axes[split.axis].cost) split.axis = a;
+    split.cost = split.axes[split.axis].cost;
+    split.plane = split.axes[split.axis].plane;
+}
+
+#endif

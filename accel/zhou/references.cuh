@@ -1,0 +1,130 @@
+/* References of a large node on their way to its children: a block holds a chunk of them in shared
+   memory, for in registers they would leave room for half as many blocks. Straddlers are listed
+   first and clipped by all threads afterwards, a part a thread: they are few, and one that a warp
+   stops for costs it as much as 32. */
+#ifndef KD_ACCEL_ZHOU_REFERENCES_CUH
+#define KD_ACCEL_ZHOU_REFERENCES_CUH
+#include "accel/zhou/bins.cuh"
+
+/* Each thread's own references of the chunk. */
+#define FOR_OWN(s, i)                                                                              \
+    _Pragma("unroll 2") for (uint32_t i = threadIdx.x; i < (s).ref_count; i += LARGE_BLOCK)
+
+/* By the whole block; each thread may read its own at once. */
+__device__ __forceinline__ void load_refs(const binned &k, large_shared &s, uint32_t first,
+                                          uint32_t count) {
+    __syncthreads(); /* the chunk before is done with */
+    if (threadIdx.x == 0) s.ref_count = count;
+#pragma unroll
+    for (int j = 0; j < LARGE_EACH; ++j) {
+        const uint32_t i = j * LARGE_BLOCK + threadIdx.x;
+        if (i >= count) continue;
+        const clipped ref = k.pool[first + i];
+        s.lo[0][i] = ref.lo.x, s.lo[1][i] = ref.lo.y, s.lo[2][i] = ref.lo.z;
+        s.hi[0][i] = ref.hi.x, s.hi[1][i] = ref.hi.y, s.hi[2][i] = ref.hi.z;
+        s.id[i] = __float_as_uint(ref.lo.w);
+    }
+    __syncthreads();
+}
+
+__device__ __forceinline__ void count_refs(large_shared &s) {
+    FOR_OWN(s, i) {
+        const float lo[3] = {s.lo[0][i], s.lo[1][i], s.lo[2][i]};
+        const float hi[3] = {s.hi[0][i], s.hi[1][i], s.hi[2][i]};
+        count_bins(s.bins[0], lo, hi, s.node.lo, s.scale);
+    }
+}
+
+/* Which sides a reference is on; bit 0: left, bit 1: right. */
+__device__ __forceinline__ uint32_t sides_of(float lo, float hi, float plane, bool right_side) {
+    const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
+    return sides ? sides : right_side ? 2u : 1u;
+}
+
+/* How many of a chunk's references go to the left, to the right and to both: the thread's own, and
+   all before the thread's, packed: 10 bits each. */
+struct sorted_refs {
+    uint32_t before, all;
+};
+
+__device__ __forceinline__ uint32_t packed_sides(uint32_t sides) {
+    return sides == 0 ? 0 : 1u << 10 * (sides - 1);
+}
+__device__ __forceinline__ uint32_t left_only(uint32_t packed) {
+    return packed & 1023;
+}
+__device__ __forceinline__ uint32_t right_only(uint32_t packed) {
+    return packed >> 10 & 1023;
+}
+__device__ __forceinline__ uint32_t straddling(uint32_t packed) {
+    return packed >> 20;
+}
+
+__device__ __forceinline__ sorted_refs sort_refs(large_shared &s) {
+    const int axis = s.split.axis, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const float plane = s.split.plane;
+    uint32_t own = 0;
+    FOR_OWN(s, i) {
+        own += packed_sides(sides_of(s.lo[axis][i], s.hi[axis][i], plane, s.right_side));
+    }
+    const uint32_t upto = warp_scan(own);
+    if (lane == 31) s.sorted[warp] = upto;
+    __syncthreads();
+    sorted_refs sorted = {upto - own, 0};
+#pragma unroll
+    for (int w = 0; w < LARGE_WARPS; ++w) {
+        const uint32_t here = s.sorted[w];
+        if (w < warp) sorted.before += here;
+        sorted.all += here;
+    }
+    return sorted;
+}
+
+__device__ __forceinline__ void count_child_bins(large_shared &s, const clipped &ref, bool right) {
+    const float lo[3] = {ref.lo.x, ref.lo.y, ref.lo.z}, hi[3] = {ref.hi.x, ref.hi.y, ref.hi.z};
+    count_bins(s.bins[right], lo, hi, s.child_lo[right], s.child_scale[right]);
+}
+
+__device__ __forceinline__ clipped ref_at(const large_shared &s, uint32_t i) {
+    clipped ref;
+    ref.lo = make_float4(s.lo[0][i], s.lo[1][i], s.lo[2][i], __uint_as_float(s.id[i]));
+    ref.hi = make_float4(s.hi[0][i], s.hi[1][i], s.hi[2][i], 0);
+    return ref;
+}
+
+/* Writes references to where s.base_left and s.base_right say: those of one side, then straddlers'
+   parts. `into_bins`: counts them in the children's bins. */
+template <bool into_bins>
+__device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sorted_refs sorted) {
+    const int axis = s.split.axis;
+    const float plane = s.split.plane;
+    uint32_t to_left = s.base_left + left_only(sorted.before),
+             to_right = s.base_right + right_only(sorted.before),
+             straddler = straddling(sorted.before);
+    FOR_OWN(s, i) {
+        const clipped ref = ref_at(s, i);
+        const uint32_t sides = sides_of(s.lo[axis][i], s.hi[axis][i], plane, s.right_side);
+        if (sides == 3) {
+            s.straddlers[straddler++] = (uint16_t)i;
+            continue;
+        }
+        const bool right = sides == 2;
+        k.pool[right ? to_right++ : to_left++] = ref;
+        if (into_bins) count_child_bins(s, ref, right);
+    }
+    const uint32_t both = straddling(sorted.all);
+    if (both == 0) return;
+    __syncthreads();
+    to_left = s.base_left + left_only(sorted.all);
+    to_right = s.base_right + right_only(sorted.all);
+#pragma unroll 1
+    for (uint32_t part = threadIdx.x; part < 2 * both; part += LARGE_BLOCK) {
+        const bool right = part >= both;
+        const uint32_t i = right ? part - both : part;
+        const clipped ref = clip_side(k, ref_at(s, s.straddlers[i]), axis, plane, right);
+        k.pool[i + (right ? to_right : to_left)] = ref;
+        if (into_bins) count_child_bins(s, ref, right);
+    }
+}
+
+#endif

@@ -1,0 +1,499 @@
+/* The packed form of a tree (accel/packed) made plainly, level by level, on the CPU: the oracle of
+   packed_make.cu, which makes the same bytes. */
+#ifndef KD_TESTS_ACCEL_PACKED_ORACLE_H
+#define KD_TESTS_ACCEL_PACKED_ORACLE_H
+#include "accel/packed/packed_finer.h"
+#include "accel/packed/packed_node.h"
+#include "core/memory.h"
+#include "core/status.h"
+
+typedef struct packed_tree {
+    uint8_t *units; /* PACKED_UNIT bytes each; NULL: the tree has no packed form */
+    uint64_t unit_count;
+    uint32_t nodes, leaves, depth;
+    uint64_t triangles; /* in all leaves */
+} packed_tree;
+
+static inline void packed_tree_close(packed_tree *owned) {
+    memory_free(owned->units);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* Some of the triangles of a leaf of the tree, in a part of its cell. */
+typedef struct packed_few {
+    uint32_t which; /* bit i: reference i of the leaf */
+    uint32_t count;
+    bool flat;      /* of the leaf's boxes some have no thickness along an axis */
+    box3 cell, box; /* box: around all */
+    box3 boxes[PACKED_FINER_MOST];
+} packed_few;
+
+/* How many boxes have a part on each side of a plane. */
+KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool at_end,
+                              uint32_t *low, uint32_t *high) {
+    *low = *high = 0;
+    for (uint32_t i = 0; i < of->count; ++i) {
+        const float lo = vec3_axis(of->boxes[i].lo, axis), hi = vec3_axis(of->boxes[i].hi, axis);
+        *high += packed_is_high(lo, hi, plane, at_end);
+        *low += packed_is_low(lo, hi, plane, at_end);
+    }
+}
+
+/* Where these triangles, which may be cut, are best cut; false: they stay together. */
+KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
+    const sah_costs costs = {0.3f, 1, 1};
+    float best = (float)of->count;
+    bool found = false;
+    const double area = sah_half_area(of->box);
+    if (!(area > 0)) return false;
+    for (int k = 0; k < 3; ++k) {
+        const sah_axis along = packed_axis_of(of->box, k, 1 / area);
+        for (uint32_t i = 0; i < 2 * of->count; ++i) {
+            const box3 *box = &of->boxes[i >> 1];
+            const float lo = vec3_axis(box->lo, k), hi = vec3_axis(box->hi, k),
+                        at = i & 1 ? hi : lo;
+            const bool inside = at > along.lo && at < along.hi;
+            uint32_t low, high;
+            if (inside ? of->count < PACKED_FINER_LEAST : lo < hi) continue;
+            packed_count_sides(of, k, at, at == along.hi, &low, &high);
+            const float cost = sah_split_cost(&costs, &along, at, low, high);
+            if (low == 0 || high == 0 || !(cost < best)) continue;
+            best = cost;
+            *axis = k;
+            *plane = at;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* The box around what a leaf has of its cell, of any number of triangles. */
+KD_FN box3 packed_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
+    const uint32_t *ids = tree->references + tritree_first(leaf);
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < tritree_count(leaf); ++i)
+        box3_join(&box, packed_cut_id(tree, ids[i], cell));
+    return box;
+}
+
+/* The boxes of the triangles `which` of a leaf whose references these are. */
+KD_FN void packed_few_make(packed_few *out, const tritree_view *tree, const uint32_t *ids,
+                           uint32_t which, box3 cell) {
+    out->which = which;
+    out->count = 0;
+    out->flat = false;
+    out->cell = cell;
+    out->box = box3_empty();
+    for (uint32_t i = 0; packed_has_next(which, &i); ++i) {
+        const box3 box = packed_cut_id(tree, ids[i], cell);
+        if (packed_is_flat(box)) out->flat = true;
+        box3_join(&out->box, box);
+        out->boxes[out->count++] = box;
+    }
+}
+
+/* The triangles on one side of a cut. */
+KD_FN uint32_t packed_few_side(const packed_few *of, int axis, float plane, bool high) {
+    const bool at_end = plane == vec3_axis(of->box.hi, axis);
+    uint32_t side = 0, i = 0;
+    for (uint32_t k = 0; packed_has_next(of->which, &i); ++i, ++k) {
+        const float lo = vec3_axis(of->boxes[k].lo, axis), hi = vec3_axis(of->boxes[k].hi, axis);
+        if ((high ? packed_is_high : packed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
+    }
+    return side;
+}
+
+/* A node's children, lane by lane. */
+typedef struct packed_children {
+    int count, inner;
+    packed_item items[PACKED_CELLS];
+    box3 boxes[PACKED_CELLS];
+    uint32_t triangles[PACKED_CELLS]; /* 0: a node */
+    uint32_t order[4];                /* packed_row */
+} packed_children;
+
+/* Opens parts[0], a subtree that is a node, by its plan; how many parts there are then. */
+KD_FN int packed_open(const packed_source *from, packed_part *parts) {
+    packed_head head;
+    int used = 1;
+    parts[0].slots = PACKED_CELLS;
+    for (int at = 0; at < used; ++at) {
+        packed_part *p = parts + at;
+        const uint64_t plan = from->at[p->item.node].plan;
+        const int slots = at == 0 ? PACKED_CELLS : packed_worth(plan, p->slots);
+        p->low = p->high = p->lane = PACKED_NOWHERE;
+        if (slots == 1 || packed_kind(plan) == PACKED_EMPTY || p->item.count) continue;
+        if (packed_kind(plan) == PACKED_LEAF && tritree_is_leaf(from->at[p->item.node].node))
+            continue;
+        const tritree_node node = from->at[p->item.node].node;
+        const int low_slots = packed_low_slots(plan, slots);
+        p->axis = (uint8_t)tritree_axis(node);
+        p->low = (uint8_t)used++;
+        p->high = (uint8_t)used++;
+        for (int side = 0; side < 2; ++side) {
+            packed_part *child = parts + (side ? p->high : p->low);
+            child->item = p->item;
+            child->item.node = tritree_left(node) + (uint32_t)side;
+            vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
+            child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
+            packed_settle(from, &child->item, &head);
+        }
+    }
+    return used;
+}
+
+/* The parts that are children, low sides first; how many. */
+KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
+    uint8_t stack[PACKED_CELLS];
+    int waiting = 0, count = 0, at = 0;
+    for (;;) {
+        if (parts[at].low != PACKED_NOWHERE) {
+            stack[waiting++] = parts[at].high;
+            at = parts[at].low;
+            continue;
+        }
+        list[count++] = (uint8_t)at;
+        if (waiting == 0) return count;
+        at = stack[--waiting];
+    }
+}
+
+/* Gives the parts that are children their lanes. */
+KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, packed_children *out) {
+    uint32_t priority[PACKED_CELLS];
+    uint8_t list[PACKED_CELLS];
+    packed_head head;
+    out->count = packed_list(parts, list);
+    for (int i = 0; i < out->count; ++i) {
+        packed_item *item = &parts[list[i]].item;
+        priority[i] =
+            packed_priority(from->at[item->node].box, packed_settle(from, item, &head) > 0);
+    }
+    for (int i = 0; i < out->count; ++i) {
+        int before = 0;
+        for (int k = 0; k < out->count; ++k)
+            before += priority[k] > priority[i] || (priority[k] == priority[i] && k < i);
+        const int lane = packed_lane(before, out->count);
+        packed_part *part = &parts[list[i]];
+        part->lane = (uint8_t)lane;
+        out->items[lane] = part->item;
+        out->boxes[lane] = from->at[part->item.node].box;
+        out->triangles[lane] = packed_settle(from, &out->items[lane], &head);
+    }
+}
+
+/* Shares references of a large leaf out to children. */
+KD_FN void packed_share(const packed_source *from, const packed_item *of, packed_children *out) {
+    const box3 nothing = box3_empty();
+    out->count = (int)packed_shares(of->count);
+    for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
+        packed_item *item = &out->items[i];
+        *item = *of;
+        item->first = of->first + packed_share_begin(of->count, i);
+        item->count = packed_share_of(of->count, i);
+        out->triangles[i] = item->count <= PACKED_LEAF_MOST ? item->count : 0;
+        out->boxes[i] = nothing;
+        for (uint32_t k = item->first; k < item->first + item->count; ++k)
+            box3_join(&out->boxes[i],
+                      packed_cut_id(&from->tree, from->tree.references[k], of->cell));
+    }
+    for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
+}
+
+KD_FN void packed_children_find(const packed_source *from, const packed_item *of,
+                                packed_children *out) {
+    if (of->count) {
+        packed_share(from, of, out);
+    } else {
+        packed_part parts[PACKED_OPENED];
+        packed_head head;
+        parts[0].item = *of;
+        packed_settle(from, &parts[0].item, &head);
+        packed_open(from, parts);
+        packed_take_lanes(from, parts, out);
+        for (int octant = 0; octant < 4; ++octant) out->order[octant] = packed_order(parts, octant);
+    }
+    out->inner = 0;
+    for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
+}
+
+/* Where a child lies in the block of all of them, in units. */
+KD_FN uint32_t packed_place(const packed_children *of, int lane) {
+    uint32_t nodes = 0, leaves = 0;
+    for (int i = 0; i < PACKED_CELLS && i < lane; ++i)
+        if (of->triangles[i])
+            leaves += packed_leaf_units(of->triangles[i]);
+        else
+            ++nodes;
+    if (of->triangles[lane] == 0) return PACKED_NODE_UNITS * nodes;
+    return PACKED_NODE_UNITS * (uint32_t)of->inner + leaves + 1;
+}
+
+/* Units of the block, a multiple of PACKED_NODE_UNITS. */
+KD_FN uint32_t packed_block_units(const packed_children *of) {
+    uint32_t units = 0;
+    for (int i = 0; i < of->count; ++i)
+        units +=
+            of->triangles[i] ? packed_leaf_units(of->triangles[i]) : (uint32_t)PACKED_NODE_UNITS;
+    return packed_aligned(units);
+}
+
+/* The node whose children's block begins at unit `base`. */
+KD_FN void packed_node_make(const packed_source *from, const packed_children *of, uint32_t base,
+                            packed_node *out) {
+    box3 box = box3_empty();
+    for (int lane = 0; lane < of->count; ++lane) box3_join(&box, of->boxes[lane]);
+    const float side = float_max(vec3_largest(box3_size(box)), from->least_side);
+    memset(out, 0, sizeof *out);
+    out->inv_e = (float)(254.9 / (double)side);
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
+    for (int lane = 0; lane < PACKED_CELLS; ++lane) {
+        const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
+        for (int axis = 0; axis < 3; ++axis) {
+            uint8_t *to = out->box[axis][pair] + 2 * second;
+            to[0] = 255;
+            if (lane >= of->count) continue;
+            const double p = (double)out->p[axis], scale = (double)out->inv_e;
+            to[0] = packed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
+            to[1] = packed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
+        }
+    }
+    for (int octant = 0; octant < 4; ++octant) {
+        for (int lane = 0; lane < of->count; ++lane)
+            out->rows[octant].meta[lane] = (uint8_t)(128 | packed_place(of, lane));
+        out->rows[octant].base =
+            (uint32_t)of->inner << PACKED_INNER_SHIFT | base / PACKED_NODE_UNITS;
+        out->rows[octant].order = of->order[octant];
+    }
+}
+
+/* The id of triangle i of a child that is a leaf. */
+KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, uint32_t i) {
+    if (of->count) return from->tree.references[of->first + i];
+    const tritree_node node = from->at[of->node].node;
+    if (tritree_is_leaf(node)) return from->tree.references[tritree_first(node) + i];
+    return from->at[of->node].ids[i];
+}
+
+typedef struct maker {
+    tritree_view tree;  /* as it was given */
+    packed_source from; /* of the finer one, whose arrays follow */
+    packed_subtree *at;
+    uint32_t *references;
+    uint64_t node_room, reference_room;
+    packed_item *items; /* level by level */
+    uint32_t *places;   /* an item: the node's unit */
+    uint64_t item_room, unit_room;
+    packed_tree *out;
+} maker;
+
+/* Two more nodes; *left: the first. */
+static inline kd_status add_pair(maker *m, uint32_t *left) {
+    tritree_view *to = &m->from.tree;
+    KD_REQUIRE(to->node_count < PACKED_MOST_UNITS - 2, KD_ERROR_MEMORY,
+               "leaves that are cut further make more than 2^30 nodes");
+    if (to->node_count + 2 > m->node_room) {
+        KD_TRY(KD_GROW(m->at, m->node_room, 2 * m->node_room + 2));
+        m->node_room = 2 * m->node_room + 2;
+    }
+    *left = to->node_count;
+    to->node_count += 2;
+    return KD_OK;
+}
+
+/* The node becomes a leaf of these triangles of a leaf of the tree. */
+static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
+    tritree_view *to = &m->from.tree;
+    uint32_t count = 0;
+    if (to->reference_count + (uint64_t)PACKED_FINER_MOST > m->reference_room) {
+        const uint64_t room = 2 * m->reference_room + PACKED_FINER_MOST;
+        KD_TRY(KD_GROW(m->references, m->reference_room, room));
+        m->reference_room = room;
+    }
+    for (uint32_t i = 0; packed_has_next(which, &i); ++i)
+        m->references[to->reference_count + count++] = ids[i];
+    m->at[at].node = tritree_leaf(to->reference_count, count);
+    to->reference_count += count;
+    return KD_OK;
+}
+
+/* Triangles of a leaf of the tree, whose references are `ids`, in a node of the finer one. */
+static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const packed_few *few,
+                                uint32_t level) {
+    packed_few part;
+    int axis = 0;
+    float plane = 0;
+    uint32_t left = 0;
+    m->at[at].box = few->box;
+    if (!packed_may_be_finer(few->count, few->flat, level) || !packed_finer_cut(few, &axis, &plane))
+        return level > 0 ? add_leaf(m, at, ids, few->which) : KD_OK;
+    KD_TRY(add_pair(m, &left));
+    m->at[at].node = tritree_inner(axis, plane, left);
+    for (uint32_t side = 0; side < 2; ++side) {
+        box3 cell = few->cell;
+        vec3_set_axis(side ? &cell.lo : &cell.hi, axis, plane);
+        packed_few_make(&part, &m->tree, ids, packed_few_side(few, axis, plane, side == 1), cell);
+        part.flat = few->flat;
+        KD_TRY(cut_few(m, left + side, ids, &part, level + 1));
+    }
+    return KD_OK;
+}
+
+static inline kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
+    const tritree_node node = m->tree.nodes[at];
+    if (tritree_is_leaf(node)) {
+        const uint32_t *ids = m->tree.references + tritree_first(node);
+        packed_few few;
+        m->at[at].box = packed_leaf_box(&m->tree, node, cell);
+        if (!packed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
+        packed_few_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
+        return cut_few(m, at, ids, &few, 0);
+    }
+    for (uint32_t side = 0; side < 2; ++side) {
+        box3 part = cell;
+        vec3_set_axis(side ? &part.lo : &part.hi, tritree_axis(node), node.split);
+        KD_TRY(cut_leaves(m, tritree_left(node) + side, part));
+    }
+    return KD_OK;
+}
+
+static inline void measure(maker *m, uint32_t at, packed_measure *out) {
+    const tritree_view *tree = &m->from.tree;
+    packed_subtree *to = &m->at[at];
+    if (tritree_is_leaf(to->node)) {
+        to->plan = packed_measure_leaf(out, tree, to->node, to->box);
+    } else {
+        packed_measure high;
+        measure(m, tritree_left(to->node), out);
+        measure(m, tritree_left(to->node) + 1, &high);
+        to->plan = packed_measure_join(out, &high);
+    }
+    to->box = out->box;
+    memcpy(to->ids, out->ids, sizeof out->ids);
+}
+
+static inline kd_status make_finer(maker *m) {
+    const tritree_view *from = &m->tree;
+    box3 all;
+    all.lo = vec3_all(-INFINITY);
+    all.hi = vec3_all(INFINITY);
+    m->node_room = from->node_count;
+    m->reference_room = from->reference_count;
+    KD_TRY(KD_RESERVE(m->at, m->node_room));
+    KD_TRY(KD_RESERVE(m->references, m->reference_room));
+    for (uint32_t i = 0; i < from->node_count; ++i) m->at[i].node = from->nodes[i];
+    memcpy(m->references, from->references, from->reference_count * sizeof *m->references);
+    m->from.tree = *from;
+    KD_TRY(cut_leaves(m, 0, all));
+    m->from.tree.nodes = NULL;
+    m->from.tree.references = m->references;
+    return KD_OK;
+}
+
+static inline void measure_all(maker *m) {
+    packed_measure whole;
+    m->from.at = m->at;
+    m->from.least_side = packed_least_side(m->tree.box);
+    measure(m, 0, &whole);
+}
+
+static inline void fill_leaf(const maker *m, const packed_item *of, uint32_t triangles,
+                             uint8_t *at) {
+    const packed_leaf leaf = packed_leaf_make(of, triangles);
+    memcpy(at - PACKED_UNIT, &leaf, sizeof leaf);
+    for (uint32_t i = 0; i < triangles; ++i) {
+        const packed_triangle row = packed_triangle_make(
+            &m->from.tree, packed_leaf_id(&m->from, of, i), i + 1 == triangles);
+        memcpy(at + sizeof row * i, &row, sizeof row);
+    }
+}
+
+static inline kd_status make_room(maker *m, uint64_t items, uint64_t units) {
+    packed_tree *out = m->out;
+    if (items > m->item_room) {
+        KD_TRY(KD_GROW(m->items, m->item_room, 2 * items));
+        KD_TRY(KD_GROW(m->places, m->item_room, 2 * items));
+        m->item_room = 2 * items;
+    }
+    if (units > m->unit_room) {
+        KD_TRY(KD_GROW(out->units, PACKED_UNIT * out->unit_count, 2 * PACKED_UNIT * units));
+        m->unit_room = 2 * units;
+    }
+    return KD_OK;
+}
+
+/* Makes item i's node and leaves; its children that are nodes become items. */
+static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
+    packed_tree *out = m->out;
+    packed_children children;
+    packed_node node;
+    packed_children_find(&m->from, &m->items[i], &children);
+    const uint64_t base = out->unit_count, units = packed_block_units(&children);
+    if (base + units > PACKED_MOST_UNITS) return KD_OK; /* of this size it has no packed form */
+    KD_TRY(make_room(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
+    memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
+    out->unit_count += units;
+    packed_node_make(&m->from, &children, (uint32_t)base, &node);
+    memcpy(out->units + PACKED_UNIT * (uint64_t)m->places[i], &node, sizeof node);
+    for (int lane = 0; lane < children.count; ++lane) {
+        const uint32_t unit = (uint32_t)base + packed_place(&children, lane);
+        if (children.triangles[lane]) {
+            fill_leaf(m, &children.items[lane], children.triangles[lane],
+                      out->units + PACKED_UNIT * (uint64_t)unit);
+            out->triangles += children.triangles[lane];
+            ++out->leaves;
+        } else {
+            m->items[*item_count] = children.items[lane];
+            m->places[(*item_count)++] = unit;
+        }
+    }
+    ++out->nodes;
+    return KD_OK;
+}
+
+static inline kd_status make_levels(maker *m) {
+    uint64_t made = 0, end = 1;
+    packed_tree *out = m->out;
+    KD_TRY(make_room(m, 1, PACKED_NODE_UNITS));
+    out->unit_count = PACKED_NODE_UNITS;
+    memset(&m->items[0], 0, sizeof m->items[0]);
+    m->items[0].cell.lo = vec3_all(-INFINITY);
+    m->items[0].cell.hi = vec3_all(INFINITY);
+    m->places[0] = 0;
+    while (made < end && out->depth < PACKED_MAX_DEPTH) {
+        uint64_t next = end;
+        for (; made < end; ++made) KD_TRY(make_node(m, made, &next));
+        if (out->nodes < made) break; /* too many units */
+        end = next;
+        ++out->depth;
+    }
+    if (made < end || out->nodes < made) {
+        packed_tree_close(out);
+        return KD_OK;
+    }
+    memset(out->units + PACKED_UNIT * out->unit_count, 0, PACKED_UNIT * PACKED_SPARE_UNITS);
+    out->unit_count += PACKED_SPARE_UNITS;
+    return KD_OK;
+}
+
+static inline kd_status packed_tree_open(packed_tree *out, const tritree_view *from) {
+    maker m;
+    memset(&m, 0, sizeof m);
+    memset(out, 0, sizeof *out);
+    m.out = out;
+    if (from->reference_count == 0) return KD_OK;
+    m.tree = *from;
+    kd_status status = make_finer(&m);
+    if (status == KD_OK) {
+        measure_all(&m);
+        status = make_levels(&m);
+    }
+    if (status != KD_OK) packed_tree_close(out);
+    memory_free(m.at);
+    memory_free(m.references);
+    memory_free(m.items);
+    memory_free(m.places);
+    return status;
+}
+
+#endif
