@@ -6,15 +6,15 @@
    Differs: colours and the way through glass are those of walks among facets (Heitz et al.
             2016), not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
             lobe is drawn by an integral of about its own shape, so that no weight is large.
-   Work: two to ten looks into tables of 18 KiB, of 44 KiB more for metals of long facets (microfacet_tables.h). Beyond the nodes (indices
-         of glass outside [1/3, 3]) the last one holds. */
+   Work: two to ten looks into tables of 28 KiB, of 44 KiB more for metals of long facets
+         (microfacet_tables.h). Beyond the nodes (indices of glass outside [1/3, 3]) the last one
+         holds. */
 #ifndef KD_SHADERS_MICROFACET_ENERGY_H
 #define KD_SHADERS_MICROFACET_ENERGY_H
 #include "core/math/elementary.h"
 #include "core/math/vec3.h"
 #include "shaders/fresnel.h"
 #include "shaders/microfacet.h"
-#include "shaders/microfacet_nodes.h"
 #include "shaders/microfacet_tables.h"
 
 /* --- metals ----------------------------------------------------------------------------------- */

@@ -1,98 +1,182 @@
-/* What a rough boundary's single scattering loses, and where it goes: tables made by
-   tests/shaders/energy_tables.c, which says how; nodes: microfacet_nodes.h. Shares are whole
-   65536ths.
- */
+/* What a rough boundary's single scattering loses, and where it goes: tables, where these have
+   their nodes, and how to read between them. tests/shaders/energy_tables.c makes the tables and
+   says how.
+   Idea: the long shadow of a rough surface begins where a direction's cosine mu is about alpha.
+   Over s = 1 - sqrt(alpha (1 - mu) / (mu + alpha)) what is lost looks alike for every roughness.
+   Shares are whole 65536ths. */
 #ifndef KD_SHADERS_MICROFACET_TABLES_H
 #define KD_SHADERS_MICROFACET_TABLES_H
 #include "core/math/platform.h"
 
+enum {
+    ENERGY_ROUGHNESSES = 16, /* rows: even in the root of alpha */
+    ENERGY_COSINES = 48,     /* of metals, even in s, as all are */
+    ENERGY_METAL_COSINES = 8,
+    ENERGY_GLASS_COSINES = 12,
+    ENERGY_COAT_COSINES = 12,
+    ENERGY_INDICES = 25, /* of glass, 1/3 to 3: even in the root of the logarithm */
+    ENERGY_SHARE_COSINES = 5,
+    ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
+    /* of metals of long facets: even in the root of the longer alpha, in the root of the shorter
+       over the longer, in the root of what alpha a direction sees between both, since towards the
+       shorter one little turns it, in q (1 + c) / (q + c), q = 1 - (1 - s)^2: near the horizon,
+       where q is 0, they differ most from round ones, and straight above all is even in q */
+    ENERGY_LONGS = 9,
+    ENERGY_RATIOS = 12,
+    ENERGY_TURNS = 12,
+    ENERGY_LONG_COSINES = 16,
+    ENERGY_MEAN_LONGS = 33, /* of their means, which follow no line near alpha 0 */
+    ENERGY_MEAN_RATIOS = 23
+};
+/* How the tables of a file lie behind each other: places of their first numbers. */
+enum {
+    ENERGY_MISSING_AT = 0,
+    ENERGY_GLASS_AT = ENERGY_MISSING_AT + ENERGY_ROUGHNESSES * ENERGY_COSINES,
+    ENERGY_SHARES = ENERGY_GLASS_AT + ENERGY_INDICES * ENERGY_ROUGHNESSES * ENERGY_GLASS_COSINES,
+    ENERGY_METAL_AT = 0,
+    ENERGY_METAL_MEAN_AT = ENERGY_METAL_AT + ENERGY_ROUGHNESSES * ENERGY_METAL_COSINES * 3,
+    ENERGY_COAT_AT = ENERGY_METAL_MEAN_AT + ENERGY_ROUGHNESSES * 4,
+    ENERGY_COAT_MEAN_AT = ENERGY_COAT_AT + ENERGY_COATS * ENERGY_ROUGHNESSES * ENERGY_COAT_COSINES,
+    ENERGY_GLASS_MEAN_AT = ENERGY_COAT_MEAN_AT + ENERGY_COATS * ENERGY_ROUGHNESSES,
+    ENERGY_SHARE_AT = ENERGY_GLASS_MEAN_AT + ENERGY_INDICES * ENERGY_ROUGHNESSES,
+    ENERGY_SHARE_MEAN_AT =
+        ENERGY_SHARE_AT + ENERGY_INDICES * ENERGY_ROUGHNESSES * ENERGY_SHARE_COSINES,
+    ENERGY_TERMS = ENERGY_SHARE_MEAN_AT + (ENERGY_INDICES / 2 + 1) * ENERGY_ROUGHNESSES
+};
+#define ENERGY_LONG_CROWDING 0.8f    /* c */
+#define ENERGY_INDEX_SPAN 1.0986123f /* ln 3 */
+
+KD_FN float energy_alpha(int row) {
+    const float root = (float)row / (ENERGY_ROUGHNESSES - 1);
+    return float_max(root * root, 1e-3f);
+}
+KD_FN float energy_coat_index(int which) {
+    const float root = 0.1f * (float)(which + 1);
+    return (1 + root) / (1 - root);
+}
+
+typedef struct energy_place {
+    int first; /* node before it */
+    float rest;
+} energy_place;
+
+/* `at` counts nodes, from 0 to nodes - 1; beyond them the last one holds. */
+KD_FN energy_place energy_place_at(float at, int nodes) {
+    const float inside = float_clamp(at, 0, (float)(nodes - 1));
+    energy_place place;
+    place.first = (int)inside;
+    if (place.first > nodes - 2) place.first = nodes - 2;
+    place.rest = inside - (float)place.first;
+    return place;
+}
+KD_FN energy_place energy_row(float alpha) {
+    return energy_place_at(sqrtf(alpha) * (ENERGY_ROUGHNESSES - 1), ENERGY_ROUGHNESSES);
+}
+KD_FN energy_place energy_column(float alpha, float cosine, int nodes) {
+    const float mu = float_clamp(cosine, 0, 1);
+    const float left = sqrtf(alpha * (1 - mu) / (mu + alpha));
+    return energy_place_at((1 - left) * (float)(nodes - 1), nodes);
+}
+KD_FN float energy_long_crowded(float q) {
+    return q * (1 + ENERGY_LONG_CROWDING) / (q + ENERGY_LONG_CROWDING);
+}
+KD_FN energy_place energy_long_column(float alpha, float cosine) {
+    const float mu = float_clamp(cosine, 0, 1), q = mu * (1 + alpha) / (mu + alpha);
+    return energy_place_at(energy_long_crowded(q) * (ENERGY_LONG_COSINES - 1), ENERGY_LONG_COSINES);
+}
+/* The nodes of long facets: the longer alpha, or the shorter over it; one of `nodes`. */
+KD_FN float energy_long(int node, int nodes) {
+    const float root = (float)node / (float)(nodes - 1);
+    return float_max(root * root, 1e-3f);
+}
+/* Of what alpha a direction sees between the shorter and the longer. */
+KD_FN energy_place energy_turn(float shorter, float longer, float seen) {
+    const float share = float_clamp((seen - shorter) / (longer - shorter), 0, 1);
+    return energy_place_at(sqrtf(share) * (ENERGY_TURNS - 1), ENERGY_TURNS);
+}
+KD_FN float energy_mix(float a, float b, float share) {
+    return a + share * (b - a);
+}
+
+/* --- the tables ------------------------------------------------------------------------------- */
+
+KD_FN float energy_share_of(int at) {
+    static const uint16_t table[ENERGY_SHARES] = {
+#include "shaders/microfacet_shares.inc"
+    };
+    return table[at] * 0x1p-16f;
+}
+
+KD_FN float energy_term(int at) {
+    static const float table[ENERGY_TERMS] = {
+#include "shaders/microfacet_terms.inc"
+    };
+    return table[at];
+}
+
 /* Lost by a metal of reflectance 1, by roughness and cosine. */
 KD_FN float energy_table_missing(int i, int j) {
-    static const uint16_t table[768] = {
-#include "shaders/microfacet_missing.inc"
-    };
-    return table[i * 48 + j] * 0x1p-16f;
+    return energy_share_of(ENERGY_MISSING_AT + i * ENERGY_COSINES + j);
 }
 
 /* Of it, returned by metals: terms of energy_polynomial. */
 KD_FN float energy_table_metal(int i, int j, int k) {
-    static const float table[384] = {
-#include "shaders/microfacet_metal.inc"
-    };
-    return table[(i * 8 + j) * 3 + k];
+    return energy_term(ENERGY_METAL_AT + (i * ENERGY_METAL_COSINES + j) * 3 + k);
 }
 
 /* Mean lost over alpha^2; the same three terms, in the mean. */
 KD_FN float energy_table_metal_mean(int i, int j) {
-    static const float table[64] = {
-#include "shaders/microfacet_metal_mean.inc"
-    };
-    return table[i * 4 + j];
+    return energy_term(ENERGY_METAL_MEAN_AT + i * 4 + j);
 }
 
 /* Lost by a metal of long facets, less what one of round facets loses whose alpha is what the
    direction sees; 32768 is 0. By longer alpha, ratio, direction, cosine. */
 KD_FN float energy_table_long(int i, int j, int k, int l) {
-    static const uint16_t table[20736] = {
+    static const uint16_t table[ENERGY_LONGS * ENERGY_RATIOS * ENERGY_TURNS * ENERGY_LONG_COSINES] =
+        {
 #include "shaders/microfacet_long.inc"
-    };
-    return ((float)table[((i * 12 + j) * 12 + k) * 16 + l] - 32768) * 0x1p-16f;
+        };
+    const int at = ((i * ENERGY_RATIOS + j) * ENERGY_TURNS + k) * ENERGY_LONG_COSINES + l;
+    return ((float)table[at] - 32768) * 0x1p-16f;
 }
 
 /* The mean that these lose, over the square of the longer alpha. */
 KD_FN float energy_table_long_mean(int i, int j) {
-    static const float table[759] = {
+    static const float table[ENERGY_MEAN_LONGS * ENERGY_MEAN_RATIOS] = {
 #include "shaders/microfacet_long_mean.inc"
     };
-    return table[i * 23 + j];
+    return table[i * ENERGY_MEAN_RATIOS + j];
 }
 
 /* A coat's effective cosine less the cosine, over alpha. */
 KD_FN float energy_table_coat(int i, int j, int k) {
-    static const float table[960] = {
-#include "shaders/microfacet_coat.inc"
-    };
-    return table[(i * 16 + j) * 12 + k];
+    return energy_term(ENERGY_COAT_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_COAT_COSINES + k);
 }
 
 /* A coat's mean reflectance over a smooth one's. */
 KD_FN float energy_table_coat_mean(int i, int j) {
-    static const float table[80] = {
-#include "shaders/microfacet_coat_mean.inc"
-    };
-    return table[i * 16 + j];
+    return energy_term(ENERGY_COAT_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
 
 /* Lost by glass, by index, roughness, cosine. */
 KD_FN float energy_table_glass(int i, int j, int k) {
-    static const uint16_t table[4800] = {
-#include "shaders/microfacet_glass.inc"
-    };
-    return table[(i * 16 + j) * 12 + k] * 0x1p-16f;
+    return energy_share_of(ENERGY_GLASS_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_GLASS_COSINES +
+                           k);
 }
 
 /* Its mean over alpha^2. */
 KD_FN float energy_table_glass_mean(int i, int j) {
-    static const float table[400] = {
-#include "shaders/microfacet_glass_mean.inc"
-    };
-    return table[i * 16 + j];
+    return energy_term(ENERGY_GLASS_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
 
 /* The share of what glass loses that ends beyond. */
 KD_FN float energy_table_share(int i, int j, int k) {
-    static const float table[2000] = {
-#include "shaders/microfacet_share.inc"
-    };
-    return table[(i * 16 + j) * 5 + k];
+    return energy_term(ENERGY_SHARE_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_SHARE_COSINES + k);
 }
 
 /* The mean of what is lost and ends beyond, over alpha^2. */
 KD_FN float energy_table_share_mean(int i, int j) {
-    static const float table[208] = {
-#include "shaders/microfacet_share_mean.inc"
-    };
-    return table[i * 16 + j];
+    return energy_term(ENERGY_SHARE_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
 
 #endif

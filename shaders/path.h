@@ -141,6 +141,23 @@ KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_o
         &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
+/* The same where none of it is left to a drawn ray: w is 1. */
+KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool cutouts,
+                            const surface *at, vec3 wo, uint32_t where, rng_block random,
+                            uint32_t *rays) {
+    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
+    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
+    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
+    if (vec3_is_zero(f)) return f;
+    const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
+    const vec3 visible = path_passage(scene, extent, light_shadow_ray(at, &drawn),
+                                      passage_from(at, wo, drawn.direction, where), cutouts, rays);
+    const vec3 sent = vec3_mul(f, drawn.radiance);
+    return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
+                     sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
+                     sent.z * (cosine * visible.z / drawn.pdf_solid_angle));
+}
+
 /* The same in a medium: p L T w / pdf. */
 KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
                          vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,

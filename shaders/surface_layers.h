@@ -1,7 +1,173 @@
-/* The layers of a principled surface at one of its points, textures applied. */
+/* Images on a surface: colours multiplied by textures, shading normals turned by normal and bump
+   maps; and the layers of a principled surface at one of its points, textures applied. Both kinds
+   of map turn the normal by slopes in the texture's own directions, so neither depends on the
+   scene's size. */
 #ifndef KD_SHADERS_SURFACE_LAYERS_H
 #define KD_SHADERS_SURFACE_LAYERS_H
-#include "shaders/surface_maps.h"
+#include "shaders/scene_view.h"
+
+/* A point in the mesh's two sets of texture coordinates. */
+typedef struct surface_uv {
+    vec2 first, second;
+} surface_uv;
+
+/* A texture at a point. */
+KD_FN vec3 surface_sample(const scene_view *scene, uint32_t map, surface_uv at) {
+    const texture_view *from = scene->textures + map;
+    return texture_sample(from, from->clamp & TEXTURE_SECOND ? at.second : at.first);
+}
+
+/* `constant` times the texture `map` (KD_NONE: none) at a point. */
+KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, surface_uv at, vec3 constant) {
+    if (map == KD_NONE) return constant;
+    return vec3_mul(constant, surface_sample(scene, map, at));
+}
+
+/* A triangle's corners as they lie in the world, in a placement or (KD_NONE) in none. */
+KD_FN void surface_corners(const scene_view *scene, uint32_t triangle, uint32_t placed,
+                           vec3 out[3]) {
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
+    for (int i = 0; i < 3; ++i) out[i] = scene->mesh.positions[corner[i]];
+    if (placed == KD_NONE) return;
+    for (int i = 0; i < 3; ++i) out[i] = placed_corner(scene->placed.list + placed, out[i]);
+}
+
+KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
+    if (!mesh->texcoord_indices) return false;
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)triangle;
+    return corner[0] != KD_NONE && corner[1] != KD_NONE && corner[2] != KD_NONE;
+}
+
+/* Of corners that have some. */
+KD_FN vec2 surface_blend(const vec2 *texcoords, const uint32_t corner[3], ray_hit hit) {
+    const vec2 a = texcoords[corner[0]], b = texcoords[corner[1]], c = texcoords[corner[2]];
+    const float w = 1 - hit.u - hit.v;
+    return vec2_make(w * a.x + hit.u * b.x + hit.v * c.x, w * a.y + hit.u * b.y + hit.v * c.y);
+}
+
+/* (0, 0) if the triangle has none. Meshes without a second set have the first one twice. */
+KD_FN surface_uv surface_texcoord(const mesh_view *mesh, ray_hit hit) {
+    surface_uv at;
+    at.first = at.second = vec2_make(0, 0);
+    if (!surface_has_texcoords(mesh, hit.triangle)) return at;
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
+    at.first = at.second = surface_blend(mesh->texcoords, corner, hit);
+    if (mesh->texcoords_second) at.second = surface_blend(mesh->texcoords_second, corner, hit);
+    return at;
+}
+
+/* The corners' colours and opacities, blended: at least one corner of the mesh has one. */
+KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opacity) {
+    *opacity = 1;
+    if (!surface_has_texcoords(mesh, hit.triangle)) return vec3_all(1);
+    const uint32_t *corner = mesh->texcoord_indices + 3 * (size_t)hit.triangle;
+    const float *a = mesh->colours + 4 * (size_t)corner[0];
+    const float *b = mesh->colours + 4 * (size_t)corner[1];
+    const float *c = mesh->colours + 4 * (size_t)corner[2];
+    const float w = 1 - hit.u - hit.v;
+    *opacity = w * a[3] + hit.u * b[3] + hit.v * c[3];
+    return vec3_make(w * a[0] + hit.u * b[0] + hit.v * c[0], w * a[1] + hit.u * b[1] + hit.v * c[1],
+                     w * a[2] + hit.u * b[2] + hit.v * c[2]);
+}
+
+/* The frame by tangents that came with the mesh, blended; false if some corner has none. */
+KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uint32_t placed,
+                                       vec3 normal, frame3 *axes) {
+    const mesh_view *mesh = &scene->mesh;
+    const float share[3] = {1 - hit.u - hit.v, hit.u, hit.v};
+    vec3 sum = vec3_all(0);
+    float side = 0;
+    for (int i = 0; i < 3; ++i) {
+        const uint32_t corner = mesh->normal_indices[3 * (size_t)hit.triangle + (size_t)i];
+        if (corner == KD_NONE) return false;
+        const float *t = mesh->tangents + 4 * (size_t)corner;
+        if (t[3] == 0) return false;
+        sum = vec3_along(sum, share[i], vec3_make(t[0], t[1], t[2]));
+        side += share[i] * t[3];
+    }
+    if (placed != KD_NONE) {
+        const transform *by = &scene->placed.list[placed].to_world;
+        sum = transform_way(by, sum);
+        if (transform_determinant(by) < 0) side = -side;
+    }
+    const vec3 along = vec3_normalize(vec3_along(sum, -vec3_dot(sum, normal), normal));
+    if (vec3_is_zero(along)) return false;
+    axes->tangent = along;
+    axes->bitangent = vec3_scale(vec3_cross(normal, along), side < 0 ? -1.0f : 1.0f);
+    axes->normal = normal;
+    return true;
+}
+
+/* Unit directions in which u and v of that texture's set grow over the triangle, made orthogonal to
+   `normal`; the frame's handedness is the texture's. False if the texture is squeezed to a line. */
+KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t map, ray_hit hit,
+                                 uint32_t placed, vec3 normal, frame3 *axes) {
+    const mesh_view *mesh = &scene->mesh;
+    const uint32_t triangle = hit.triangle;
+    if (mesh->tangents && surface_tangent_frame(scene, hit, placed, normal, axes)) return true;
+    if (!surface_has_texcoords(mesh, triangle)) return false;
+    const uint32_t *uv = mesh->texcoord_indices + 3 * (size_t)triangle;
+    const vec2 *texcoords = mesh->texcoords;
+    if (mesh->texcoords_second && map != KD_NONE && scene->textures[map].clamp & TEXTURE_SECOND)
+        texcoords = mesh->texcoords_second;
+    vec3 p[3];
+    surface_corners(scene, triangle, placed, p);
+    const vec3 ab = vec3_sub(p[1], p[0]), ac = vec3_sub(p[2], p[0]);
+    const vec2 ta = texcoords[uv[0]], tb = texcoords[uv[1]], tc = texcoords[uv[2]];
+    const float bu = tb.x - ta.x, bv = tb.y - ta.y, cu = tc.x - ta.x, cv = tc.y - ta.y;
+    const float area = bu * cv - bv * cu;
+    if (!(fabsf(area) > 0)) return false;
+    const float sign = area < 0 ? -1.0f : 1.0f;
+    /* dp/du up to a positive factor */
+    vec3 along = vec3_normalize(vec3_scale(vec3_sub(vec3_scale(ab, cv), vec3_scale(ac, bv)), sign));
+    along = vec3_normalize(vec3_along(along, -vec3_dot(along, normal), normal));
+    if (vec3_is_zero(along)) return false;
+    axes->tangent = along;
+    axes->bitangent = vec3_scale(vec3_cross(normal, along), sign);
+    axes->normal = normal;
+    return true;
+}
+
+/* Rise of the height map at `texcoord` along u and v, white's height over the image's size, by
+   central differences of one texel. */
+KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
+    const float across = float_max(fabsf(map->scale.x), fabsf(map->shear.y));
+    const float up = float_max(fabsf(map->scale.y), fabsf(map->shear.x));
+    const float du = 1 / ((float)map->width * float_max(across, 1e-6f));
+    const float dv = 1 / ((float)map->height * float_max(up, 1e-6f));
+    const float right = texture_sample(map, vec2_make(texcoord.x + du, texcoord.y)).x;
+    const float left = texture_sample(map, vec2_make(texcoord.x - du, texcoord.y)).x;
+    const float above = texture_sample(map, vec2_make(texcoord.x, texcoord.y + dv)).x;
+    const float below = texture_sample(map, vec2_make(texcoord.x, texcoord.y - dv)).x;
+    return vec2_make((right - left) / (2 * du), (above - below) / (2 * dv));
+}
+
+/* The shading normal under the material's maps; `normal` if it has none. */
+KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hit hit,
+                                 uint32_t placed, surface_uv at, vec3 normal) {
+    frame3 axes;
+    const material *made = scene->materials + index;
+    if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
+    if (!surface_texture_frame(scene, made->normal_map, hit, placed, normal, &axes)) return normal;
+    vec3 local = vec3_make(0, 0, 1);
+    if (made->normal_map != KD_NONE) {
+        const vec3 texel = surface_sample(scene, made->normal_map, at);
+        local = vec3_make(2 * texel.x - 1, 2 * texel.y - 1, float_max(2 * texel.z - 1, 0));
+        if (made->kind == MATERIAL_PRINCIPLED) {
+            local.x *= scene->layers[index].normal_scale;
+            local.y *= scene->layers[index].normal_scale;
+        }
+    }
+    if (made->bump_map != KD_NONE) {
+        const vec2 slope = surface_bump_slope(scene->textures + made->bump_map, at.first);
+        local.x -= made->bump_scale * slope.x;
+        local.y -= made->bump_scale * slope.y;
+    }
+    const vec3 turned = vec3_normalize(frame3_to_world(&axes, local));
+    return vec3_is_zero(turned) ? normal : turned;
+}
+
+/* --- layers ----------------------------------------------------------------------------------- */
 
 typedef struct surface_layers {
     vec3 tangent;     /* unit, about along the surface; zero: alpha_u is alpha_v */

@@ -241,15 +241,17 @@ template <int PARTS> struct nearest_places {
         bound = hi;
     }
 
+    /* Of those that count: dropped ones have KD_NONE. */
     __device__ __forceinline__ uint32_t last_dist2() const {
         uint32_t most = 0;
-        for (uint32_t at = lane_id(); at < count; at += 32) most = max(most, dist2[at]);
+        for (uint32_t at = lane_id(); at < count; at += 32)
+            if (dist2[at] != KD_NONE) most = max(most, dist2[at]);
         __syncwarp(); /* whoever writes there next: a reduction orders no memory */
         return __reduce_max_sync(ALL, most);
     }
 
-    /* Of exactly k, the last by (dist2, id) goes; its dist2 is the answer. */
-    __device__ uint32_t drop_last() {
+    /* Of those that count the last by (dist2, id) goes; its dist2 is the answer. */
+    __device__ uint32_t drop_last() const {
         const uint32_t most = last_dist2();
         uint32_t id = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)

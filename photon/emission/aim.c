@@ -5,8 +5,8 @@
            bounding volume hierarchies"), with the area of a sphere's disc as its cost.
    Work: a pass over a cluster's triangles a cut, at most EMISSION_TARGETS - 1 cuts.
    Memory: 4 bytes a lens triangle. */
-#include "photon/emission/aim.h"
 #include "core/memory.h"
+#include "photon/emission/emit.h"
 #include "shaders/bsdf.h"
 
 enum { AIM_BINS = 16 };

@@ -10,7 +10,6 @@
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 #include "photon/emission/emit_ranks.h"
-#include "photon/emission/emit_stop.h"
 #include "points/tree/pointtree.h"
 
 enum {

@@ -17,11 +17,11 @@
 #include "core/beside/beside.h"
 #include "core/device/cuda.h"
 #include "core/memory.h"
+#include "photon/emission/emit.h"
 #include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"
-#include "photon/emission/emit_stop.h"
 #include "photon/emission/emit_waves.cuh"
-#include "photon/emission/photon_hash.h"
+#include "photon/emission/photon.h"
 #include "photon/emission/photon_room.cuh"
 #include "points/tree/pointtree.h"
 #include <cub/device/device_scan.cuh>

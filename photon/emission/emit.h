@@ -64,7 +64,7 @@ static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, 
 /* The list ends with the first path at which `wanted` photons have landed. It ends short of that,
    with complete == false,
    - at a multiple of EMIT_PATHS_IN_VAIN paths, if fewer photons have landed than it is multiples,
-     for caustics than sixteen times that (emit_stop.h): where next to nothing can land;
+     for caustics than sixteen times that (emit_least_landed): where next to nothing can land;
    - after emit_paths_most() paths: a yield below one in EMIT_PATHS_PER_PHOTON, or for caustics one
    in EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that part of what it would if all
    aimed light were shared out among as many as wanted, which is fine enough for light so faint; or,
@@ -82,6 +82,19 @@ static inline uint64_t emit_paths_most(const photon_order *order) {
                                      : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->wanted;
 }
 
+/* Of EMIT_PATHS_IN_VAIN paths so many photons at least must have landed. For caustics that are
+   EMIT_FAINT_CAUSTICS: where fewer land, all their flux is below one part in 4096 of the light that
+   was aimed at lenses, itself a part of the picture's, and what more paths would add to the map is
+   less than that. */
+enum { EMIT_FAINT_CAUSTICS = EMIT_PATHS_IN_VAIN / 4096 };
+
+static inline uint64_t emit_least_landed(const photon_order *order) {
+    return order->wish.only_specular ? EMIT_FAINT_CAUSTICS : 1;
+}
+
+/* What caustic photons are aimed at: fills at most EMISSION_TARGETS spheres that hold all surfaces
+   which pass light on like lenses; *count is 0 if there are none. */
+kd_status aim_targets(emission_target *targets, uint32_t *count, const scene_view *scene);
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job *watched);
 /* Whether the order's deadline has come and a batch of paths is there. */

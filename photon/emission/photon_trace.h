@@ -126,20 +126,6 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
     return ++*layers < PHOTON_LAYERS;
 }
 
-/* The next surface that does not let the photon pass. `step` counts what was met: the bounce of
-   random numbers; `layers` what has let it pass. *strayed: a medium scatters it before. */
-KD_FN ray_hit photon_advance(const scene_view *scene, emitted_photon *flying, rng_key key,
-                             uint32_t *step, uint32_t *layers, bool *strayed,
-                             photon_ledger *ledger) {
-    ray_hit hit;
-    do {
-        ++ledger->rays;
-        ++*step;
-        hit = tritree_closest(&scene->tree, flying->cast);
-    } while (photon_passes(scene, flying, key, *step, &hit, layers, strayed, ledger));
-    return hit;
-}
-
 /* The surface that the photon has met, as light of its wavelength sees it. */
 KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
                        uint32_t step, photon_ledger *ledger, surface *at) {

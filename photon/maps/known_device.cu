@@ -13,8 +13,8 @@
 #include "core/beside/spread.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
-#include "photon/maps/known_device.h"
 #include "photon/maps/map_index.cuh"
+#include "photon/maps/maps_device.h"
 
 namespace {
 using namespace photon_gathering_cuda;
@@ -50,15 +50,6 @@ __device__ __forceinline__ uint32_t place_of_node(const known_work &work, uint32
     const kandela::segment own =
         kandela::node_segment(work.tree, level, node - pointtree_level_begin(level));
     return own.begin + own.left;
-}
-
-__device__ __forceinline__ uint32_t node_of_place(const known_work &work, uint32_t place) {
-    for (uint32_t level = 0, index = 0;; ++level) {
-        const kandela::segment own = kandela::node_segment(work.tree, level, index);
-        const uint32_t middle = own.begin + own.left;
-        if (place == middle) return kandela::node_at(level, index);
-        index = 2 * index + (place > middle ? 1 : 0);
-    }
 }
 
 struct nearest_photon {
@@ -136,7 +127,8 @@ __global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__
         const uint32_t least = __reduce_min_sync(ALL, dist2);
         if (least != KD_NONE && dist2 == least) id = work.look.index.ids[place];
         const uint32_t first = __reduce_min_sync(ALL, id);
-        if (first != KD_NONE && id == first) answer(work, which, node_of_place(work, place));
+        if (first != KD_NONE && id == first)
+            answer(work, which, gather_index::node_of_place(work.tree, place));
         __syncwarp();
     }
 }

@@ -80,7 +80,6 @@ static void say_missing(const photon_map_cuda *map, const char *name, const phot
 
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
                                 const photon_order orders[PHOTON_LISTS], job *watched) {
-    static const char *const names[PHOTON_LISTS] = {"global", "caustic", "media"};
     list_emission lists[PHOTON_LISTS];
     kd_status status = KD_OK;
     bool alone = true;
@@ -98,7 +97,7 @@ kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_
             status = emit_list(&lists[l], NULL);
     job_stage_end(watched);
     for (int l = 0; l < PHOTON_LISTS && status == KD_OK; ++l)
-        say_missing(&out->map[l], names[l], &orders[l]);
+        say_missing(&out->map[l], photon_list_names[l], &orders[l]);
     return status;
 }
 

@@ -31,10 +31,10 @@ kd_status photon_file_read_content(uint64_t *content, const char *path);
 kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
                                   uint64_t scene_hash_found);
 
-/* The photons of several emissions in one scene (photon_merge.c): as if all had been one, so that
-   powers are weighted by the numbers emitted; the same bits in whatever order the maps are named.
-   KD_ERROR_INPUT, with the maps' `names`, for maps of different scenes and for maps that share
-   photons, such as the same map twice. Owner. */
+/* The photons of several emissions in one scene (photon_file_merge): as if all had been one, so
+   that powers are weighted by the numbers emitted; the same bits in whatever order the maps are
+   named. KD_ERROR_INPUT, with the maps' `names`, for maps of different scenes and for maps that
+   share photons, such as the same map twice. Owner. */
 kd_status photon_file_merge(photon_file *out, const photon_file *maps, const char *const *names,
                             int count);
 

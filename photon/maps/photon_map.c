@@ -4,8 +4,8 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
-#include "photon/emission/aim.h"
-#include "photon/emission/photon_hash.h"
+#include "photon/emission/emit.h"
+#include "photon/emission/photon.h"
 #include "photon/maps/apart.h"
 #include "points/builders.h"
 #include <stdatomic.h>
@@ -174,6 +174,8 @@ static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *
     map->scale = flux_scale(float_from_bits(strongest));
     return KD_OK;
 }
+
+const char *const photon_list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
 
 void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order) {
     const uint64_t wanted = order->wanted;
@@ -347,12 +349,8 @@ kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *sce
     photon_order orders[PHOTON_LISTS];
     memset(out, 0, PHOTON_LISTS * sizeof *out);
     KD_TRY_GOTO(photon_orders_make(orders, scene, options));
-    KD_TRY_GOTO(
-        emit_list(&out[PHOTON_LIST_GLOBAL], scene, &orders[PHOTON_LIST_GLOBAL], "global", watched));
-    KD_TRY_GOTO(emit_list(&out[PHOTON_LIST_CAUSTIC], scene, &orders[PHOTON_LIST_CAUSTIC], "caustic",
-                          watched));
-    KD_TRY_GOTO(
-        emit_list(&out[PHOTON_LIST_MEDIA], scene, &orders[PHOTON_LIST_MEDIA], "media", watched));
+    for (int l = 0; l < PHOTON_LISTS; ++l)
+        KD_TRY_GOTO(emit_list(&out[l], scene, &orders[l], photon_list_names[l], watched));
 done:
     job_stage_end(watched);
     for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);

@@ -95,6 +95,7 @@ kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *s
 void photon_orders_renew(photon_order orders[PHOTON_LISTS], const photon_options *options);
 /* What photon_maps_open and the like would refuse. */
 kd_status photon_options_check(const photon_options *options);
+extern const char *const photon_list_names[PHOTON_LISTS];
 /* Says in the log why a list that is not complete is not, on a method's first pass. `list` needs no
    photons. */
 void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order);

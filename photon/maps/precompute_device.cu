@@ -1,7 +1,7 @@
 /* Irradiance at every photon on a CUDA device, for a final gather that asks the nearest photon
    only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/maps/precomputed.h.
+           4(3); what is computed is in photon/density/estimate_adaptive.h.
    Idea: a warp a photon and map finds what counts, as for surfaces (warp_per_surface.cuh), but what
          landed is weighed as it is, and the photon's own power as much as it should. Estimates of
          as many photons as the light allows are made by a thread each, and so are all where maps
@@ -14,9 +14,9 @@
               -> integrals; know, a thread a photon: these -> irradiance. */
 #include "core/device/cuda.h"
 #include "core/ranks/ranks.h"
+#include "photon/density/estimate_adaptive.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
-#include "photon/maps/precomputed.h"
 
 namespace {
 using namespace photon_gathering_cuda;
@@ -96,22 +96,6 @@ __device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best,
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
 }
 
-/* Of those that count the last by (dist2, id) goes; its dist2 is the answer. */
-template <int PARTS>
-__device__ __forceinline__ uint32_t leave_last(const nearest_places<PARTS> &best) {
-    uint32_t most = 0, id = 0;
-    for (uint32_t at = lane_id(); at < best.count; at += 32)
-        if (best.dist2[at] != KD_NONE) most = max(most, best.dist2[at]);
-    most = __reduce_max_sync(ALL, most);
-    for (uint32_t at = lane_id(); at < best.count; at += 32)
-        if (best.dist2[at] == most) id = max(id, best.ids[best.place[at]]);
-    id = __reduce_max_sync(ALL, id);
-    for (uint32_t at = lane_id(); at < best.count; at += 32)
-        if (best.dist2[at] == most && best.ids[best.place[at]] == id) best.dist2[at] = KD_NONE;
-    __syncwarp();
-    return most;
-}
-
 /* `own`: the places are these photons; NULL: they are of another map. */
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
@@ -125,7 +109,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     uint32_t kept = own ? leave_own(best, own_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {
-        radius = sqrtf(__uint_as_float(leave_last(best)));
+        radius = sqrtf(__uint_as_float(best.drop_last()));
         --kept;
     }
     if (kept == 0 || !(radius > 0)) {

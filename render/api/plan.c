@@ -1,6 +1,6 @@
 /* before scene.h, whose type has the name of its arguments */
-#include "render/photon_mapping/photons_device.h"
 
+#include "render/api/plan.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/packed/packed_form.h"
@@ -8,12 +8,11 @@
 #include "photon/density/tile_set.h"
 #include "photon/maps/apart.h"
 #include "photon/maps/photon_map.h"
-#include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
 #include "render/integrators.h"
 #include "render/photon_mapping/looks_apart.h"
-#include "render/photon_mapping/looks_apart_device.h"
+#include "render/photon_mapping/photons_device.h"
 #include "render/waves/waves.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>

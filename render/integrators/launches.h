@@ -13,7 +13,6 @@ kd_status path_launch(const frame *of, const struct sample_range *range);
 kd_status whitted_launch(const frame *of, const struct sample_range *range);
 kd_status ambient_launch(const frame *of, const struct sample_range *range);
 /* The same of scenes in which something is placed: a thread takes a pixel's samples. */
-kd_status path_launch_placed(const frame *of, const struct sample_range *range);
 kd_status whitted_launch_placed(const frame *of, const struct sample_range *range);
 kd_status ambient_launch_placed(const frame *of, const struct sample_range *range);
 kd_status light_launch(const frame *of, const struct sample_range *range);

@@ -18,12 +18,11 @@ typedef struct light_eye {
 } light_eye;
 
 typedef struct light_path {
-    rng_key key;
-    emitted_photon flying;
-    surface at;      /* where it has landed */
-    bool strayed;    /* a medium scatters it instead, at flying.cast.origin */
-    uint32_t landed; /* surfaces met */
-    uint32_t step, rays;
+    photon_way way;
+    photon_turn turn; /* where it has arrived; PHOTON_ENDS: nowhere yet */
+    surface at;       /* of PHOTON_SCATTERS */
+    uint32_t landed;  /* surfaces met, and places in media */
+    uint32_t rays;
     bool over;
 } light_path;
 
@@ -35,49 +34,33 @@ typedef struct light_splat {
 KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission *emission,
                                   uint64_t path) {
     light_path begun;
+    photon_ledger ledger;
     memset(&begun, 0, sizeof begun);
-    begun.key = rng_key_make(emission->seed, emission->pass, path);
-    begun.over = !light_emit(scene, emission, path, &begun.flying);
-    if (!begun.over && scene->medium_count > 0)
-        begun.flying.where = passage_around(scene, SCENE_TREE, begun.flying.cast, &begun.rays);
+    begun.over = !photon_way_begin(scene, emission, path, &begun.way, &ledger);
+    begun.rays = ledger.rays;
     return begun;
-}
-
-/* How the surface where the path has landed sends it on; false: not at all. */
-KD_FN bool light_path_leave(light_path *path, photon_ledger *ledger) {
-    emitted_photon *flying = &path->flying;
-    const vec3 wo = vec3_negate(flying->cast.direction);
-    const bsdf_sample next =
-        bsdf_draw(&path->at, wo, rng_draw(path->key, path->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
-    const vec3 scattered = vec3_mul(flying->power, next.weight);
-    if (!(vec3_largest(scattered) > 0)) return false;
-    flying->power =
-        photon_roulette(flying->power, scattered,
-                        rng_draw(path->key, path->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
-    if (vec3_is_zero(flying->power)) return false;
-    flying->cast = surface_leave(&path->at, next.direction, INFINITY);
-    if (next.transmitted && path->at.beyond != MEDIUM_SAME) flying->where = path->at.beyond;
-    return true;
 }
 
 /* To the next surface or place in a medium; false if the path is over. */
 KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
-    photon_ledger ledger;
-    memset(&ledger, 0, sizeof ledger);
+    const photon_wish all = {0, 0, 0, false, false};
+    photon_way *way = &path->way;
+    photon_ledger unheard;
+    ray_hit hit;
+    bool strayed;
+    memset(&unheard, 0, sizeof unheard);
     if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
-    if (path->strayed)
-        photon_stray(scene, &path->flying, path->key, path->step);
-    else if (path->landed > 0 && !light_path_leave(path, &ledger))
+    if (path->landed > 0 && !photon_way_go_on(scene, &all, path->turn, &path->at, way, &unheard))
         return false;
-    uint32_t layers = 0;
-    const ray_hit hit = photon_advance(scene, &path->flying, path->key, &path->step, &layers,
-                                       &path->strayed, &ledger);
-    path->rays += ledger.rays;
+    do {
+        ++path->rays;
+        ++way->step;
+        hit = tritree_closest(&scene->tree, way->flying.cast);
+    } while (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+                           &unheard));
     ++path->landed;
-    if (path->strayed) return true;
-    if (hit.triangle == KD_NONE) return false;
-    photon_meet(scene, &path->flying, hit, path->key, path->step, &ledger, &path->at);
-    return true;
+    path->turn = photon_way_arrive(scene, way, hit, strayed, &path->at, &unheard);
+    return path->turn != PHOTON_ENDS;
 }
 
 /* Where a point is seen, and how much of the flux there; false: not in the picture. */
@@ -102,7 +85,7 @@ KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out,
 KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, light_path *path,
                                light_splat *out) {
     float per_area;
-    const emitted_photon *flying = &path->flying;
+    const emitted_photon *flying = &path->way.flying;
     const vec3 place = flying->cast.origin;
     if (!light_eye_project(eye, place, out, &per_area)) return false;
     const vec3 way = vec3_sub(eye->view.eye, place);
@@ -119,15 +102,15 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
                             light_splat *out) {
     float per_area;
     const surface *at = &path->at;
-    if (path->strayed) return light_path_splat_in(scene, eye, path, out);
+    if (path->turn == PHOTON_STRAYS) return light_path_splat_in(scene, eye, path, out);
     if (surface_is_specular(at)) return false;
     if (!light_eye_project(eye, at->position, out, &per_area)) return false;
     const vec3 wo = vec3_normalize(vec3_sub(eye->view.eye, at->position));
-    photon landed = photon_landed(at, &path->flying, 0, 0, PHOTON_DIRECT);
+    photon landed = photon_landed(at, &path->way.flying, 0, 0, PHOTON_DIRECT);
     out->radiance = photon_scattered(at, wo, &landed);
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t where =
-        passage_from(at, vec3_negate(path->flying.cast.direction), wo, path->flying.where);
+        passage_from(at, vec3_negate(path->way.flying.cast.direction), wo, path->way.flying.where);
     const vec3 visible = path_passage(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
                                       eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));

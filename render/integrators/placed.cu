@@ -1,9 +1,13 @@
 /* Methods that look at placements, on a CUDA device: a thread a pixel, whose rays walk the trees of
-   placed meshes by accel/placed/placed_walk.h. */
+   placed meshes by accel/placed/placed_walk.h. And `path` and `direct`, which go by waves where
+   nothing is placed. */
 #include "render/integrators/methods.cuh"
+#include "render/waves/waves.h"
 
-kd_status path_launch_placed(const frame *of, const sample_range *range) {
-    return launch_method<path_method<SCENE_PLACED>, path_options>(of, range);
+kd_status path_launch(const frame *of, const sample_range *range) {
+    if (of->scene->placed.count)
+        return launch_method<path_method<SCENE_PLACED>, path_options>(of, range);
+    return waves_take_paths(of, (const path_options *)of->state, range);
 }
 
 kd_status whitted_launch_placed(const frame *of, const sample_range *range) {

@@ -82,23 +82,6 @@ KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ra
     whitted_push(tree, at, from, &refracted, 1 - odds);
 }
 
-/* Light of one light drawn, none left to a drawn ray. */
-KD_FN vec3 whitted_light(const scene_view *scene, scene_extent extent, bool cutouts,
-                         const surface *at, vec3 wo, uint32_t where, rng_block random,
-                         uint32_t *rays) {
-    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
-    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return f;
-    const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, extent, light_shadow_ray(at, &drawn),
-                                      passage_from(at, wo, drawn.direction, where), cutouts, rays);
-    const vec3 sent = vec3_mul(f, drawn.radiance);
-    return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
-                     sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
-                     sent.z * (cosine * visible.z / drawn.pdf_solid_angle));
-}
-
 /* The state of a path that has come to a ray. */
 KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
                                 const whitted_ray *from) {
@@ -143,10 +126,11 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
         here.wavelength = state.wavelength;
         if (!surface_is_specular(&at))
             seen = vec3_add(
-                seen, vec3_mul(here.throughput,
-                               whitted_light(scene, extent, options->cutouts, &at, wo, state.where,
-                                             sobol_draw(key, state.step, PATH_DRAW_LIGHT),
-                                             &tree->found.rays)));
+                seen,
+                vec3_mul(here.throughput,
+                         path_light_alone(scene, extent, options->cutouts, &at, wo, state.where,
+                                          sobol_draw(key, state.step, PATH_DRAW_LIGHT),
+                                          &tree->found.rays)));
         whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
     }
     tree->found.radiance = vec3_add(tree->found.radiance, seen);

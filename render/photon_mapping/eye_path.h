@@ -75,23 +75,12 @@ KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
 KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
-    if (both) {
-        eye_add(path, path_light(scene, SCENE_TREE, &photons->path, at, wo, path->state.where,
-                                 random, &path->found.rays));
-        return;
-    }
-    const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
-    if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return;
-    const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return;
-    const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, SCENE_TREE, light_shadow_ray(at, &drawn),
-                                      passage_from(at, wo, drawn.direction, path->state.where),
-                                      photons->path.cutouts, &path->found.rays);
-    const vec3 sent = vec3_mul(f, drawn.radiance);
-    eye_add(path, vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
-                            sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
-                            sent.z * (cosine * visible.z / drawn.pdf_solid_angle)));
+    const path_options *options = &photons->path;
+    const uint32_t where = path->state.where;
+    uint32_t *rays = &path->found.rays;
+    eye_add(path, both ? path_light(scene, SCENE_TREE, options, at, wo, where, random, rays)
+                       : path_light_alone(scene, SCENE_TREE, options->cutouts, at, wo, where,
+                                          random, rays));
 }
 
 /* Radiance towards `wo` by the photons of a map. */
@@ -119,22 +108,19 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
 }
 
-/* What a ray has found lets it pass, by chance, and it is behind that now. */
-KD_FN bool eye_passes(const scene_view *scene, const path_options *options, path_state *state,
-                      rng_key key, ray_hit hit) {
-    if (hit.triangle == KD_NONE || !options->cutouts) return false;
-    const float passes = surface_passes(scene, hit);
-    const bool drawn =
-        passes > 0 && sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] < passes;
-    if (!drawn) return false;
-    state->where = passage_beyond(scene, hit.triangle, state->cast.direction, state->where);
-    state->cast.tmin = hit.t;
-    return true;
-}
-
 /* Whether a ray can meet light: some lamp has a size. */
 KD_FN bool eye_rays_meet_light(const scene_view *scene) {
     return scene->triangle_lights || scene->environment.light != KD_NONE;
+}
+
+/* path_passes in media without a draw. */
+KD_FN bool eye_passes(const scene_view *scene, const path_options *options, path_state *state,
+                      rng_key key, ray_hit *hit) {
+    const uint32_t met = hit->triangle, layers = state->layers;
+    const bool goes_on = path_passes(scene, options, state, key, hit);
+    if (state->layers > layers)
+        state->where = passage_beyond(scene, met, state->cast.direction, state->where);
+    return goes_on;
 }
 
 /* The drawn half of direct light in a medium: what lamps and sky send along a ray that the phase
@@ -147,17 +133,17 @@ KD_FN_APART vec3 eye_strayed_light(const scene_view *scene, const photon_view *p
     state.throughput = vec3_all(1);
     (void)path_scatter_in(scene, &state, 1, random); /* too early for roulette */
     ray_hit hit;
-    int layers = 0;
     do {
         ++path->found.rays;
         ++state.step;
         hit = tritree_closest(&scene->tree, state.cast);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
         state.throughput = passage_weaken(scene, &state.cast, end, state.where, state.throughput);
-    } while (eye_passes(scene, &photons->path, &state, path->key, hit) && ++layers <= PATH_LAYERS);
+    } while (eye_passes(scene, &photons->path, &state, path->key, &hit));
+    if (state.layers > PATH_LAYERS) return vec3_all(0);
     if (hit.triangle == KD_NONE) return path_sky(scene, &state);
     const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
-    if (layers > PATH_LAYERS || vec3_is_zero(made->emission)) return vec3_all(0);
+    if (vec3_is_zero(made->emission)) return vec3_all(0);
     const surface met = path_surface(scene, &state, hit, path->key);
     return path_emission(scene, &state, &met);
 }
@@ -228,15 +214,14 @@ KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, e
     path_state *state = &path->state;
     if (scene->medium_count == 0)
         return path_advance(scene, SCENE_TREE, &photons->path, state, path->key, &path->found);
-    for (int layer = 0;; ++layer) {
+    ray_hit hit;
+    do {
         ++path->found.rays;
         ++state->step;
-        ray_hit hit = tritree_closest(&scene->tree, state->cast);
+        hit = tritree_closest(&scene->tree, state->cast);
         eye_fly(scene, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
-        if (!eye_passes(scene, &photons->path, state, path->key, hit)) return hit;
-        hit.triangle = KD_NONE;
-        if (layer == PATH_LAYERS) return hit;
-    }
+    } while (eye_passes(scene, &photons->path, state, path->key, &hit));
+    return hit;
 }
 
 /* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
@@ -453,12 +438,18 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
     return path;
 }
 
-/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
-KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, eye_way way,
-                               ray cast, rng_key key) {
+/* In whatever medium the eye is. */
+KD_FN eye_path eye_begin_in(const scene_view *scene, ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
     if (scene->medium_count > 0)
         path.state.where = passage_around(scene, SCENE_TREE, cast, &path.found.rays);
+    return path;
+}
+
+/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
+KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, eye_way way,
+                               ray cast, rng_key key) {
+    eye_path path = eye_begin_in(scene, cast, key);
     eye_follow(scene, photons, way, &path);
     return path;
 }

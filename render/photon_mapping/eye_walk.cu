@@ -1,7 +1,40 @@
-/* Paths from the eye that look into the maps by themselves: final gather, adaptive estimates, media
-   that scatter light. */
-#include "render/photon_mapping/eye_path.cuh"
+/* Paths from the eye that look into the maps on their way, a thread each: adaptive estimates, a
+   final gather where it does not go by waves, places in media that scatter light. What surfaces
+   that the eye sees want to know of the maps they ask, where they can.
+   Data flow: a thread a slot: scene, maps -> radiance, first surface, requests, counts. */
+#include "render/photon_mapping/eye_store.cuh"
 
-kd_status photon_walk_looks(const frame *of, const photon_view *view, const look_work *work) {
-    return launch_looks<EYE_LOOKS>(of, view, work);
+namespace {
+
+enum { WALK_BLOCK = 128, WALK_EACH = 6 };
+
+__global__ __launch_bounds__(WALK_BLOCK,
+                             WALK_EACH) void eye_walk(const __grid_constant__ scene_view scene,
+                                                      const __grid_constant__ photon_view photons,
+                                                      const __grid_constant__ eye_slots slots) {
+    const path_waves &w = slots.waves;
+    const uint32_t slot = blockIdx.x * WALK_BLOCK + threadIdx.x;
+    uint32_t rays = 0;
+    ray cast;
+    if (slot < w.slots && slot_begins(slots, slot, &cast)) {
+        const rng_key key = key_of_slot(w, place_of_slot(w, slot));
+        const eye_path path = photon_eye_path(&scene, &photons, EYE_LOOKS, cast, key);
+        const vec3 radiance = path.found.radiance;
+        w.radiance[slot] =
+            with_fourth(photons.later.list ? radiance : vec3_add(radiance, path.gathered), 0);
+        slots.first_request[slot] = path.first_request;
+        store_first(scene, w, slot, &cast, &path.found.first);
+        rays = path.found.rays;
+    }
+    take_counts(w.counts, rays, 0);
+}
+
+} // namespace
+
+kd_status eye_walk_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+    KD_CUDA(cudaMemsetAsync(slots->waves.counts, 0, sizeof *slots->waves.counts));
+    eye_walk<<<(slots->waves.slots + WALK_BLOCK - 1) / WALK_BLOCK, WALK_BLOCK>>>(
+        of->there->scene.view, *photons, *slots);
+    KD_CUDA_LAUNCHED("eye_walk");
+    return KD_OK;
 }

@@ -1,4 +1,4 @@
-/* Paths from the eye that only ask, by waves.
+/* Paths from the eye whose lookups are deferred: they leave requests for what the maps hold.
    Idea: the waves of `path` (render/waves), one sample of each pixel: a path that meets a surface
          which holds photons leaves a request there, asks for light, and goes on as its drawn half
          of direct light alone, which ends at the next surface. A warp's requests make a packet:
@@ -11,15 +11,13 @@
                then what the shadow ray brings, then, one wave later, the drawn half. */
 #include "core/beside/spread.cuh"
 #include "render/photon_mapping/eye_store.cuh"
-#include "render/waves/waves.h"
 
 namespace {
 
 /* What a ray of an eye's path is for. */
 enum eye_part { EYE_MAIN, EYE_DRAWN_HALF };
 
-/* Data flow: slots -> paths, radiance 0. A slot outside of the picture, or of a sample that the
-   film has, becomes a path that is none. */
+/* Data flow: slots -> paths, radiance 0. A slot without a path becomes a path that is none. */
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void eye_begin_all(const __grid_constant__ eye_slots slots) {
     const path_waves &w = slots.waves;
@@ -27,22 +25,15 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
     uint32_t left_out = 0;
     for (uint32_t slot = blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < w.slots;
          slot += gridDim.x * BEGIN_BLOCK) {
-        const slot_place at = place_of_slot(w, slot);
+        ray cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+        const bool begins = slot_begins(slots, slot, &cast);
         wave_path p;
-        p.slot = KD_NONE;
+        p.slot = begins ? slot : KD_NONE;
         p.depth = 1;
-        p.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
+        p.state = path_begin(cast);
         slots.first_request[slot] = KD_NONE;
-        if (!slot_is_inside(w, at) ||
-            at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples) {
-            ++left_out;
-        } else {
-            const int32_t x = w.range.x0 + at.x, y = w.range.y0 + at.y;
-            p.state =
-                path_begin(pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.camera_sample)));
-            p.slot = slot;
-            w.radiance[slot] = make_float4(0, 0, 0, 0);
-        }
+        if (begins) w.radiance[slot] = make_float4(0, 0, 0, 0);
+        left_out += !begins;
         store_eye_path(w.stores[0], slot, p, EYE_MAIN, KD_NONE);
     }
     left_out = __reduce_add_sync(0xffffffffu, left_out);
@@ -204,37 +195,79 @@ __device__ __forceinline__ void store_landed(const eye_slots &slots, wave_path p
     store_eye_path(slots.landed, p.slot, p, 0, 0);
 }
 
-/* The last few paths, a thread each, to their ends.
-   Data flow: paths of the wave -> radiance, first surfaces, requests, counts. */
-__global__ __launch_bounds__(EYE_FINISH_BLOCK, EYE_FINISH_EACH) void eye_finish(
+constexpr int finish_block(bool all) {
+    return all ? EYE_ALL_BLOCK : EYE_FINISH_BLOCK;
+}
+
+/* Where a path stands that a thread follows to its end. */
+struct eye_rest {
+    ray first; /* that it begins or goes on with */
+    wave_path stored;
+    uint32_t part;
+    eye_path path;
+};
+
+/* The path of slot i as it begins; false: it has none. */
+__device__ __forceinline__ bool eye_start(const scene_view &scene, const eye_slots &slots,
+                                          uint32_t i, eye_rest *on) {
+    slots.first_request[i] = KD_NONE;
+    if (!slot_begins(slots, i, &on->first)) return false;
+    on->path =
+        eye_begin_in(&scene, on->first, key_of_slot(slots.waves, place_of_slot(slots.waves, i)));
+    on->stored.slot = i;
+    on->stored.depth = 1;
+    on->part = EYE_MAIN;
+    return true;
+}
+
+/* Path i of the wave's store; false: it is none. */
+__device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_store &from,
+                                           uint32_t i, eye_rest *on) {
+    const path_waves &w = slots.waves;
+    uint32_t last_request;
+    on->stored = load_eye_path(from, i, &on->part, &last_request);
+    const uint32_t slot = on->stored.slot;
+    if (slot == KD_NONE) return false;
+    on->first = on->stored.state.cast;
+    on->path = eye_begin(on->first, key_of_slot(w, place_of_slot(w, slot)));
+    on->path.state = on->stored.state;
+    on->path.depth = (int32_t)on->stored.depth - 1;
+    on->path.found.radiance = first_three(w.radiance[slot]);
+    on->path.last_request = last_request;
+    on->path.first_request = slots.first_request[slot];
+    return true;
+}
+
+/* Paths to their ends, a thread each: `all` of them from the eye, of scenes that do not go by
+   waves, else the last few.
+   Data flow: slots, or paths of the wave -> radiance, first surfaces, requests, counts. */
+template <bool all>
+__global__
+__launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void eye_finish(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
     const __grid_constant__ eye_slots slots, uint32_t wave) {
     const path_waves &w = slots.waves;
-    const uint32_t count = wave_at(w, wave)->rays;
+    const uint32_t count = all ? w.slots : wave_at(w, wave)->rays;
     uint32_t rays = 0;
-    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EYE_FINISH_BLOCK) {
-        uint32_t part, last_request;
-        const wave_path p = load_eye_path(w.stores[wave % 2], i, &part, &last_request);
-        if (p.slot == KD_NONE) continue;
-        const ray first = p.state.cast;
-        eye_path path = eye_begin(first, key_of_slot(w, place_of_slot(w, p.slot)));
-        path.state = p.state;
-        path.depth = (int32_t)p.depth - 1;
-        path.found.radiance = first_three(w.radiance[p.slot]);
-        path.last_request = last_request;
-        path.first_request = slots.first_request[p.slot];
-        if (part == EYE_MAIN) {
-            eye_follow(&scene, &photons, EYE_ASKS, &path);
-            if (photons.final_gather && path.first_request != KD_NONE) store_landed(slots, p, path);
+    for (uint32_t i = spread_first(count); i < count; i += gridDim.x * finish_block(all)) {
+        eye_rest on;
+        if (!(all ? eye_start(scene, slots, i, &on)
+                  : eye_resume(slots, w.stores[wave % 2], i, &on)))
+            continue;
+        if (on.part == EYE_MAIN) {
+            eye_follow(&scene, &photons, EYE_ASKS, &on.path);
+            if (photons.final_gather && on.path.first_request != KD_NONE)
+                store_landed(slots, on.stored, on.path);
         } else {
             surface met;
             float travelled = 0;
-            (void)eye_next(&scene, &photons, EYE_ASKS, &path, &met, &travelled);
+            (void)eye_next(&scene, &photons, EYE_ASKS, &on.path, &met, &travelled);
         }
-        w.radiance[p.slot] = with_fourth(path.found.radiance, 0);
-        slots.first_request[p.slot] = path.first_request;
-        if (p.depth == 1) store_first(scene, w, p.slot, &first, &path.found.first);
-        rays += path.found.rays;
+        const uint32_t slot = on.stored.slot;
+        w.radiance[slot] = with_fourth(on.path.found.radiance, 0);
+        slots.first_request[slot] = on.path.first_request;
+        if (on.stored.depth == 1) store_first(scene, w, slot, &on.first, &on.path.found.first);
+        rays += on.path.found.rays;
     }
     take_counts(w.counts, rays, 0);
 }
@@ -258,25 +291,38 @@ kd_status run_eye_wave(const wave_run *run, const photon_view *photons, const ey
     return add_unblocked(run);
 }
 
+/* All paths by waves, but for the last few. `run->wave`: the one that these are left of. */
+kd_status go_by_waves(wave_run *run, const photon_view *photons, const eye_slots *slots) {
+    KD_CUDA(cudaMemsetAsync(run->work.ring, 0, WAVE_RING * sizeof(wave_record)));
+    for (;; ++run->wave) {
+        KD_TRY(plan_wave(run, true));
+        if (run->wave == 0) KD_TRY(eye_begin_paths(slots));
+        if (run->wave >= EYE_LOOK_FIRST && run->wave % EYE_LOOK_EVERY == 0) {
+            wave_record seen;
+            KD_TRY(device_memory_download(&seen, record_of(run), sizeof seen));
+            if (seen.rays <= min((uint32_t)EYE_FEW, run->work.capacity / 8)) return KD_OK;
+        }
+        KD_TRY(run_eye_wave(run, photons, slots));
+    }
+}
+
 void lay_out_slots(eye_slots *to, cuda_arena *arena) {
-    const uint64_t slots = to->waves.slots;
-    lay_out_waves(&to->waves, arena, false);
-    to->waves.counts = (sample_counts *)cuda_arena_take(arena, 1, sizeof(sample_counts));
-    to->first_request = (uint32_t *)cuda_arena_take(arena, to->waves.slots, sizeof(uint32_t));
+    path_waves *w = &to->waves;
+    const uint64_t slots = w->slots;
+    if (to->by_waves) lay_out_waves(w, arena, false);
+    if (!to->by_waves) lay_out_samples(w, arena);
+    w->counts = (sample_counts *)cuda_arena_take(arena, 1, sizeof(sample_counts));
+    to->first_request = (uint32_t *)cuda_arena_take(arena, slots, sizeof(uint32_t));
     if (!to->together) return;
     lay_out_store(&to->landed, arena, slots);
-    to->part = (float4 *)cuda_arena_take(arena, to->waves.capacity, sizeof(float4));
+    to->part = (float4 *)cuda_arena_take(arena, w->capacity, sizeof(float4));
     to->gathered = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
-    lay_out_gather_ends(&to->ends, arena, to->waves.capacity);
+    lay_out_gather_ends(&to->ends, arena, w->capacity);
 }
 
 } // namespace
 
-bool eye_goes_by_waves(const frame *of) {
-    return !waves_are_general(of->scene);
-}
-
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range,
+kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
                          uint32_t together) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
@@ -289,6 +335,7 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
     w->capacity = w->slots * (together ? together : 1);
+    out->by_waves = by_waves;
     out->together = together;
     cuda_arena arena = {NULL, 0};
     lay_out_slots(out, &arena);
@@ -299,22 +346,19 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
     return frame_cuda_pack(of->there);
 }
 
-kd_status eye_take_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
     wave_run run;
     run.of = of;
     run.work = slots->waves;
     run.general = false;
-    KD_CUDA(cudaMemsetAsync(run.work.ring, 0, WAVE_RING * sizeof(wave_record)));
+    run.wave = 0;
     KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
-    for (run.wave = 0;; ++run.wave) {
-        KD_TRY(plan_wave(&run, true));
-        if (run.wave == 0) KD_TRY(eye_begin_paths(slots));
-        if (run.wave >= EYE_LOOK_FIRST && run.wave % EYE_LOOK_EVERY == 0) {
-            wave_record seen;
-            KD_TRY(device_memory_download(&seen, record_of(&run), sizeof seen));
-            if (seen.rays <= min((uint32_t)EYE_FEW, run.work.capacity / 8)) break;
-        }
-        KD_TRY(run_eye_wave(&run, photons, slots));
+    if (!slots->by_waves) {
+        const unsigned blocks = (run.work.slots + EYE_ALL_BLOCK - 1) / EYE_ALL_BLOCK;
+        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(of->there->scene.view, *photons, *slots, 0);
+        KD_CUDA_LAUNCHED("eye_finish of all");
+        return KD_OK;
     }
-    return start_eye(&run, photons, slots, eye_finish, EYE_FINISH_BLOCK, "eye_finish");
+    KD_TRY(go_by_waves(&run, photons, slots));
+    return start_eye(&run, photons, slots, eye_finish<false>, finish_block(false), "eye_finish");
 }

@@ -1,27 +1,29 @@
 /* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
 #include "render/photon_mapping/photons_device.h"
-#include "render/photon_mapping/looks_apart_device.h"
-#include "render/photon_mapping/maps_ahead.h"
 #include "render/waves/waves.h"
+
+void photon_cuda_drop_requests(photon_cuda *of) {
+    of->room = 0;
+    device_buffer_free(&of->requests);
+    device_buffer_free(&of->packets);
+    device_buffer_free(&of->alone);
+    for (int m = 0; m < 2; ++m) {
+        device_buffer_free(&of->sums[m]);
+        device_buffer_free(&of->radii[m]);
+        device_buffer_free(&of->integrals[m]);
+    }
+}
 
 void photon_cuda_close(photon_cuda *owned) {
     photon_cuda_drop_marks(owned);
     photon_maps_cuda_close(&owned->maps);
-    device_buffer_free(&owned->looks);
-    device_buffer_free(&owned->requests);
-    device_buffer_free(&owned->packets);
-    device_buffer_free(&owned->alone);
+    photon_cuda_drop_requests(owned);
     device_buffer_free(&owned->asked);
     device_buffer_free(&owned->met.requests);
     device_buffer_free(&owned->met.packets);
     device_buffer_free(&owned->met.alone);
     device_buffer_free(&owned->met.sums);
     device_buffer_free(&owned->met.radii);
-    for (int m = 0; m < 2; ++m) {
-        device_buffer_free(&owned->sums[m]);
-        device_buffer_free(&owned->radii[m]);
-        device_buffer_free(&owned->integrals[m]);
-    }
     memset(owned, 0, sizeof *owned);
 }
 
@@ -58,12 +60,20 @@ uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);
 }
 
+void photon_cuda_renew_orders(photon_cuda *of, const photon_options *options) {
+    photon_orders_renew(of->orders, options);
+    of->orders[PHOTON_LIST_GLOBAL].apart = of->orders[PHOTON_LIST_CAUSTIC].apart = of->apart;
+    if (options->photons == 0) of->orders[PHOTON_LIST_GLOBAL].wanted = 0;
+    if (options->caustics == 0) of->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
+    if (options->strayed == 0) of->orders[PHOTON_LIST_MEDIA].wanted = 0;
+}
+
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
                                 bool ordered) {
     KD_TRY(photon_options_check(options));
     if (!to->has_orders) KD_TRY(photon_orders_make(to->orders, of->scene, options));
     to->has_orders = true;
-    maps_ahead_renew_orders(to, options);
+    photon_cuda_renew_orders(to, options);
     KD_TRY(frame_cuda_pack(of->there));
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
     KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->watched));

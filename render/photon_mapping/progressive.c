@@ -16,12 +16,12 @@
          their k-th neighbours in pass 0; direct light comes from shadow rays, not from photons.
          `ppm` draws spp rays a pixel once and takes them again in turn, as its fixed measurement
          points, but draws the ways through rough lenses behind them anew. */
+#include "core/beside/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/ranks/ranks.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
-#include "render/photon_mapping/maps_ahead.h"
 #include "render/photon_mapping/photons_device.h"
 
 /* frame.carried: what is fixed by pass 0, and sums over passes */
@@ -35,6 +35,78 @@ enum {
     CARRIED_MEDIA_RADIUS, /* as CARRIED_RADIUS */
     CARRIED_MEDIA_WATTS
 };
+
+/* --- maps ahead -------------------------------------------------------------------------------
+   The next pass's maps on a CUDA device, made beside this pass's samples: waves of photons and
+   waves of the eye's paths each leave much of a device idle when they are alone. */
+
+typedef struct maps_ahead {
+    photon_maps_cuda maps;
+    photon_options options; /* of their pass */
+    photon_order orders[PHOTON_LISTS];
+    scene_view scene; /* the device's */
+    bool ordered;     /* as of photon_cuda_make_maps */
+    beside_task *by;  /* who makes them; NULL: nobody */
+    bool too_large;   /* the device has no memory for two passes' maps */
+} maps_ahead;
+
+static kd_status make_ahead(void *context, job *watched) {
+    maps_ahead *ahead = (maps_ahead *)context;
+    KD_TRY(photon_maps_cuda_emit(&ahead->maps, &ahead->scene, ahead->orders, watched));
+    return photon_maps_cuda_plant(&ahead->maps, &ahead->options, ahead->ordered, watched);
+}
+
+/* Begins with the maps of these options' pass; `there` has made maps before. Nothing is begun where
+   they are being made already, memory was short before, or no thread is to be had. */
+static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *of,
+                             const photon_options *options, bool ordered) {
+    if (out->by || out->too_large) return;
+    photon_cuda_renew_orders(there, options);
+    memcpy(out->orders, there->orders, sizeof out->orders);
+    out->options = *options;
+    out->ordered = ordered;
+    out->scene = of->there->scene.view;
+    if (beside_begin(&out->by, make_ahead, out) != KD_OK) status_clear(); /* when they are due */
+}
+
+static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
+    for (int l = 0; l < PHOTON_LISTS; ++l) {
+        const photon_map_cuda map = a->map[l];
+        a->map[l] = b->map[l];
+        b->map[l] = map;
+    }
+}
+
+/* Waits for them, if they were begun; those of the options' pass become the maps of `to`. `taken`:
+   false if there are none: they are to be made now. Stage of the frame's job: emit. */
+static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame *of,
+                                 const photon_options *options, bool *taken) {
+    *taken = false;
+    if (!from->by) return KD_OK;
+    job_stage_begin(of->watched, "emit", 0);
+    const kd_status status = beside_end(from->by, of->watched);
+    job_stage_end(of->watched);
+    from->by = NULL;
+    if (status == KD_ERROR_MEMORY) {
+        status_clear();
+        photon_maps_cuda_close(&from->maps);
+        from->too_large = true;
+        return KD_OK;
+    }
+    KD_TRY(status);
+    if (from->options.pass != options->pass) return KD_OK;
+    exchange_maps(&from->maps, &to->maps);
+    *taken = true;
+    return KD_OK;
+}
+
+static void maps_ahead_close(maps_ahead *owned) {
+    beside_drop(owned->by);
+    photon_maps_cuda_close(&owned->maps);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* --- passes ----------------------------------------------------------------------------------- */
 
 typedef struct progressive_state {
     photon_options photons;

@@ -4,7 +4,7 @@
          that they met (core/device/wave_parts.cuh).
    Work: about a third of a picture's time.
    Invariants: what is added to a slot, and in which order, is path_follow's (shaders/path.h): in
-               one wave sky or emission here, then what the shadow ray brings (path_shadows.cuh).
+               one wave sky or emission here, then what the shadow ray brings (path_waves.cu).
                A path has one slot, and one thread a kernel. */
 #ifndef KD_RENDER_WAVES_PATH_SHADE_CUH
 #define KD_RENDER_WAVES_PATH_SHADE_CUH
@@ -72,7 +72,7 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     add_radiance(w, on.path.slot, sent);
 }
 
-/* The light that was asked for, as path_shadows.cuh adds it. */
+/* The light that was asked for, as path_waves.cu adds it. */
 template <bool general>
 __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
                                              const wave_path &path, const path_asked &asked) {

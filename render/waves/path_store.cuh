@@ -112,6 +112,19 @@ __device__ __forceinline__ void add_radiance(const path_waves &w, uint32_t slot,
     w.radiance[slot] = make_float4(sum.x, sum.y, sum.z, 0);
 }
 
+/* What the paths of a slot have brought. */
+__device__ __forceinline__ pixel_sample sample_of_slot(const path_waves &w, uint32_t slot) {
+    const float4 depth = w.first[2 * (uint64_t)slot], albedo = w.first[2 * (uint64_t)slot + 1];
+    pixel_sample made;
+    made.radiance = first_three(w.radiance[slot]);
+    made.depth = depth.x;
+    made.normal = vec3_make(depth.y, depth.z, depth.w);
+    made.albedo = first_three(albedo);
+    made.alpha = albedo.w;
+    made.rays = 0;
+    return made;
+}
+
 /* --- paths ------------------------------------------------------------------------------------ */
 
 enum { SCATTERED_MOST = 127, DEPTH_MOST = (1 << 24) - 1 };

@@ -11,13 +11,119 @@
    Invariants: the film's bits are those of path_pixel, sample by sample: the same functions in
                the same order for each path, sums in slots of their own. */
 #include "render/frame/frame.h"
-#include "render/waves/path_begin.cuh"
-#include "render/waves/path_end.cuh"
+#include "render/frame/take_samples.cuh"
 #include "render/waves/path_run.cuh"
-#include "render/waves/path_shadows.cuh"
+#include "render/waves/path_shade.cuh"
 #include "render/waves/waves.h"
 
 namespace {
+
+/* --- shadow rays through cut-outs and media, when it is known what is in their way ------------ */
+
+enum { SHADOW_BLOCK = 128 };
+
+/* The share of light that comes along shadow ray i; its first part was cast with all others'. */
+__device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
+                                             uint32_t i, uint32_t where, uint32_t *rays) {
+    passage on = passage_begin(load_stored_ray(w.shadow_rays, i), where);
+    ++*rays;
+    ray_hit hit;
+    hit.triangle = KD_NONE;
+    if (w.options.cutouts)
+        hit = load_stored_hit(w.hits, i);
+    else if (w.blocked[i])
+        return vec3_all(0);
+    while (passage_goes_on(&scene, &on, hit)) {
+        ++*rays;
+        hit = tritree_closest(&scene.tree, on.cast);
+    }
+    return on.share;
+}
+
+/* Data flow: blocked or, with cut-outs, hits; gain -> radiance, counts. */
+__global__ __launch_bounds__(SHADOW_BLOCK,
+                             4) void wave_add_shares(const __grid_constant__ scene_view scene,
+                                                     const __grid_constant__ path_waves w,
+                                                     uint32_t wave) {
+    const uint32_t count = wave_at(w, wave)->shadows;
+    uint32_t rays = 0;
+    for (uint32_t i = blockIdx.x * SHADOW_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * SHADOW_BLOCK) {
+        const float4 *gain = w.shadow_gain + 3 * (uint64_t)i;
+        const float4 sent = gain[0], throughput = gain[1];
+        path_asked asked;
+        asked.sent = first_three(sent);
+        asked.weight = throughput.w;
+        const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
+        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&asked, share));
+        add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
+    }
+    rays = __reduce_add_sync(0xffffffffu, rays);
+    if (threadIdx.x % 32 == 0 && rays)
+        atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
+}
+
+/* --- the end: the last few paths, and the film ------------------------------------------------ */
+
+enum {
+    WAVE_FEW =
+        1 << 14, /* paths that are not worth a wave: one of 100 takes as long as of so many */
+    FINISH_BLOCK = 32,
+    FINISH_EACH = 8,
+    FILM_BLOCK = 128
+};
+
+/* The last few paths, a thread each, to their ends.
+   Data flow: paths of the wave -> radiance, first surfaces, counts. */
+__global__ __launch_bounds__(FINISH_BLOCK,
+                             FINISH_EACH) void wave_finish(const __grid_constant__ scene_view scene,
+                                                           const __grid_constant__ path_waves w,
+                                                           uint32_t wave) {
+    const uint32_t count = wave_at(w, wave)->rays;
+    uint32_t rays = 0;
+    for (uint32_t i = blockIdx.x * FINISH_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * FINISH_BLOCK) {
+        wave_path p = load_path(w.stores[wave % 2], i);
+        if (p.slot == KD_NONE) continue;
+        const ray first = p.state.cast;
+        const rng_key key = key_of_slot(w, place_of_slot(w, p.slot));
+        path_result found;
+        found.radiance = first_three(w.radiance[p.slot]);
+        found.first.triangle = KD_NONE;
+        found.rays = 0;
+        p.state.flies = scene.medium_count != 0;
+        path_follow(&scene, SCENE_TREE, &w.options, &p.state, (int32_t)p.depth, key, &found);
+        w.radiance[p.slot] = with_fourth(found.radiance, 0);
+        if (p.depth == 1) store_first(scene, w, p.slot, &first, &found.first);
+        rays += found.rays;
+    }
+    take_counts(w.counts, rays, 0);
+}
+
+/* A thread a pixel adds up its samples in their order.
+   Data flow: slots before the wave's end -> film, counts. */
+__global__ __launch_bounds__(FILM_BLOCK) void wave_film(const __grid_constant__ path_waves w,
+                                                        uint32_t wave) {
+    const uint32_t pixel = blockIdx.x * FILM_BLOCK + threadIdx.x, end = wave_at(w, wave)->end;
+    uint32_t nans = 0;
+    const slot_place at = place_of_slot(w, pixel < w.tiled ? pixel : 0);
+    if (pixel < w.tiled && slot_is_inside(w, at)) {
+        film_pixel *to = w.pixels + (int64_t)at.y * w.range.width + at.x;
+        film_pixel sum = *to;
+        const uint32_t begin = w.range.begin;
+        for (uint32_t k = sum.samples > begin ? sum.samples - begin : 0; k < w.range.count; ++k) {
+            const uint32_t slot = slot_of_pixel(w, pixel, k);
+            if (slot >= end) break;
+            pixel_sample sample = sample_of_slot(w, slot);
+            pixel_weigh(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, begin + k, &sample);
+            nans += !film_pixel_add(&sum, &sample);
+        }
+        *to = sum;
+    }
+    take_counts(w.counts, 0, nans);
+}
+
+/* --- the host's side -------------------------------------------------------------------------- */
 
 enum { LOOK_EVERY = 4, RESERVE_TRIES = 8 };
 

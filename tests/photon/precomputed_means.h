@@ -1,7 +1,7 @@
-/* photon/maps/precomputed.h: a gather ray takes the irradiance that the nearest photon knows;
-   over all places its mean is that of estimates made there, for every kernel and estimator. For
-   test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are strewn,
-   by which kernels, and how near the mean must be. */
+/* photon/density/estimate_adaptive.h: a gather ray takes the irradiance that the nearest photon
+   knows; over all places its mean is that of estimates made there, for every kernel and estimator.
+   For test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are
+   strewn, by which kernels, and how near the mean must be. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"

@@ -1,7 +1,6 @@
 /* photon/aim, shaders/light_emit: photons aimed at what passes light on carry the flux of those
    that find it by chance, from every kind of light; the sky emits photons. */
-#include "photon/emission/aim.h"
-#include "photon/emission/emit_stop.h"
+#include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "shaders/bsdf.h"

@@ -1,5 +1,5 @@
-/* A card that is full: "auto" goes on with the next builder, then on the CPU, to the same picture;
-   who named the device is refused. */
+/* A card that is full: rows ask for photons in parts; "auto" goes on with the next builder, then on
+   the CPU, to the same picture; who named the device is refused. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device_memory.h"
@@ -64,6 +64,29 @@ static void builders_are_tried_in_turn(void **state) {
     assert_string_not_equal(result.tree_builder, "binned");
 }
 
+/* Less than samples take that all rows ask for at once: they ask in parts, and show the same. The
+   first test, for the peak is the process's. */
+static void looks_go_in_parts(void **state) {
+    (void)state;
+    static const uint64_t spared = 400; /* bytes a pixel, of some 640 */
+    render_result result;
+    const kd_render_options before = options;
+    const uint32_t across = gpu_size(1024, 96);
+    strcpy(options.integrator, "sppm");
+    strcpy(options.builder, "sweep");
+    options.width = options.height = (int32_t)across;
+    options.photons = options.caustic_photons = gpu_size(100000, 500);
+    options.passes = 1;
+    options.max_depth = 3;
+    options.final_gather = 0;
+    const uint64_t whole = render_with(0, "cuda:0", &result, KD_OK);
+    const uint64_t taken = device_memory_peak_bytes();
+    const uint64_t parts = render_with(taken - spared * across * across, "cuda:0", &result, KD_OK);
+    assert_int_equal(result.where.kind, DEVICE_CUDA);
+    assert_int_equal(parts, whole);
+    options = before;
+}
+
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     kd_render_options_default(&options);
@@ -75,6 +98,7 @@ int main(void) {
     options.spp = 1;
     strcpy(options.integrator, "path");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(looks_go_in_parts),
         cmocka_unit_test(a_full_card_is_left),
         cmocka_unit_test(builders_are_tried_in_turn),
     };

@@ -312,25 +312,33 @@ static void fill_across(int row) {
     for (int i = 0; i <= ENERGY_INDICES / 2; ++i) share_mean[i][row] /= alpha * alpha;
 }
 
-/* Shares as whole 65536ths, or other numbers with five digits. */
-static bool print_table(const char *folder, const char *name, const double *values, size_t count,
-                        bool shares) {
+/* How numbers of a file are written: shares as whole 65536ths, or others with five digits; a file's
+   tables lie behind each other. */
+typedef struct table_file {
+    const char *name;
+    bool shares;
+    int across; /* in a line */
+    FILE *out;
+} table_file;
+
+static bool open_table(table_file *of, const char *folder) {
     char path[1024];
-    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, name);
-    const size_t row = count > 5000 ? 16 : 10;
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        perror(path);
-        return false;
-    }
+    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, of->name);
+    of->out = fopen(path, "w");
+    if (!of->out) perror(path);
+    return of->out != NULL;
+}
+
+static void print_table(const table_file *to, const double *values, size_t count) {
+    const size_t across = (size_t)to->across;
     for (size_t i = 0; i < count; ++i) {
-        if (shares)
-            fprintf(out, " %.0f,", values[i] * 65536);
-        else
-            fprintf(out, " %.5ff,", values[i]);
-        if (i % row == row - 1 || i + 1 == count) fputc('\n', out);
+        fprintf(to->out, to->shares ? "%.0f," : "%.5ff,", values[i] * (to->shares ? 65536 : 1));
+        if (i % across == across - 1 || i + 1 == count) fputc('\n', to->out);
     }
-    return fclose(out) == 0;
+}
+
+static bool close_table(table_file *of) {
+    return fclose(of->out) == 0;
 }
 
 /* --- metals of long facets -------------------------------------------------------------------- */
@@ -437,30 +445,42 @@ static void fill_long_mean(int row, int ratio) {
     long_mean[row][ratio] = sum / (ax * ax);
 }
 
-#define PRINT(name, values, shares)                                                                \
-    print_table(folder, name, (const double *)values, sizeof values / sizeof(double), shares)
+#define PRINT(to, values) print_table(to, (const double *)values, sizeof values / sizeof(double))
+
+/* Of long facets alone, by the other tables as they are. */
+static int make_long(const char *folder) {
+    table_file to = {"long", true, 48, NULL}, means = {"long_mean", false, 23, NULL};
+    for (int row = 0; row < ENERGY_LONGS; ++row)
+        for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) fill_long(row, ratio);
+    for (int row = 0; row < ENERGY_MEAN_LONGS; ++row)
+        for (int ratio = 0; ratio < ENERGY_MEAN_RATIOS; ++ratio) fill_long_mean(row, ratio);
+    if (!open_table(&to, folder) || !open_table(&means, folder)) return 1;
+    PRINT(&to, longs);
+    PRINT(&means, long_mean);
+    const bool both = close_table(&to);
+    return close_table(&means) && both ? 0 : 1;
+}
 
 int main(int count, char **words) {
-    if (count != 2 && count != 3) return 2;
-    const char *folder = words[1];
-    if (count == 3) { /* long: of long facets alone, by the other tables as they are */
-        if (strcmp(words[2], "long") != 0) return 2;
-        for (int row = 0; row < ENERGY_LONGS; ++row)
-            for (int ratio = 0; ratio < ENERGY_RATIOS; ++ratio) fill_long(row, ratio);
-        for (int row = 0; row < ENERGY_MEAN_LONGS; ++row)
-            for (int ratio = 0; ratio < ENERGY_MEAN_RATIOS; ++ratio) fill_long_mean(row, ratio);
-        return PRINT("long", longs, true) && PRINT("long_mean", long_mean, false) ? 0 : 1;
-    }
+    if (count != 2 && (count != 3 || strcmp(words[2], "long") != 0)) return 2;
+    if (count == 3) return make_long(words[1]);
+    table_file shares = {"shares", true, 48, NULL}, terms = {"terms", false, 24, NULL};
     for (int row = 0; row < ENERGY_ROUGHNESSES; ++row) {
         fill_single(row);
         fill_metal(row);
         fill_across(row);
         fprintf(stderr, "%d of %d\n", row + 1, ENERGY_ROUGHNESSES);
     }
-    const bool done = PRINT("missing", missing, true) && PRINT("metal", metal, false) &&
-                      PRINT("metal_mean", metal_mean, false) && PRINT("coat", coat, false) &&
-                      PRINT("coat_mean", coat_mean, false) && PRINT("glass", glass, true) &&
-                      PRINT("glass_mean", glass_mean, false) && PRINT("share", share, false) &&
-                      PRINT("share_mean", share_mean, false);
-    return done ? 0 : 1;
+    if (!open_table(&shares, words[1]) || !open_table(&terms, words[1])) return 1;
+    PRINT(&shares, missing); /* in the order of microfacet_tables.h */
+    PRINT(&shares, glass);
+    PRINT(&terms, metal);
+    PRINT(&terms, metal_mean);
+    PRINT(&terms, coat);
+    PRINT(&terms, coat_mean);
+    PRINT(&terms, glass_mean);
+    PRINT(&terms, share);
+    PRINT(&terms, share_mean);
+    const bool both = close_table(&shares);
+    return close_table(&terms) && both ? 0 : 1;
 }
