@@ -141,17 +141,21 @@ static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dis
 #ifdef __AVX2__
 typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
 
+/* The square of what lies between a query and eight boxes along an axis. */
+LANES_FN __m256 lanes_outside2(const float *sides, float below, float above) {
+    const __m256 under = _mm256_sub_ps(_mm256_load_ps(sides), _mm256_set1_ps(above));
+    const __m256 over = _mm256_sub_ps(_mm256_set1_ps(below), _mm256_load_ps(sides + LEAF_GROUP));
+    const __m256 d = _mm256_max_ps(_mm256_max_ps(under, over), _mm256_setzero_ps());
+    return _mm256_mul_ps(d, d);
+}
+
 LANES_FN lanes_set lanes_of_boxes(const float *sides, const float *below, const float *above,
                                   uint32_t dims) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    __m256 sum = _mm256_setzero_ps();
-    for (uint32_t axis = 0; axis < dims; ++axis, sides += 2 * LEAF_GROUP) {
-        const __m256 under = _mm256_sub_ps(_mm256_load_ps(sides), _mm256_set1_ps(above[axis]));
-        const __m256 over =
-            _mm256_sub_ps(_mm256_set1_ps(below[axis]), _mm256_load_ps(sides + LEAF_GROUP));
-        const __m256 d = _mm256_max_ps(_mm256_max_ps(under, over), _mm256_setzero_ps());
-        sum = axis ? _mm256_add_ps(sum, _mm256_mul_ps(d, d)) : _mm256_mul_ps(d, d);
-    }
+    __m256 sum = lanes_outside2(sides, below[0], above[0]);
+    for (uint32_t axis = 1; axis < dims; ++axis)
+        sum = _mm256_add_ps(
+            sum, lanes_outside2(sides + 2 * LEAF_GROUP * axis, below[axis], above[axis]));
     return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), _mm256_castps_si256(sum)),
                            lanes);
 }
@@ -215,10 +219,12 @@ enum { LANES_HALF = 4 }; /* axes of six or more after which a bucket may be left
 LANES_FN __m256 lanes_dist2(const leaf_points *leaf, int half, const float *query, uint32_t dims,
                             __m256 bound) {
     const float *x = (const float *)leaf->at + half;
-    __m256 sum = _mm256_setzero_ps();
-    for (uint32_t axis = 0; axis < dims; ++axis, x += leaf->places) {
+    const __m256 first = _mm256_sub_ps(_mm256_set1_ps(query[0]), _mm256_load_ps(x));
+    __m256 sum = _mm256_mul_ps(first, first);
+    for (uint32_t axis = 1; axis < dims; ++axis) {
+        x += leaf->places;
         const __m256 d = _mm256_sub_ps(_mm256_set1_ps(query[axis]), _mm256_load_ps(x));
-        sum = axis ? _mm256_add_ps(sum, _mm256_mul_ps(d, d)) : _mm256_mul_ps(d, d);
+        sum = _mm256_add_ps(sum, _mm256_mul_ps(d, d));
         if (axis + 1 == LANES_HALF && dims > LANES_HALF + 1 &&
             !_mm256_movemask_ps(_mm256_cmp_ps(sum, bound, _CMP_LE_OQ)))
             break;
@@ -265,10 +271,12 @@ enum { LANES_KEYS_MAX = 24 };
 /* dist2 of sixteen points as one vector; what a comparison says is a mask. */
 LANES_FN __m512 lanes_dist2_sixteen(const leaf_points *leaf, const float *query, uint32_t dims) {
     const float *x = (const float *)leaf->at;
-    __m512 sum = _mm512_setzero_ps();
-    for (uint32_t axis = 0; axis < dims; ++axis, x += LEAF_POINTS) {
+    const __m512 first = _mm512_sub_ps(_mm512_set1_ps(query[0]), _mm512_loadu_ps(x));
+    __m512 sum = _mm512_mul_ps(first, first);
+    for (uint32_t axis = 1; axis < dims; ++axis) {
+        x += LEAF_POINTS;
         const __m512 d = _mm512_sub_ps(_mm512_set1_ps(query[axis]), _mm512_loadu_ps(x));
-        sum = axis ? _mm512_add_ps(sum, _mm512_mul_ps(d, d)) : _mm512_mul_ps(d, d);
+        sum = _mm512_add_ps(sum, _mm512_mul_ps(d, d));
     }
     return sum;
 }

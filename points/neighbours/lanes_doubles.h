@@ -38,10 +38,12 @@ LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, u
     uint32_t within = 0, equal = 0;
     for (int i = 0; i < LEAF_POINTS; i += 8) {
         const double *x = (const double *)leaf->at + i;
-        __m512d sum = _mm512_setzero_pd();
-        for (uint32_t axis = 0; axis < dims; ++axis, x += LEAF_POINTS) {
+        const __m512d first = _mm512_sub_pd(_mm512_set1_pd(query[0]), _mm512_loadu_pd(x));
+        __m512d sum = _mm512_mul_pd(first, first);
+        for (uint32_t axis = 1; axis < dims; ++axis) {
+            x += LEAF_POINTS;
             const __m512d d = _mm512_sub_pd(_mm512_set1_pd(query[axis]), _mm512_loadu_pd(x));
-            sum = axis ? _mm512_add_pd(sum, _mm512_mul_pd(d, d)) : _mm512_mul_pd(d, d);
+            sum = _mm512_add_pd(sum, _mm512_mul_pd(d, d));
         }
         _mm512_storeu_pd(dist2 + i, sum);
         within |= (uint32_t)_mm512_cmp_pd_mask(sum, bound, _CMP_LE_OQ) << i;
@@ -85,11 +87,16 @@ LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, u
     __m256d sums[VECTORS];
     uint32_t within = 0;
     (void)bound_id;
-    for (uint32_t axis = 0; axis < dims; ++axis, x += LEAF_POINTS) {
+    for (int v = 0; v < VECTORS; ++v) {
+        const __m256d d = _mm256_sub_pd(_mm256_set1_pd(query[0]), _mm256_load_pd(x + v * LANES));
+        sums[v] = _mm256_mul_pd(d, d);
+    }
+    for (uint32_t axis = 1; axis < dims; ++axis) {
         const __m256d q = _mm256_set1_pd(query[axis]);
+        x += LEAF_POINTS;
         for (int v = 0; v < VECTORS; ++v) {
             const __m256d d = _mm256_sub_pd(q, _mm256_load_pd(x + v * LANES));
-            sums[v] = axis ? _mm256_add_pd(sums[v], _mm256_mul_pd(d, d)) : _mm256_mul_pd(d, d);
+            sums[v] = _mm256_add_pd(sums[v], _mm256_mul_pd(d, d));
         }
         if (axis + 1 == LANES_HALF && dims > LANES_HALF + 1) {
             __m256d any = _mm256_cmp_pd(sums[0], bound, _CMP_LE_OQ);

@@ -32,9 +32,10 @@ static inline float float_visitor_bound(const point_visitor *of) {
 LANES_FN leaf_points float_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
     const uint64_t wide = index->shape.wide_leaves, place = dims * sizeof(float) + sizeof(uint32_t);
     const char *at = (const char *)index->leaves;
-    return s < wide ? leaf_points_at(at + LEAF_POINTS * place * s, dims, sizeof(float), LEAF_POINTS)
-                    : leaf_points_at(at + LEAF_POINTS / 2 * place * (s + wide), dims, sizeof(float),
-                                     LEAF_POINTS / 2);
+    if (dims != 3 || s < wide)
+        return leaf_points_at(at + LEAF_POINTS * place * s, dims, sizeof(float), LEAF_POINTS);
+    return leaf_points_at(at + LEAF_POINTS / 2 * place * (s + wide), dims, sizeof(float),
+                          LEAF_POINTS / 2);
 }
 
 #define LEAF_REAL float

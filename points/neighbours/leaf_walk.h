@@ -1,6 +1,6 @@
 /* The search of leaf_index.h, for one kind of scalar: included by leaf_index_query.c with
    LEAF_REAL, LEAF_WIDE (1: doubles) and LEAF(name) defined. `dims` is a constant in the copies for
-   three.
+   three and four.
    Invariants: of doubles a box is rounded outwards to floats, a query to the two floats around it,
                and the sum of at most eight squares of floats is off by less than 2^-19 of itself:
                what is farther than the bound raised by 2^-18 has no answer. What is nearly as far
@@ -48,8 +48,10 @@ LANES_FN void LEAF(bind)(LEAF(query) * query, LEAF_REAL bound2, uint32_t id) {
 LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const LEAF_REAL *at,
                          LEAF_REAL bound2) {
     query->index = index;
-    for (uint32_t axis = 0; axis < LEAF_COLUMNS_LEAST; ++axis) query->at[axis] = 0;
-    for (uint32_t axis = 0; axis < index->dims; ++axis) query->at[axis] = at[axis];
+    query->at[0] = at[0];
+    query->at[1] = index->dims > 1 ? at[1] : 0;
+    query->at[2] = index->dims > 2 ? at[2] : 0;
+    for (uint32_t axis = 3; axis < index->dims; ++axis) query->at[axis] = at[axis];
 #if LEAF_WIDE
     for (uint32_t axis = 0; axis < index->columns; ++axis) {
         query->below[axis] = rounded_down(query->at[axis]);
@@ -228,6 +230,8 @@ LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
     const uint32_t dims = query->index->columns;
     if (dims == 3)
         LEAF(walk_of)(query, how, near, 3);
+    else if (dims == 4)
+        LEAF(walk_of)(query, how, NULL, 4);
     else
         LEAF(walk_of)(query, how, NULL, dims); /* who has many axes is seldom where the last was */
 }
