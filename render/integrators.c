@@ -1,8 +1,7 @@
 #include "render/integrators.h"
 
 #define INTEGRATOR_ROW(name) &integrator_##name,
-extern const integrator *const integrators_rows[];
-const integrator *const integrators_rows[] = {INTEGRATOR_ROWS(INTEGRATOR_ROW) NULL};
+const integrator *const integrators[] = {INTEGRATOR_ROWS(INTEGRATOR_ROW) NULL};
 
 const integrator *integrator_find(const char *name) {
     for (const integrator *const *row = integrators; *row; ++row)
