@@ -1,5 +1,5 @@
 /* The tables of density estimates: which photons are taken (estimators), what each weighs by its
-   distance (kernels; photon/density/photon_kernel.h), how those near are found
+   distance (kernels; photon/density/kernels.h), how those near are found
    (lookups), and what is kept of light in media (media).
    Kernels of a device cannot call through rows: what they have to know is a flag here and a number
    in their photon_map_view. */
@@ -17,11 +17,9 @@ extern "C" {
     ROW(NEAREST, nearest, false, false)                                                            \
     ROW(FIXED, fixed, true, false)                                                                 \
     ROW(ADAPTIVE, adaptive, false, true)
-#define PHOTON_KERNEL_ROWS(ROW)                                                                    \
-    ROW(DISC, disc) ROW(CONE, cone) ROW(EPANECHNIKOV, epanechnikov) ROW(GAUSSIAN, gaussian)
 /* Id, name, walks: the tree is walked without a stack (points/tree/walk.h), one look after the
-   other, instead of an index that answers many. The same photons, the same bits. */
-#define PHOTON_LOOKUP_ROWS(ROW) ROW(INDEX, index, false) ROW(WALK, walk, true)
+   other, instead of an index of its leaves that answers many. The same photons, the same bits. */
+#define PHOTON_LOOKUP_ROWS(ROW) ROW(LEAVES, leaves, false) ROW(WALK, walk, true)
 /* Id, name, beams: photons where a medium scatters them (photon/density/media_estimate.h), or whole
    flights of photons through it (photon/beams/beams.h). */
 #define PHOTON_MEDIA_ROWS(ROW) ROW(POINTS, points, false) ROW(BEAMS, beams, true)
@@ -76,7 +74,7 @@ const char *photon_media_name(int index);
 /* KD_ERROR_USAGE with the list for any other name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
-kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto": the index */
+kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto": leaves */
 kd_status photon_media_find(photon_media *out, const char *name);
 /* The row of a name that was found before. */
 const photon_estimator_row *photon_estimator_named(const char *name);

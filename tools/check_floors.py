@@ -41,13 +41,13 @@ import tempfile
 # From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
 ROOMS = """
     include/kandela include/kandela/mpi
-    core/system core/windows core core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
+    core/system core/windows core core/options core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
     points/tree points/papers points/select points points/neighbours points/api points/parts
     accel/geometry accel/tree accel/sweep accel/zhou accel/wide accel/packed accel/rays accel accel/placed
     shaders
     photon/emission photon/density photon/beams photon photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
-    scenes/describe scenes/assembly scenes/check
+    render/options scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
     tools/program/line tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
 """.split()

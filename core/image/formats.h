@@ -33,6 +33,8 @@ IMAGE_FORMAT_ROWS(IMAGE_FORMAT_DECLARE)
 
 extern const image_format *const image_formats[];        /* ends with NULL */
 const image_format *image_format_find(const char *path); /* by its suffix; NULL: there is none */
+/* Suffixes of all that this build reads and writes, ".png" the first; NULL beyond the last. */
+const char *image_format_suffix(int index);
 
 /* By suffix; out->texels is NULL if the format has no such form. To picture_close, on failure too.
  */

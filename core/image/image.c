@@ -66,13 +66,18 @@ const image_format *image_format_find(const char *path) {
     return NULL;
 }
 
-/* "x.jpg": what can be read and written, ".png, .exr, .pfm". */
+const char *image_format_suffix(int index) {
+    for (const image_format *const *row = image_formats; *row; ++row)
+        if (!(*row)->lacks && index-- == 0) return (*row)->suffix;
+    return NULL;
+}
+
 static kd_status format_find(const image_format **found, const char *path, kd_status otherwise) {
-    char known[64] = "";
-    for (const image_format *const *row = image_formats; *row; ++row) {
+    char known[256] = "";
+    for (int i = 0; image_format_suffix(i); ++i) {
         const size_t used = strlen(known);
-        if (!(*row)->lacks)
-            snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", (*row)->suffix);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+                 image_format_suffix(i));
     }
     *found = image_format_find(path);
     KD_REQUIRE(*found, otherwise, "%s: image suffix \"%s\", expected one of %s", path,

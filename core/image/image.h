@@ -31,8 +31,7 @@ typedef struct image_encoding { /* for 8-bit files */
     kd_tonemap tonemap;
 } image_encoding;
 
-/* By suffix: .png, .jpg, .webp (8 bit, sRGB), .exr, .hdr and .pic (Radiance), .pfm. Written to a
-   temporary file and renamed. */
+/* By suffix (core/image/formats.h). Written to a temporary file and renamed. */
 kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
 /* 8 bits come back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
 kd_status image_read(image *out, const char *path);

@@ -36,7 +36,7 @@ typedef struct kd_render_options {
     uint64_t caustic_photons; /* the same for the caustic map; 0: as many as `photons` */
     int32_t gather;           /* k: photons of one density estimate */
     float radius;             /* largest gather radius, scene units; 0: from the photons' density */
-    char kernel[16];          /* "disc", "cone", "epanechnikov", "gaussian" */
+    char kernel[16];          /* "cone", ...: kandela info lists them */
     int32_t final_gather;     /* rays of the final gather; 0: the map is seen directly */
     uint64_t seed;
     int32_t threads;     /* 0: all cores */
@@ -63,8 +63,9 @@ typedef struct kd_render_options {
     uint64_t media_photons; /* stored in the map of media; 0: as many as `photons` */
     uint64_t device_paths;  /* "path", "direct" on a CUDA device: paths that are followed at a time,
                                about 460 bytes each; 0: as many as pay, 2^23 */
-    char lookup[16];        /* how photons near a place are found: "auto", "index" or "walk", the
-                               stack-free walk of the left-balanced tree; the picture is the same */
+    char lookup[16];        /* how photons near a place are found: "auto", "leaves", an index of the
+                               tree's leaves, or "walk", the stack-free walk of the left-balanced
+                               tree; the picture is the same */
     int32_t filter; /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
                        3: Mitchell, 2 pixels, whose samples count +-1.145;
                        samples are drawn from it, so that pixels stay independent. Not of "light"
@@ -92,6 +93,37 @@ KD_API void kd_render_options_default_sized(kd_render_options *options, size_t s
 static inline void kd_render_options_default(kd_render_options *options) {
     kd_render_options_default_sized(options, sizeof *options);
 }
+
+/* An option as `kandela render --help` shows it. Never grows; texts live as long as the program. */
+typedef enum kd_render_option_kind {
+    KD_RENDER_OPTION_INTEGER,
+    KD_RENDER_OPTION_NUMBER,
+    KD_RENDER_OPTION_NAME, /* one of a list, which `expected` says */
+    KD_RENDER_OPTION_FILE
+} kd_render_option_kind;
+typedef struct kd_render_option {
+    char name[32]; /* with _ where the command line has -: "max_depth" */
+    kd_render_option_kind kind;
+    int32_t count;       /* values side by side: 2 of "resolution" */
+    int32_t alias;       /* 1: sets other options' fields and has none of its own */
+    char expected[480];  /* "a whole number from 1 to 65536", "auto, leaves or walk" */
+    const char *unit;    /* "" for none */
+    const char *initial; /* the default as text; "" for none */
+    const char *help;
+} kd_render_option;
+KD_API int32_t kd_render_option_count(void);
+/* KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
+KD_API kd_status kd_render_option_get_info(kd_render_option *out, int32_t index);
+
+/* One option by its name and text, as the command line takes them: "max_depth", "32";
+   "resolution", "640x480". KD_ERROR_USAGE, and nothing is changed, if there is no such option or
+   the text does not suit it. A file's name is not copied: it stays the caller's. */
+KD_API kd_status kd_render_options_set(kd_render_options *options, const char *name,
+                                       const char *text);
+/* The value as kd_render_options_set takes it, cut after `bytes`; 512 are enough for all but files.
+ */
+KD_API kd_status kd_render_options_get(const kd_render_options *options, const char *name,
+                                       char *text, size_t bytes);
 
 /* A scene in memory. Any number of renderings, one at a time, may use it. */
 typedef struct kd_scene kd_scene;
@@ -149,8 +181,8 @@ KD_API int32_t kd_image_samples(const kd_image *image); /* per pixel, at least *
 KD_API const float *kd_image_channel(const kd_image *image, const char *name);
 /* XXH3 of the channels R, G, B: equal pictures have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);
-/* By suffix: .png, .jpg or .webp (8 bit sRGB, `exposure` stops brighter (NAN: as in the options),
-   tone mapped), .exr, .hdr, .pfm. */
+/* By suffix; `kandela info` lists the formats. Those of 8 bits (.png, .jpg) are sRGB, `exposure`
+   stops brighter (NAN: as in the options) and tone mapped, the others linear. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 

@@ -21,9 +21,9 @@
          (section 5.3), for 1 / sine has no bound; there edges are not looked at. */
 #ifndef KD_PHOTON_BEAMS_BEAM_RADIANCE_H
 #define KD_PHOTON_BEAMS_BEAM_RADIANCE_H
-#include "photon/beams/beam_kernel.h"
 #include "photon/beams/beams.h"
 #include "photon/density/flux_sum.h"
+#include "photon/density/photon_kernel.h"
 #include "shaders/passage.h"
 
 /* A stretch of an eye's ray in one medium. */

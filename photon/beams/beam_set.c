@@ -188,7 +188,7 @@ void beam_set_close(beam_set *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-beam_view beam_set_get_view(const beam_set *of, int32_t kernel, float scale) {
+beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale) {
     beam_view view;
     view.nodes = of->nodes;
     view.pieces = of->pieces;

@@ -26,7 +26,7 @@ kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
                         const scene_view *scene, uint32_t gather, job *watched);
 void beam_set_close(beam_set *owned); /* takes a zeroed one */
 /* With the radius that the set was made for. */
-beam_view beam_set_get_view(const beam_set *of, int32_t kernel, float scale);
+beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale);
 /* What a set of so many beams takes while it is made, and after. */
 uint64_t beam_set_bytes_most(uint64_t beams);
 uint64_t beam_set_bytes_kept(uint64_t beams);

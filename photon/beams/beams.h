@@ -2,6 +2,7 @@
 #ifndef KD_PHOTON_BEAMS_BEAMS_H
 #define KD_PHOTON_BEAMS_BEAMS_H
 #include "core/math/vec3.h"
+#include "photon/density/kernels.h"
 
 /* Light on a straight way through one medium. */
 typedef struct beam {
@@ -34,10 +35,10 @@ typedef struct beam_view {
     const beam_piece *pieces;
     const beam *beams;
     uint32_t node_count, piece_count;
-    float radius;   /* of the blur, scene units */
-    float scale;    /* flux_scale of the beams' strongest channel */
-    float slack;    /* by which boxes are widened, for rounding */
-    int32_t kernel; /* photon_kernel */
+    float radius; /* of the blur, scene units */
+    float scale;  /* flux_scale of the beams' strongest channel */
+    float slack;  /* by which boxes are widened, for rounding */
+    photon_kernel kernel;
 } beam_view;
 
 #endif

@@ -40,14 +40,14 @@ typedef struct photon_map_view {
     pointtree_view tree;   /* of their positions */
     float radius;          /* the largest one, scene units */
     uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
-    int32_t kernel;        /* photon_kernel */
-    float scale;           /* flux_scale of the photons' strongest channel */
-    bool adaptive;         /* of the k nearest as many as the light allows: estimate_adaptive.h */
-    bool walks;            /* looks walk the tree, on a device too, each by itself */
-    photon_finder finder;  /* host code only; NULL: the tree is walked */
-    const void *index;     /* the finder's */
-    bool any_order;        /* as the finder takes it */
-    photon_last *last;     /* the finder's, of one thread; NULL: looks know nothing of each other */
+    photon_kernel kernel;
+    float scale;          /* flux_scale of the photons' strongest channel */
+    bool adaptive;        /* of the k nearest as many as the light allows: estimate_adaptive.h */
+    bool walks;           /* looks walk the tree, on a device too, each by itself */
+    photon_finder finder; /* host code only; NULL: the tree is walked */
+    const void *index;    /* the finder's */
+    bool any_order;       /* as the finder takes it */
+    photon_last *last;    /* the finder's, of one thread; NULL: looks know nothing of each other */
     const vec3
         *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
@@ -66,14 +66,14 @@ KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
 
 /* The kernel's integral over the surface in reach, of the unit disc's radius. */
 KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
-                                         float radius, int32_t kernel) {
+                                         float radius, photon_kernel kernel) {
     tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
     return tile_kernel_integral(tiles, &look, TILE_COSINE);
 }
 
 /* The same; over the whole disc where there are no tiles, or no radius. */
 KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, float radius,
-                              int32_t kernel) {
+                              photon_kernel kernel) {
     if (tiles->box_count && radius > 0) {
         const estimate_point here = *at;
         return estimate_tile_integral(tiles, &here, radius, kernel);
@@ -99,16 +99,8 @@ typedef struct photon_gathering {
        Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...)
    so the mean over all places, each with the estimate of its nearest photon, is that of estimates
    made there. */
-KD_FN float photon_own_weight(int32_t kernel, uint32_t inside) {
-    const float k = (float)inside + 1;
-    float weight = 1;
-    if (kernel == PHOTON_KERNEL_CONE) weight = 1 - 1.50455f / sqrtf(k + 0.75f);
-    if (kernel == PHOTON_KERNEL_EPANECHNIKOV) weight = 1 - 3 / (k + 1);
-    if (kernel == PHOTON_KERNEL_GAUSSIAN) {
-        const float c = KERNEL_GAUSSIAN_C, b = KERNEL_GAUSSIAN_B;
-        weight = 1 - 3 * b * c / (k + 1) * (1 - 10 * c / (3 * (k + 2)) * (1 - 3.5f * c / (k + 3)));
-    }
-    return float_max(weight, 0);
+KD_FN float photon_own_weight(photon_kernel kernel, uint32_t inside) {
+    return float_max(photon_kernel_own(kernel, (float)inside + 1), 0);
 }
 
 KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,

@@ -18,15 +18,6 @@
 #include "photon/density/estimate.h"
 #include "shaders/passage.h"
 
-/* The kernel's integral over the unit ball. */
-KD_FN float photon_kernel_ball(int32_t kernel) {
-    float part = 2.0f / 15; /* of Epanechnikov's */
-    if (kernel == PHOTON_KERNEL_DISC) part = 1.0f / 3;
-    if (kernel == PHOTON_KERNEL_CONE) part = 1.0f / 12;
-    if (kernel == PHOTON_KERNEL_GAUSSIAN) part = 0.16846025f;
-    return 4 * KD_PI * part;
-}
-
 /* A place in a medium, on a ray. */
 typedef struct haze_point {
     vec3 position;
@@ -43,21 +34,6 @@ KD_FN void haze_add(const photon_map_view *map, const haze_point *at, uint32_t n
     flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, strayed->power, map->scale);
 }
 
-/* The kernel's integral along a ray of the unit ball from its middle to s, over that to 1, each
-   length s weighted by s^2. */
-KD_FN float photon_kernel_reach(int32_t kernel, float s) {
-    const float s2 = s * s, s3 = s2 * s;
-    if (kernel == PHOTON_KERNEL_DISC) return s3;
-    if (kernel == PHOTON_KERNEL_CONE) return s3 * (4 - 3 * s);
-    if (kernel == PHOTON_KERNEL_EPANECHNIKOV) return s3 * (2.5f - 1.5f * s2);
-    float power = KERNEL_GAUSSIAN_B, sum = KERNEL_GAUSSIAN_A / 3;
-    for (int n = 0; n < KERNEL_GAUSSIAN_TERMS; ++n) { /* the series of exp(-c s^2) */
-        sum += power / (float)(2 * n + 3);
-        power *= -KERNEL_GAUSSIAN_C * s2 / (float)(n + 1);
-    }
-    return s3 * sum / 0.16846025f;
-}
-
 /* Directions that are asked how far the medium reaches; walls of glass and cut-outs on the way. */
 enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
 /* A place on its medium's very edge counts at least this share. */
@@ -65,8 +41,8 @@ enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
 
 /* The share of one direction's kernel that lies in the medium, before the first surface that lets
    nothing pass. The ray is `radius` long. */
-KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, int32_t kernel, ray cast,
-                           uint32_t *rays) {
+KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, photon_kernel kernel,
+                           ray cast, uint32_t *rays) {
     const float radius = cast.tmax;
     uint32_t where = at->where;
     float share = 0;
@@ -91,8 +67,8 @@ KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, int32_
 
 /* The share of the kernel's ball that lies in the medium. Points of a lattice on the sphere,
    shifted by a hash of the place. */
-KD_FN float haze_share(const scene_view *scene, const haze_point *at, int32_t kernel, float radius,
-                       uint32_t *rays) {
+KD_FN float haze_share(const scene_view *scene, const haze_point *at, photon_kernel kernel,
+                       float radius, uint32_t *rays) {
     const uint64_t x = float_bits(at->position.x), y = float_bits(at->position.y);
     const rng_block shift =
         rng_draw(rng_key_make(x << 32 | y, float_bits(at->position.z), 0), 0, 0);

@@ -1,69 +1,96 @@
-/* The kernels that weigh the photons of a density estimate, and what their integrals need in closed
-   form.
-   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (cone filter);
-           Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the Gaussian from
-           Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy sampling".
+/* A density estimate's kernel by its number: each function asks the table of kernels.h for one of
+   its integrals. A number that is none gives NaN, which a picture counts (nan_samples).
    Units: lengths over the radius of the estimate. */
 #ifndef KD_PHOTON_DENSITY_PHOTON_KERNEL_H
 #define KD_PHOTON_DENSITY_PHOTON_KERNEL_H
-#include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "photon/density/kernels.h"
 
-typedef enum photon_kernel {
-    PHOTON_KERNEL_DISC = 0,         /* 1 */
-    PHOTON_KERNEL_CONE = 1,         /* 1 - s, s the distance over the radius */
-    PHOTON_KERNEL_EPANECHNIKOV = 2, /* 1 - s^2 */
-    PHOTON_KERNEL_GAUSSIAN = 3      /* a + b exp(-c s^2): 1 in the middle, 0.27 at the edge */
-} photon_kernel;
+/* A switch over all rows, without a default: compilers name a kernel that is missing. */
+#define KERNEL_SWITCH(kernel, ROW)                                                                 \
+    switch (kernel) { PHOTON_KERNEL_ROWS(ROW) }                                                    \
+    return NAN
 
-/* Pavicic's beta is 2c; a + b = 1 with b = 1 / (1 - exp(-2c)). */
-#define KERNEL_GAUSSIAN_C 0.9765f
-#define KERNEL_GAUSSIAN_B 1.165295f
-#define KERNEL_GAUSSIAN_A (1 - KERNEL_GAUSSIAN_B)
-/* Terms of exp(-c s^2) that its integrals along lines take: the rest is below 1e-7. */
-#define KERNEL_GAUSSIAN_TERMS 10
-
-/* The kernel at the squared distance over the squared radius. */
-KD_FN float photon_kernel_at(int32_t kernel, float s2) {
+/* The kernel at the squared distance; 0 from 1 on. */
+KD_FN float photon_kernel_at(photon_kernel kernel, float s2) {
     if (s2 >= 1) return 0;
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 1;
-    case PHOTON_KERNEL_CONE: return 1 - sqrtf(s2);
-    case PHOTON_KERNEL_GAUSSIAN:
-        return KERNEL_GAUSSIAN_A + KERNEL_GAUSSIAN_B * float_exp(-KERNEL_GAUSSIAN_C * s2);
-    default: return 1 - s2;
-    }
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_at(s2);
+    KERNEL_SWITCH(kernel, ROW);
+#undef ROW
 }
 
 /* Its integral over a sector of the unit disc, per radian. */
-KD_FN float photon_kernel_sector(int32_t kernel) {
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 0.5f;
-    case PHOTON_KERNEL_CONE: return 1.0f / 6;
-    case PHOTON_KERNEL_GAUSSIAN:
-        return 0.5f * KERNEL_GAUSSIAN_A +
-               0.5f * KERNEL_GAUSSIAN_B * (1 - float_exp(-KERNEL_GAUSSIAN_C)) / KERNEL_GAUSSIAN_C;
-    default: return 0.25f;
-    }
+KD_FN float photon_kernel_sector(photon_kernel kernel) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_sector();
+    KERNEL_SWITCH(kernel, ROW);
+#undef ROW
 }
 
-/* The integral of the Gaussian out to a line at distance h >= 0 from the centre of the unit disc,
-   over the angle from the line's foot to t. Out to the distance p it integrates, a radian, to
-   a p^2/2 + b (1 - exp(-c p^2)) / (2c): with p^2 = h^2 + t^2 on the line and the angle's step
-   h dt / p^2, each power of p^2 in the series of exp is a polynomial of t, found from the one
-   before. */
-KD_FN float photon_gaussian_to_line(float h, float t) {
-    float power = 1;                  /* p^2 to the n */
-    float integral = t;               /* of it over dt from 0 to t */
-    float factor = KERNEL_GAUSSIAN_C; /* c^(n+1) / (n+1)!, with its sign */
-    float sum = KERNEL_GAUSSIAN_C * t;
-    for (int n = 1; n < KERNEL_GAUSSIAN_TERMS; ++n) {
-        power *= h * h + t * t;
-        integral = (t * power + 2 * (float)n * h * h * integral) / (float)(2 * n + 1);
-        factor *= -KERNEL_GAUSSIAN_C / (float)(n + 1);
-        sum += factor * integral;
-    }
-    return 0.5f * h * (KERNEL_GAUSSIAN_A * t + KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * sum);
+/* Its integral over the unit ball. */
+KD_FN float photon_kernel_ball(photon_kernel kernel) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return 4 * KD_PI * kernel_##name##_ball();
+    KERNEL_SWITCH(kernel, ROW);
+#undef ROW
+}
+
+/* Its integral from the middle to s, 0 to 1. */
+KD_FN float photon_kernel_line(photon_kernel kernel, float s) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_line(s);
+    KERNEL_SWITCH(kernel, ROW);
+#undef ROW
+}
+
+/* Its integral along a ray of the unit ball from the middle to s, over that to 1, each length s
+   weighted by s^2. */
+KD_FN float photon_kernel_reach(photon_kernel kernel, float s) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_reach(s);
+    KERNEL_SWITCH(kernel, ROW);
+#undef ROW
+}
+
+/* Of k photons within the radius, the one in the middle included; may be negative. */
+KD_FN float photon_kernel_own(photon_kernel kernel, float k) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_own(k);
+    KERNEL_SWITCH(kernel, ROW);
+#undef ROW
+}
+
+KD_FN kernel_plane kernel_plane_make(photon_kernel kernel, float h) {
+    kernel_plane made;
+    made.kernel = kernel;
+    made.h = h;
+    made.rim2 = 1 - h * h;
+    made.fade = 1;
+    made.sector = NAN;
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: kernel_##name##_plane(&made); break;
+    switch (kernel) { PHOTON_KERNEL_ROWS(ROW) }
+#undef ROW
+    return made;
+}
+
+/* The integral over the triangle between the foot and a line's stretch at the distance d > 0 from
+   it, seen under an angle; inside the disc. */
+KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, float to,
+                                 float angle) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_to_line(on, d, from, to, angle);
+    KERNEL_SWITCH(on->kernel, ROW);
+#undef ROW
+}
+
+/* Whether kernel_plane_to_line needs the angle that sectors do not. */
+KD_FN bool kernel_plane_bent(const kernel_plane *on) {
+#define ROW(id, name)                                                                              \
+    case PHOTON_KERNEL_##id: return kernel_##name##_bent(on);
+    switch (on->kernel) { PHOTON_KERNEL_ROWS(ROW) }
+#undef ROW
+    return false;
 }
 
 #endif

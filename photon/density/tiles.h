@@ -100,7 +100,7 @@ typedef struct tile_view {
 typedef struct tile_look {
     vec3 position, normal;
     float radius, per_radius, bound2;
-    int32_t kernel;
+    photon_kernel kernel;
     uint32_t triangle; /* that the place lies on */
     uint32_t looked_at;
     int64_t lit, dark; /* integrals over what light reaches, and what it does not: TILE_UNITS */
@@ -115,7 +115,7 @@ typedef enum tile_verdict {
 } tile_verdict;
 
 KD_FN tile_look tile_look_begin(vec3 position, vec3 normal, uint32_t triangle, float radius,
-                                int32_t kernel) {
+                                photon_kernel kernel) {
     tile_look look;
     look.position = position;
     look.normal = normal;
@@ -244,7 +244,7 @@ KD_FN bool tile_holds(const tile *of, vec3 p) {
 
 /* The kernel's mean over a triangle (the corners over the radius, about the place) by seven places
    (Radon 1948, exact to the fifth degree). */
-KD_FN float tile_mean_kernel(int32_t kernel, const vec3 p[3]) {
+KD_FN float tile_mean_kernel(photon_kernel kernel, const vec3 p[3]) {
     const float apart[2] = {0.79742699f, 0.05971587f}, beside[2] = {0.10128651f, 0.47014206f};
     const float weight[2] = {0.12593918f, 0.13239415f};
     const vec3 all = vec3_add(vec3_add(p[0], p[1]), p[2]);

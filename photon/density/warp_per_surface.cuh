@@ -43,7 +43,7 @@ struct gather_work {
     float *radii;
     uint32_t k;
     float radius;
-    int32_t kernel;
+    photon_kernel kernel;
     float scale;
 };
 

@@ -156,7 +156,7 @@ static kd_status bring_beams(photon_maps_cuda *maps, const beam_set *from) {
                    pieces = from->piece_count * sizeof *from->pieces,
                    nodes = from->node_count * sizeof *from->nodes;
     uint64_t used = 0;
-    *out = beam_set_get_view(from, (int32_t)maps->kernel, maps->map[PHOTON_LIST_MEDIA].scale);
+    *out = beam_set_get_view(from, maps->kernel, maps->map[PHOTON_LIST_MEDIA].scale);
     out->radius = maps->map[PHOTON_LIST_MEDIA].radius;
     KD_TRY(device_buffer_reserve(to, whole + pieces + nodes + 3 * 256));
     KD_TRY(append(to, &used, from->beams, whole, (const void **)&out->beams));
@@ -205,7 +205,7 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     view.gather = photon_estimators[from->estimator].one_radius ? 0 : from->gather;
     view.adaptive = photon_estimators[from->estimator].adaptive;
     view.walks = photon_lookups[from->lookup].walks;
-    view.kernel = (int32_t)from->kernel;
+    view.kernel = from->kernel;
     view.scale = map->scale;
     view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;
     return view;

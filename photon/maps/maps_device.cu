@@ -268,7 +268,7 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.radii = asked->radii;
     work.k = gather;
     work.radius = radius;
-    work.kernel = (int32_t)maps->kernel;
+    work.kernel = maps->kernel;
     work.scale = map->scale;
     return launch_gather(&work);
 }

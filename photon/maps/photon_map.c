@@ -7,6 +7,7 @@
 #include "photon/emission/emit.h"
 #include "photon/emission/photon.h"
 #include "photon/maps/apart.h"
+#include "photon/maps/defaults.h"
 #include "points/builders.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,11 +18,9 @@ enum { MEDIA_PASS = 0x40000000 }; /* passes of emission from here on: above the 
 photon_options photon_options_default(void) {
     photon_options options;
     memset(&options, 0, sizeof options);
-    options.photons = 200000;
-    options.caustics = 200000;
-    options.strayed = 200000;
-    options.max_depth = 32;
-    options.gather = 50;
+    options.photons = options.caustics = options.strayed = PHOTONS_DEFAULT;
+    options.max_depth = MAX_DEPTH_DEFAULT;
+    options.gather = GATHER_DEFAULT;
     options.kernel = PHOTON_KERNEL_CONE;
     options.tiles = true;
     return options;
@@ -423,7 +422,7 @@ static photon_map_view view_of(const photon_maps *maps, const photon_map *map) {
     view.radius = map->radius;
     view.gather = photon_estimators[maps->estimator].one_radius ? 0 : maps->gather;
     view.adaptive = photon_estimators[maps->estimator].adaptive;
-    view.kernel = (int32_t)maps->kernel;
+    view.kernel = maps->kernel;
     view.scale = map->scale;
     view.walks = photon_lookups[maps->lookup].walks;
     view.finder = map->tree.count && !view.walks ? map_nearest : NULL;
@@ -455,7 +454,7 @@ photon_map_view photon_maps_media(const photon_maps *from) {
 }
 
 beam_view photon_maps_beams(const photon_maps *from) {
-    beam_view view = beam_set_get_view(&from->beams, (int32_t)from->kernel, from->media.scale);
+    beam_view view = beam_set_get_view(&from->beams, from->kernel, from->media.scale);
     view.radius = from->media.radius;
     return view;
 }

@@ -42,7 +42,7 @@ struct measure_work {
     uint32_t packet_count;
     const flux_sum *sums;
     const float *radii;
-    int32_t kernel;
+    photon_kernel kernel;
     float *integrals;
     uint32_t *list, *left, *modelled; /* list: room for `count` */
 };
@@ -242,7 +242,7 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
 
 /* The last of `rough` tiles that wait, at most 32, by their closed form. Called, so that what it
    needs of registers is not held all the time. */
-static __device__ __noinline__ void meet_rough(const tile *tiles, int32_t kernel,
+static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel kernel,
                                                waiting_room &room, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {

@@ -161,7 +161,7 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.packet_count = asked->packet_count ? asked->packet_count : (asked->count + 31) / 32;
     work.sums = asked->sums;
     work.radii = asked->radii;
-    work.kernel = (int32_t)maps->kernel;
+    work.kernel = maps->kernel;
     work.integrals = integrals;
     work.left = asked->alone;
     work.modelled = asked->alone + 1;

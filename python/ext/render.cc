@@ -123,80 +123,51 @@ static void image_write(const image_handle &image, const std::string &path, floa
 /* --- names ---------------------------------------------------------------------------------------
  */
 
-typedef nb::class_<render_options> options_class;
-
-static void bind_option_texts(options_class &bound) {
-#define TEXT(field)                                                                                \
-    bound.def_prop_rw(                                                                             \
-        #field, [](const render_options &self) { return std::string(self.c.field); },              \
-        [](render_options &self, const std::string &to) { text_set(self.c.field, to, #field); })
-    TEXT(integrator);
-    TEXT(builder);
-    TEXT(device);
-    TEXT(kernel);
-    TEXT(channel);
-    TEXT(estimator);
-    TEXT(lookup);
-    TEXT(maps);
-    TEXT(media);
-#undef TEXT
-    bound.def_prop_rw(
-        "photon_map",
-        [](const render_options &self) {
-            return self.c.photon_map ? nb::cast(self.c.photon_map) : nb::none();
-        },
-        [](render_options &self, const std::string &to) {
-            self.photon_map = to;
-            self.c.photon_map = self.photon_map.c_str();
-        });
+/* A file's name is kept with the options, which do not copy it. */
+static void option_set(render_options &options, const std::string &name, const std::string &text) {
+    const bool file = name == "photon_map";
+    if (file) options.photon_map = text;
+    const char *kept = file ? options.photon_map.c_str() : text.c_str();
+    check(kd_render_options_set(&options.c, name.c_str(), kept));
 }
 
-static void bind_option_numbers(options_class &bound) {
-#define NUMBER(field)                                                                              \
-    bound.def_prop_rw(                                                                             \
-        #field, [](const render_options &self) { return self.c.field; },                           \
-        [](render_options &self, decltype(kd_render_options::field) to) { self.c.field = to; })
-    NUMBER(width);
-    NUMBER(height);
-    NUMBER(spp);
-    NUMBER(max_depth);
-    NUMBER(photons);
-    NUMBER(caustic_photons);
-    NUMBER(gather);
-    NUMBER(radius);
-    NUMBER(final_gather);
-    NUMBER(seed);
-    NUMBER(threads);
-    NUMBER(time_seconds);
-    NUMBER(exposure);
-    NUMBER(sah_traversal_cost);
-    NUMBER(sah_intersect_cost);
-    NUMBER(sah_empty_factor);
-    NUMBER(precompute);
-    NUMBER(passes);
-    NUMBER(alpha);
-    NUMBER(target_error);
-    NUMBER(batches);
-    NUMBER(media_photons);
-    NUMBER(device_paths);
-    NUMBER(filter);
-    NUMBER(frame);
-    NUMBER(shutter);
-    NUMBER(clamp);
-    NUMBER(maps_ahead);
-    NUMBER(allow_outside);
-#undef NUMBER
-    bound.def_prop_rw(
-        "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },
-        [](render_options &self, int to) { self.c.tonemap = (kd_tonemap)to; });
-    bound.def_prop_rw(
-        "crop",
-        [](const render_options &self) {
-            return std::make_tuple(self.c.crop[0], self.c.crop[1], self.c.crop[2], self.c.crop[3]);
-        },
-        [](render_options &self, std::tuple<int, int, int, int> to) {
-            std::tie(self.c.crop[0], self.c.crop[1], self.c.crop[2], self.c.crop[3]) = to;
-        });
+static std::string option_get(const render_options &options, const std::string &name) {
+    char text[4096];
+    check(kd_render_options_get(&options.c, name.c_str(), text, sizeof text));
+    return text;
+}
+
+static nb::dict option_info(int index) {
+    static const char *const kinds[] = {"integer", "number", "name", "file"};
+    kd_render_option row;
+    check(kd_render_option_get_info(&row, index));
+    nb::dict out;
+    out["name"] = row.name;
+    out["kind"] = kinds[row.kind];
+    out["count"] = row.count;
+    out["alias"] = row.alias != 0;
+    out["expected"] = row.expected;
+    out["unit"] = row.unit;
+    out["initial"] = row.initial;
+    out["help"] = row.help;
+    return out;
+}
+
+static void bind_options(nb::module_ &m) {
+    nb::class_<render_options>(m, "RenderOptions",
+                               "kd_render_options: made by kd_render_options_default")
+        .def("copy", [](const render_options &self) { return render_options(self); });
+    m.def(
+        "kd_render_options_default", [] { return render_options(); },
+        "Options with their defaults.");
+    m.attr("kd_render_options_default_sized") = m.attr("kd_render_options_default");
+    m.def("kd_render_option_count", kd_render_option_count);
+    m.def("kd_render_option_get_info", option_info, nb::arg("index"),
+          "A row of the options, as a dict.");
+    m.def("kd_render_options_set", option_set, nb::arg("options"), nb::arg("name"), nb::arg("text"),
+          "Sets an option from text, as the command line does.");
+    m.def("kd_render_options_get", option_get, nb::arg("options"), nb::arg("name"),
+          "An option's value as text.");
 }
 
 static void bind_image(nb::module_ &m) {
@@ -223,14 +194,7 @@ static void bind_image(nb::module_ &m) {
 }
 
 void bind_render(nb::module_ &m) {
-    options_class bound(m, "RenderOptions", "kd_render_options: made by kd_render_options_default");
-    bind_option_texts(bound);
-    bind_option_numbers(bound);
-    bound.def("copy", [](const render_options &self) { return render_options(self); });
-    m.def(
-        "kd_render_options_default", [] { return render_options(); },
-        "Options with their defaults.");
-    m.attr("kd_render_options_default_sized") = m.attr("kd_render_options_default");
+    bind_options(m);
     nb::class_<scene_handle>(m, "Scene", "kd_scene");
     m.def("kd_scene_load", scene_load, nb::arg("path"), nb::arg("options"),
           "A scene of a file; the options take what it says.");

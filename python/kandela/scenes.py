@@ -12,7 +12,31 @@ import numpy as np
 from . import _c
 from .mesh import TriangleMesh
 
-TONEMAPS = ("linear", "reinhard", "aces", "agx", "neutral")
+#: What the library says of its options, by name: {"kind": "integer", "count": 1, "initial": "64", ...}
+_ROWS = {row["name"]: row for row in map(_c.kd_render_option_get_info, range(_c.kd_render_option_count()))}
+TONEMAPS = tuple(_ROWS["tonemap"]["expected"].replace(" or ", ", ").split(", "))
+
+
+def _option(options, name):
+    """An option's value: int, float, str, None for no file; a tuple of several numbers."""
+    text, row = _c.kd_render_options_get(options, name), _ROWS[name]
+    if row["kind"] in ("name", "file"):
+        return text or None
+    number = int if row["kind"] == "integer" else lambda part: float("nan" if part == "auto" else part)
+    values = tuple(number(part) for part in text.replace("x", ",").split(","))
+    return values if row["count"] > 1 else values[0]
+
+
+def _text(name, value):
+    """What the command line calls `value`: "640x480" of (640, 480)."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        between = "x" if "x" in _ROWS[name]["initial"] else ","
+        return between.join(_text(name, part) for part in value)
+    if isinstance(value, (bool, np.bool_)) or (_ROWS[name]["expected"] == "off or on" and value in (0, 1)):
+        return "on" if value else "off"
+    if isinstance(value, (float, np.floating)):
+        return "auto" if value != value else repr(float(value))
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
 class Scene:
@@ -29,7 +53,7 @@ class Scene:
     @property
     def options(self) -> dict:
         """What the scene says of rendering: a dict of all options."""
-        return {name: getattr(self._options, name) for name in _OPTION_NAMES}
+        return {name: _option(self._options, name) for name, row in _ROWS.items() if not row["alias"]}
 
     def __repr__(self):
         return f"<kandela.Scene of {self.counts['triangles']} triangles>"
@@ -141,7 +165,7 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     1
     """
     options = _c.kd_render_options_default()
-    options.allow_outside = int(allow_outside)
+    _c.kd_render_options_set(options, "allow_outside", _text("allow_outside", bool(allow_outside)))
     if not isinstance(source, dict):
         return Scene(_c.kd_scene_load(os.fspath(source), options), options)
     source, meshes = dict(source), []
@@ -160,9 +184,6 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     text = json.dumps(source, default=_plain)
     folder = None if folder is None else os.fspath(folder)
     return Scene(_c.kd_scene_parse(text, folder, meshes, options), options)
-
-
-_OPTION_NAMES = [name for name in dir(_c.RenderOptions) if name[0] != "_" and name != "copy"]
 
 
 def _progress_bar():
@@ -185,22 +206,19 @@ def _taken(scene, options, what):
         scene = load_scene(scene, allow_outside=options.get("allow_outside", False))
     taken = scene._options.copy()
     for name, value in options.items():
-        if name not in _OPTION_NAMES:
-            near = difflib.get_close_matches(name, _OPTION_NAMES, 1)
+        if name not in _ROWS:
+            near = difflib.get_close_matches(name, _ROWS, 1)
             raise TypeError(f"{what} has no option {name!r}" +
                             (f", did you mean {near[0]!r}?" if near else ""))
-        if name == "tonemap" and isinstance(value, str):
-            value = TONEMAPS.index(value)
-        setattr(taken, name, value)
+        _c.kd_render_options_set(taken, name, _text(name, value))
     return scene, taken
 
 
 def render(scene, *, progress=None, **options) -> Picture:
     """A picture of a scene, as Picture.
 
-    scene: a Scene, or what load_scene takes. options: those of the command line, with _ for -: width,
-    height, spp, integrator ("path", "photon", "sppm", ...), photons, seed, device, threads, ...
-    (`Scene.options` has them all). progress: True for tqdm's bars, or called about ten times a second
+    scene: a Scene, or what load_scene takes. options: those of `kandela render` that are not about files, with _
+    for -: resolution=(640, 480), spp=16, integrator="photon", time=20, ... (all below). progress: True for tqdm's bars, or called about ten times a second
     as progress(stage, done, total) in this thread; when it returns True the picture is what was
     finished. Other threads of Python run meanwhile; Ctrl-C raises KeyboardInterrupt.
 
@@ -213,7 +231,18 @@ def render(scene, *, progress=None, **options) -> Picture:
     if progress is True:
         progress = _progress_bar()
     held = _c.kd_render(scene._c, taken, progress)
-    return Picture(held, taken.exposure, taken.tonemap)
+    return Picture(held, _option(taken, "exposure"), TONEMAPS.index(_option(taken, "tonemap")))
+
+
+def _listed(name, row):
+    """A line of render's docstring."""
+    said = [row["help"], f"; {row['expected']}" if row["kind"] != "file" else "", f", {row['unit']}" if row["unit"] else "",
+            f" [{row['initial']}]" if row["initial"] else ""]
+    return f"    {name}: {''.join(said)}"
+
+
+if render.__doc__:  # none with python -OO
+    render.__doc__ += "\n    Options [defaults]:\n\n" + "\n".join(_listed(*item) for item in _ROWS.items()) + "\n"
 
 
 #: A photon, as the C library has it.

@@ -5,6 +5,7 @@
 #include "render/api/photons.h"
 #include "render/api/render.h"
 #include "render/api/render_placing.h"
+#include "render/options/render_options.h"
 #include <assert.h>
 #include <kandela/photons.h>
 #include <stddef.h>
@@ -35,49 +36,10 @@ static_assert((int)KD_PHOTONS_CAUSTIC == (int)PHOTON_LIST_CAUSTIC &&
                   (int)KD_PHOTONS_MEDIA == (int)PHOTON_LIST_MEDIA,
               "kd_photon_map is photon_list_kind");
 
-/* The texts of options end within their fields. */
-static kd_status check_texts(const kd_render_options *options) {
-#define TEXT(field)                                                                                \
-    { #field, offsetof(kd_render_options, field), sizeof options->field }
-    static const struct {
-        const char *name;
-        size_t offset, bytes;
-    } texts[] = {TEXT(integrator), TEXT(builder),   TEXT(device), TEXT(kernel),
-                 TEXT(channel),    TEXT(estimator), TEXT(lookup), TEXT(media)};
-#undef TEXT
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
-        KD_REQUIRE(memchr((const char *)options + texts[i].offset, 0, texts[i].bytes),
-                   KD_ERROR_USAGE,
-                   "the %s of the options has no end: fill options by kd_render_options_default",
-                   texts[i].name);
-    return KD_OK;
-}
-
 static kd_status take_options(kd_render_options *out, const kd_render_options *given) {
     kd_render_options_default(out);
     KD_TRY(sized_take(out, sizeof *out, given, "kd_render_options_default"));
-    return check_texts(out);
-}
-
-/* What the program's table of options refuses by itself. */
-static kd_status check_numbers(const kd_render_options *options) {
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {{"time_seconds", options->time_seconds},
-                   {"target_error", options->target_error},
-                   {"radius", (double)options->radius},
-                   {"shutter", (double)options->shutter},
-                   {"clamp", (double)options->clamp}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
-        KD_REQUIRE(numbers[i].value >= 0, KD_ERROR_USAGE, "%s %g, expected 0 or more",
-                   numbers[i].name, numbers[i].value);
-    KD_REQUIRE(isfinite(options->frame), KD_ERROR_USAGE, "frame %g, expected a finite number",
-               (double)options->frame);
-    KD_REQUIRE(options->alpha > 0 && options->alpha <= 1, KD_ERROR_USAGE,
-               "alpha %g, expected a value in (0, 1]", (double)options->alpha);
-    KD_REQUIRE(options->threads >= 0, KD_ERROR_USAGE, "%d threads, expected 0 (all cores) or more",
-               options->threads);
+    KD_TRY(render_options_check(out));
     return KD_OK;
 }
 
@@ -165,7 +127,6 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     *rendered = NULL;
     kd_render_options taken;
     KD_TRY(take_options(&taken, options));
-    KD_TRY(check_numbers(&taken));
     kd_image *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     listener hears;
@@ -223,9 +184,6 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
     *emitted = NULL;
     kd_render_options taken;
     KD_TRY(take_options(&taken, options));
-    KD_TRY(check_numbers(&taken));
-    KD_REQUIRE(taken.max_depth >= 1, KD_ERROR_USAGE,
-               "a path of at most %d surfaces, expected at least 1", taken.max_depth);
     kd_photons *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     listener hears;

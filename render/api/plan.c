@@ -348,7 +348,7 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
     const int32_t asked = options->batches;
     device where;
     if (choice->rank_count < 2) return render_plan_fit(out, from, options, most);
-    KD_TRY(rank_maps_find(&choice->chosen, options->maps));
+    choice->chosen = rank_maps_find(options->maps);
     KD_TRY(render_choose_device(&where, options));
     const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, most, choice);
     bool apart = spread_fits(from, options, RANK_MAPS_APART, most, choice);

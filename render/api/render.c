@@ -16,11 +16,10 @@
 #include "render/frame/frame_device.h"
 #include "render/frame/state.h"
 #include "render/integrators.h"
+#include "render/options/render_options.h"
 #include "render/ranks/maps_choice.h"
 #include "scenes/assembly/room_camera.h"
 #include <stdio.h>
-
-enum { LARGEST_SIDE = 65536 };
 
 static tritree_options tree_options(const kd_render_options *options) {
     tritree_options how = tritree_options_default();
@@ -31,38 +30,22 @@ static tritree_options tree_options(const kd_render_options *options) {
 }
 
 static kd_status check_options(const kd_render_options *options, int32_t crop[4]) {
-    KD_REQUIRE(options->width >= 1 && options->width <= LARGEST_SIDE && options->height >= 1 &&
-                   options->height <= LARGEST_SIDE,
-               KD_ERROR_USAGE, "a picture of %d x %d pixels, expected 1 to %d each way",
-               options->width, options->height, LARGEST_SIDE);
-    KD_REQUIRE(options->spp >= 1, KD_ERROR_USAGE, "%d samples per pixel, expected at least 1",
-               options->spp);
-    KD_REQUIRE(options->max_depth >= 1, KD_ERROR_USAGE,
-               "a path of at most %d surfaces, expected at least 1", options->max_depth);
+    KD_TRY(render_options_check(options));
     const bool whole = options->crop[2] == 0;
     const integrator *how = integrator_find(options->integrator);
-    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
-    KD_REQUIRE(pixel_filter_name(options->filter), KD_ERROR_USAGE,
-               "filter %d, expected 0 (box), 1 (Blackman-Harris), 2 (Gaussian) or 3 (Mitchell)",
-               options->filter);
     KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !how->box_alone, KD_ERROR_USAGE,
                "the integrator %s has box pixels alone, not %s", how->name,
                pixel_filter_name(options->filter));
-    const int32_t most = how->batches_most ? BATCHES_MOST : 1;
-    KD_REQUIRE(options->batches >= 1 && options->batches <= most, KD_ERROR_USAGE,
-               "%d batches of photons by the integrator %s, expected 1 (of photon, ppm, sppm up to "
-               "%d)",
-               options->batches, how->name, BATCHES_MOST);
+    KD_REQUIRE(options->batches == 1 || how->batches_most, KD_ERROR_USAGE,
+               "%d batches of photons by the integrator %s, expected 1: it makes none",
+               options->batches, how->name);
     KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
                "%d passes of %d batches: too many", options->passes, options->batches);
-    rank_maps maps;
-    KD_TRY(rank_maps_find(&maps, options->maps));
-    KD_REQUIRE(maps != RANK_MAPS_APART || integrator_may_be_apart(how, options), KD_ERROR_USAGE,
+    KD_REQUIRE(!rank_maps_apart(options->maps) || integrator_may_be_apart(how, options),
+               KD_ERROR_USAGE,
                "photons apart by the integrator %s with these options, expected sppm, ppm, or "
                "photon without final gather, adaptive estimates and files",
                how->name);
-    const tritree_options tree = tree_options(options);
-    KD_TRY(tritree_check_options(&tree));
     crop[0] = whole ? 0 : options->crop[0];
     crop[1] = whole ? 0 : options->crop[1];
     crop[2] = whole ? options->width : options->crop[2];

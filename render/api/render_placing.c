@@ -24,7 +24,7 @@ kd_status render_settle_placements(scene *of, const kd_render_options *options, 
                "%s takes copies of placed meshes alone", method->name);
     KD_REQUIRE(method->placed || room == 0 || bytes <= room, KD_ERROR_USAGE,
                "%s takes copies of placed meshes alone: of %u placements they need about %llu "
-               "bytes of %llu (path, direct, whitted, ao need none)",
+               "bytes of %llu (some integrators, as path, need none)",
                method->name, count, (unsigned long long)bytes, (unsigned long long)room);
     const bool small = bytes <= room / COPIES_SHARE;
     if (method->placed && (how == RENDER_PLACING_KEEP || (how == RENDER_PLACING_AUTO && !small))) {

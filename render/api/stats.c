@@ -3,6 +3,7 @@
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "render/options/render_options.h"
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <kandela/version.h>
@@ -49,39 +50,37 @@ static void add_run(cJSON *root, const stats_input *input) {
     add_count(root, "device_peak_bytes", device_memory_peak_bytes());
 }
 
+/* A number, a text, or a list of numbers. */
+static cJSON *option_value(const option_row *row, const void *field) {
+    char text[OPTION_TEXT_BYTES];
+    option_print(text, sizeof text, row, field);
+    switch (row->kind) {
+    case OPTION_UINT64:
+    case OPTION_BYTES: return cJSON_CreateRaw(text); /* all digits, not a double's 53 bits */
+    case OPTION_INT32:
+        return row->count > 1 ? cJSON_CreateIntArray((const int *)field, row->count)
+                              : cJSON_CreateNumber(*(const int32_t *)field);
+    case OPTION_FLOAT: /* null for NaN and infinity */
+        return row->count > 1 ? cJSON_CreateFloatArray((const float *)field, row->count)
+                              : cJSON_CreateNumber((double)*(const float *)field);
+    case OPTION_DOUBLE: return cJSON_CreateNumber(*(const double *)field);
+    case OPTION_FLAG: return cJSON_CreateBool(strcmp(text, "on") == 0);
+    case OPTION_NAME:
+    case OPTION_CHOICE:
+    case OPTION_TEXT:
+    case OPTION_LIST: break;
+    }
+    return row->kind == OPTION_TEXT && !text[0] ? cJSON_CreateNull() : cJSON_CreateString(text);
+}
+
 static void add_options(cJSON *root, const kd_render_options *options) {
     cJSON *to = cJSON_AddObjectToObject(root, "options");
-    cJSON_AddStringToObject(to, "integrator", options->integrator);
-    cJSON_AddStringToObject(to, "kernel", options->kernel);
-    cJSON_AddStringToObject(to, "estimator", options->estimator);
-    cJSON_AddStringToObject(to, "lookup", options->lookup);
-    cJSON_AddStringToObject(to, "media", options->media);
-    cJSON_AddStringToObject(to, "maps", options->maps);
-    add_number(to, "frame", (double)options->frame);
-    add_number(to, "shutter", (double)options->shutter);
-    add_number(to, "clamp", (double)options->clamp);
-    add_number(to, "width", options->width);
-    add_number(to, "height", options->height);
-    cJSON_AddItemToObject(to, "crop", cJSON_CreateIntArray(options->crop, 4));
-    add_number(to, "spp", options->spp);
-    add_number(to, "max_depth", options->max_depth);
-    add_count(to, "photons", options->photons);
-    add_count(to, "caustic_photons", options->caustic_photons);
-    add_count(to, "media_photons", options->media_photons);
-    add_number(to, "gather", options->gather);
-    add_number(to, "radius", (double)options->radius);
-    add_number(to, "final_gather", options->final_gather);
-    add_number(to, "precompute", options->precompute);
-    add_number(to, "passes", options->passes);
-    add_number(to, "batches", options->batches);
-    add_number(to, "alpha", (double)options->alpha);
-    cJSON_AddStringToObject(to, "channel", options->channel);
-    add_count(to, "seed", options->seed);
-    add_number(to, "time_seconds", options->time_seconds);
-    add_number(to, "target_error", options->target_error);
-    add_number(to, "sah_traversal_cost", (double)options->sah_traversal_cost);
-    add_number(to, "sah_intersect_cost", (double)options->sah_intersect_cost);
-    add_number(to, "sah_empty_factor", (double)options->sah_empty_factor);
+    for (const option_row *row = NULL; (row = render_option_next(row));) {
+        char key[64];
+        option_key(key, sizeof key, row);
+        const void *field = (const char *)options + row->offset;
+        if (!row->alias) cJSON_AddItemToObject(to, key, option_value(row, field));
+    }
 }
 
 static void add_tree(cJSON *root, const render_result *result) {

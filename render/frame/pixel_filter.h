@@ -12,18 +12,16 @@
 #define KD_RENDER_FRAME_PIXEL_FILTER_H
 #include "core/math/elementary.h"
 #include "core/math/vec3.h"
+#include "render/options/names.h"
 
 #define PIXEL_FILTER_RADIUS 1.5f   /* pixels */
 #define PIXEL_FILTER_SIGMA 0.5f    /* of the Gaussian */
 #define MITCHELL_ZERO (8.0f / 7)   /* where the lobes begin; they end at 2 */
 #define MITCHELL_BELOW 0.01749271f /* minus the integral of one of them */
 
-typedef enum pixel_filter {
-    PIXEL_FILTER_BOX,
-    PIXEL_FILTER_BLACKMAN_HARRIS,
-    PIXEL_FILTER_GAUSSIAN,
-    PIXEL_FILTER_MITCHELL
-} pixel_filter;
+#define PIXEL_FILTER_ID(id, name) PIXEL_FILTER_##id,
+typedef enum pixel_filter { PIXEL_FILTER_NAMES(PIXEL_FILTER_ID) PIXEL_FILTERS } pixel_filter;
+#undef PIXEL_FILTER_ID
 
 /* The share of the window before t, 0 to 1. */
 KD_FN float blackman_harris_share(float t) {
@@ -92,12 +90,6 @@ KD_FN float pixel_filter_weight(int32_t filter, vec2 place) {
         (fabsf(place.x - 0.5f) > MITCHELL_ZERO) != (fabsf(place.y - 0.5f) > MITCHELL_ZERO);
     const float all = 1 + 4 * MITCHELL_BELOW; /* in one axis */
     return below ? -all * all : all * all;
-}
-
-/* The names, in their order; NULL after the last. */
-static inline const char *pixel_filter_name(int index) {
-    static const char *const names[] = {"box", "blackman-harris", "gaussian", "mitchell"};
-    return index >= 0 && index < 4 ? names[index] : NULL;
 }
 
 #endif

@@ -1,7 +1,7 @@
 #include "render/frame/state.h"
 #include "core/files/file.h"
 #include "core/hash.h"
-#include "photon/estimators.h"
+#include "render/options/render_options.h"
 #include "scenes/assembly/scene_hash.h"
 #include <kandela/version.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the file is written as it lies in memory");
 static_assert(sizeof(film_pixel) == 4 * 8 + 8 * 4 + 2 * 4, "padding would be written");
 
-enum { STATE_VERSION = 3 };
+enum { STATE_VERSION = 4 };
 static const char state_magic[8] = "KDSTATE";
 
 typedef struct state_header {
@@ -30,37 +30,20 @@ static uint64_t text_hash(uint64_t hash, const char *text) {
     return hash_combine(hash, text, strlen(text) + 1);
 }
 
-/* Perspective ones as when there were no others. */
 static uint64_t camera_hash(uint64_t hash, const camera *view) {
-    static_assert(offsetof(camera, tall) == 3 * sizeof(vec3) + 3 * 4, "padding would be hashed");
-    hash = hash_combine(hash, view, offsetof(camera, tall));
-    return view->tall > 0 ? hash_combine(hash, &view->tall, sizeof view->tall) : hash;
+    static_assert(sizeof *view == 3 * sizeof(vec3) + 4 * 4, "padding would be hashed");
+    return hash_combine(hash, view, sizeof *view);
 }
 
 /* All that a sample depends on, and nothing that may change from run to run. */
 static uint64_t options_hash(const frame *of) {
     const kd_render_options *options = of->options;
-    const int32_t whole[] = {options->width, options->height, options->max_depth, options->gather,
-                             options->final_gather};
-    const uint64_t counts[] = {options->photons, options->caustic_photons, options->media_photons,
-                               options->seed};
-    const float real[] = {options->radius, options->alpha};
     const bool counted = of->how->counts_samples && of->how->counts_samples(options);
-    const int32_t period[2] = {counted ? options->spp : 0, options->batches};
-    uint64_t hash = text_hash(text_hash(0, options->integrator), options->kernel);
-    hash = text_hash(text_hash(hash, options->channel), options->estimator);
-    hash = hash_combine(hash, whole, sizeof whole);
-    hash = hash_combine(hash, counts, sizeof counts);
-    hash = hash_combine(hash, real, sizeof real);
-    hash = hash_combine(hash, period, sizeof period);
-    if (options->filter) hash = hash_combine(hash, &options->filter, sizeof options->filter);
-    hash =
-        text_hash(hash, "tiles"); /* what estimates divide by: states of another kind are older */
-    if (photon_media_named(options->media)->beams) hash = text_hash(hash, "beams");
-    if (of->photon_map_hash)
-        hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
+    const int32_t period = counted ? options->spp : 0;
+    uint64_t hash = render_options_hash(0, options);
+    hash = hash_combine(hash, &period, sizeof period);
+    hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
     if (of->moves) hash = camera_hash(hash, &of->view_end);
-    if (options->clamp > 0) hash = hash_combine(hash, &options->clamp, sizeof options->clamp);
     return camera_hash(hash, &of->view);
 }
 

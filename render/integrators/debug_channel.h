@@ -2,30 +2,16 @@
 #ifndef KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #define KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #include "render/frame/pixel.h"
+#include "render/options/names.h"
 #include "render/photon_mapping/eye_path.h"
 
-typedef enum debug_channel {
-    DEBUG_NORMALS,  /* shading normals towards the eye, -1..1 as 0..1 */
-    DEBUG_DEPTH,    /* along the view axis, scene units */
-    DEBUG_IDS,      /* a colour for each triangle */
-    DEBUG_DENSITY,  /* photons of the global map per square unit */
-    DEBUG_RADIUS,   /* of the estimate in the global map, scene units */
-    DEBUG_DISTANCE, /* to the k-th photon of the global map at any distance, scene units */
-    DEBUG_CHANNELS
-} debug_channel;
-
-/* NULL beyond the last. */
-KD_FN const char *debug_channel_name(int index) {
-    switch (index) {
-    case DEBUG_NORMALS: return "normals";
-    case DEBUG_DEPTH: return "depth";
-    case DEBUG_IDS: return "ids";
-    case DEBUG_DENSITY: return "density";
-    case DEBUG_RADIUS: return "radius";
-    case DEBUG_DISTANCE: return "distance";
-    default: return NULL;
-    }
-}
+/* Normals: shading normals towards the eye, -1..1 as 0..1; depth: along the view axis, scene units;
+   ids: a colour for each triangle; density: photons of the global map per square unit; radius: of
+   the estimate in the global map, scene units; distance: to the k-th photon of the global map at
+   any distance, scene units. */
+#define DEBUG_ID(id, name) DEBUG_##id,
+typedef enum debug_channel { DEBUG_CHANNEL_NAMES(DEBUG_ID) DEBUG_CHANNELS } debug_channel;
+#undef DEBUG_ID
 
 KD_FN vec3 debug_id_colour(uint32_t id) {
     const rng_block drawn = rng_draw(rng_key_make(0, 0, id), 0, 0);

@@ -24,12 +24,6 @@ typedef struct photon_state {
 
 kd_status photon_read_options(photon_options *out, const kd_render_options *options) {
     *out = photon_options_default();
-    KD_REQUIRE(options->gather >= 2 && options->gather <= (int32_t)ESTIMATE_GATHER_MAX,
-               KD_ERROR_USAGE, "gather of %d photons, expected 2 to %u", options->gather,
-               ESTIMATE_GATHER_MAX);
-    KD_REQUIRE(options->final_gather >= 0 && options->final_gather <= FINAL_GATHER_MOST,
-               KD_ERROR_USAGE, "%d final gather rays, expected 0 to %d", options->final_gather,
-               FINAL_GATHER_MOST);
     KD_TRY(photon_kernel_find(&out->kernel, options->kernel));
     KD_TRY(photon_estimator_find(&out->estimator, options->estimator));
     KD_TRY(photon_lookup_find(&out->lookup, options->lookup));

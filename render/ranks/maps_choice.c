@@ -1,27 +1,16 @@
 #include "render/ranks/maps_choice.h"
 #include <string.h>
 
-enum { NAME_BYTES = 16 }; /* of an option, which may have no end */
-
 static const double unseen_seconds = 1, worth_it = 4;
 
-static const char *const names[RANK_MAPS] = {"auto", "whole", "apart"};
-
-const char *rank_maps_name(int which) {
-    return which >= 0 && which < RANK_MAPS ? names[which] : NULL;
-}
-
-kd_status rank_maps_find(rank_maps *out, const char *name) {
-    for (int i = 0; i < RANK_MAPS; ++i)
-        if (strncmp(names[i], name, NAME_BYTES) == 0) {
-            *out = (rank_maps)i;
-            return KD_OK;
-        }
-    KD_FAIL(KD_ERROR_USAGE, "unknown maps \"%.15s\", expected auto, whole or apart", name);
+rank_maps rank_maps_find(const char *name) {
+    int i = 0;
+    while (i < RANK_MAPS && strcmp(rank_maps_name(i), name) != 0) ++i;
+    return i < RANK_MAPS ? (rank_maps)i : RANK_MAPS_AUTO;
 }
 
 bool rank_maps_apart(const char *name) {
-    return strncmp(names[RANK_MAPS_APART], name, NAME_BYTES) == 0;
+    return rank_maps_find(name) == RANK_MAPS_APART;
 }
 
 rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits) {

@@ -3,11 +3,13 @@
 #ifndef KD_RENDER_RANKS_MAPS_CHOICE_H
 #define KD_RENDER_RANKS_MAPS_CHOICE_H
 #include "core/ranks/ranks.h"
+#include "render/options/names.h"
 
-typedef enum rank_maps { RANK_MAPS_AUTO, RANK_MAPS_WHOLE, RANK_MAPS_APART, RANK_MAPS } rank_maps;
+#define RANK_MAPS_ID(id, name) RANK_MAPS_##id,
+typedef enum rank_maps { RANK_MAPS_NAMES(RANK_MAPS_ID) RANK_MAPS } rank_maps;
+#undef RANK_MAPS_ID
 
-const char *rank_maps_name(int which); /* NULL: there is no such one */
-kd_status rank_maps_find(rank_maps *out, const char *name);
+rank_maps rank_maps_find(const char *name); /* of a name that was checked before */
 bool rank_maps_apart(const char *name);
 
 /* What is known when it is chosen. */

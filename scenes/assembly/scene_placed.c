@@ -202,7 +202,7 @@ kd_status scene_copy_placements(scene *of) {
                    more.normals + of->geometry.normal_count < most,
                KD_ERROR_MEMORY,
                "%u placements are %llu triangles as copies, more than a scene can have: "
-               "by path, direct, whitted and ao they need not be copied",
+               "some integrators, as path, need no copies",
                of->placement_count, (unsigned long long)more.triangles);
     memset(&made, 0, sizeof made);
     kd_status status = copy_plain(of, &more, &made);

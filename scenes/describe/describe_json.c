@@ -4,8 +4,7 @@
 #include "scenes/readers.h"
 #include "scenes/text/paths.h"
 
-/* --- environment, render settings ------------------------------------------------------
- */
+/* --- environment ------------------------------------------------------------------------------ */
 
 static kd_status read_sky(describe_reader *in, const json_place *at, const cJSON *object) {
     const json_place here = json_place_key(at, "sky");
@@ -38,32 +37,6 @@ static kd_status read_environment(describe_reader *in, const json_place *at, con
     if (words.sky) KD_TRY(read_sky(in, at, words.sky));
     in->draft->sky_equal_area = words.projection == 1;
     if (words.image) KD_TRY(describe_path(in, words.image, &in->draft->sky_image));
-    return KD_OK;
-}
-
-static kd_status read_render(describe_reader *in, const json_place *at, const cJSON *object,
-                             kd_render_options *to) {
-    described_render words;
-    memset(&words, 0, sizeof words);
-    words.options = *to;
-    words.sah_costs[0] = to->sah_traversal_cost;
-    words.sah_costs[1] = to->sah_intersect_cost;
-    words.resolution[0] = to->width;
-    words.resolution[1] = to->height;
-    KD_TRY(json_read(at, object, describe_render_keys, &words));
-    const int32_t *crop = words.options.crop;
-    if (json_has(object, "crop") && (crop[0] >= crop[2] || crop[1] >= crop[3]))
-        return json_fail(at, "crop is [%d, %d, %d, %d], expected x0 < x1 and y0 < y1", crop[0],
-                         crop[1], crop[2], crop[3]);
-    if (json_has(object, "photon_map")) {
-        KD_TRY(describe_path(in, words.options.photon_map, &in->draft->photon_map));
-        words.options.photon_map = in->draft->photon_map;
-    }
-    *to = words.options;
-    to->sah_traversal_cost = words.sah_costs[0];
-    to->sah_intersect_cost = words.sah_costs[1];
-    to->width = words.resolution[0];
-    to->height = words.resolution[1];
     return KD_OK;
 }
 
@@ -112,7 +85,7 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
     in->draft->fog = KD_NONE;
     if (words.media) KD_TRY(describe_media(in, &media, words.media));
     if (words.fog) KD_TRY(describe_medium_find(in, &fog, words.fog, &in->draft->fog));
-    if (words.render) KD_TRY(read_render(in, &render, words.render, options));
+    if (words.render) KD_TRY(describe_render(in, &render, words.render, options));
     if (words.camera) KD_TRY(describe_camera(in, &view, words.camera));
     if (words.environment) KD_TRY(read_environment(in, &environment, words.environment));
     if (words.materials) KD_TRY(describe_materials(in, &materials, words.materials));

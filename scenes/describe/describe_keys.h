@@ -103,17 +103,10 @@ typedef struct described_sky {
     vec3 ground;
 } described_sky;
 
-typedef struct described_render {
-    kd_render_options options;
-    float sah_costs[2];
-    int32_t resolution[2];
-} described_render;
-
 extern const json_key describe_scene_keys[], describe_medium_keys[], describe_material_keys[],
     describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
     describe_scatter_keys[], describe_step_key_keys[], describe_camera_keys[],
-    describe_camera_key_keys[], describe_environment_keys[], describe_sky_keys[],
-    describe_render_keys[];
+    describe_camera_key_keys[], describe_environment_keys[], describe_sky_keys[];
 /* Which kind a light is, and then the keys of that kind. */
 extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
 

@@ -1,6 +1,7 @@
 /* The tables of keys as Markdown. */
 #include "scenes/describe/describe_json.h"
 #include "scenes/describe/describe_keys.h"
+#include "scenes/describe/render_keys.h"
 #include <stdio.h>
 
 typedef struct list_sink {
@@ -10,7 +11,10 @@ typedef struct list_sink {
 
 static void list_row(const list_sink *to, const json_key *row) {
     char expected[256], text[768];
-    json_describe(expected, sizeof expected, row);
+    if (row->expected)
+        snprintf(expected, sizeof expected, "%s", row->expected);
+    else
+        json_describe(expected, sizeof expected, row);
     snprintf(text, sizeof text, "| `%s` | %s | %s | %s | %s |", row->name, expected,
              row->unit ? row->unit : "", row->initial ? row->initial : "",
              row->help ? row->help : "");
@@ -49,5 +53,8 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to, "`environment`:", describe_environment_keys);
     list_table(&to, "`sky` of an environment (Preetham's, by the position of the sun):",
                describe_sky_keys);
-    list_table(&to, "`render`:", describe_render_keys);
+    render_keys options;
+    render_keys_fill(&options);
+    list_table(&to, "`render` (the options of `kandela render`, and of kandela.render in Python):",
+               options.rows);
 }

@@ -50,6 +50,9 @@ kd_status describe_placements(describe_reader *in, const json_place *at,
                               const draft_shape *begin);
 /* describe_camera.c */
 kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object);
+/* describe_render.c */
+kd_status describe_render(describe_reader *in, const json_place *at, const cJSON *object,
+                          kd_render_options *to);
 /* describe_light.c */
 kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object);
 

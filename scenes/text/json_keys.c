@@ -208,12 +208,18 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
     return KD_OK;
 }
 
-/* Number of `name` in "a|b|c", -1 if it is none of them. */
-static int choice_number(const char *choices, const char *name) {
+/* Number of `name` in "a|b|c", -1 if it is none of them: then *best is the nearest, in `near`. */
+static int choice_number(const char *choices, const char *name, char near[32], const char **best) {
     int number = 0;
+    *best = NULL;
     for (const char *at = choices;; ++number) {
+        char choice[32];
         const size_t length = strcspn(at, "|");
-        if (strlen(name) == length && strncmp(at, name, length) == 0) return number;
+        snprintf(choice, sizeof choice, "%.*s", (int)length, at);
+        if (strcmp(name, choice) == 0) return number;
+        const char *nearest = *best;
+        nearest_consider(&nearest, name, choice);
+        if (nearest == choice) *best = (const char *)memcpy(near, choice, sizeof choice);
         if (!at[length]) return -1;
         at += length + 1;
     }
@@ -222,8 +228,13 @@ static int choice_number(const char *choices, const char *name) {
 static kd_status read_name(const json_place *at, const cJSON *item, const json_key *row,
                            void *field) {
     if (!cJSON_IsString(item)) return unfit(at, item, row);
-    const int number = row->choices ? choice_number(row->choices, item->valuestring) : 0;
-    if (number < 0) return unfit(at, item, row);
+    char near[32], expected[TEXT_BYTES];
+    const char *best = NULL;
+    const int number =
+        row->choices ? choice_number(row->choices, item->valuestring, near, &best) : 0;
+    json_describe(expected, sizeof expected, row);
+    if (best) append(expected, sizeof expected, "; did you mean \"%s\"?", best);
+    if (number < 0) return json_unexpected(at, item, expected);
     if (row->kind == JSON_CHOICE) {
         memcpy(field, &number, sizeof(int32_t));
         return KD_OK;

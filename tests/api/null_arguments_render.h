@@ -3,6 +3,26 @@
 #define TESTS_API_NULL_ARGUMENTS_RENDER_H
 
 DEFAULTS(render_options, kd_render_options)
+CALL(render_option_count) {
+    (void)null;
+    assert_true(kd_render_option_count() > 30);
+    return KD_OK;
+}
+CALL(render_option_get_info) {
+    kd_render_option row;
+    return kd_render_option_get_info(ARG(0, &row), 0);
+}
+CALL(render_options_set) {
+    kd_render_options options;
+    kd_render_options_default(&options);
+    return kd_render_options_set(ARG(0, &options), ARG(1, "spp"), ARG(2, "3"));
+}
+CALL(render_options_get) {
+    char text[16];
+    kd_render_options options;
+    kd_render_options_default(&options);
+    return kd_render_options_get(ARG(0, &options), ARG(1, "spp"), ARG(2, text), sizeof text);
+}
 CALL(scene_load) {
     kd_scene *made = NULL;
     kd_render_options options;

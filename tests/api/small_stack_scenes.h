@@ -68,7 +68,7 @@ static void render_small(const char *path, const char *method) {
 /* What the photon map can be asked in other ways. */
 static void render_variants(void) {
     static const char *const estimators[] = {"nearest", "fixed", "adaptive"};
-    static const char *const lookups[] = {"index", "walk"};
+    static const char *const lookups[] = {"leaves", "walk"};
     static const char *const shown[] = {"normals", "density", "radius", "distance"};
     kd_scene *scene = NULL;
     kd_render_options options;

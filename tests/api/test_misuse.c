@@ -192,6 +192,12 @@ static void render_options_without_sense(void **state) {
     UNENDED(channel);
     UNENDED(estimator);
     UNENDED(lookup);
+    UNENDED(media);
+    UNENDED(maps);
+    REFUSED(strcpy(options.kernel, "conic"), "kernel conic: expected disc, cone");
+    REFUSED(options.filter = 4, "filter 4: expected box");
+    REFUSED(options.gather = 1, "gather 1: expected a whole number from 2");
+    REFUSED(options.spp = 0, "spp 0: expected a whole number");
     REFUSED(options.time_seconds = (double)NAN, "time_seconds nan");
     REFUSED(options.time_seconds = -1, "time_seconds -1");
     REFUSED(options.target_error = (double)NAN, "target_error nan");
@@ -202,9 +208,9 @@ static void render_options_without_sense(void **state) {
     REFUSED(options.frame = INFINITY, "frame inf");
     REFUSED(options.alpha = NAN, "alpha nan");
     REFUSED(options.alpha = 2, "alpha 2");
-    REFUSED(options.threads = -1, "-1 threads");
-    REFUSED(options.sah_traversal_cost = NAN, "SAH costs nan");
-    REFUSED(options.sah_empty_factor = NAN, "factor nan");
+    REFUSED(options.threads = -1, "threads -1: expected a whole number");
+    REFUSED(options.sah_traversal_cost = NAN, "sah_traversal_cost nan");
+    REFUSED(options.sah_empty_factor = NAN, "sah_empty_factor nan");
     kd_render_options options;
     kd_render_options_default(&options);
     memset(options.kernel, 'x', sizeof options.kernel);

@@ -1,6 +1,6 @@
 /* By night, minutes: within 0.05 %. */
 #define ROUNDS 50
-#define LAST_KERNEL PHOTON_KERNEL_GAUSSIAN
+#define LAST_KERNEL ((int)PHOTON_KERNELS - 1)
 #define BOUND 0.0005
 #include "precomputed_means.h"
 

@@ -66,7 +66,8 @@ static double known_over_made(strewn *of) {
 }
 
 static void compare_means(uint32_t gather, float radius, bool adaptive) {
-    for (int32_t kernel = PHOTON_KERNEL_DISC; kernel <= LAST_KERNEL; ++kernel) {
+    for (int k = 0; k <= LAST_KERNEL; ++k) {
+        const photon_kernel kernel = (photon_kernel)k;
         double sum = 0, squares = 0;
         for (int round = 0; round < rounds; ++round) {
             strewn *plane = (strewn *)calloc(1, sizeof *plane);

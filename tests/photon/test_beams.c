@@ -10,10 +10,6 @@
 
 enum { STREWN = 4000, RAYS = 400, STEPS = 400 };
 
-static const int32_t kernels[] = {PHOTON_KERNEL_DISC, PHOTON_KERNEL_CONE,
-                                  PHOTON_KERNEL_EPANECHNIKOV, PHOTON_KERNEL_GAUSSIAN};
-enum { KERNELS = sizeof kernels / sizeof *kernels };
-
 static scene_fixture stage;
 static tritree walls;
 static scene_view scene;
@@ -87,8 +83,8 @@ static void one_beam_scatters_what_it_should(void **state) {
     for (int degrees = 5; degrees < 180; degrees += 34) {
         const double angle = degrees * M_PI / 180, t = 0.12, s = 0.35, radius = 0.05;
         const vec3 direction = vec3_make((float)cos(angle), (float)sin(angle), 0);
-        for (int k = 0; k < KERNELS; ++k) {
-            beam_view view = beam_set_get_view(&set, kernels[k], flux_scale(3));
+        for (int k = 0; k < PHOTON_KERNELS; ++k) {
+            beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(3));
             view.radius = (float)radius;
             double sum[3] = {0, 0, 0};
             for (int i = 0; i < STEPS; ++i) { /* rays shifted across */
@@ -124,9 +120,9 @@ static void a_beam_along_the_ray_is_finite(void **state) {
         beam_from(vec3_make(0.1f, 0.5f, 0.5f), vec3_make(1, 0, 0), 0.8f, vec3_all(1));
     beam_set set;
     assert_int_equal(beam_set_open(&set, &one, 1, &scene, 50, NULL), KD_OK);
-    for (int k = 0; k < KERNELS; ++k)
+    for (int k = 0; k < PHOTON_KERNELS; ++k)
         for (int back = 0; back < 2; ++back) {
-            beam_view view = beam_set_get_view(&set, kernels[k], flux_scale(1));
+            beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1));
             const float radius = view.radius = 0.05f, side = back ? -1 : 1;
             double sum = 0;
             for (int i = 0; i < STEPS; ++i) { /* rings about the beam */
@@ -155,8 +151,8 @@ static void media_are_as_bright_at_their_walls(void **state) {
     }
     beam_set set;
     assert_int_equal(beam_set_open(&set, strewn, STREWN, &scene, 50, NULL), KD_OK);
-    for (int k = 0; k < KERNELS; ++k) {
-        beam_view view = beam_set_get_view(&set, kernels[k], flux_scale(1.0f / STREWN));
+    for (int k = 0; k < PHOTON_KERNELS; ++k) {
+        beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1.0f / STREWN));
         view.radius = 0.1f;
         for (int place = 0; place < 3; ++place) {
             double sum = 0;

@@ -5,12 +5,9 @@
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "points/builders.h"
+#include "tests/photon/kernel_value.h"
 
 enum { CORNERS_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };
-
-static const int32_t kernels[] = {PHOTON_KERNEL_DISC, PHOTON_KERNEL_CONE,
-                                  PHOTON_KERNEL_EPANECHNIKOV, PHOTON_KERNEL_GAUSSIAN};
-enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 static void assert_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))
@@ -65,20 +62,10 @@ static int patch_holds(const patch *of, double x, double y) {
     return -1;
 }
 
-/* By its definition, in double. */
-static double kernel_value(int32_t kernel, double s) {
-    const double beta = 1.953; /* Pavicic 1990 */
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 1;
-    case PHOTON_KERNEL_CONE: return 1 - s;
-    case PHOTON_KERNEL_EPANECHNIKOV: return 1 - s * s;
-    default: return 1 - (1 - exp(-beta * s * s / 2)) / (1 - exp(-beta));
-    }
-}
-
 /* The kernel's integral over the patch about (x, y), of the unit disc: by summing in polar
    coordinates. */
-static double patch_integral(const patch *of, double x, double y, double radius, int32_t kernel) {
+static double patch_integral(const patch *of, double x, double y, double radius,
+                             photon_kernel kernel) {
     double sum = 0;
     for (int i = 0; i < POLAR_STEPS; ++i)
         for (int j = 0; j < POLAR_STEPS; ++j) {
@@ -132,7 +119,7 @@ static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
         at.position = patch_place(vec2_make(x, y));
         at.normal = vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3);
         at.triangle = (uint32_t)triangle + (copies && i % 2 ? of->triangles : 0);
-        const int32_t kernel = kernels[i % KERNELS];
+        const photon_kernel kernel = (photon_kernel)(i % PHOTON_KERNELS);
         const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
         assert_near((double)estimate_integral(&view, &at, radius, kernel), expected, 0.004);
     }
@@ -155,18 +142,18 @@ static void a_whole_disc_has_the_kernels_integral(void **state) {
     const estimate_point at = {{0, 0, 0}, {0, 0, 1}, 0};
     static const double expected[] = {M_PI, M_PI / 3, M_PI / 2};
     for (int i = 0; i < 3; ++i)
-        assert_near((double)estimate_integral(&none, &at, 2, kernels[i]), expected[i], 1e-6);
-    for (int i = 0; i < KERNELS; ++i) {
+        assert_near((double)estimate_integral(&none, &at, 2, (photon_kernel)i), expected[i], 1e-6);
+    for (int i = 0; i < PHOTON_KERNELS; ++i) {
         double sum = 0;
         for (int n = 0; n < RADIAL_STEPS; ++n) {
             const double s = (n + 0.5) / RADIAL_STEPS;
-            assert_near((double)photon_kernel_at(kernels[i], (float)(s * s)),
-                        kernel_value(kernels[i], s), 2e-6);
-            sum += kernel_value(kernels[i], s) * s;
+            assert_near((double)photon_kernel_at((photon_kernel)i, (float)(s * s)),
+                        kernel_value((photon_kernel)i, s), 2e-6);
+            sum += kernel_value((photon_kernel)i, s) * s;
         }
         sum *= 2 * M_PI / RADIAL_STEPS;
-        assert_near((double)estimate_integral(&none, &at, 2, kernels[i]), sum, 2e-6);
-        assert_true(photon_kernel_at(kernels[i], 1) == 0);
+        assert_near((double)estimate_integral(&none, &at, 2, (photon_kernel)i), sum, 2e-6);
+        assert_true(photon_kernel_at((photon_kernel)i, 1) == 0);
     }
 }
 
@@ -211,7 +198,7 @@ static void ragged_surfaces_make_no_sparks(void **state) {
 
 /* In a furnace the irradiance by all but direct light is pi L a / (1 - a) everywhere: `share` of it
    is found, over the whole surface and within a tenth of the edges. */
-static void furnace_estimates(int32_t kernel, photon_estimator estimator, double *everywhere,
+static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, double *everywhere,
                               double *at_edges) {
     photon_scene *scene = photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
     photon_options options = photon_options_default();
@@ -256,10 +243,10 @@ static void furnace_estimates(int32_t kernel, photon_estimator estimator, double
 
 static void estimates_lose_nothing_at_corners(void **state) {
     (void)state;
-    for (int i = 0; i < KERNELS; ++i)
+    for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
             double everywhere, at_edges;
-            furnace_estimates(kernels[i], (photon_estimator)e, &everywhere, &at_edges);
+            furnace_estimates((photon_kernel)i, (photon_estimator)e, &everywhere, &at_edges);
             assert_near(everywhere, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.005);
             assert_near(at_edges, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.04 : 0.02);
         }
@@ -337,9 +324,9 @@ static strewn_figures strewn_measure(const strewn *of, float x0, float x1, doubl
 static void an_even_plane_has_its_irradiance(void **state) {
     (void)state;
     strewn *plane = strewn_open(1, 1);
-    for (int i = 0; i < KERNELS; ++i)
+    for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
-            plane->map.kernel = kernels[i];
+            plane->map.kernel = (photon_kernel)i;
             plane->map.adaptive = e == PHOTON_ESTIMATOR_ADAPTIVE;
             plane->map.gather = e == PHOTON_ESTIMATOR_FIXED ? 0 : K_LARGE;
             plane->map.radius = e == PHOTON_ESTIMATOR_FIXED ? 0.2f : INFINITY;

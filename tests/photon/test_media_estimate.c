@@ -9,10 +9,6 @@
 enum { STREWN = 100000, PLACES = 2000, STEPS = 60 };
 #define FALL 0.2
 
-static const int32_t kernels[] = {PHOTON_KERNEL_DISC, PHOTON_KERNEL_CONE,
-                                  PHOTON_KERNEL_EPANECHNIKOV, PHOTON_KERNEL_GAUSSIAN};
-enum { KERNELS = sizeof kernels / sizeof *kernels };
-
 static vec3 positions[STREWN];
 static photon photons[STREWN];
 static pointtree tree;
@@ -93,7 +89,7 @@ static double density_mean(const photon_map_view *map, float lo, float hi) {
 
 /* Share of the kernel's balls about all places of the unit cube that lies in it: the mean over
    the offset v, drawn by the kernel, of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|). */
-static double share_inside(int32_t kernel, double radius) {
+static double share_inside(photon_kernel kernel, double radius) {
     double sum = 0, whole = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j)
@@ -122,9 +118,9 @@ static void far_from_walls_nothing_is_lost(void **state) {
         there += fabsf(from.x) < 0.3f && fabsf(from.y) < 0.3f && fabsf(from.z) < 0.3f;
     }
     there /= STREWN * 0.6 * 0.6 * 0.6;
-    for (int i = 0; i < KERNELS; ++i)
+    for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
-            map.kernel = kernels[i];
+            map.kernel = (photon_kernel)i;
             map.radius = nearest ? 1 : 0.1f;
             map.gather = nearest ? 200 : 0; /* within some 0.08 */
             expect_near(density_mean(&map, 0.2f, 0.8f), there, 0.01);
@@ -135,16 +131,17 @@ static void far_from_walls_nothing_is_lost(void **state) {
 /* The kernel's mass within s, against its sum over shells. */
 static void reach_is_the_kernels_integral(void **state) {
     (void)state;
-    for (int i = 0; i < KERNELS; ++i) {
+    for (int i = 0; i < PHOTON_KERNELS; ++i) {
         double sum = 0;
         const int steps = 20000;
         for (int k = 0; k < steps; ++k) {
             const double s = (k + 0.5) / steps;
-            sum += s * s * (double)photon_kernel_at(kernels[i], (float)(s * s)) / steps;
+            sum += s * s * (double)photon_kernel_at((photon_kernel)i, (float)(s * s)) / steps;
             if ((k + 1) % (steps / 4) != 0) continue;
-            const float reach = photon_kernel_reach(kernels[i], (float)(k + 1) / (float)steps);
-            expect_near(4 * M_PI * sum / (double)photon_kernel_ball(kernels[i]), (double)reach,
-                        1e-4);
+            const float reach =
+                photon_kernel_reach((photon_kernel)i, (float)(k + 1) / (float)steps);
+            expect_near(4 * M_PI * sum / (double)photon_kernel_ball((photon_kernel)i),
+                        (double)reach, 1e-4);
         }
     }
 }
@@ -153,11 +150,11 @@ static void reach_is_the_kernels_integral(void **state) {
 static void walls_take_nothing(void **state) {
     (void)state;
     photon_map_view map = strew(false);
-    for (int i = 0; i < KERNELS; ++i)
+    for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int half = 0; half < 2; ++half) {
-            map.kernel = kernels[i];
+            map.kernel = (photon_kernel)i;
             map.radius = half ? 0.08f : 0.16f;
-            assert_true(share_inside(kernels[i], (double)map.radius) < 0.97);
+            assert_true(share_inside((photon_kernel)i, (double)map.radius) < 0.97);
             expect_near(density_mean(&map, 0, 1), 1, 0.01);
             expect_near(density_mean(&map, 0, 0.05f), 1, 0.1); /* a corner: few photons */
         }
@@ -169,9 +166,9 @@ static void walls_take_nothing(void **state) {
 static void a_falling_density_adds_up(void **state) {
     (void)state;
     photon_map_view map = strew(true);
-    for (int i = 0; i < KERNELS; ++i)
+    for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
-            map.kernel = kernels[i];
+            map.kernel = (photon_kernel)i;
             map.radius = nearest ? 1 : 0.05f;
             map.gather = nearest ? 60 : 0;
             double sum = 0;

@@ -3,22 +3,12 @@
 #include "photon/density/estimate_adaptive.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
+#include "tests/photon/kernel_value.h"
 
-enum { KERNELS = 4, RADIAL_STEPS = 4000 };
-
-static double kernel_value(int32_t kernel, double s) {
-    const double beta = 1.953; /* Pavicic 1990 */
-    if (s >= 1) return 0;
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 1;
-    case PHOTON_KERNEL_CONE: return 1 - s;
-    case PHOTON_KERNEL_EPANECHNIKOV: return 1 - s * s;
-    default: return 1 - (1 - exp(-beta * s * s / 2)) / (1 - exp(-beta));
-    }
-}
+enum { RADIAL_STEPS = 4000 };
 
 /* Over a whole plane at the height h, of the radius. */
-static double plane_integral(int32_t kernel, double h) {
+static double plane_integral(photon_kernel kernel, double h) {
     double sum = 0;
     const double rim = h < 1 ? sqrt(1 - h * h) : 0;
     for (int i = 0; i < RADIAL_STEPS; ++i) {
@@ -43,7 +33,7 @@ static uint32_t veil_of(scene_fixture *to, float opacity) {
 }
 
 /* About (0, 0, 0), looking up; radius 1/2. */
-static double measured(photon_scene *scene, int32_t kernel) {
+static double measured(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
@@ -58,7 +48,7 @@ static double measured(photon_scene *scene, int32_t kernel) {
 typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
 
 /* A floor, and on its right half something; what that adds, in planes at a height. */
-static double put_kind(scene_fixture *to, sheet_kind kind, int32_t kernel) {
+static double put_kind(scene_fixture *to, sheet_kind kind, photon_kernel kernel) {
     const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
     clear.kind = MATERIAL_GLASS;
@@ -89,7 +79,8 @@ static double put_kind(scene_fixture *to, sheet_kind kind, int32_t kernel) {
 static void sheets_count_by_their_area(void **state) {
     (void)state;
     for (int kind = 0; kind < SHEETS; ++kind)
-        for (int32_t kernel = 0; kernel < KERNELS; ++kernel) {
+        for (int k = 0; k < PHOTON_KERNELS; ++k) {
+            const photon_kernel kernel = (photon_kernel)k;
             photon_scene *scene = photon_scene_new();
             const double more = put_kind(&scene->fixture, (sheet_kind)kind, kernel);
             photon_scene_finish(scene);
@@ -263,8 +254,9 @@ static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double 
 static void furnaces_of_sheets_close(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
-    for (int32_t kernel = 0; kernel < KERNELS; ++kernel)
+    for (int k = 0; k < PHOTON_KERNELS; ++k)
         for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
+            const photon_kernel kernel = (photon_kernel)k;
             photon_options options = photon_options_default();
             photon_maps maps;
             double mean, worst;

@@ -2,9 +2,10 @@
    ones. */
 #include "core/math/rng.h"
 #include "photon/density/triangle_integral.h"
+#include "tests/photon/kernel_value.h"
 #include "tests/test.h"
 
-enum { KERNELS = 4, STEPS = 512, TRIALS = 60 };
+enum { STEPS = 512, TRIALS = 60 };
 
 static vec3 place_drawn(uint32_t trial, uint32_t which, float size) {
     const rng_block r = rng_draw(rng_key_make(17, 0, trial), which, 0);
@@ -12,20 +13,9 @@ static vec3 place_drawn(uint32_t trial, uint32_t which, float size) {
                      size * (2 * r.value[2] - 1));
 }
 
-static double kernel_value(int32_t kernel, double s) {
-    const double beta = 1.953; /* Pavicic 1990 */
-    if (s >= 1) return 0;
-    switch (kernel) {
-    case PHOTON_KERNEL_DISC: return 1;
-    case PHOTON_KERNEL_CONE: return 1 - s;
-    case PHOTON_KERNEL_EPANECHNIKOV: return 1 - s * s;
-    default: return 1 - (1 - exp(-beta * s * s / 2)) / (1 - exp(-beta));
-    }
-}
-
 /* By its definition: values at the middles of STEPS^2 equal triangles, in double. */
-static void sum_triangle(double out[KERNELS], const vec3 corner[3], double area) {
-    memset(out, 0, KERNELS * sizeof *out);
+static void sum_triangle(double out[PHOTON_KERNELS], const vec3 corner[3], double area) {
+    memset(out, 0, PHOTON_KERNELS * sizeof *out);
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < 2 * (STEPS - i) - 1; ++j) {
             const double third = j % 2 ? 2.0 / 3 : 1.0 / 3;
@@ -37,9 +27,10 @@ static void sum_triangle(double out[KERNELS], const vec3 corner[3], double area)
                                  v * ((double)vec3_axis(corner[2], axis) - a);
                 s2 += p * p;
             }
-            for (int k = 0; k < KERNELS && s2 < 1; ++k) out[k] += kernel_value(k, sqrt(s2));
+            for (int k = 0; k < PHOTON_KERNELS && s2 < 1; ++k)
+                out[k] += kernel_value((photon_kernel)k, sqrt(s2));
         }
-    for (int k = 0; k < KERNELS; ++k) out[k] *= area / STEPS / STEPS;
+    for (int k = 0; k < PHOTON_KERNELS; ++k) out[k] *= area / STEPS / STEPS;
 }
 
 static void closed_forms_are_the_sums_over_small_pieces(void **state) {
@@ -52,16 +43,14 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
         const vec3 across =
             vec3_cross(vec3_sub(corner[1], corner[0]), vec3_sub(corner[2], corner[0]));
         const double area = 0.5 * (double)vec3_length(across);
-        double expected[KERNELS];
+        double expected[PHOTON_KERNELS];
         sum_triangle(expected, corner, area);
         met += expected[0] > 0;
-        for (int k = 0; k < KERNELS; ++k) {
+        for (int k = 0; k < PHOTON_KERNELS; ++k) {
             const double found = (double)triangle_kernel_integral(
-                k, corner[0], corner[1], corner[2], vec3_normalize(across));
-            /* the disc and the Gaussian have a step at the rim, which sums blur */
-            const double tolerance = k == PHOTON_KERNEL_CONE || k == PHOTON_KERNEL_EPANECHNIKOV
-                                         ? 3e-5
-                                         : 1e-3 * (1 + area);
+                (photon_kernel)k, corner[0], corner[1], corner[2], vec3_normalize(across));
+            const double tolerance =
+                kernel_ends_in_a_step((photon_kernel)k) ? 1e-3 * (1 + area) : 3e-5;
             if (!(fabs(found - expected[k]) <= tolerance))
                 fail_msg("triangle %u, kernel %d: %.7g, expected %.7g", t, k, found, expected[k]);
         }
@@ -73,7 +62,7 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
    corner cut off, so that parts add up. */
 static void whole_discs_and_parts_add_up(void **state) {
     (void)state;
-    for (int k = 0; k < KERNELS; ++k)
+    for (int k = 0; k < PHOTON_KERNELS; ++k)
         for (int step = 0; step <= 10; ++step) {
             const float h = 0.11f * (float)step;
             const vec3 a = vec3_make(-8, -6, h), b = vec3_make(9, -5, h), c = vec3_make(0.5f, 9, h);
@@ -83,14 +72,15 @@ static void whole_discs_and_parts_add_up(void **state) {
             const double rim = sqrt(fmax(0, 1 - (double)h * (double)h));
             for (int i = 0; i < 4000; ++i) {
                 const double p = (i + 0.5) / 4000 * rim;
-                whole += 2 * M_PI * p * kernel_value(k, sqrt(p * p + (double)h * (double)h)) * rim /
+                whole += 2 * M_PI * p *
+                         kernel_value((photon_kernel)k, sqrt(p * p + (double)h * (double)h)) * rim /
                          4000;
             }
-            const float one = triangle_kernel_integral(k, a, b, c, up);
-            const float other = triangle_kernel_integral(k, c, b, a, down);
-            const float parts = triangle_kernel_integral(k, a, b, cut, up) +
-                                triangle_kernel_integral(k, b, c, cut, up) +
-                                triangle_kernel_integral(k, c, a, cut, up);
+            const float one = triangle_kernel_integral((photon_kernel)k, a, b, c, up);
+            const float other = triangle_kernel_integral((photon_kernel)k, c, b, a, down);
+            const float parts = triangle_kernel_integral((photon_kernel)k, a, b, cut, up) +
+                                triangle_kernel_integral((photon_kernel)k, b, c, cut, up) +
+                                triangle_kernel_integral((photon_kernel)k, c, a, cut, up);
             assert_true(fabs((double)one - whole) <= 5e-6);
             assert_true(fabsf(one - other) <= 5e-6f);
             assert_true(fabsf(one - parts) <= 5e-6f);

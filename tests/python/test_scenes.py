@@ -3,6 +3,7 @@
 import doctest
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -104,6 +105,22 @@ def test_photons_add_up_and_make_the_same_picture(tmp_path):
         kandela.photons(scene, photons=50_000_000, progress=lambda *told: True)
 
 
+def test_options_are_those_of_the_command_line():
+    scene = kandela.load_scene(description())
+    help_text = subprocess.run([os.environ["KANDELA_PROGRAM"], "render", "--help"], capture_output=True, text=True, check=True).stdout
+    for name in [*scene.options, "resolution"]:
+        assert f"--{name.replace('_', '-')} " in help_text, name
+        assert f"    {name}: " in kandela.render.__doc__, name
+    usual = scene.options
+    assert usual["spp"] == 64 and usual["crop"] == (0, 0, 0, 0) and usual["photon_map"] is None
+    assert usual["kernel"] == "cone" and usual["sah_costs"] == (1.5, 1.0) and usual["maps_ahead"] == "on"
+    picture = kandela.render(scene, resolution=(12, 8), spp=1, filter="gaussian", time=1e3, precompute=False)
+    assert picture.rgb.shape == (8, 12, 3)
+    for wrong in ({"spp": 0}, {"filter": "round"}, {"resolution": (1, 2, 3)}, {"clamp": -1}, {"threads": 0.5}):
+        with pytest.raises(kandela.UsageError, match=next(iter(wrong))):
+            kandela.render(scene, **wrong)
+
+
 def test_progress_is_heard_and_may_end_it():
     scene, heard = kandela.load_scene(description()), []
 
@@ -136,7 +153,7 @@ def _interrupt_a_rendering():
     timer.start()
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        kandela.render(description(), width=500, height=500, spp=1000000, time_seconds=20)
+        kandela.render(description(), width=500, height=500, spp=1000000, time=20)
     assert time.monotonic() - began < 20
 
 

@@ -170,7 +170,8 @@ static void spans_lie_in_the_sphere(void **state) {
 /* The kernels over the unit ball. */
 static void balls_have_their_integral(void **state) {
     (void)state;
-    for (int32_t kernel = 0; kernel <= PHOTON_KERNEL_GAUSSIAN; ++kernel) {
+    for (int k = 0; k < PHOTON_KERNELS; ++k) {
+        const photon_kernel kernel = (photon_kernel)k;
         double sum = 0;
         for (int i = 0; i < 1 << 14; ++i) {
             const double s = (i + 0.5) / (1 << 14);

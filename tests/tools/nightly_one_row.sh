@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# A new triangle builder, point builder and integrator cost one file and one name each: toys are added
-# to a copy of the tree, and the program, its help, the benches, the property tests and the fuzzers have
-# them, unasked. A fault in a toy fails each that walks its table: so it was asked, and its answer read.
+# A new triangle builder, point builder, integrator, picture format, density kernel and option cost one place
+# and one name each: toys are added to a copy of the tree, and the program, its help, keys of scenes, figures, states, the benches,
+# the property tests and the fuzzers have them, unasked. A fault in a toy fails each that walks its table: so it was asked, and its answer read.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 toys=$source_folder/tests/tools/one_row
+# shellcheck source=tests/tools/one_row/add_kernel.sh
+. "$toys/add_kernel.sh"
 
 mkdir house
 (cd "$source_folder" && tar -c --exclude=./build* --exclude=./.git --exclude=./shared .) | tar -x -C house
@@ -14,27 +16,62 @@ cp "$toys/build_toy_points.c" house/points/tree/build_toy_points.c
 cp "$toys/toy.c" house/render/integrators/toy.c
 sed -i 's/ROW(median)$/ROW(median) ROW(toy)/' house/accel/builders.h
 sed -i 's/ROW(recursive)$/ROW(recursive) ROW(toy)/' house/points/builders.h
-sed -i 's/ROW(debug)$/ROW(debug) ROW(toy)/' house/render/integrators.h
-for list in accel/builders.h points/builders.h render/integrators.h; do
+sed -i 's/ROW(debug)$/ROW(debug) ROW(toy)/' house/render/options/names.h
+cp "$toys/format_toy.c" house/core/image/toy.c
+sed -i 's/ROW(pfm)$/ROW(pfm) ROW(toy)/' house/core/image/formats.h
+add_toy_kernel "$toys" house/photon/density/kernels.h
+sed -i 's/^} kd_render_options;/    int32_t toy;\n&/' house/include/kandela/render.h
+sed -i '/{OPTION("lookup"/i {OPTION("toy", OPTION_INT32, toy), .argument = "N", .initial = "7", .least = 1, .most = 9, .help = "a test of the table"},' \
+    house/render/options/render_rows.c
+for list in accel/builders.h points/builders.h render/options/names.h core/image/formats.h \
+    include/kandela/render.h render/options/render_rows.c; do
     expect_true "one line of $list is another" \
         test "$(diff "$source_folder/$list" "house/$list" | grep -c '^>')" = 1
 done
 
 tests=(test_builders test_one_place test_nasty_rays test_pointtree test_integrators
     replay_triangle_tree replay_point_tree)
+unfailing=(test_render_options test_resume_options test_triangle_integral test_estimate test_media_estimate test_beams
+    test_tiles test_image replay_image) # of options, kernels and formats, whose toys have no fault
 expect_exit 0 cmake -S house -B house/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
-expect_exit 0 cmake --build house/build -j "$(nproc)" --target kandela_program "${tests[@]}"
+expect_exit 0 cmake --build house/build -j "$(nproc)" --target kandela_program "${tests[@]}" "${unfailing[@]}"
 toy=house/build/bin/kandela
 
 expect_exit 0 "$toy" info
 expect_true "info lists three toys" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
+expect_true "info lists the format" grep -q '^  \.png.* \.toy' out
+expect_true "info lists the kernel" grep -q '^  disc.* toy' out
 expect_exit 0 "$toy" render --help
-expect_true "render's help has the builder and the integrator" test "$(grep -cw toy out)" -ge 2
+expect_true "render's help has builder, integrator, kernel and option" test "$(grep -cw toy out)" -ge 4
+expect_says out '--toy N'
+expect_true "render's help has the option's range and default" bash -c "tr -s ' \n' ' ' <out | grep -q 'a test of the table (1 to 9) \[7\]'"
+expect_says out '.toy'
+expect_exit 0 "$toy" info --keys
+expect_true "the key of scenes" grep -q '^| .toy. | an integer >= 1 and <= 9 |' out
+expect_true "the kernel's name" grep -q '^| .kernel. | .*"toy"' out
 expect_exit 0 "$toy" --completion bash
 expect_says out toy
 scene=(house/scenes/cornell_caustic.json --resolution 16x16 --spp 1 --device cpu --quiet)
 expect_exit 0 "$toy" render "${scene[@]}" --builder toy --integrator toy --stats toy.json -o toy.png
 expect_says toy.json '"toy"'
+expect_true "the figures have the option" grep -q '"toy":.*7' toy.json
+expect_exit 0 "$toy" render "${scene[@]}" --integrator photon --photons 2000 --kernel toy --toy 3 --save-every 0 -o toy.toy
+expect_exit 0 "$toy" compare toy.toy toy.toy
+expect_exit 3 "$toy" render "${scene[@]}" --integrator photon --photons 2000 --kernel toy --toy 4 --resume -o toy.toy
+expect_exit 2 "$toy" render "${scene[@]}" --toy 10
+expect_exit 2 "$toy" render "${scene[@]}" -o toy.txt
+expect_says err '.toy'
+printf '{"kandela": 1, "meshes": [{"box": {}}], "render": {"toy": 10}}' >toy_scene.json
+expect_exit 3 "$toy" render toy_scene.json
+expect_says err 'render.toy: found 10'
+if python3 -c 'import nanobind, numpy' 2>/dev/null; then
+    expect_exit 0 cmake -S house -B house/build -DKD_PYTHON=ON
+    expect_exit 0 cmake --build house/build -j "$(nproc)" --target kandela_python
+    expect_exit 0 env PYTHONPATH=house/build/python python3 -c "import kandela
+assert '    toy: a test of the table' in kandela.render.__doc__
+picture = kandela.render('gen:blob:100', width=8, height=8, spp=1, toy=3, integrator='photon', photons=500, kernel='toy')
+picture.save('python.toy')"
+fi
 expect_exit 0 "$toy" bench build --models gen:hall:2000 --runs 1 --devices cpu
 expect_true "bench build has the toy's row" grep -q '^build .* toy ' out
 expect_exit 0 "$toy" bench points --sizes 3000 --runs 1 --devices cpu
@@ -47,7 +84,7 @@ in_house() { # TEST: as ctest calls it
         *) tests/"$1" ;;
     esac)
 }
-for test in "${tests[@]}"; do expect_exit 0 in_house "$test"; done
+for test in "${tests[@]}" "${unfailing[@]}"; do expect_exit 0 in_house "$test"; done
 export KANDELA_TOY_FAULT=1
 for test in "${tests[@]}"; do
     [[ $test == test_one_place ]] && continue # it counts, and a lost triangle is one less

@@ -71,7 +71,7 @@ static const option_row rows[] = {
      .most = 1,
      OPTION_FIELD(values, precise)},
     {.name = NULL}};
-static const option_group groups[] = {{"Test", rows, 0}, {NULL, NULL, 0}};
+static const option_group groups[] = {{"Test", rows, 0, NULL}, {NULL, NULL, 0, NULL}};
 
 enum { WORDS = 64 };
 

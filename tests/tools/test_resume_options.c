@@ -109,11 +109,13 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
         assert_string_equal(row->name, "photon-map");
         snprintf(texts[0], TEXT, "%s", map_path);
         return 1;
+    case OPTION_FLAG: snprintf(texts[0], TEXT, "on"); return 1;
+    case OPTION_BYTES:
     case OPTION_UINT64:
         snprintf(texts[0], TEXT, "%llu", (unsigned long long)*(const uint64_t *)field + 1);
         return 1;
     case OPTION_DOUBLE: /* limits that nothing here comes to, or that all is within */
-        snprintf(texts[0], TEXT, "%.9g", row->most);
+        snprintf(texts[0], TEXT, "%.9g", isfinite(row->most) ? row->most : 1e9);
         return 1;
     case OPTION_INT32:
     case OPTION_FLOAT:
@@ -186,16 +188,6 @@ static bool goes_on(stage *on, const render_values *changed, const char *what) {
     return true;
 }
 
-/* What no sample depends on, never refused. */
-static bool is_free(const option_row *row) {
-    static const char *const names[] = {"time",         "target-error", "exposure",     "tonemap",
-                                        "builder",      "sah-costs",    "empty-factor", "device",
-                                        "device-paths", "lookup"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (strcmp(row->name, names[i]) == 0) return true;
-    return false;
-}
-
 static void change_row(stage *on, const option_group *group, const option_row *row) {
     static char texts[CHANGES][TEXT];
     const void *field = (const char *)&on->base + group->base + row->offset;
@@ -208,18 +200,17 @@ static void change_row(stage *on, const option_group *group, const option_row *r
         snprintf(what, sizeof what, "--%.40s %.*s", row->name, TEXT, texts[i]);
         if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
         const bool on_and_on = goes_on(on, &changed, what);
-        if (is_free(row) && !on_and_on) fail_msg("%s is refused: %s", what, kd_last_error());
+        if (row->resume == OPTION_RESUME_FREE && !on_and_on)
+            fail_msg("%s is refused: %s", what, kd_last_error());
     }
 }
 
 static void change_options(stage *on) {
     for (const option_group *group = render_groups; group->rows; ++group) {
         if (group->base != offsetof(render_values, render)) continue;
-        for (const option_row *row = group->rows; row->name; ++row) change_row(on, group, row);
+        for (const option_row *row = NULL; (row = option_next(group, row));)
+            change_row(on, group, row);
     }
-    render_values changed = on->base;
-    changed.render.threads = 3; /* of the general options */
-    assert_true(goes_on(on, &changed, "--threads 3"));
 }
 
 static void change_camera(stage *on) {

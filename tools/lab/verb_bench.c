@@ -342,7 +342,7 @@ static const option_row rows[] = {
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(bench_values), {NULL, NULL, 0}};
+    {"Options", rows, 0, NULL}, GENERAL_GROUP(bench_values), {NULL, NULL, 0, NULL}};
 
 const verb verb_bench = {
     .laboratory = true,

@@ -7,12 +7,12 @@
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
+#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/experiment.h"
 #include "tools/lab/report/report.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
-#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <errno.h>
@@ -24,11 +24,9 @@ enum { RUNGS = 16, BLOCK = 4 };
 typedef struct estimate_values {
     general_options general;
     const char *estimators, *ladder, *reference, *report;
-    experiment_lists lists; /* with --integrators; --ladder and --estimators are for both */
-    char kernel[16], lookup[16];
+    experiment_lists lists;   /* with --integrators; --ladder and --estimators are for both */
+    kd_render_options render; /* kernel, lookup and seed of it */
     int32_t spp;
-    uint64_t seed;
-    bool allow_outside;
 } estimate_values;
 
 /* What was measured of one estimator with one k. */
@@ -68,6 +66,19 @@ static bool next_part(const char **at, char *out, size_t bytes) {
     return true;
 }
 
+/* All kernels, and the estimators that take --kernel. */
+static const char *all_estimators(const char *between) {
+    static char names[256];
+    names[0] = '\0';
+    for (int i = 0; i < PHOTON_KERNELS + PHOTON_ESTIMATORS - 1; ++i) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? between : "",
+                 i < PHOTON_KERNELS ? photon_kernel_name(i)
+                                    : photon_estimator_name(i - PHOTON_KERNELS + 1));
+    }
+    return names;
+}
+
 /* A kernel's name is the first estimator with it; the others take --kernel. */
 static kd_status read_contender(contender *out, const char *name, const char *kernel) {
     memset(out, 0, sizeof *out);
@@ -76,10 +87,7 @@ static kd_status read_contender(contender *out, const char *name, const char *ke
     photon_kernel weighing;
     const bool is_kernel = photon_kernel_find(&weighing, name) == KD_OK;
     KD_REQUIRE(is_kernel || (photon_estimator_find(&estimator, name) == KD_OK && estimator > 0),
-               KD_ERROR_USAGE,
-               "estimator \"%s\", expected some of disc, cone, epanechnikov, gaussian, fixed, "
-               "adaptive",
-               name);
+               KD_ERROR_USAGE, "estimator \"%s\", expected some of %s", name, all_estimators(", "));
     status_clear();
     snprintf(out->estimator, sizeof out->estimator, "%s",
              is_kernel ? photon_estimator_name(0) : name);
@@ -94,8 +102,8 @@ static kd_status read_lists(laboratory *work) {
         KD_REQUIRE(next_part(&at, part, sizeof part) && work->contender_count < PLOT_SERIES,
                    KD_ERROR_USAGE, "--estimators %s: expected at most %d names with commas between",
                    work->values.estimators, PLOT_SERIES);
-        KD_TRY(
-            read_contender(&work->contenders[work->contender_count++], part, work->values.kernel));
+        KD_TRY(read_contender(&work->contenders[work->contender_count++], part,
+                              work->values.render.kernel));
     }
     at = work->values.ladder;
     while (*at) {
@@ -177,7 +185,7 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     strcpy(options.estimator, of->estimator);
     strcpy(options.kernel, of->kernel);
     memset(options.lookup, 0, sizeof options.lookup);
-    strcpy(options.lookup, work->values.lookup);
+    strcpy(options.lookup, work->values.render.lookup);
     options.gather = out->gather = work->ladder[rung];
     const double before = job_seconds(&work->watched, "render");
     const kd_status status = render_run(&seen, work->loaded, &options, &work->watched);
@@ -243,7 +251,7 @@ static kd_status prepare(laboratory *work) {
     KD_TRY(read_lists(work));
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
-    work->base.allow_outside = work->values.allow_outside;
+    work->base.allow_outside = work->values.render.allow_outside;
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
     KD_TRY(check_report(work));
@@ -254,7 +262,7 @@ static kd_status prepare(laboratory *work) {
     base->width = work->reference.width;
     base->height = work->reference.height;
     base->spp = work->values.spp;
-    base->seed = work->values.seed;
+    base->seed = work->values.render.seed;
     base->threads = work->values.general.threads;
     base->photon_map = work->map;
     base->final_gather = 0;
@@ -292,10 +300,10 @@ static void base_of_scene(kd_render_options *base, const laboratory *work) {
     base->width = work->reference.width;
     base->height = work->reference.height;
     base->spp = work->values.spp;
-    base->seed = work->values.seed;
+    base->seed = work->values.render.seed;
     base->threads = work->values.general.threads;
     memset(base->lookup, 0, sizeof base->lookup);
-    strcpy(base->lookup, work->values.lookup);
+    strcpy(base->lookup, work->values.render.lookup);
     base->radius = 0;
     base->batches = 1;
     base->time_seconds = base->target_error = 0;
@@ -310,7 +318,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
     KD_TRY(experiment_read(&made, lists));
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
-    work->base.allow_outside = work->values.allow_outside;
+    work->base.allow_outside = work->values.render.allow_outside;
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
     base_of_scene(&work->base, work);
@@ -332,13 +340,12 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
 
 static kd_status run(const option_line *line) {
     static laboratory work; /* static: a late signal still finds its job */
-    work.values = (estimate_values){.estimators = "disc,cone,epanechnikov,gaussian,fixed,adaptive",
+    work.values = (estimate_values){.estimators = all_estimators(","),
                                     .ladder = "10,20,50,100,200,400",
                                     .report = "estimate",
                                     .lists = experiment_lists_usual,
-                                    .kernel = "cone",
-                                    .lookup = "auto",
                                     .spp = 16};
+    kd_render_options_default(&work.values.render);
     KD_TRY(option_line_apply(line, &work.values));
     general_apply(&work.values.general);
     const int arguments = work.values.lists.integrators ? 1 : 2;
@@ -363,7 +370,6 @@ static kd_status run(const option_line *line) {
         .initial = usual, .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])  \
     }
 static const option_row rows[] = {
-    SHARED_ROW_ALLOW_OUTSIDE(estimate_values),
     {.name = "reference",
      .argument = "REF.exr",
      .help = "picture of the scene that is right, by path and many samples; its size is taken",
@@ -374,7 +380,7 @@ static const option_row rows[] = {
      .help =
          "which: a kernel's name is the k nearest photons with that kernel; fixed is one radius "
          "for all, the median distance of photons to their k-th; adaptive is up to k",
-     .initial = "disc,cone,epanechnikov,gaussian,fixed,adaptive",
+     .initial_help = "all",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, estimators)},
     {.name = "ladder",
@@ -401,20 +407,6 @@ static const option_row rows[] = {
            VARY_RADIUS),
     LADDER("passes-ladder", "passes", "1,4,16", VARY_PASSES),
     LADDER("alpha-ladder", "alpha", "0.5,0.7,0.9", VARY_ALPHA),
-    {.name = "kernel",
-     .argument = "NAME",
-     .help = "of fixed and adaptive",
-     .initial = "cone",
-     .kind = OPTION_NAME,
-     .choice = photon_kernel_name,
-     OPTION_FIELD(estimate_values, kernel)},
-    {.name = "lookup",
-     .argument = "NAME",
-     .help = "how photons near a place are found: index or walk; it changes the seconds alone",
-     .initial = "auto",
-     .kind = OPTION_NAME,
-     .choice = lookup_choice,
-     OPTION_FIELD(estimate_values, lookup)},
     {.name = "spp",
      .argument = "N",
      .help = "samples per pixel: their noise is in every error",
@@ -423,12 +415,6 @@ static const option_row rows[] = {
      .least = 1,
      .most = 1 << 24,
      OPTION_FIELD(estimate_values, spp)},
-    {.name = "seed",
-     .argument = "N",
-     .help = "of the random numbers",
-     .initial = "0",
-     .kind = OPTION_UINT64,
-     OPTION_FIELD(estimate_values, seed)},
     {.name = "report",
      .argument = "FOLDER",
      .help = "where index.html, tables, plots and the pictures go",
@@ -438,7 +424,13 @@ static const option_row rows[] = {
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(estimate_values), {NULL, NULL, 0}};
+    {"Options", rows, 0, NULL},
+    {"Scene files", render_input_rows, offsetof(estimate_values, render), NULL},
+    {"Paths", render_method_rows, offsetof(estimate_values, render), "seed"},
+    {"Photons", render_photon_rows, offsetof(estimate_values, render), "kernel"},
+    {"Lookups", render_lab_rows, offsetof(estimate_values, render), "lookup"},
+    GENERAL_GROUP(estimate_values),
+    {NULL, NULL, 0, NULL}};
 
 const verb verb_estimate = {
     .laboratory = true,

@@ -5,13 +5,13 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/system/place.h"
+#include "render/options/render_options.h"
 #include "scenes/assembly/room_camera.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/report/report.h"
 #include "tools/lab/trace_walk.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
-#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/render_values.h"
@@ -27,7 +27,7 @@ typedef struct trace_values {
     camera view;
     int32_t pixel[2];
     const char *heat, *report; /* NULL: none */
-    bool json, allow_outside;
+    bool json;
 } trace_values;
 
 typedef struct tracing {
@@ -315,7 +315,6 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
-    SHARED_ROW_ALLOW_OUTSIDE(trace_values),
     {.name = "pixel",
      .argument = "X,Y",
      .help = "whose ray, through the pixel's middle; 0,0 is the top left one",
@@ -342,16 +341,15 @@ static const option_row rows[] = {
      OPTION_FIELD(trace_values, report)},
     {.name = NULL}};
 
-static const option_row picture_rows[] = {SHARED_ROW_RESOLUTION("the scene's, or 512x512"),
-                                          {.name = NULL}};
-
 static const option_group groups[] = {
-    {"Options", rows, 0},
-    {"Picture", picture_rows, offsetof(trace_values, render)},
-    {"Camera (instead of the scene's)", camera_rows, offsetof(trace_values, view)},
-    {"Triangle tree", tritree_rows, offsetof(trace_values, render)},
+    {"Options", rows, 0, NULL},
+    {"Picture", render_picture_rows, offsetof(trace_values, render), "resolution,width,height"},
+    {"Camera (instead of the scene's)", camera_rows, offsetof(trace_values, view), NULL},
+    {"Scene files", render_input_rows, offsetof(trace_values, render), NULL},
+    {"Triangle tree", render_lab_rows, offsetof(trace_values, render),
+     "builder,sah-costs,empty-factor"},
     GENERAL_GROUP(trace_values),
-    {NULL, NULL, 0}};
+    {NULL, NULL, 0, NULL}};
 
 const verb verb_trace = {
     .laboratory = true,

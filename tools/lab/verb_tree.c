@@ -1,11 +1,11 @@
 /* kandela tree: a triangle tree X-rayed, level by level. */
 #include "accel/builders.h"
 #include "core/system/place.h"
+#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/tree_levels.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
-#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <errno.h>
@@ -18,7 +18,7 @@ typedef struct tree_values {
     kd_render_options render; /* its builder and costs */
     const char *export_path, *report;
     int32_t most_level, lines;
-    bool level_stats, allow_outside;
+    bool level_stats;
 } tree_values;
 
 typedef struct xray {
@@ -119,7 +119,6 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
-    SHARED_ROW_ALLOW_OUTSIDE(tree_values),
     {.name = "level-stats",
      .help = "a line for each level: nodes, leaves, SAH cost, nodes that a line meets, as expected "
              "and as counted; and how many triangles leaves have",
@@ -155,10 +154,12 @@ static const option_row rows[] = {
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0},
-    {"Triangle tree", tritree_rows, offsetof(tree_values, render)},
+    {"Options", rows, 0, NULL},
+    {"Scene files", render_input_rows, offsetof(tree_values, render), NULL},
+    {"Triangle tree", render_lab_rows, offsetof(tree_values, render),
+     "builder,sah-costs,empty-factor"},
     GENERAL_GROUP(tree_values),
-    {NULL, NULL, 0}};
+    {NULL, NULL, 0, NULL}};
 
 const verb verb_tree = {
     .laboratory = true,

@@ -13,6 +13,15 @@ typedef enum progress_mode {
 
 const char *progress_choice(int index); /* the modes' names, for an option's table */
 
+/* --progress, an int32_t progress_mode of any struct. */
+#define PROGRESS_ROW(type)                                                                         \
+    {                                                                                              \
+        .name = "progress", .argument = "MODE",                                                    \
+        .help = "show progress on stderr; auto: a bar on a terminal, else nothing",                \
+        .initial = "auto", .kind = OPTION_CHOICE, .choice = progress_choice,                       \
+        OPTION_FIELD(type, progress)                                                               \
+    }
+
 void progress_open(progress_mode mode, job *watched);
 void progress_close(void); /* wipes the bar */
 

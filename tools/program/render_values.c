@@ -1,39 +1,18 @@
 #include "tools/program/render_values.h"
-#include "core/image/tonemap.h"
-#include "core/spelling.h"
-#include "photon/density/estimate.h"
-#include "photon/maps/photon_map.h"
+#include "core/image/formats.h"
 #include "render/api/plan.h"
 #include "render/api/render_placing.h"
-#include "render/frame/pixel_filter.h"
 #include "render/integrators.h"
-#include "render/integrators/debug_channel.h"
-#include "tools/program/line/shared_options.h"
-#include <assert.h>
+#include "render/options/render_options.h"
 #include <inttypes.h>
 #include <stdio.h>
-
-/* rows that set several fields, which have to lie side by side */
-static_assert(offsetof(kd_render_options, height) == offsetof(kd_render_options, width) + 4, "");
-static_assert(sizeof(vec3) == 3 * sizeof(float), "");
-static_assert(sizeof(kd_tonemap) == sizeof(int32_t), "");
-
-static const char *integrator_choice(int index) {
-    return integrators[index] ? integrators[index]->name : NULL;
-}
-
-static const char *switch_choice(int index) {
-    static const char *const names[] = {"off", "on", NULL};
-    return names[index];
-}
 
 static const option_row output_rows[] = {
     {.name = "output",
      .short_name = 'o',
      .argument = "FILE",
-     .help =
-         "picture to write, by its suffix .png, .jpg, .webp, .exr, .hdr or .pfm; may be given several "
-         "times",
+     .help = "picture to write, may be given several times; by its suffix",
+     .choice = image_format_suffix,
      .initial = "the scene's name with .png, in this folder",
      .kind = OPTION_LIST,
      OPTION_FIELD(render_values, outputs)},
@@ -44,7 +23,6 @@ static const option_row output_rows[] = {
          "environment it has",
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, environment)},
-    SHARED_ROW_ALLOW_OUTSIDE(render_values),
     {.name = "frames",
      .argument = "A-B",
      .help = "a picture of each frame from A to B: what has keys in the scene moves; the names get "
@@ -64,7 +42,7 @@ static const option_row output_rows[] = {
      .help = "figures to write: seconds of each stage, peak memory, counts, hashes, energy",
      .kind = OPTION_TEXT,
      OPTION_FIELD(render_values, stats)},
-    SHARED_ROW_PROGRESS(render_values),
+    PROGRESS_ROW(render_values),
     {.name = "denoise",
      .help = "take the noise out of the finished pictures by Open Image Denoise, .exr and .pfm, "
              "too; those that --save-every writes on the way keep it",
@@ -75,7 +53,7 @@ static const option_row output_rows[] = {
      .help = "write pictures and state (FILE.state) this often on the way, and at the end; 0 is "
              "only at "
              "the end",
-     .initial = "never; of ppm and sppm on the way: 30",
+     .initial = "never; progressive methods: 30",
      .kind = OPTION_DOUBLE,
      .least = 0,
      .most = 1e9,
@@ -85,11 +63,6 @@ static const option_row output_rows[] = {
              "renderings that are interrupted leave there: the same bits as without a stop",
      .kind = OPTION_FLAG,
      OPTION_FIELD(render_values, resume)},
-    {.name = "strict",
-     .help = "the same bits on every device and number of threads; that is always so, with or "
-             "without this option",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(render_values, strict)},
     {.name = "plan",
      .help = "print the bytes that the rendering will need beside the scene, and end",
      .kind = OPTION_FLAG,
@@ -120,201 +93,6 @@ static const option_row output_rows[] = {
      OPTION_FIELD(render_values, quick)},
     {.name = NULL}};
 
-static const option_row method_rows[] = {
-    {.name = "integrator",
-     .argument = "NAME",
-     .help = "method",
-     .initial = "path",
-     .kind = OPTION_NAME,
-     .choice = integrator_choice,
-     OPTION_FIELD(kd_render_options, integrator)},
-    {.name = "channel",
-     .argument = "NAME",
-     .help = "what --integrator debug shows; depth, radius and distance in scene units",
-     .initial = "normals",
-     .kind = OPTION_NAME,
-     .choice = debug_channel_name,
-     OPTION_FIELD(kd_render_options, channel)},
-    {.name = "spp",
-     .argument = "N",
-     .help = "samples per pixel",
-     .initial = "64",
-     .kind = OPTION_INT32,
-     .least = 1,
-     .most = 1 << 24,
-     OPTION_FIELD(kd_render_options, spp)},
-    {.name = "time",
-     .argument = "SECONDS",
-     .help = "end after this with what there is: fewer photons, fewer samples (one of each pixel "
-             "at least); counted from the loaded scene on; 0 is no limit",
-     .initial = "0",
-     .kind = OPTION_DOUBLE,
-     .least = 0,
-     .most = 1e9,
-     OPTION_FIELD(kd_render_options, time_seconds)},
-    {.name = "target-error",
-     .argument = "E",
-     .help = "stop sampling where the picture's estimated relative error (root of its relMSE, by "
-             "the variance of each pixel's samples) is at most this: 0.05; --spp or --passes are "
-             "then the most; 0 is no such end",
-     .initial = "0",
-     .kind = OPTION_DOUBLE,
-     .least = 0,
-     .most = 1e9,
-     OPTION_FIELD(kd_render_options, target_error)},
-    SHARED_ROW_MAX_DEPTH,
-    {.name = "clamp",
-     .argument = "L",
-     .help = "of path: indirect light adds at most this to a sample at each surface, W/(sr m^2): "
-             "less noise, and less light; 0 is all of it",
-     .initial = "0",
-     .kind = OPTION_FLOAT,
-     .least = 0,
-     .most = 3e38,
-     OPTION_FIELD(kd_render_options, clamp)},
-    SHARED_ROW_SEED,
-    {.name = NULL}};
-
-static const option_row photon_rows[] = {
-    SHARED_ROW_PHOTONS,
-    SHARED_ROW_CAUSTIC_PHOTONS,
-    SHARED_ROW_MEDIA_PHOTONS,
-    {.name = "gather",
-     .argument = "K",
-     .help = "photons of one density estimate",
-     .initial = "50",
-     .kind = OPTION_INT32,
-     .least = 2,
-     .most = ESTIMATE_GATHER_MAX,
-     OPTION_FIELD(kd_render_options, gather)},
-    {.name = "radius",
-     .argument = "R",
-     .help = "largest gather radius in scene units; 0 is one from the photons' density",
-     .initial = "0",
-     .kind = OPTION_FLOAT,
-     .least = 0,
-     .most = 3e38,
-     OPTION_FIELD(kd_render_options, radius)},
-    {.name = "kernel",
-     .argument = "NAME",
-     .help = "weight of a photon by its distance",
-     .initial = "cone",
-     .kind = OPTION_NAME,
-     .choice = photon_kernel_name,
-     OPTION_FIELD(kd_render_options, kernel)},
-    {.name = "estimator",
-     .argument = "NAME",
-     .help = "photons of an estimate: the k nearest, all within a fixed --radius, or adaptive: of "
-             "the k nearest as many as the light allows",
-     .initial = "nearest",
-     .kind = OPTION_NAME,
-     .choice = photon_estimator_name,
-     OPTION_FIELD(kd_render_options, estimator)},
-    {.name = "lookup",
-     .argument = "NAME",
-     .help = "how photons near a place are found: by an index that answers many looks at once, or "
-             "by a stack-free walk of the left-balanced tree; the picture is the same",
-     .initial = "auto",
-     .kind = OPTION_NAME,
-     .choice = lookup_choice,
-     OPTION_FIELD(kd_render_options, lookup)},
-    SHARED_ROW_MEDIA,
-    {.name = "photon-map",
-     .argument = "FILE.kdp",
-     .help = "photons to use instead of new ones, by kandela photons",
-     .kind = OPTION_TEXT,
-     OPTION_FIELD(kd_render_options, photon_map)},
-    {.name = "passes",
-     .argument = "N",
-     .help = "of ppm and sppm: each makes photon maps of its own and takes a sample of every pixel",
-     .initial = "64",
-     .kind = OPTION_INT32,
-     .least = 1,
-     .most = 1 << 24,
-     OPTION_FIELD(kd_render_options, passes)},
-    {.name = "batches",
-     .argument = "N",
-     .help = "of photon, ppm and sppm: make the photons in N parts, each a map of its own, one "
-             "after the other; --max-memory chooses a number that fits",
-     .initial = "1",
-     .kind = OPTION_INT32,
-     .least = 1,
-     .most = 65536,
-     OPTION_FIELD(kd_render_options, batches)},
-    {.name = "ranks-maps",
-     .argument = "HOW",
-     .help = "of photon, ppm and sppm on several ranks or devices: whole, each has all photons; "
-             "apart, each keeps those that it has traced (photon on CPUs alone); auto chooses by "
-             "bytes and by what the connection moves; the picture is the same",
-     .initial = "auto",
-     .kind = OPTION_NAME,
-     .choice = rank_maps_name,
-     OPTION_FIELD(kd_render_options, maps)},
-    {.name = "alpha",
-     .argument = "A",
-     .help = "of ppm and sppm: how slowly the gather radius shrinks from pass to pass, 0 to 1",
-     .initial = "0.7",
-     .kind = OPTION_FLOAT,
-     .least = 1e-3,
-     .most = 1,
-     OPTION_FIELD(kd_render_options, alpha)},
-    {.name = "final-gather",
-     .argument = "N",
-     .help = "rays of the final gather, at most 65536; 0 shows the photon map itself",
-     .initial = "0",
-     .kind = OPTION_INT32,
-     .least = 0,
-     .most = FINAL_GATHER_MOST,
-     OPTION_FIELD(kd_render_options, final_gather)},
-    {.name = "precompute",
-     .argument = "on|off",
-     .help = "for the final gather: irradiance once per photon, where that is less work",
-     .initial = "on",
-     .kind = OPTION_CHOICE,
-     .choice = switch_choice,
-     OPTION_FIELD(kd_render_options, precompute)},
-    {.name = NULL}};
-
-static const option_row picture_rows[] = {
-    SHARED_ROW_RESOLUTION("512x512"),
-    SHARED_ROW_CROP(kd_render_options, "pixels of it, X1 and Y1 excluded, from the top left",
-                    65536),
-    {.name = "filter",
-     .argument = "NAME",
-     .help = "how samples lie about their pixel: evenly in it, or as a smooth window of 1.5 pixels "
-             "says, or by Mitchell's filter, whose lobes sharpen and cost samples",
-     .initial = "box",
-     .kind = OPTION_CHOICE,
-     .choice = pixel_filter_name,
-     OPTION_FIELD(kd_render_options, filter)},
-    {.name = "shutter",
-     .argument = "FRAMES",
-     .help = "how long it stays open: a camera that has keys, or goes round, blurs what it passes",
-     .initial = "0",
-     .kind = OPTION_FLOAT,
-     .least = 0,
-     .most = 1e6,
-     OPTION_FIELD(kd_render_options, shutter)},
-    {.name = "exposure",
-     .argument = "auto|STOPS",
-     .help = "colours times 2^STOPS, in 8-bit files only; auto raises a dark picture to mid-grey, "
-             "but lets "
-             "no more than 5 % of it become brighter than white, and says its stops",
-     .initial = "0; of a mesh alone: auto",
-     .automatic = "auto",
-     .kind = OPTION_FLOAT,
-     .least = -64,
-     .most = 64,
-     OPTION_FIELD(kd_render_options, exposure)},
-    {.name = "tonemap",
-     .argument = "NAME",
-     .help = "from radiance to the screen, in 8-bit files only",
-     .initial = "linear",
-     .kind = OPTION_CHOICE,
-     .choice = tonemap_name,
-     OPTION_FIELD(kd_render_options, tonemap)},
-    {.name = NULL}};
-
 static const option_row scene_rows[] = {
     {.name = "camera",
      .argument = "NAME|N",
@@ -326,7 +104,7 @@ static const option_row scene_rows[] = {
      .argument = "auto|keep|copy",
      .help = "what is placed many times: kept once, with the same picture, or a copy a placement; "
              "auto copies what takes less than an eighth of the memory (or of --max-memory), and "
-             "for methods other than path, direct, whitted and ao",
+             "for methods that need copies",
      .initial = "auto",
      .kind = OPTION_CHOICE,
      .choice = render_placing_name,
@@ -390,43 +168,21 @@ const option_row camera_rows[] = {{.name = "eye",
                                    OPTION_FIELD(camera, focus_distance)},
                                   {.name = NULL}};
 
+#define RENDER_GROUP(heading, rows)                                                                \
+    { heading, rows, offsetof(render_values, render), NULL }
+
 const option_group render_groups[] = {
-    {"Output", output_rows, 0},
-    {"Method", method_rows, offsetof(render_values, render)},
-    {"Photons", photon_rows, offsetof(render_values, render)},
-    {"Picture", picture_rows, offsetof(render_values, render)},
-    {"Scene", scene_rows, 0},
-    {"Camera (instead of the scene's)", camera_rows, offsetof(render_values, view)},
-    {"Triangle tree", tritree_rows, offsetof(render_values, render)},
-    {"Device", device_rows, offsetof(render_values, render)},
-    GENERAL_GROUP(render_values),
-    {NULL, NULL, 0}};
-
-static const option_row *row_of(const char *name) {
-    for (const option_group *group = render_groups; group->rows; ++group)
-        for (const option_row *row = group->rows; row->name; ++row)
-            if (strcmp(row->name, name) == 0) return row;
-    return NULL;
-}
-
-kd_status render_values_check_names(const char *path, const kd_render_options *from_file) {
-    const char *const names[] = {"integrator", "builder"};
-    const char *const given[] = {from_file->integrator, from_file->builder};
-    for (int i = 0; i < 2; ++i) {
-        const option_row *row = row_of(names[i]);
-        const char *best = NULL, *name;
-        char known[256] = "";
-        for (int k = 0; (name = row->choice(k)) && strcmp(name, given[i]) != 0; ++k) {
-            const size_t used = strlen(known);
-            snprintf(known + used, sizeof known - used, "%s\"%s\"", used ? ", " : "", name);
-            nearest_consider(&best, given[i], name);
-        }
-        KD_REQUIRE(name, KD_ERROR_INPUT, "%s: render.%s: found \"%s\", expected one of %s%s%s%s",
-                   path, names[i], given[i], known, best ? "; did you mean \"" : "",
-                   best ? best : "", best ? "\"?" : "");
-    }
-    return KD_OK;
-}
+    {"Output", output_rows, 0, NULL},
+    RENDER_GROUP("Method", render_method_rows),
+    RENDER_GROUP("Photons", render_photon_rows),
+    RENDER_GROUP("Picture", render_picture_rows),
+    {"Scene", scene_rows, 0, NULL},
+    RENDER_GROUP("Scene files", render_input_rows),
+    {"Camera (instead of the scene's)", camera_rows, offsetof(render_values, view), NULL},
+    RENDER_GROUP("Device", render_device_rows),
+    {"General options", general_rows, offsetof(render_values, general), "quiet,verbose,help"},
+    RENDER_GROUP("Laboratory", render_lab_rows),
+    {NULL, NULL, 0, NULL}};
 
 enum { QUICK_SIDE = 320, QUICK_SPP = 4, QUICK_PHOTONS = 50000, QUICK_GATHER_RAYS = 4 };
 

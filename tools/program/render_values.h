@@ -22,17 +22,13 @@ typedef struct render_values {
     int32_t progress;        /* progress_mode */
     int32_t placements;      /* render_placing */
     int32_t frames[2];       /* first and last; both 0: one picture, of the frame of `render` */
-    bool allow_outside, quick, resume, plan, strict, ranks_inexact, denoise, glass_by_ni, turntable;
+    bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: no limit */
     double save_seconds; /* 0: not on the way */
 } render_values;
 
 extern const option_group render_groups[];
 extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
-
-/* The names that the scene file `path` chose: KD_ERROR_INPUT with the key's path if there is no
-   such method or builder. */
-kd_status render_values_check_names(const char *path, const kd_render_options *from_file);
 
 /* Bounds what costs time, for a preview. */
 void render_values_quicken(kd_render_options *options);

@@ -1,10 +1,10 @@
 /* kandela check: the mesh doctor's report. */
 #include "core/files/file.h"
+#include "render/options/render_options.h"
 #include "scenes/check/check.h"
 #include "scenes/text/paths.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
-#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
@@ -13,7 +13,8 @@
 
 typedef struct check_values {
     general_options general;
-    bool json, allow_outside;
+    kd_render_options render; /* what reading takes of it */
+    bool json;
     const char *fix;
     int32_t progress;
 } check_values;
@@ -45,7 +46,7 @@ static kd_status run(const option_line *line) {
     check_report report;
     memset(&report, 0, sizeof report);
     path_scope scope;
-    path_scope_begin(&scope, path, values.allow_outside);
+    path_scope_begin(&scope, path, values.render.allow_outside);
     kd_status status = check_file_if(&report, path, values.fix, output_check_inputs, &watched);
     path_scope_end(&scope);
     progress_close();
@@ -61,7 +62,6 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
-    SHARED_ROW_ALLOW_OUTSIDE(check_values),
     {.name = "fix",
      .argument = "OUT.obj",
      .help = "also write the mesh with what can be mended safely: vertices at one place welded, "
@@ -74,17 +74,14 @@ static const option_row rows[] = {
      .help = "the report as JSON: counts, kinds and problems",
      .kind = OPTION_FLAG,
      OPTION_FIELD(check_values, json)},
-    {.name = "progress",
-     .argument = "MODE",
-     .help = "progress on stderr (auto is a bar on a terminal, else nothing)",
-     .initial = "auto",
-     .kind = OPTION_CHOICE,
-     .choice = progress_choice,
-     OPTION_FIELD(check_values, progress)},
+    PROGRESS_ROW(check_values),
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(check_values), {NULL, NULL, 0}};
+    {"Options", rows, 0, NULL},
+    {"Scene files", render_input_rows, offsetof(check_values, render), NULL},
+    GENERAL_GROUP(check_values),
+    {NULL, NULL, 0, NULL}};
 
 const verb verb_check = {
     .name = "check",

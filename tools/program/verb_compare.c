@@ -114,19 +114,18 @@ static const option_row rows[] = {
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(compare_values), {NULL, NULL, 0}};
+    {"Options", rows, 0, NULL}, GENERAL_GROUP(compare_values), {NULL, NULL, 0, NULL}};
 
 const verb verb_compare = {
     .name = "compare",
     .arguments = "A B",
     .summary = "say how far picture A is from the reference B",
-    .description =
-        "Prints one number: how far picture A is from the reference B (.png, .exr, .hdr "
-        "or .pfm), in linear radiance. Pictures of different sizes, and pixels that are no "
-        "numbers, are errors.\n\n"
-        "rmse is the root of the mean over pixels and channels of (a-b)^2; relmse the "
-        "mean of (a-b)^2 / (b^2 + 0.01); psnr decibels below white; flip what an eye "
-        "sees (FLIP if both are .png, else HDR-FLIP); max the largest |a-b|.",
+    .description = "Prints one number: how far picture A is from the reference B, in linear "
+                   "radiance. Pictures of different sizes, and pixels that are no "
+                   "numbers, are errors.\n\n"
+                   "rmse is the root of the mean over pixels and channels of (a-b)^2; relmse the "
+                   "mean of (a-b)^2 / (b^2 + 0.01); psnr decibels below white; flip what an eye "
+                   "sees (FLIP if both are 8-bit formats, else HDR-FLIP); max the largest |a-b|.",
     .groups = groups,
     .run = run,
 };

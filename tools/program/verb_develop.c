@@ -4,7 +4,6 @@
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "tools/program/line/general.h"
-#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include <math.h>
@@ -95,9 +94,8 @@ static const option_row rows[] = {
     {.name = "output",
      .short_name = 'o',
      .argument = "FILE",
-     .help =
-         "picture to write, by its suffix .png, .jpg, .webp, .exr or .pfm; may be given several "
-         "times",
+     .help = "picture to write, may be given several times; by its suffix",
+     .choice = image_format_suffix,
      .initial = "the picture's name with .png, in this folder",
      .kind = OPTION_LIST,
      OPTION_FIELD(develop_values, outputs)},
@@ -124,8 +122,14 @@ static const option_row rows[] = {
          "where the picture has them",
      .kind = OPTION_FLAG,
      OPTION_FIELD(develop_values, denoise)},
-    SHARED_ROW_CROP(develop_values,
-                    "pixels, X1 and Y1 excluded, from the top left; before --resize", 1e9),
+    {.name = "crop",
+     .argument = "X0,Y0,X1,Y1",
+     .help = "only these pixels, X1 and Y1 excluded, from the top left; before --resize",
+     .kind = OPTION_INT32,
+     .count = 4,
+     .least = 0,
+     .most = 1e9,
+     OPTION_FIELD(develop_values, crop)},
     {.name = "resize",
      .argument = "WxH",
      .help = "to so many pixels; 0 for one of the two keeps the picture's shape; only colours and "
@@ -139,20 +143,18 @@ static const option_row rows[] = {
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(develop_values), {NULL, NULL, 0}};
+    {"Options", rows, 0, NULL}, GENERAL_GROUP(develop_values), {NULL, NULL, 0, NULL}};
 
 const verb verb_develop = {
     .name = "develop",
     .arguments = "PICTURE",
     .summary = "expose, tone-map, denoise, crop and resize a picture",
     .description =
-        "Makes pictures for a screen of PICTURE (.exr, .hdr or .pfm; .png, .jpg and .webp are "
-        "taken, "
-        "too) and prints the names of those written, so that nobody renders again for another "
+        "Makes pictures for a screen of PICTURE, best one of radiance (kandela info lists the "
+        "formats), and prints the names of those written, so that nobody renders again for another "
         "exposure.\n\n"
-        "It is denoised, then cropped, then resized. .exr, .hdr and .pfm outputs keep the radiance "
-        "as "
-        "it is: exposure and curve are for the others.",
+        "It is denoised, then cropped, then resized. Outputs in formats of radiance keep it as it "
+        "is: exposure and tone curve apply to 8-bit formats.",
     .groups = groups,
     .run = run,
 };

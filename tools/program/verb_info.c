@@ -2,10 +2,13 @@
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device.h"
+#include "core/image/formats.h"
 #include "core/parallel/parallel.h"
+#include "photon/estimators.h"
 #include "points/api/points_device.h"
 #include "points/builders.h"
 #include "render/integrators.h"
+#include "scenes/describe/describe_json.h"
 #include "tools/program/info.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
@@ -14,6 +17,7 @@
 typedef struct info_values {
     general_options general;
     uint64_t triangles, points;
+    bool keys;
 } info_values;
 
 static void print_devices(FILE *stream) {
@@ -42,12 +46,29 @@ static void print_builder(FILE *stream, const char *name, const char *devices, u
     fprintf(stream, "  %-12s %-10s %10.1f MB  %s\n", name, devices, (double)scratch * 1e-6, source);
 }
 
+static void print_names(const char *heading, const char *(*name)(int index)) {
+    printf("\n%s:\n ", heading);
+    for (int i = 0; name(i); ++i) printf(" %s", name(i));
+    putchar('\n');
+}
+
+static void print_line(void *context, const char *text) {
+    (void)context;
+    puts(text);
+}
+
 static kd_status run(const option_line *line) {
     info_values values = {.triangles = 1000000, .points = 1000000};
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
     KD_TRY(verb_arguments(line, &verb_info, 0, 0));
+    if (values.keys) {
+        describe_json_list(print_line, NULL);
+        return KD_OK;
+    }
     print_devices(stdout);
+    print_names("Picture formats", image_format_suffix);
+    print_names("Kernels of density estimates", photon_kernel_name);
     printf("\nTriangle tree builders (name, devices, scratch for %" PRIu64 " triangles, source):\n",
            values.triangles);
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
@@ -90,10 +111,14 @@ static const option_row rows[] = {{.name = "triangles",
                                    .least = 0,
                                    .most = UINT32_MAX,
                                    OPTION_FIELD(info_values, points)},
+                                  {.name = "keys",
+                                   .help = "print the keys of scene files instead, as Markdown",
+                                   .kind = OPTION_FLAG,
+                                   OPTION_FIELD(info_values, keys)},
                                   {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0}, GENERAL_GROUP(info_values), {NULL, NULL, 0}};
+    {"Options", rows, 0, NULL}, GENERAL_GROUP(info_values), {NULL, NULL, 0, NULL}};
 
 const verb verb_info = {
     .name = "info",

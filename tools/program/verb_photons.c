@@ -2,10 +2,10 @@
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "render/api/photons.h"
+#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
-#include "tools/program/line/shared_options.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
@@ -22,7 +22,6 @@ typedef struct photons_values {
     kd_render_options render; /* of it what emission takes */
     int32_t light, bounce;    /* to keep; ANY */
     int32_t progress;
-    bool allow_outside;
 } photons_values;
 
 static kd_status save(const photons_values *values, const photon_file *file) {
@@ -38,7 +37,7 @@ static kd_status make(const photons_values *values, const char *path, job *watch
     kd_render_options unused;
     memset(&file, 0, sizeof file);
     kd_render_options_default(&unused);
-    unused.allow_outside = values->allow_outside;
+    unused.allow_outside = values->render.allow_outside;
     KD_TRY(output_check(values->output));
     KD_TRY(output_check_input(path));
     KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));
@@ -181,18 +180,17 @@ static const option_row rows[] = {{.name = "output",
                                    .least = -1,
                                    .most = 255,
                                    OPTION_FIELD(photons_values, bounce)},
-                                  SHARED_ROW_ALLOW_OUTSIDE(photons_values),
-                                  SHARED_ROW_PROGRESS(photons_values),
+                                  PROGRESS_ROW(photons_values),
                                   {.name = NULL}};
 
-static const option_row emission_rows[] = {SHARED_ROW_PHOTONS,       SHARED_ROW_CAUSTIC_PHOTONS,
-                                           SHARED_ROW_MEDIA_PHOTONS, SHARED_ROW_MAX_DEPTH,
-                                           SHARED_ROW_SEED,          {.name = NULL}};
-
-static const option_group groups[] = {{"Options", rows, 0},
-                                      {"Photons", emission_rows, offsetof(photons_values, render)},
-                                      GENERAL_GROUP(photons_values),
-                                      {NULL, NULL, 0}};
+static const option_group groups[] = {
+    {"Options", rows, 0, NULL},
+    {"Scene files", render_input_rows, offsetof(photons_values, render), NULL},
+    {"Photons", render_photon_rows, offsetof(photons_values, render),
+     "photons,caustic-photons,media-photons"},
+    {"Paths", render_method_rows, offsetof(photons_values, render), "max-depth,seed"},
+    GENERAL_GROUP(photons_values),
+    {NULL, NULL, 0, NULL}};
 
 const verb verb_photons = {
     .name = "photons",

@@ -114,6 +114,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
     kd_render_options_default(&work->values.render);
     KD_TRY(option_line_apply(line, &work->values));
     if (work->among.rank > 0) work->values.general.quiet = true; /* rank 0 speaks for all */
+    work->values.general.threads = work->values.render.threads;
     general_apply(&work->values.general);
     rank_place_apply(&work->among, &work->values.render, line);
     KD_TRY(verb_arguments(line, &verb_render, 1, 1));
@@ -183,7 +184,6 @@ static kd_status settle_options(rendering *work, const option_line *line,
     values->render = settled.render;
     values->view = work->ends[0];
     values->render.frame = from_file->frame;
-    if (option_line_has(line, "threads")) values->render.threads = values->general.threads;
     rank_place_apply(&work->among, &values->render, line);
     parallel_set_threads(values->render.threads);
     scene_set_cameras(work->loaded, &work->ends[0], &work->ends[1]);
@@ -383,7 +383,6 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
 static kd_status render_frame(rendering *work, const option_line *line,
                               kd_render_options *from_file) {
     KD_TRY(load_frame(work, from_file));
-    KD_TRY(render_values_check_names(work->path, from_file));
     KD_TRY(settle_options(work, line, from_file));
     KD_TRY(render_settle_placements(work->loaded, &work->values.render, work->values.max_memory,
                                     (render_placing)work->values.placements));
@@ -429,7 +428,8 @@ static kd_status render(rendering *work, const option_line *line) {
     open_progress(work);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
-    from_file.allow_outside = work->values.allow_outside;
+    from_file.frame = work->values.render.frame;
+    from_file.allow_outside = work->values.render.allow_outside;
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
     const render_values given = work->values;
     for (int32_t number = given.frames[0]; number <= given.frames[1]; ++number) {

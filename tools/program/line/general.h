@@ -10,7 +10,7 @@ typedef struct general_options {
 
 extern const option_row general_rows[];
 #define GENERAL_GROUP(values)                                                                      \
-    { "General options", general_rows, offsetof(values, general) }
+    { "General options", general_rows, offsetof(values, general), NULL }
 
 /* Threads, and the library's messages to stderr as loud as asked. */
 void general_apply(const general_options *options);

@@ -20,14 +20,14 @@ typedef struct getopt_tables {
 static kd_status tables_open(getopt_tables *out, const option_group *groups) {
     int count = 0;
     for (const option_group *group = groups; group->heading; ++group)
-        for (const option_row *row = group->rows; row->name; ++row) ++count;
+        for (const option_row *row = NULL; (row = option_next(group, row));) ++count;
     memset(out, 0, sizeof *out);
     KD_TRY(KD_RESERVE_ZEROED(out->longs, (uint64_t)count + 1));
     KD_TRY(KD_RESERVE_ZEROED(out->rows, (uint64_t)count + 1));
     char *letter = out->letters;
     *letter++ = ':'; /* a missing argument answers ':' */
     for (const option_group *group = groups; group->heading; ++group)
-        for (const option_row *row = group->rows; row->name; ++row) {
+        for (const option_row *row = NULL; (row = option_next(group, row));) {
             struct option *entry = &out->longs[out->count];
             entry->name = row->name;
             entry->has_arg = row->argument ? required_argument : no_argument;
@@ -128,6 +128,17 @@ done:
 void option_line_close(option_line *owned) {
     memory_free(owned->given);
     memset(owned, 0, sizeof *owned);
+}
+
+kd_status option_line_apply(const option_line *line, void *values) {
+    for (int i = 0; i < line->given_count; ++i) {
+        const option_given *given = &line->given[i];
+        const option_source source =
+            given->from_environment ? OPTION_BY_ENVIRONMENT : OPTION_BY_LINE;
+        KD_TRY(option_set(given->row, given->text, source,
+                          (char *)values + given->base + given->row->offset));
+    }
+    return KD_OK;
 }
 
 bool option_line_has(const option_line *line, const char *name) {

@@ -24,14 +24,6 @@ const pages_pair pages_variables[] = {
     {"NO_COLOR", "if set and not empty, messages are not coloured"},
     {NULL, NULL}};
 
-void pages_choices(char *out, size_t bytes, const option_row *row, const char *between) {
-    size_t used = 0;
-    out[0] = '\0';
-    for (int i = 0; row->choice && row->choice(i) && used < bytes; ++i)
-        used +=
-            (size_t)snprintf(out + used, bytes - used, "%s%s", i ? between : "", row->choice(i));
-}
-
 /* Words of `text` from column `at` on, following lines indented by `indent`; ends the line. */
 static void print_wrapped(FILE *stream, const char *text, int at, int indent) {
     while (*text) {
@@ -62,11 +54,14 @@ static void print_row(FILE *stream, const option_row *row) {
         at = 0;
     }
     fprintf(stream, "%*s", HELP_COLUMN - at, "");
-    char choices[512], text[1024];
-    pages_choices(choices, sizeof choices, row, ", ");
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s", row->help, choices[0] ? ": " : "", choices,
-             row->initial ? " [" : "", row->initial ? row->initial : "", row->initial ? "]" : "",
-             row->environment ? "; also " : "", row->environment ? row->environment : "");
+    char choices[OPTION_TEXT_BYTES], range[OPTION_TEXT_BYTES], text[2048];
+    const char *initial = row->initial_help ? row->initial_help : row->initial;
+    option_choices(choices, sizeof choices, row, ", ");
+    option_range(range, sizeof range, row);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s%s%s%s", row->help, choices[0] ? ": " : "",
+             choices, range[0] ? " (" : "", range, range[0] ? ")" : "", initial ? " [" : "",
+             initial ? initial : "", initial ? "]" : "", row->environment ? "; also " : "",
+             row->environment ? row->environment : "");
     print_wrapped(stream, text, HELP_COLUMN, HELP_COLUMN);
 }
 
@@ -86,7 +81,7 @@ void pages_verb_help(FILE *stream, const verb *of) {
     }
     for (const option_group *group = of->groups; group->heading; ++group) {
         fprintf(stream, "%s:\n", group->heading);
-        for (const option_row *row = group->rows; row->name; ++row) print_row(stream, row);
+        for (const option_row *row = NULL; (row = option_next(group, row));) print_row(stream, row);
         fputc('\n', stream);
     }
 }

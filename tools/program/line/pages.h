@@ -9,10 +9,6 @@ void pages_verb_help(FILE *stream, const verb *of);
 void pages_man(FILE *stream);        /* kandela(1), troff with man macros */
 void pages_completion(FILE *stream); /* for bash */
 
-/* The rows of a group's table that take the place of NAME in "--name NAME", as one string:
-   "direct, path, photon"; "" without choices. */
-void pages_choices(char *out, size_t bytes, const option_row *row, const char *between);
-
 /* Exit codes and variables of the environment, a row each. */
 typedef struct pages_pair {
     const char *name, *meaning;

@@ -6,9 +6,10 @@
 static void print_verb(FILE *stream, const verb *of) {
     fprintf(stream, "    %s)\n        case \"$previous\" in\n", of->name);
     for (const option_group *group = of->groups; group->heading; ++group)
-        for (const option_row *row = group->rows; row->name; ++row) {
-            char choices[512];
-            pages_choices(choices, sizeof choices, row, " ");
+        for (const option_row *row = NULL; (row = option_next(group, row));) {
+            char choices[OPTION_TEXT_BYTES];
+            choices[0] = '\0'; /* a suffix is no name of a file */
+            if (row->kind != OPTION_LIST) option_choices(choices, sizeof choices, row, " ");
             if (!row->argument) continue;
             fprintf(stream, "        --%s", row->name);
             if (row->short_name) fprintf(stream, "|-%c", row->short_name);
@@ -16,7 +17,7 @@ static void print_verb(FILE *stream, const verb *of) {
         }
     fputs("        *) words=\"", stream);
     for (const option_group *group = of->groups; group->heading; ++group)
-        for (const option_row *row = group->rows; row->name; ++row)
+        for (const option_row *row = NULL; (row = option_next(group, row));)
             fprintf(stream, "--%s ", row->name);
     fputs("\"; [[ $current == -* ]] || words= ;;\n        esac ;;\n", stream);
 }

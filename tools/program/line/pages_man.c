@@ -29,15 +29,19 @@ static void print_row(FILE *stream, const option_row *row) {
     fputs("\\fR", stream);
     if (row->argument) fprintf(stream, " \\fI%s\\fR", row->argument);
     fputc('\n', stream);
-    char choices[512];
-    pages_choices(choices, sizeof choices, row, ", ");
+    char text[OPTION_TEXT_BYTES];
+    const char *initial = row->initial_help ? row->initial_help : row->initial;
+    option_choices(text, sizeof text, row, ", ");
     print_text(stream, row->help);
-    if (choices[0]) fputs(": ", stream);
-    print_text(stream, choices);
-    fputs(".\n", stream);
-    if (row->initial) {
+    if (text[0]) fputs(": ", stream);
+    print_text(stream, text);
+    option_range(text, sizeof text, row);
+    if (text[0]) fputs(" (", stream);
+    print_text(stream, text);
+    fputs(text[0] ? ").\n" : ".\n", stream);
+    if (initial) {
         fputs("Default: ", stream);
-        print_text(stream, row->initial);
+        print_text(stream, initial);
         fputs(".\n", stream);
     }
     if (row->environment)
@@ -49,7 +53,7 @@ static void print_verb(FILE *stream, const verb *of) {
     print_text(stream, of->description ? of->description : of->summary);
     fputc('\n', stream);
     for (const option_group *group = of->groups; group->heading; ++group)
-        for (const option_row *row = group->rows; row->name; ++row) print_row(stream, row);
+        for (const option_row *row = NULL; (row = option_next(group, row));) print_row(stream, row);
 }
 
 static void print_pairs(FILE *stream, const char *heading, const pages_pair *pairs) {

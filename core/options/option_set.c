@@ -1,36 +1,32 @@
 /* The text of an option becomes the value of its field, or an error that says what was expected. */
+#include "core/options/option.h"
 #include "core/spelling.h"
-#include "tools/program/line/options.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the whole text should have been, with the place it came from. */
-static kd_status refuse(const option_given *given, const char *expected) {
+/* A text on its way into a field. */
+typedef struct option_words {
+    const option_row *row;
+    const char *text;
+    option_source source;
+} option_words;
+
+static kd_status refuse_with(const option_words *given, const char *more) {
+    char expected[OPTION_TEXT_BYTES];
     const option_row *row = given->row;
-    if (given->from_environment)
-        KD_FAIL(KD_ERROR_USAGE, "%s=%.80s: expected %s", row->environment, given->text, expected);
-    KD_FAIL(KD_ERROR_USAGE, "--%s %.80s: expected %s", row->name, given->text, expected);
+    option_expect(expected, sizeof expected, row);
+    if (given->source == OPTION_BY_ENVIRONMENT)
+        KD_FAIL(KD_ERROR_USAGE, "%s=%.80s: expected %s%s", row->environment, given->text, expected,
+                more);
+    KD_FAIL(KD_ERROR_USAGE, "%s%s %.80s: expected %s%s",
+            given->source == OPTION_BY_LINE ? "--" : "", row->name, given->text, expected, more);
 }
 
-static kd_status refuse_number(const option_given *given, const char *noun) {
-    const option_row *row = given->row;
-    char expected[160];
-    const int count = row->count > 1 ? row->count : 1;
-    int used = count > 1 ? snprintf(expected, sizeof expected, "%s, %d numbers, each %s",
-                                    row->argument, count, noun)
-                         : snprintf(expected, sizeof expected, "%s", noun);
-    if (row->least < row->most && row->most < 1e9)
-        snprintf(expected + used, sizeof expected - (size_t)used, " from %.9g to %.9g", row->least,
-                 row->most);
-    else if (row->least < row->most)
-        snprintf(expected + used, sizeof expected - (size_t)used, " of at least %.9g", row->least);
-    used = (int)strlen(expected);
-    if (row->automatic)
-        snprintf(expected + used, sizeof expected - (size_t)used, ", or %s", row->automatic);
-    return refuse(given, expected);
+static kd_status refuse(const option_words *given) {
+    return refuse_with(given, "");
 }
 
 static bool in_range(const option_row *row, double value) {
@@ -77,11 +73,10 @@ static uint64_t read_whole(const char *text, const char **end) {
     return value * scale;
 }
 
-static kd_status set_uint64(const option_given *given, void *field) {
+static kd_status set_uint64(const option_words *given, void *field) {
     const char *end;
     const uint64_t value = read_whole(given->text, &end);
-    if (!end || *end || !in_range(given->row, (double)value))
-        return refuse_number(given, "a whole number");
+    if (!end || *end || !in_range(given->row, (double)value)) return refuse(given);
     memcpy(field, &value, sizeof value);
     return KD_OK;
 }
@@ -97,21 +92,20 @@ static int unit_power(const char *unit) {
     return found ? (int)(found - letters) + 1 : 0;
 }
 
-static kd_status set_bytes(const option_given *given, void *field) {
+static kd_status set_bytes(const option_words *given, void *field) {
     const char *end;
     const double value = read_real(given->text, &end);
     const int power = end ? unit_power(end) : -1;
     const double bytes = power < 0 ? -1 : floor(ldexp(value, 10 * power));
     if (power < 0 || value < 0 || bytes > 0x1p62 || (value > 0 && bytes < 1) ||
         (power == 0 && value != bytes))
-        return refuse(given, "bytes, such as 200000000, 500M or 1.5G (K, M, G and T are powers of "
-                             "1024), up to 4194304T");
+        return refuse(given);
     const uint64_t whole = (uint64_t)bytes;
     memcpy(field, &whole, sizeof whole);
     return KD_OK;
 }
 
-static kd_status set_int32s(const option_given *given, void *field) {
+static kd_status set_int32s(const option_words *given, void *field) {
     const option_row *row = given->row;
     const char *c = given->text;
     const int count = row->count > 1 ? row->count : 1;
@@ -122,7 +116,7 @@ static kd_status set_int32s(const option_given *given, void *field) {
         const double value = negative ? -(double)magnitude : (double)magnitude;
         const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
         if (!end || *end != after || fabs(value) > INT32_MAX || !in_range(row, value))
-            return refuse_number(given, "a whole number");
+            return refuse(given);
         const int32_t number = (int32_t)value;
         memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
         c = end + 1;
@@ -130,7 +124,7 @@ static kd_status set_int32s(const option_given *given, void *field) {
     return KD_OK;
 }
 
-static kd_status set_floats(const option_given *given, void *field) {
+static kd_status set_floats(const option_words *given, void *field) {
     const option_row *row = given->row;
     const char *c = given->text;
     const int count = row->count > 1 ? row->count : 1;
@@ -144,7 +138,7 @@ static kd_status set_floats(const option_given *given, void *field) {
         const double value = read_real(c, &end);
         const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
         if (!end || *end != after || !isfinite((float)value) || !in_range(row, value))
-            return refuse_number(given, "a number");
+            return refuse(given);
         const float number = (float)value;
         memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
         c = end + 1;
@@ -152,73 +146,67 @@ static kd_status set_floats(const option_given *given, void *field) {
     return KD_OK;
 }
 
-static kd_status set_double(const option_given *given, void *field) {
+static kd_status set_double(const option_words *given, void *field) {
     const char *end;
     const double value = read_real(given->text, &end);
-    if (!end || *end || !in_range(given->row, value)) return refuse_number(given, "a number");
+    if (!end || *end || !in_range(given->row, value)) return refuse(given);
     memcpy(field, &value, sizeof value);
     return KD_OK;
 }
 
-/* Which of the choices the text is, -1 with an error if none. */
-static kd_status find_choice(const option_given *given, int32_t *chosen) {
-    const option_row *row = given->row;
-    char expected[512] = "";
+/* Which of the choices the text is. */
+static kd_status find_choice(const option_words *given, int32_t *chosen) {
     const char *best = NULL, *name;
-    size_t used = 0;
-    for (int i = 0; (name = row->choice(i)); ++i) {
+    char more[96] = "";
+    for (int i = 0; (name = given->row->choice(i)); ++i) {
         if (strcmp(name, given->text) == 0) {
             *chosen = i;
             return KD_OK;
         }
         nearest_consider(&best, given->text, name);
-        const int length = snprintf(expected + used, sizeof expected - used, "%s%s",
-                                    i == 0               ? ""
-                                    : row->choice(i + 1) ? ", "
-                                                         : " or ",
-                                    name);
-        used = used + (size_t)length < sizeof expected ? used + (size_t)length : sizeof expected;
     }
-    if (best && used < sizeof expected)
-        snprintf(expected + used, sizeof expected - used, "; did you mean %s?", best);
-    return refuse(given, expected);
+    if (best) snprintf(more, sizeof more, "; did you mean %s?", best);
+    return refuse_with(given, more);
 }
 
-static kd_status set_name(const option_given *given, char *field) {
+static kd_status set_name(const option_words *given, char *field) {
     int32_t chosen;
     if (given->row->choice) KD_TRY(find_choice(given, &chosen));
-    if (strlen(given->text) >= given->row->bytes) return refuse(given, "a shorter name");
+    if (strlen(given->text) >= given->row->bytes) return refuse(given);
     memcpy(field, given->text, strlen(given->text) + 1);
     return KD_OK;
 }
 
-static kd_status set_list(const option_given *given, option_list *field) {
+static kd_status set_list(const option_words *given, option_list *field) {
     KD_REQUIRE(field->count < OPTION_LIST_ITEMS, KD_ERROR_USAGE, "--%s: given more than %d times",
                given->row->name, OPTION_LIST_ITEMS);
     field->items[field->count++] = given->text;
     return KD_OK;
 }
 
-static kd_status set_field(const option_given *given, void *field) {
-    switch (given->row->kind) {
-    case OPTION_FLAG: *(bool *)field = true; return KD_OK;
-    case OPTION_TEXT: *(const char **)field = given->text; return KD_OK;
-    case OPTION_LIST: return set_list(given, (option_list *)field);
-    case OPTION_NAME: return set_name(given, (char *)field);
-    case OPTION_CHOICE: return find_choice(given, (int32_t *)field);
-    case OPTION_UINT64: return set_uint64(given, field);
-    case OPTION_BYTES: return set_bytes(given, field);
-    case OPTION_INT32: return set_int32s(given, field);
-    case OPTION_FLOAT: return set_floats(given, field);
-    case OPTION_DOUBLE: return set_double(given, field);
-    }
-    KD_FAIL(KD_ERROR_RUNTIME, "--%s: unknown kind of option", given->row->name);
+static kd_status set_flag(const option_words *given, void *field) {
+    const int32_t on = !given->text || strcmp(given->text, "on") == 0;
+    if (!on && strcmp(given->text, "off") != 0) return refuse(given);
+    if (given->row->bytes == sizeof on)
+        memcpy(field, &on, sizeof on);
+    else
+        *(bool *)field = on != 0;
+    return KD_OK;
 }
 
-kd_status option_line_apply(const option_line *line, void *values) {
-    for (int i = 0; i < line->given_count; ++i) {
-        const option_given *given = &line->given[i];
-        KD_TRY(set_field(given, (char *)values + given->base + given->row->offset));
+kd_status option_set(const option_row *row, const char *text, option_source source, void *field) {
+    const option_words given = {row, text, source};
+    switch (row->kind) {
+    case OPTION_FLAG: return set_flag(&given, field);
+    case OPTION_TEXT: *(const char **)field = text; return KD_OK;
+    case OPTION_LIST: return set_list(&given, (option_list *)field);
+    case OPTION_NAME: return set_name(&given, (char *)field);
+    case OPTION_CHOICE: return find_choice(&given, (int32_t *)field);
+    case OPTION_UINT64: return set_uint64(&given, field);
+    case OPTION_BYTES: return set_bytes(&given, field);
+    case OPTION_INT32: return set_int32s(&given, field);
+    case OPTION_FLOAT: return set_floats(&given, field);
+    case OPTION_DOUBLE: return set_double(&given, field);
     }
-    return KD_OK;
+    KD_FAIL(KD_ERROR_RUNTIME, "--%s: unknown kind of option", row->name);
 }

@@ -1,0 +1,250 @@
+/* The kernels that weigh the photons of a density estimate: for each its value and all integrals of
+   it that estimates divide by, in closed form. A new kernel is its nine functions here and its name
+   in PHOTON_KERNEL_ROWS; photon_kernel.h calls them by the table.
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (cone filter);
+           Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the Gaussian from
+           Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy sampling".
+   Units: lengths over the radius of the estimate. K(s) is the value at the distance s.
+
+     kernel_NAME_at(s2)      K at the square of a distance below 1; K(0) is 1
+     kernel_NAME_sector()    integral of K(s) s from 0 to 1: over the unit disc, a radian
+     kernel_NAME_ball()      integral of K(s) s^2 from 0 to 1: over the unit ball, a steradian
+     kernel_NAME_line(s)     integral of K from 0 to s
+     kernel_NAME_reach(s)    integral of K(t) t^2 from 0 to s over that to 1
+     kernel_NAME_own(k)      weight of a photon's own power in the estimate at itself, of k photons
+                             (photon_own_weight), before it is bounded by 0
+     kernel_NAME_plane(on)   sets the integral over a plane's disc (triangle_integral.h)
+     kernel_NAME_to_line()   integral over the triangle between a plane's foot and a line
+     kernel_NAME_bent(on)    whether to_line needs its angle also where sectors are left out */
+#ifndef KD_PHOTON_DENSITY_KERNELS_H
+#define KD_PHOTON_DENSITY_KERNELS_H
+#include "core/math/elementary.h"
+#include "core/math/vec3.h"
+
+/* Id, name. */
+#define PHOTON_KERNEL_ROWS(ROW)                                                                    \
+    ROW(DISC, disc) ROW(CONE, cone) ROW(EPANECHNIKOV, epanechnikov) ROW(GAUSSIAN, gaussian)
+
+#define PHOTON_KERNEL_ID(id, name) PHOTON_KERNEL_##id,
+typedef enum photon_kernel { PHOTON_KERNEL_ROWS(PHOTON_KERNEL_ID) } photon_kernel;
+#undef PHOTON_KERNEL_ID
+#define PHOTON_KERNEL_ONE(id, name) +1
+enum { PHOTON_KERNELS = PHOTON_KERNEL_ROWS(PHOTON_KERNEL_ONE) };
+#undef PHOTON_KERNEL_ONE
+
+/* The plane at the height h, 0 to 1, over which a kernel is integrated: a place of it at the
+   distance p from the foot of the ball's centre weighs K(sqrt(h^2 + p^2)). */
+typedef struct kernel_plane {
+    photon_kernel kernel;
+    float h;
+    float rim2;   /* 1 - h^2: square of the disc's radius */
+    float sector; /* the integral over the whole disc, a radian */
+    float fade;   /* Gaussian: exp(-c h^2) */
+} kernel_plane;
+
+/* Planes nearer to the centre are taken for planes through it where that is cheaper: below 1e-7. */
+#define KERNEL_PLANE_LOW 0.004f
+
+/* The triangle between the foot and a line's stretch at the distance d from it. */
+KD_FN float kernel_plane_flat(float d, float from, float to) {
+    return 0.5f * d * (to - from);
+}
+
+/* --- disc: 1 ---------------------------------------------------------------------------------- */
+
+KD_FN float kernel_disc_at(float s2) {
+    (void)s2;
+    return 1;
+}
+KD_FN float kernel_disc_sector(void) {
+    return 0.5f;
+}
+KD_FN float kernel_disc_ball(void) {
+    return 1.0f / 3;
+}
+KD_FN float kernel_disc_line(float s) {
+    return s;
+}
+KD_FN float kernel_disc_reach(float s) {
+    return s * s * s;
+}
+KD_FN float kernel_disc_own(float k) {
+    (void)k;
+    return 1;
+}
+KD_FN void kernel_disc_plane(kernel_plane *on) {
+    on->sector = 0.5f * on->rim2;
+}
+KD_FN float kernel_disc_to_line(const kernel_plane *on, float d, float from, float to,
+                                float angle) {
+    (void)on, (void)angle;
+    return kernel_plane_flat(d, from, to);
+}
+KD_FN bool kernel_disc_bent(const kernel_plane *on) {
+    (void)on;
+    return false;
+}
+
+/* --- cone: 1 - s ------------------------------------------------------------------------------ */
+
+KD_FN float kernel_cone_at(float s2) {
+    return 1 - sqrtf(s2);
+}
+KD_FN float kernel_cone_sector(void) {
+    return 1.0f / 6;
+}
+KD_FN float kernel_cone_ball(void) {
+    return 1.0f / 12;
+}
+KD_FN float kernel_cone_line(float s) {
+    const float s2 = s * s;
+    return s - 0.5f * s2;
+}
+KD_FN float kernel_cone_reach(float s) {
+    return s * s * s * (4 - 3 * s);
+}
+KD_FN float kernel_cone_own(float k) {
+    return 1 - 1.50455f / sqrtf(k + 0.75f);
+}
+KD_FN void kernel_cone_plane(kernel_plane *on) {
+    const float h = on->h;
+    on->sector = 0.5f * on->rim2 - (1 - h * h * h) / 3;
+}
+/* sqrt(a^2 + t^2) + t, where s is that root. */
+KD_FN float kernel_cone_sum(float a2, float t, float s) {
+    return t >= 0 ? s + t : a2 / (s - t);
+}
+/* Less the integral of the distance to the centre over the stretch, which the foot sees under an
+   angle. */
+KD_FN float kernel_cone_to_line(const kernel_plane *on, float d, float from, float to,
+                                float angle) {
+    const float h = on->h, a2 = h * h + d * d;
+    const float s0 = sqrtf(a2 + from * from), s1 = sqrtf(a2 + to * to);
+    const float ratio = kernel_cone_sum(a2, to, s1) / kernel_cone_sum(a2, from, s0);
+    float sum = d * (0.5f * (to * s1 - from * s0) + (0.5f * a2 + h * h) * float_log(ratio));
+    if (h > KERNEL_PLANE_LOW) {
+        const float turned =
+            float_atan2(h * d * (to * s0 - from * s1), d * d * s0 * s1 + h * h * from * to);
+        sum += h * h * h * (turned - angle);
+    }
+    return kernel_plane_flat(d, from, to) - sum / 3;
+}
+KD_FN bool kernel_cone_bent(const kernel_plane *on) {
+    return on->h > KERNEL_PLANE_LOW;
+}
+
+/* --- Epanechnikov: 1 - s^2 -------------------------------------------------------------------- */
+
+KD_FN float kernel_epanechnikov_at(float s2) {
+    return 1 - s2;
+}
+KD_FN float kernel_epanechnikov_sector(void) {
+    return 0.25f;
+}
+KD_FN float kernel_epanechnikov_ball(void) {
+    return 2.0f / 15;
+}
+KD_FN float kernel_epanechnikov_line(float s) {
+    const float s2 = s * s;
+    return s - s2 * s / 3;
+}
+KD_FN float kernel_epanechnikov_reach(float s) {
+    const float s2 = s * s;
+    return s2 * s * (2.5f - 1.5f * s2);
+}
+KD_FN float kernel_epanechnikov_own(float k) {
+    return 1 - 3 / (k + 1);
+}
+KD_FN void kernel_epanechnikov_plane(kernel_plane *on) {
+    on->sector = 0.25f * on->rim2 * on->rim2;
+}
+KD_FN float kernel_epanechnikov_to_line(const kernel_plane *on, float d, float from, float to,
+                                        float angle) {
+    (void)angle;
+    return on->rim2 * kernel_plane_flat(d, from, to) -
+           0.25f * d * (d * d * (to - from) + (to * to * to - from * from * from) / 3);
+}
+KD_FN bool kernel_epanechnikov_bent(const kernel_plane *on) {
+    (void)on;
+    return false;
+}
+
+/* --- Gaussian: a + b exp(-c s^2), 1 in the middle, 0.27 at the edge --------------------------- */
+
+/* Pavicic's beta is 2c; a + b = 1 with b = 1 / (1 - exp(-2c)). */
+#define KERNEL_GAUSSIAN_C 0.9765f
+#define KERNEL_GAUSSIAN_B 1.165295f
+#define KERNEL_GAUSSIAN_A (1 - KERNEL_GAUSSIAN_B)
+#define KERNEL_GAUSSIAN_BALL 0.16846025f
+/* Terms of exp(-c s^2) that its integrals along lines take: the rest is below 1e-7. */
+#define KERNEL_GAUSSIAN_TERMS 10
+
+KD_FN float kernel_gaussian_at(float s2) {
+    return KERNEL_GAUSSIAN_A + KERNEL_GAUSSIAN_B * float_exp(-KERNEL_GAUSSIAN_C * s2);
+}
+KD_FN float kernel_gaussian_sector(void) {
+    return 0.5f * KERNEL_GAUSSIAN_A +
+           0.5f * KERNEL_GAUSSIAN_B * (1 - float_exp(-KERNEL_GAUSSIAN_C)) / KERNEL_GAUSSIAN_C;
+}
+KD_FN float kernel_gaussian_ball(void) {
+    return KERNEL_GAUSSIAN_BALL;
+}
+/* The series of exp(-c s^2), term by term. */
+KD_FN float kernel_gaussian_line(float s) {
+    const float s2 = s * s;
+    float power = KERNEL_GAUSSIAN_B, sum = KERNEL_GAUSSIAN_A;
+    for (int n = 0; n < KERNEL_GAUSSIAN_TERMS; ++n) {
+        sum += power / (float)(2 * n + 1);
+        power *= -KERNEL_GAUSSIAN_C * s2 / (float)(n + 1);
+    }
+    return s * sum;
+}
+KD_FN float kernel_gaussian_reach(float s) {
+    const float s2 = s * s, s3 = s2 * s;
+    float power = KERNEL_GAUSSIAN_B, sum = KERNEL_GAUSSIAN_A / 3;
+    for (int n = 0; n < KERNEL_GAUSSIAN_TERMS; ++n) {
+        sum += power / (float)(2 * n + 3);
+        power *= -KERNEL_GAUSSIAN_C * s2 / (float)(n + 1);
+    }
+    return s3 * sum / KERNEL_GAUSSIAN_BALL;
+}
+KD_FN float kernel_gaussian_own(float k) {
+    const float c = KERNEL_GAUSSIAN_C, b = KERNEL_GAUSSIAN_B;
+    return 1 - 3 * b * c / (k + 1) * (1 - 10 * c / (3 * (k + 2)) * (1 - 3.5f * c / (k + 3)));
+}
+KD_FN void kernel_gaussian_plane(kernel_plane *on) {
+    on->fade = float_exp(-KERNEL_GAUSSIAN_C * on->h * on->h);
+    on->sector =
+        0.5f * KERNEL_GAUSSIAN_A * on->rim2 +
+        0.5f * KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * (on->fade - float_exp(-KERNEL_GAUSSIAN_C));
+}
+/* The integral out to a line at distance h >= 0 from the centre of the unit disc, over the angle
+   from the line's foot to t. Out to the distance p it integrates, a radian, to
+   a p^2/2 + b (1 - exp(-c p^2)) / (2c): with p^2 = h^2 + t^2 on the line and the angle's step
+   h dt / p^2, each power of p^2 in the series of exp is a polynomial of t, found from the one
+   before. */
+KD_FN float kernel_gaussian_out_to(float h, float t) {
+    float power = 1;                  /* p^2 to the n */
+    float integral = t;               /* of it over dt from 0 to t */
+    float factor = KERNEL_GAUSSIAN_C; /* c^(n+1) / (n+1)!, with its sign */
+    float sum = KERNEL_GAUSSIAN_C * t;
+    for (int n = 1; n < KERNEL_GAUSSIAN_TERMS; ++n) {
+        power *= h * h + t * t;
+        integral = (t * power + 2 * (float)n * h * h * integral) / (float)(2 * n + 1);
+        factor *= -KERNEL_GAUSSIAN_C / (float)(n + 1);
+        sum += factor * integral;
+    }
+    return 0.5f * h * (KERNEL_GAUSSIAN_A * t + KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * sum);
+}
+KD_FN float kernel_gaussian_to_line(const kernel_plane *on, float d, float from, float to,
+                                    float angle) {
+    (void)angle;
+    return on->fade * (kernel_gaussian_out_to(d, to) - kernel_gaussian_out_to(d, from)) +
+           (1 - on->fade) * KERNEL_GAUSSIAN_A * kernel_plane_flat(d, from, to);
+}
+KD_FN bool kernel_gaussian_bent(const kernel_plane *on) {
+    (void)on;
+    return false;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* The options of a rendering: ONE table. A new option is a row in render_rows.c and its field at
+   the end of kd_render_options. Defaults, checks, the command line and --help, keys of scene files
+   (scenes/DESCRIPTION.md), Python's keyword arguments, --stats and the hash of a saved state come
+   from it. */
+#ifndef KD_RENDER_OPTIONS_RENDER_OPTIONS_H
+#define KD_RENDER_OPTIONS_RENDER_OPTIONS_H
+#include "core/options/option.h"
+#include <kandela/render.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Rows of kd_render_options by group, each ending with name NULL. */
+extern const option_row render_method_rows[], render_photon_rows[], render_picture_rows[],
+    render_input_rows[], render_device_rows[], render_lab_rows[];
+extern const option_group render_option_groups[]; /* all of them; ends with heading NULL */
+
+/* The table's row after `row`, the first one after NULL; NULL: there is none. */
+const option_row *render_option_next(const option_row *row);
+/* By its name, with - or _; NULL: there is none. */
+const option_row *render_option_find(const char *name);
+
+/* KD_ERROR_USAGE with the first field whose value its row does not take. */
+kd_status render_options_check(const kd_render_options *options);
+/* Of all options that have to be the same where a rendering goes on from a saved state. */
+uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

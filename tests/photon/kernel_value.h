@@ -1,0 +1,24 @@
+/* Kernels by their definition, in double; a kernel that has none here is itself asked, so that its
+   integrals are held against its values. */
+#ifndef KD_TESTS_PHOTON_KERNEL_VALUE_H
+#define KD_TESTS_PHOTON_KERNEL_VALUE_H
+#include "photon/density/photon_kernel.h"
+#include <math.h>
+
+static inline double kernel_value(photon_kernel kernel, double s) {
+    const double beta = 1.953; /* Pavicic 1990 */
+    if (s >= 1) return 0;
+    if (kernel == PHOTON_KERNEL_DISC) return 1;
+    if (kernel == PHOTON_KERNEL_CONE) return 1 - s;
+    if (kernel == PHOTON_KERNEL_EPANECHNIKOV) return 1 - s * s;
+    if (kernel == PHOTON_KERNEL_GAUSSIAN)
+        return 1 - (1 - exp(-beta * s * s / 2)) / (1 - exp(-beta));
+    return (double)photon_kernel_at(kernel, (float)(s * s));
+}
+
+/* Whether the kernel has a step at its rim, which sums over small pieces blur. */
+static inline bool kernel_ends_in_a_step(photon_kernel kernel) {
+    return photon_kernel_at(kernel, 0.9999f) > 0.01f;
+}
+
+#endif
