@@ -62,7 +62,7 @@ endif()
 # Hardening: canaries in stack frames with arrays, library calls checked against the sizes of their objects,
 # addresses of programs unknown before they run, tables of the linker read-only before main. A sanitizer checks
 # more and brings its own. tests/tools/test_hardening.sh reads it from what was built.
-# kd_hardened is for what is compiled, but for the hot files of KandelaTwice.cmake: these have arrays in the frames of
+# kd_hardened is for what is compiled, but for the files of core/isa_functions.inc: these have arrays in the frames of
 # their innermost calls, and read neither files nor text.
 add_library(kd_hardened INTERFACE)
 if(NOT KD_SANITIZE AND NOT WIN32)

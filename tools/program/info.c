@@ -1,6 +1,6 @@
 #include "tools/program/info.h"
 #include "core/device/device.h"
-#include "core/hot.h"
+#include "core/isa.h"
 #include <cjson/cJSON.h>
 #if KD_HAVE_OPENEXR
 #include <openexr_base.h>
@@ -18,7 +18,7 @@ void info_compiled(FILE *stream) {
     snprintf(text, sizeof text, "gcc %s", __VERSION__);
 #endif
     line(stream, "compiler", text);
-    line(stream, "processor", hot_name());
+    line(stream, "processor", isa_description());
     snprintf(text, sizeof text, "code for %s (times ten; +: and later)", device_cuda_code());
     line(stream, "CUDA", device_cuda_compiled() ? text : "no");
 #if KD_HAVE_OPENEXR
