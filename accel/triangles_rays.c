@@ -3,8 +3,10 @@
 #include "accel/rays/batch.h"
 #include "accel/triangles_device.h"
 #include "core/device/caller_memory.h"
+#include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/sized.h"
+#include "core/spare.h"
 #include <assert.h>
 #include <stddef.h>
 
@@ -21,7 +23,7 @@ static_assert(sizeof(kd_ray_counts) == sizeof(tritree_counts) &&
               "counts are copied whole");
 static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
 
-enum { PIECE = 1024 }; /* rays copied at a time, 48 KB of stack */
+enum { PIECE = 1024 }; /* rays copied at a time */
 
 typedef struct asked {
     tritree_view view;
@@ -68,26 +70,54 @@ static void give_hits(const kd_ray_batch *batch, uint64_t begin, const ray_hit *
     }
 }
 
-static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
-    const asked *a = (const asked *)context;
+/* Working memory of some rays of a batch. */
+typedef struct rays_and_hits {
+    ray *rays;
+    ray_hit *hits;
+    tritree_counts *counts; /* NULL: not wanted */
+} rays_and_hits;
+
+static void ask_some(const asked *a, uint64_t begin, uint64_t count, const rays_and_hits *work) {
     const kd_ray_batch *batch = a->batch;
-    const uint64_t begin = (uint64_t)first, count = (uint64_t)(end - first);
-    ray rays[PIECE];
-    ray_hit hits[PIECE];
-    tritree_counts counts[PIECE];
-    (void)thread;
-    for (uint64_t i = 0; i < count; ++i) rays[i] = take_ray(batch, begin + i);
-    tritree_counts *wanted = batch->counts ? counts : NULL;
+    for (uint64_t i = 0; i < count; ++i) work->rays[i] = take_ray(batch, begin + i);
     kd_status status = KD_OK;
     if (batch->blocked) {
-        status = trace_occluded(&a->view, rays, batch->blocked + begin, count, wanted, NULL);
+        status =
+            trace_occluded(&a->view, work->rays, batch->blocked + begin, count, work->counts, NULL);
     } else {
-        status = trace_closest(&a->view, rays, hits, count, wanted, NULL);
-        give_hits(batch, begin, hits, count);
+        status = trace_closest(&a->view, work->rays, work->hits, count, work->counts, NULL);
+        give_hits(batch, begin, work->hits, count);
     }
-    if (wanted) memcpy(batch->counts + begin, counts, count * sizeof *counts);
-    assert(status == KD_OK); /* nobody cancels, and the count is small */
+    if (work->counts) memcpy(batch->counts + begin, work->counts, count * sizeof *work->counts);
+    assert(status == KD_OK); /* no callback cancels, and the count is small */
     (void)status;
+}
+
+/* A whole piece has 72 KB of working memory, which a caller's stack need not have; without memory
+   it is traced a few rays at a time. */
+static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
+    enum { FEW = 64 };
+    typedef struct piece_memory {
+        ray rays[PIECE];
+        ray_hit hits[PIECE];
+        tritree_counts counts[PIECE];
+    } piece_memory;
+    const asked *a = (const asked *)context;
+    (void)thread;
+    piece_memory *memory = end - first > FEW ? (piece_memory *)memory_spare(sizeof *memory) : NULL;
+    if (memory) {
+        const rays_and_hits work = {memory->rays, memory->hits,
+                                    a->batch->counts ? memory->counts : NULL};
+        ask_some(a, (uint64_t)first, (uint64_t)(end - first), &work);
+        memory_free(memory);
+        return;
+    }
+    ray rays[FEW];
+    ray_hit hits[FEW];
+    tritree_counts counts[FEW];
+    const rays_and_hits work = {rays, hits, a->batch->counts ? counts : NULL};
+    for (int64_t i = first; i < end; i += FEW)
+        ask_some(a, (uint64_t)i, (uint64_t)(end - i < FEW ? end - i : FEW), &work);
 }
 
 /* Every array of a batch: aligned, and on the host where the tree is. */

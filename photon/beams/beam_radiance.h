@@ -68,23 +68,23 @@ KD_FN bool beam_crosses(const beam_crossing *at, float radius, const beam_flight
 }
 
 /* How far a line is free from a place in the medium, at most `radius`. */
-KD_FN float beam_free(const scene_view *scene, vec3 from, vec3 direction, float radius,
+KD_FN float beam_free(const scene_view *world, vec3 from, vec3 direction, float radius,
                       uint32_t *rays) {
     const ray cast = ray_make(from, direction, 0, radius);
     ++*rays;
-    const ray_hit hit = tritree_closest(&scene->tree, cast);
-    const medium_span span = passage_span(scene, &cast, hit.triangle == KD_NONE ? radius : hit.t);
+    const ray_hit hit = tritree_closest(&world->tree, cast);
+    const medium_span span = passage_span(world, &cast, hit.triangle == KD_NONE ? radius : hit.t);
     return span.begin > 0 ? 0 : span.end;
 }
 
 /* The kernel's value at u over its integral along what is free of the line through a place of the
    ray, on which u is counted along `to`: 0 if the beam is not seen. */
-KD_FN float beam_weight(const scene_view *scene, const beam_view *among, vec3 from, vec3 to,
+KD_FN float beam_weight(const scene_view *world, const beam_view *among, vec3 from, vec3 to,
                         float u, uint32_t *rays) {
     const float radius = among->radius, per_radius = 1 / radius;
-    const float ahead = beam_free(scene, from, to, radius, rays);
+    const float ahead = beam_free(world, from, to, radius, rays);
     if (!(u <= ahead)) return 0;
-    const float behind = beam_free(scene, from, vec3_negate(to), radius, rays);
+    const float behind = beam_free(world, from, vec3_negate(to), radius, rays);
     const float whole = photon_kernel_line(among->kernel, ahead * per_radius) +
                         photon_kernel_line(among->kernel, behind * per_radius);
     return photon_kernel_at(among->kernel, u * per_radius * (u * per_radius)) / whole;
@@ -116,20 +116,20 @@ KD_FN void beam_add_parallel(const beam_view *among, const beam_flight *on, cons
 }
 
 /* The part of a beam that is crossed. */
-KD_FN void beam_add_crossed(const scene_view *scene, const beam_view *among, const beam_flight *on,
+KD_FN void beam_add_crossed(const scene_view *world, const beam_view *among, const beam_flight *on,
                             const beam *lit, const beam_crossing *at, flux_sum *sum,
                             uint32_t *rays) {
     const float sine = sqrtf(at->sine2), t = at->t / at->sine2, s = at->s / at->sine2;
     const vec3 to = vec3_scale(at->normal, (at->u < 0 ? -1.0f : 1.0f) / sine);
     const vec3 from = vec3_along(on->origin, t, on->direction);
-    const float kernel = beam_weight(scene, among, from, to, fabsf(at->u) / sine, rays);
+    const float kernel = beam_weight(world, among, from, to, fabsf(at->u) / sine, rays);
     if (!(kernel > 0)) return;
     const float phase = medium_phase(on->in->g, -vec3_dot(lit->direction, on->direction));
     flux_sum_add(sum, kernel * phase / sine, beam_reaching(on, lit, t, s), among->scale);
 }
 
 /* A piece's part in what the flight brings, W/sr over metres, times the radius. */
-KD_FN void beam_add(const scene_view *scene, const beam_view *among, const beam_flight *on,
+KD_FN void beam_add(const scene_view *world, const beam_view *among, const beam_flight *on,
                     const beam_piece *piece, flux_sum *sum, uint32_t *rays) {
     const beam *lit = &among->beams[piece->beam];
     const beam_crossing at = beam_cross(on, lit);
@@ -137,7 +137,7 @@ KD_FN void beam_add(const scene_view *scene, const beam_view *among, const beam_
     if (!(at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL))
         beam_add_parallel(among, on, lit, piece, sum);
     else if (beam_crosses(&at, among->radius, on, piece))
-        beam_add_crossed(scene, among, on, lit, &at, sum, rays);
+        beam_add_crossed(world, among, on, lit, &at, sum, rays);
 }
 
 /* --- the walk -------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ KD_FN bool beam_meets(const beam_line *line, const beam_node *node) {
 }
 
 /* The sum over the pieces near the flight, in the units of beam_add. */
-KD_FN flux_sum beams_sum(const scene_view *scene, const beam_view *among, const beam_flight *on,
+KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *among, const beam_flight *on,
                          uint32_t *rays) {
     flux_sum sum = flux_sum_none();
     const beam_line line = beam_line_of(on, among->radius + among->slack);
@@ -193,17 +193,17 @@ KD_FN flux_sum beams_sum(const scene_view *scene, const beam_view *among, const 
         ++n;
         if (node->first == KD_NONE) continue;
         for (uint32_t p = node->first; p < node->first + BEAM_LEAF && p < among->piece_count; ++p)
-            beam_add(scene, among, on, &among->pieces[p], &sum, rays);
+            beam_add(world, among, on, &among->pieces[p], &sum, rays);
     }
     return sum;
 }
 
 /* Radiance that the medium scatters from beams against the flight's direction, as it comes to the
    flight's start, W/(sr m^2). `rays` counts those cast. */
-KD_FN_APART vec3 beams_radiance(const scene_view *scene, const beam_view *among,
+KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *among,
                                 const beam_flight *on, uint32_t *rays) {
     if (among->node_count == 0 || !(among->radius > 0)) return vec3_all(0);
-    const flux_sum sum = beams_sum(scene, among, on, rays);
+    const flux_sum sum = beams_sum(world, among, on, rays);
     if (flux_sum_is_zero(&sum)) return vec3_all(0);
     return vec3_mul(flux_sum_scaled(&sum, among->scale, 1 / among->radius), on->in->scattering);
 }

@@ -41,25 +41,25 @@ enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
 
 /* The share of one direction's kernel that lies in the medium, before the first surface that lets
    nothing pass. The ray is `radius` long. */
-KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, photon_kernel kernel,
+KD_FN float haze_stretches(const scene_view *world, const haze_point *at, photon_kernel kernel,
                            ray cast, uint32_t *rays) {
     const float radius = cast.tmax;
     uint32_t where = at->where;
     float share = 0;
     for (int layer = 0; layer < HAZE_LAYERS; ++layer) {
         ++*rays;
-        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        const ray_hit hit = tritree_closest(&world->tree, cast);
         const bool free = hit.triangle == KD_NONE;
-        if ((where == MEDIUM_FOG ? scene->fog : where) == at->where) {
-            const medium_span span = passage_span(scene, &cast, free ? radius : hit.t);
+        if ((where == MEDIUM_FOG ? world->fog : where) == at->where) {
+            const medium_span span = passage_span(world, &cast, free ? radius : hit.t);
             share += photon_kernel_reach(kernel, float_min(span.end / radius, 1)) -
                      photon_kernel_reach(kernel, float_min(span.begin / radius, 1));
         }
         if (free) break;
-        const uint32_t made_of = scene->mesh.triangle_materials[hit.triangle];
-        if (!material_is_glassy(scene->materials + made_of) && !(surface_passes(scene, hit) > 0))
+        const uint32_t made_of = world->mesh.triangle_materials[hit.triangle];
+        if (!material_is_glassy(world->materials + made_of) && !(surface_passes(world, hit) > 0))
             break;
-        where = passage_beyond(scene, hit.triangle, cast.direction, where);
+        where = passage_beyond(world, hit.triangle, cast.direction, where);
         cast.tmin = hit.t;
     }
     return share;
@@ -67,7 +67,7 @@ KD_FN float haze_stretches(const scene_view *scene, const haze_point *at, photon
 
 /* The share of the kernel's ball that lies in the medium. Points of a lattice on the sphere,
    shifted by a hash of the place. */
-KD_FN float haze_share(const scene_view *scene, const haze_point *at, photon_kernel kernel,
+KD_FN float haze_share(const scene_view *world, const haze_point *at, photon_kernel kernel,
                        float radius, uint32_t *rays) {
     const uint64_t x = float_bits(at->position.x), y = float_bits(at->position.y);
     const rng_block shift =
@@ -78,22 +78,22 @@ KD_FN float haze_share(const scene_view *scene, const haze_point *at, photon_ker
         const float turned = 0.618034f * (float)i + shift.value[1], v = turned - floorf(turned);
         const vec3 direction = sample_sphere(float_min(u, 0x1.fffffep-1f), v);
         sum +=
-            haze_stretches(scene, at, kernel, ray_make(at->position, direction, 0, radius), rays);
+            haze_stretches(world, at, kernel, ray_make(at->position, direction, 0, radius), rays);
     }
     return float_max(sum / HAZE_DIRECTIONS, HAZE_LEAST);
 }
 
-KD_FN vec3 haze_sum_density(const scene_view *scene, const photon_map_view *map,
+KD_FN vec3 haze_sum_density(const scene_view *world, const photon_map_view *map,
                             const haze_point *at, const flux_sum *sum, float radius,
                             uint32_t *rays) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
-    const float share = haze_share(scene, at, map->kernel, radius, rays);
+    const float share = haze_share(world, at, map->kernel, radius, rays);
     const float volume = photon_kernel_ball(map->kernel) * radius * radius * radius * share;
     return flux_sum_scaled(sum, map->scale, 1 / volume);
 }
 
 /* Light scattered against the ray's direction, W/(sr m^3). `rays` counts those cast. */
-KD_FN vec3 photon_haze(const scene_view *scene, const photon_map_view *map, const haze_point *at,
+KD_FN vec3 photon_haze(const scene_view *world, const photon_map_view *map, const haze_point *at,
                        uint32_t *rays) {
     flux_sum sum = flux_sum_none();
     if (map->tree.count == 0 || !(map->radius > 0)) return vec3_all(0);
@@ -104,7 +104,7 @@ KD_FN vec3 photon_haze(const scene_view *scene, const photon_map_view *map, cons
         const float per_radius2 = 1 / (gathered.radius * gathered.radius);
         for (uint32_t i = 0; i < gathered.count; ++i)
             haze_add(map, at, gathered.found[i].node, gathered.found[i].dist2 * per_radius2, &sum);
-        return haze_sum_density(scene, map, at, &sum, gathered.radius, rays);
+        return haze_sum_density(world, map, at, &sum, gathered.radius, rays);
     }
     const float bound2 = pointtree_bound2(map->radius);
     pointtree_walk walk = pointtree_walk_begin();
@@ -112,7 +112,7 @@ KD_FN vec3 photon_haze(const scene_view *scene, const photon_map_view *map, cons
         const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
         if (dist2 <= bound2) haze_add(map, at, walk.node, dist2 / bound2, &sum);
     }
-    return haze_sum_density(scene, map, at, &sum, map->radius, rays);
+    return haze_sum_density(world, map, at, &sum, map->radius, rays);
 }
 
 #endif

@@ -35,11 +35,11 @@ typedef struct photon_emitter_cuda {
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* takes a zeroed one */
 
-/* `scene` holds device pointers (scenes/assembly/scene_cuda.h); rays are faster if its tree has its
+/* `world` holds device pointers (scenes/assembly/scene_cuda.h); rays are faster if its tree has its
    packed form. `list` is zeroed or holds another
    emission's photons, whose memory is used again. Waits until the list is there. */
 KD_DEVICE_CALL(photon_list_cuda_emit,
-               (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *scene,
+               (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *world,
                 const photon_order *order, job *watched));
 /* From photons on the host, a file's for example. */
 KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));

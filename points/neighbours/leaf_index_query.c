@@ -236,7 +236,8 @@ uint32_t leafindex_within_keys(const leafindex *index, const float *query, float
 
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                                 bool in_order, uint32_t *near, uint64_t *keys, neighbour *out) {
-    const float at[3] = {query.x, query.y, query.z};
+    const float at[POINT_DIMS_MAX] = {query.x, query.y,
+                                      query.z}; /* a search reads `dims` of them */
     const uint32_t count =
         nearest_some_keys(index, at, k, pointtree_bound2(max_radius), keys, near);
     if (in_order && k > LIST_MAX) keys_sort(keys, count);

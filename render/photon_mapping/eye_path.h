@@ -72,14 +72,14 @@ KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
 }
 
 /* Direct light by one light drawn and, with `both`, a half left to the ray drawn next. */
-KD_FN_APART void eye_add_direct(const scene_view *scene, const photon_view *photons, eye_path *path,
+KD_FN_APART void eye_add_direct(const scene_view *world, const photon_view *photons, eye_path *path,
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     const path_options *options = &photons->path;
     const uint32_t where = path->state.where;
     uint32_t *rays = &path->found.rays;
-    eye_add(path, both ? path_light(scene, SCENE_TREE, options, at, wo, where, random, rays)
-                       : path_light_alone(scene, SCENE_TREE, options->cutouts, at, wo, where,
+    eye_add(path, both ? path_light(world, SCENE_TREE, options, at, wo, where, random, rays)
+                       : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, where,
                                           random, rays));
 }
 
@@ -109,56 +109,56 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
 }
 
 /* Whether a ray can meet light: some lamp has a size. */
-KD_FN bool eye_rays_meet_light(const scene_view *scene) {
-    return scene->triangle_lights || scene->environment.light != KD_NONE;
+KD_FN bool eye_rays_meet_light(const scene_view *world) {
+    return world->triangle_lights || world->environment.light != KD_NONE;
 }
 
 /* path_passes in media without a draw. */
-KD_FN bool eye_passes(const scene_view *scene, const path_options *options, path_state *state,
+KD_FN bool eye_passes(const scene_view *world, const path_options *options, path_state *state,
                       rng_key key, ray_hit *hit) {
     const uint32_t met = hit->triangle, layers = state->layers;
-    const bool goes_on = path_passes(scene, options, state, key, hit);
+    const bool goes_on = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
-        state->where = passage_beyond(scene, met, state->cast.direction, state->where);
+        state->where = passage_beyond(world, met, state->cast.direction, state->where);
     return goes_on;
 }
 
 /* The drawn half of direct light in a medium: what lamps and sky send along a ray that the phase
    function draws. Close to a lamp it is bounded, where the light of the lamp's own points is not.
  */
-KD_FN_APART vec3 eye_strayed_light(const scene_view *scene, const photon_view *photons,
+KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *photons,
                                    eye_path *path, const haze_point *at, rng_block random) {
     path_state state = path->state;
     state.place = at->position;
     state.throughput = vec3_all(1);
-    (void)path_scatter_in(scene, &state, 1, random); /* too early for roulette */
+    (void)path_scatter_in(world, &state, 1, random); /* too early for roulette */
     ray_hit hit;
     do {
         ++path->found.rays;
         ++state.step;
-        hit = tritree_closest(&scene->tree, state.cast);
+        hit = tritree_closest(&world->tree, state.cast);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-        state.throughput = passage_weaken(scene, &state.cast, end, state.where, state.throughput);
-    } while (eye_passes(scene, &photons->path, &state, path->key, &hit));
+        state.throughput = passage_weaken(world, &state.cast, end, state.where, state.throughput);
+    } while (eye_passes(world, &photons->path, &state, path->key, &hit));
     if (state.layers > PATH_LAYERS) return vec3_all(0);
-    if (hit.triangle == KD_NONE) return path_sky(scene, &state);
-    const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
+    if (hit.triangle == KD_NONE) return path_sky(world, &state);
+    const material *made = world->materials + world->mesh.triangle_materials[hit.triangle];
     if (vec3_is_zero(made->emission)) return vec3_all(0);
-    const surface met = path_surface(scene, &state, hit, path->key);
-    return path_emission(scene, &state, &met);
+    const surface met = path_surface(world, &state, hit, path->key);
+    return path_emission(world, &state, &met);
 }
 
 /* What a medium scatters into the first `length` of a ray, at drawn places. */
-KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye_path *path,
+KD_FN void eye_add_haze(const scene_view *world, const photon_view *photons, eye_path *path,
                         const medium *in, float begin, float length) {
     const path_state *state = &path->state;
     haze_point at;
     at.direction = state->cast.direction;
-    at.where = state->where == MEDIUM_FOG ? scene->fog : state->where;
+    at.where = state->where == MEDIUM_FOG ? world->fog : state->where;
     at.g = in->g;
     if (vec3_is_zero(in->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
-    const bool both = eye_rays_meet_light(scene);
+    const bool both = eye_rays_meet_light(world);
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < path->haze; ++i) {
         const float u = ((float)i + spread.value[0]) / (float)path->haze;
@@ -166,13 +166,13 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
         vec3 direct =
-            path_light_in(scene, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
+            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
                           both, eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
         if (both)
             direct = vec3_add(direct,
-                              eye_strayed_light(scene, photons, path, &at,
+                              eye_strayed_light(world, photons, path, &at,
                                                 eye_draw(path, EYE_DRAW_HAZE + EYE_HAZE_SEEN + i)));
-        const vec3 strayed = photon_haze(scene, &photons->media, &at, &path->found.rays);
+        const vec3 strayed = photon_haze(world, &photons->media, &at, &path->found.rays);
         const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }
@@ -180,67 +180,67 @@ KD_FN void eye_add_haze(const scene_view *scene, const photon_view *photons, eye
 }
 
 /* What it scatters there from beams. */
-KD_FN void eye_add_beams(const scene_view *scene, const photon_view *photons, eye_path *path,
+KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, eye_path *path,
                          const medium *in, float begin, float length) {
     const path_state *state = &path->state;
     beam_flight on;
     on.origin = ray_at(&state->cast, begin);
     on.direction = state->cast.direction;
     on.length = length;
-    on.where = state->where == MEDIUM_FOG ? scene->fog : state->where;
+    on.where = state->where == MEDIUM_FOG ? world->fog : state->where;
     on.in = in;
-    eye_add(path, beams_radiance(scene, &photons->beams, &on, &path->found.rays));
+    eye_add(path, beams_radiance(world, &photons->beams, &on, &path->found.rays));
 }
 
 /* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
-KD_FN void eye_fly(const scene_view *scene, const photon_view *photons, eye_way way, eye_path *path,
+KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way way, eye_path *path,
                    float end) {
     path_state *state = &path->state;
-    const medium *in = medium_of(scene, state->where);
+    const medium *in = medium_of(world, state->where);
     if (!in) return;
-    const medium_span span = passage_span(scene, &state->cast, end);
+    const medium_span span = passage_span(world, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return;
     if (way == EYE_LOOKS && path->haze > 0) {
-        eye_add_haze(scene, photons, path, in, span.begin, length);
-        if (photons->beams.node_count) eye_add_beams(scene, photons, path, in, span.begin, length);
+        eye_add_haze(world, photons, path, in, span.begin, length);
+        if (photons->beams.node_count) eye_add_beams(world, photons, path, in, span.begin, length);
     }
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }
 
 /* path_advance, through media without a draw. */
-KD_FN ray_hit eye_advance(const scene_view *scene, const photon_view *photons, eye_way way,
+KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, eye_way way,
                           eye_path *path) {
     path_state *state = &path->state;
-    if (scene->medium_count == 0)
-        return path_advance(scene, SCENE_TREE, &photons->path, state, path->key, &path->found);
+    if (world->medium_count == 0)
+        return path_advance(world, SCENE_TREE, &photons->path, state, path->key, &path->found);
     ray_hit hit;
     do {
         ++path->found.rays;
         ++state->step;
-        hit = tritree_closest(&scene->tree, state->cast);
-        eye_fly(scene, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
-    } while (eye_passes(scene, &photons->path, state, path->key, &hit));
+        hit = tritree_closest(&world->tree, state->cast);
+        eye_fly(world, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
+    } while (eye_passes(world, &photons->path, state, path->key, &hit));
     return hit;
 }
 
 /* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
    and what the surface emits are added if they count. */
-KD_FN_APART bool eye_next(const scene_view *scene, const photon_view *photons, eye_way way,
+KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, eye_way way,
                           eye_path *path, surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
-    const ray_hit hit = eye_advance(scene, photons, way, path);
+    const ray_hit hit = eye_advance(world, photons, way, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
-            path->found.radiance = vec3_add(path->found.radiance, path_sky(scene, &path->state));
+            path->found.radiance = vec3_add(path->found.radiance, path_sky(world, &path->state));
         return false;
     }
-    *at = path_surface(scene, &path->state, hit, path->key);
+    *at = path_surface(world, &path->state, hit, path->key);
     *travelled += hit.t; /* directions are unit vectors */
     if (path->emission)
         path->found.radiance =
-            vec3_add(path->found.radiance, path_emission(scene, &path->state, at));
+            vec3_add(path->found.radiance, path_emission(world, &path->state, at));
     return true;
 }
 
@@ -258,9 +258,9 @@ KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
 
 /* On through lenses to the next surface that holds photons. What lenses show of the lamps is a
    caustic where the path began: it does not count. */
-KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photons, eye_path *path,
+KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
-    while (eye_next(scene, photons, EYE_LOOKS, path, at, travelled)) {
+    while (eye_next(world, photons, EYE_LOOKS, path, at, travelled)) {
         if (surface_holds_photons(at)) return true;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
@@ -272,13 +272,13 @@ KD_FN bool eye_through_lenses(const scene_view *scene, const photon_view *photon
 /* One gather ray, which has left its surface (then what it meets first counts by its emission, and
    it has travelled nothing) or goes on somewhere: what comes back by it, without the light that the
    surface's caustic map holds. */
-KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, eye_path *path,
+KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, eye_path *path,
                           float travelled) {
     surface at;
-    while (eye_through_lenses(scene, photons, path, &at, &travelled)) {
+    while (eye_through_lenses(world, photons, path, &at, &travelled)) {
         const vec3 wo = vec3_negate(path->state.cast.direction);
         const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
-        eye_add_direct(scene, photons, path, &at, wo, near);
+        eye_add_direct(world, photons, path, &at, wo, near);
         if (!near) {
             eye_add(path, photon_far_radiance(photons, &at, wo));
             if (!eye_mirrored(path, &at, wo)) return;
@@ -294,7 +294,7 @@ KD_FN void eye_gather_ray(const scene_view *scene, const photon_view *photons, e
 
 /* The drawn half of direct light, and with final gather the light that other surfaces send: one
    ray does both. */
-KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_way way,
+KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_way way,
                       eye_path *path, const surface *at, vec3 wo) {
     const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
     vec3 sum = vec3_all(0);
@@ -311,9 +311,9 @@ KD_FN void eye_gather(const scene_view *scene, const photon_view *photons, eye_w
             float travelled = 0;
             part.emission = true;
             if (way == EYE_LOOKS && photons->final_gather)
-                eye_gather_ray(scene, photons, &part, 0);
+                eye_gather_ray(world, photons, &part, 0);
             else
-                eye_next(scene, photons, way, &part, &met, &travelled);
+                eye_next(world, photons, way, &part, &met, &travelled);
         }
         sum = vec3_add(sum, part.found.radiance);
         path->found.rays = part.found.rays;
@@ -400,28 +400,28 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
 }
 
 /* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */
-KD_FN void eye_look_up(const scene_view *scene, const photon_view *photons, eye_way way,
+KD_FN void eye_look_up(const scene_view *world, const photon_view *photons, eye_way way,
                        eye_path *path, const surface *at, vec3 wo) {
-    eye_add_direct(scene, photons, path, at, wo, path->depth < photons->path.max_depth);
+    eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
     eye_add_maps(path, photons, way, at, wo);
     if (way == EYE_ASKS && photons->final_gather) return; /* gather_waves.cu does it */
-    eye_gather(scene, photons, way, path, at, wo);
+    eye_gather(world, photons, way, path, at, wo);
 }
 
 /* Follows a path to its end. */
-KD_FN void eye_follow(const scene_view *scene, const photon_view *photons, eye_way way,
+KD_FN void eye_follow(const scene_view *world, const photon_view *photons, eye_way way,
                       eye_path *path) {
     surface at;
     float travelled = 0;
-    while (eye_next(scene, photons, way, path, &at, &travelled)) {
+    while (eye_next(world, photons, way, path, &at, &travelled)) {
         if (path->depth == 1) path->found.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (surface_holds_photons(&at)) {
-            eye_look_up(scene, photons, way, path, &at, wo);
+            eye_look_up(world, photons, way, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
             continue;
         }
-        if (!surface_is_specular(&at)) eye_add_direct(scene, photons, path, &at, wo, true);
+        if (!surface_is_specular(&at)) eye_add_direct(world, photons, path, &at, wo, true);
         if (!eye_scatter(path, &at, wo, eye_draw(path, PATH_DRAW_SCATTER))) break;
     }
 }
@@ -439,25 +439,25 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 }
 
 /* In whatever medium the eye is. */
-KD_FN eye_path eye_begin_in(const scene_view *scene, ray cast, rng_key key) {
+KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
-    if (scene->medium_count > 0)
-        path.state.where = passage_around(scene, SCENE_TREE, cast, &path.found.rays);
+    if (world->medium_count > 0)
+        path.state.where = passage_around(world, SCENE_TREE, cast, &path.found.rays);
     return path;
 }
 
 /* The path of a camera ray of unit direction; what maps show is apart or still to come. */
-KD_FN eye_path photon_eye_path(const scene_view *scene, const photon_view *photons, eye_way way,
+KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons, eye_way way,
                                ray cast, rng_key key) {
-    eye_path path = eye_begin_in(scene, cast, key);
-    eye_follow(scene, photons, way, &path);
+    eye_path path = eye_begin_in(world, cast, key);
+    eye_follow(world, photons, way, &path);
     return path;
 }
 
 /* Radiance along a camera ray of unit direction. */
-KD_FN path_result photon_eye_radiance(const scene_view *scene, const photon_view *photons, ray cast,
+KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
                                       rng_key key) {
-    eye_path path = photon_eye_path(scene, photons, EYE_LOOKS, cast, key);
+    eye_path path = photon_eye_path(world, photons, EYE_LOOKS, cast, key);
     path.found.radiance = vec3_add(path.found.radiance, path.gathered);
     return path.found;
 }

@@ -25,7 +25,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               job *watched);
 
 /* The table of keys as Markdown, line by line without newlines: what scenes/DESCRIPTION.md shows.
- */
+   Not thread-safe. */
 void describe_json_list(void (*line)(void *context, const char *text), void *context);
 
 #endif

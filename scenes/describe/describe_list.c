@@ -53,7 +53,7 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to, "`environment`:", describe_environment_keys);
     list_table(&to, "`sky` of an environment (Preetham's, by the position of the sun):",
                describe_sky_keys);
-    render_keys options;
+    static render_keys options; /* too large for a small stack */
     render_keys_fill(&options);
     list_table(&to, "`render` (the options of `kandela render`, and of kandela.render in Python):",
                options.rows);

@@ -1,4 +1,5 @@
 /* "render" of a description: its keys are the table of options (render/options). */
+#include "core/memory.h"
 #include "render/options/render_options.h"
 #include "scenes/describe/describe_reader.h"
 #include "scenes/describe/render_keys.h"
@@ -70,10 +71,13 @@ void render_keys_fill(render_keys *out) {
 
 kd_status describe_render(describe_reader *in, const json_place *at, const cJSON *object,
                           kd_render_options *to) {
-    render_keys keys;
+    render_keys *keys = NULL;
     kd_render_options words = *to;
-    render_keys_fill(&keys);
-    KD_TRY(json_read(at, object, keys.rows, &words));
+    KD_TRY(KD_RESERVE(keys, 1));
+    render_keys_fill(keys);
+    const kd_status status = json_read(at, object, keys->rows, &words);
+    memory_free(keys);
+    KD_TRY(status);
     const int32_t *crop = words.crop;
     if (json_has(object, "crop") && (crop[0] >= crop[2] || crop[1] >= crop[3]))
         return json_fail(at, "crop is [%d, %d, %d, %d], expected x0 < x1 and y0 < y1", crop[0],

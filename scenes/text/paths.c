@@ -57,15 +57,17 @@ static bool walk_up(path_walk *walk) {
 /* Follows the link at `at`: what it says comes before `behind`. */
 static bool walk_link(path_walk *walk, const char *link, const char *behind) {
     enum { LINKS_MOST = 40 };
-    char rest[PLACE_BYTES];
     const char *from = link;
     if (++walk->links > LINKS_MOST || !walk_up(walk)) return false;
     if (link[0] == '/') {
         if (!begins_with(link, walk->root, &from)) return false;
         snprintf(walk->at, sizeof walk->at, "%s", walk->root);
     }
-    if (snprintf(rest, sizeof rest, "%s/%s", from, behind) >= (int)sizeof rest) return false;
-    memcpy(walk->rest, rest, sizeof rest);
+    const size_t length = strlen(from), more = strlen(behind);
+    if (length + more + 2 > sizeof walk->rest) return false;
+    memmove(walk->rest + length + 1, behind, more + 1); /* which lies in walk->rest */
+    memcpy(walk->rest, from, length);
+    walk->rest[length] = '/';
     return true;
 }
 
@@ -103,7 +105,7 @@ bool path_is_allowed(const char *beside, const char *name) {
     more = name;
     if (name[0] == '/') {
         const char *slash = strrchr(file, '/');
-        char written[PLACE_BYTES] = "";
+        char *const written = walk.rest; /* which is not filled yet */
         if (slash && slash - file < PLACE_BYTES) memcpy(written, file, (size_t)(slash - file));
         if (!begins_with(name, root, &more) &&
             !(written[0] == '/' && begins_with(name, written, &more)))

@@ -126,7 +126,7 @@ static void fuzz_points(fuzz_bytes *from) {
 }
 
 static void fuzz_triangles(fuzz_bytes *from) {
-    static const uint32_t indices[3 * ROOM];
+    static const uint32_t indices[3 * ROOM] = {0};
     static kd_ray_hit hits[ROOM];
     static kd_near_triangle nearest[ROOM];
     kd_triangles *tree = NULL;
@@ -166,7 +166,7 @@ static void fuzz_triangles(fuzz_bytes *from) {
 
 static void fuzz_scene(fuzz_bytes *from) {
     static const char text[] = "{\"kandela\": 1, \"meshes\": [{\"file\": \"mesh:a\"}]}";
-    static const uint32_t indices[3 * ROOM];
+    static const uint32_t indices[3 * ROOM] = {0};
     kd_scene *scene = NULL;
     kd_image *image = NULL;
     kd_render_options options;

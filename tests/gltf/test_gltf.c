@@ -265,11 +265,11 @@ static float *triangles_sorted(const mesh *from) {
 static void assimp_reads_the_same(void **state) {
     (void)state;
     static gltf_maker made;
-    static const char *const names[] = {"box.glb", "nodes.glb", "beside.gltf", "inside.gltf"};
+    /* files of one piece: kandela-import may open no other file */
+    static const char *const names[] = {"box.glb", "nodes.glb", "inside.gltf"};
     box_put(&made);
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_glb("nodes.glb", &made, NODES BOX_PRIMITIVE);
-    gltf_write_beside("beside.gltf", &made, NODES BOX_PRIMITIVE);
     gltf_write_inside("inside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         mesh ours = load(names[i]), theirs;

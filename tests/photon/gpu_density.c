@@ -138,7 +138,7 @@ static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t 
         const photon *landed = &of->lists[PHOTON_LIST_GLOBAL].photons[found[i].id];
         if (!estimate_accepts(landed, &here)) continue;
         const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
-        flux_sum_add(&sum, photon_kernel_at((int32_t)of->maps.kernel, s2),
+        flux_sum_add(&sum, photon_kernel_at((photon_kernel)of->maps.kernel, s2),
                      photon_scattered(&asked->at, asked->wo, landed),
                      of->maps.map[PHOTON_LIST_GLOBAL].scale);
     }

@@ -12,7 +12,7 @@ enum { STREWN = 4000, RAYS = 400, STEPS = 400 };
 
 static scene_fixture stage;
 static tritree walls;
-static scene_view scene;
+static scene_view fog;
 static photon strewn[STREWN];
 
 /* The unit cube of medium 0, behind walls that let everything pass. */
@@ -24,14 +24,14 @@ static void build_cube(vec3 absorption, vec3 scattering, float g) {
     const uint32_t made_of = fixture_material(&stage, clear);
     const uint32_t faces[6] = {made_of, made_of, made_of, made_of, made_of, made_of};
     fixture_box(&stage, faces, vec3_all(0), vec3_all(1), false);
-    scene = fixture_view(&stage);
-    scene.environment.scene_centre = vec3_all(0.5f);
-    scene.environment.scene_radius = 4;
-    const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
-                                 scene.mesh.position_count, scene.mesh.triangle_count};
+    fog = fixture_view(&stage);
+    fog.environment.scene_centre = vec3_all(0.5f);
+    fog.environment.scene_radius = 4;
+    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
+                                 fog.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
     assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
-    scene.tree = tritree_get_view(&walls);
+    fog.tree = tritree_get_view(&walls);
 }
 
 static photon beam_from(vec3 start, vec3 direction, float length, vec3 power) {
@@ -51,7 +51,7 @@ static beam_flight flight_of(vec3 origin, vec3 direction, float length) {
     made.direction = direction;
     made.length = length;
     made.where = 0;
-    made.in = &scene.media[0];
+    made.in = &fog.media[0];
     return made;
 }
 
@@ -79,7 +79,7 @@ static void one_beam_scatters_what_it_should(void **state) {
     const photon one =
         beam_from(vec3_make(0.1f, 0.5f, 0.5f), vec3_make(1, 0, 0), 0.8f, vec3_make(3, 2, 1));
     beam_set set;
-    assert_int_equal(beam_set_open(&set, &one, 1, &scene, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&set, &one, 1, &fog, 50, NULL), KD_OK);
     for (int degrees = 5; degrees < 180; degrees += 34) {
         const double angle = degrees * M_PI / 180, t = 0.12, s = 0.35, radius = 0.05;
         const vec3 direction = vec3_make((float)cos(angle), (float)sin(angle), 0);
@@ -93,7 +93,7 @@ static void one_beam_scatters_what_it_should(void **state) {
                 const beam_flight on =
                     flight_of(vec3_along(met, -(float)t, direction), direction, 0.2f);
                 uint32_t rays = 0;
-                const vec3 seen = beams_radiance(&scene, &view, &on, &rays);
+                const vec3 seen = beams_radiance(&fog, &view, &on, &rays);
                 sum[0] += (double)seen.x * 2 * radius / STEPS;
                 sum[1] += (double)seen.y * 2 * radius / STEPS;
                 sum[2] += (double)seen.z * 2 * radius / STEPS;
@@ -119,7 +119,7 @@ static void a_beam_along_the_ray_is_finite(void **state) {
     const photon one =
         beam_from(vec3_make(0.1f, 0.5f, 0.5f), vec3_make(1, 0, 0), 0.8f, vec3_all(1));
     beam_set set;
-    assert_int_equal(beam_set_open(&set, &one, 1, &scene, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&set, &one, 1, &fog, 50, NULL), KD_OK);
     for (int k = 0; k < PHOTON_KERNELS; ++k)
         for (int back = 0; back < 2; ++back) {
             beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1));
@@ -130,8 +130,8 @@ static void a_beam_along_the_ray_is_finite(void **state) {
                 const beam_flight on = flight_of(vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f),
                                                  vec3_make(side, 0, 0), 0.9f);
                 uint32_t rays = 0;
-                sum += (double)beams_radiance(&scene, &view, &on, &rays).x * 2 * M_PI *
-                       (double)off * (double)radius / STEPS;
+                sum += (double)beams_radiance(&fog, &view, &on, &rays).x * 2 * M_PI * (double)off *
+                       (double)radius / STEPS;
             }
             expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1, 5e-3); /* length times scattering */
         }
@@ -150,7 +150,7 @@ static void media_are_as_bright_at_their_walls(void **state) {
                               vec3_all(1.0f / STREWN));
     }
     beam_set set;
-    assert_int_equal(beam_set_open(&set, strewn, STREWN, &scene, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, 50, NULL), KD_OK);
     for (int k = 0; k < PHOTON_KERNELS; ++k) {
         beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1.0f / STREWN));
         view.radius = 0.1f;
@@ -164,7 +164,7 @@ static void media_are_as_bright_at_their_walls(void **state) {
                 const beam_flight on =
                     flight_of(vec3_make(place == 2 ? 0.999f : 0.5f, 0, z), vec3_make(0, 1, 0), 1);
                 uint32_t rays = 0;
-                sum += (double)beams_radiance(&scene, &view, &on, &rays).x / RAYS;
+                sum += (double)beams_radiance(&fog, &view, &on, &rays).x / RAYS;
             }
             expect_near(sum * 4 * M_PI / 1e-4, 1, 5e-3);
         }
@@ -215,7 +215,7 @@ static void the_walk_finds_every_crossing_once(void **state) {
     build_cube(vec3_all(0.1f), vec3_make(0.5f, 1, 2), 0.7f);
     strew_nasty();
     beam_set set;
-    assert_int_equal(beam_set_open(&set, strewn, STREWN, &scene, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, 50, NULL), KD_OK);
     uint32_t found = 0;
     for (int size = 0; size < 3; ++size) {
         beam_view view = beam_set_get_view(&set, PHOTON_KERNEL_CONE, flux_scale(1));
@@ -223,20 +223,20 @@ static void the_walk_finds_every_crossing_once(void **state) {
         for (uint32_t i = 0; i < RAYS / 4; ++i) {
             const beam_flight on = nasty_flight(i);
             uint32_t rays = 0;
-            const flux_sum walked = beams_sum(&scene, &view, &on, &rays);
+            const flux_sum walked = beams_sum(&fog, &view, &on, &rays);
             flux_sum all = flux_sum_none(), whole = flux_sum_none(), apart = flux_sum_none();
             for (uint32_t p = 0; p < set.piece_count; ++p)
-                beam_add(&scene, &view, &on, &set.pieces[p], &all, &rays);
+                beam_add(&fog, &view, &on, &set.pieces[p], &all, &rays);
             for (uint32_t b = 0; b < set.count; ++b) {
                 const beam_piece one = {b, 0, set.beams[b].length};
                 const beam_crossing at = beam_cross(&on, &set.beams[b]);
                 if (at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL)
-                    beam_add(&scene, &view, &on, &one, &whole, &rays);
+                    beam_add(&fog, &view, &on, &one, &whole, &rays);
             }
             for (uint32_t p = 0; p < set.piece_count; ++p) {
                 const beam_crossing at = beam_cross(&on, &set.beams[set.pieces[p].beam]);
                 if (at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL)
-                    beam_add(&scene, &view, &on, &set.pieces[p], &apart, &rays);
+                    beam_add(&fog, &view, &on, &set.pieces[p], &apart, &rays);
             }
             assert_true(same_sums(walked, all) && same_sums(whole, apart));
             assert_true(walked.x >= 0 && walked.x < INT64_MAX / 2);
@@ -254,18 +254,18 @@ static void pieces_are_as_many_as_planned(void **state) {
     strew_nasty();
     for (uint32_t gather = 2; gather <= 200; gather *= 10) {
         beam_set set;
-        assert_int_equal(beam_set_open(&set, strewn, STREWN, &scene, gather, NULL), KD_OK);
+        assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, gather, NULL), KD_OK);
         const uint64_t kept = set.count * sizeof *set.beams + set.piece_count * sizeof *set.pieces +
                               set.node_count * sizeof *set.nodes;
         assert_true(kept <= beam_set_bytes_kept(STREWN) && set.piece_count >= STREWN);
         beam_set_close(&set);
     }
     beam_set none;
-    assert_int_equal(beam_set_open(&none, NULL, 0, &scene, 50, NULL), KD_OK);
+    assert_int_equal(beam_set_open(&none, NULL, 0, &fog, 50, NULL), KD_OK);
     const beam_view view = beam_set_get_view(&none, PHOTON_KERNEL_CONE, 1);
     const beam_flight on = nasty_flight(0);
     uint32_t rays = 0;
-    assert_true(vec3_is_zero(beams_radiance(&scene, &view, &on, &rays)));
+    assert_true(vec3_is_zero(beams_radiance(&fog, &view, &on, &rays)));
     beam_set_close(&none);
     tritree_close(&walls);
 }
@@ -287,12 +287,12 @@ static void build_room(void) {
     fixture_box(&stage, faces, vec3_all(-1), vec3_all(1), true);
     fixture_box(&stage, inner, vec3_all(-0.3f), vec3_all(0.4f), false);
     fixture_finish(&stage);
-    scene = fixture_view(&stage);
-    const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
-                                 scene.mesh.position_count, scene.mesh.triangle_count};
+    fog = fixture_view(&stage);
+    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
+                                 fog.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
     assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
-    scene.tree = tritree_get_view(&walls);
+    fog.tree = tritree_get_view(&walls);
 }
 
 static void beams_are_the_same_on_any_threads(void **state) {
@@ -308,7 +308,7 @@ static void beams_are_the_same_on_any_threads(void **state) {
         photon_maps maps;
         parallel_set_threads(turn == 0 ? 1 : 4);
         options.batch_paths = turn == 2 ? 777 : 0;
-        assert_int_equal(photon_maps_open(&maps, &scene, &options, NULL), KD_OK);
+        assert_int_equal(photon_maps_open(&maps, &fog, &options, NULL), KD_OK);
         assert_true(maps.beams.count == maps.media.count && maps.media.count >= 5000);
         assert_true(turn == 0 || (hash == maps.media.hash && radius == maps.media.radius));
         hash = maps.media.hash;
@@ -334,16 +334,16 @@ static void traced_alone_a_path_leaves_the_same_beams(void **state) {
     photon_list list;
     options.strayed = 3000;
     options.media = PHOTON_MEDIA_BEAMS;
-    assert_int_equal(photon_orders_make(orders, &scene, &options), KD_OK);
+    assert_int_equal(photon_orders_make(orders, &fog, &options), KD_OK);
     const photon_order *order = &orders[PHOTON_LIST_MEDIA];
-    assert_int_equal(photon_list_open(&list, &scene, order, NULL), KD_OK);
+    assert_int_equal(photon_list_open(&list, &fog, order, NULL), KD_OK);
     assert_true(list.count >= 3000);
     uint64_t at = 0;
     for (uint64_t path = 0; path < list.emitted; ++path) {
         photon slots[256];
         photon_ledger ledger;
         const uint32_t count =
-            photon_trace(&scene, &order->emission, path, &order->wish, slots, 256, &ledger);
+            photon_trace(&fog, &order->emission, path, &order->wish, slots, 256, &ledger);
         for (uint32_t i = 0; i < count; ++i, ++at) {
             slots[i].power = vec3_scale(slots[i].power, (float)(1 / (double)list.emitted));
             assert_memory_equal(&slots[i], &list.photons[at], sizeof(photon));

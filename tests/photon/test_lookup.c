@@ -102,7 +102,7 @@ static void what_walks_has_no_index(void **state) {
         const photon_map_view global = photon_maps_global(&maps);
         assert_true(global.walks == photon_lookups[l].walks);
         assert_true((global.finder == NULL) == photon_lookups[l].walks);
-        assert_true((maps.global.index.groups == NULL) == photon_lookups[l].walks);
+        assert_true((maps.global.index.boxes == NULL) == photon_lookups[l].walks);
         photon_maps_close(&maps);
     }
     tritree_close(&tree);

@@ -14,7 +14,7 @@ static photon photons[STREWN];
 static pointtree tree;
 static scene_fixture stage;
 static tritree walls;
-static scene_view scene;
+static scene_view fog;
 
 /* The unit cube of medium 0, behind walls that let everything pass. */
 static void build_walls(void) {
@@ -25,14 +25,14 @@ static void build_walls(void) {
     const uint32_t made_of = fixture_material(&stage, clear);
     const uint32_t faces[6] = {made_of, made_of, made_of, made_of, made_of, made_of};
     fixture_box(&stage, faces, vec3_all(0), vec3_all(1), false);
-    scene = fixture_view(&stage);
-    scene.environment.scene_centre = vec3_all(0.5f);
-    scene.environment.scene_radius = 4;
-    const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
-                                 scene.mesh.position_count, scene.mesh.triangle_count};
+    fog = fixture_view(&stage);
+    fog.environment.scene_centre = vec3_all(0.5f);
+    fog.environment.scene_radius = 4;
+    const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
+                                 fog.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
     assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
-    scene.tree = tritree_get_view(&walls);
+    fog.tree = tritree_get_view(&walls);
 }
 
 static void remove_walls(void) {
@@ -42,7 +42,7 @@ static void remove_walls(void) {
 
 static vec3 haze_at(const photon_map_view *map, const haze_point *at) {
     uint32_t rays = 0;
-    return photon_haze(&scene, map, at, &rays);
+    return photon_haze(&fog, map, at, &rays);
 }
 
 /* A place in the cube; even, or falling along x as exp(-x / FALL). */

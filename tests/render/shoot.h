@@ -8,6 +8,7 @@
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators.h"
+#include "render/options/render_options.h"
 #include "scene_fixture.h"
 
 typedef struct shot {
@@ -34,7 +35,8 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     frame of = {.scene = &shown, .options = options, .view = *view, .watched = watched};
     if (options->time_seconds > 0) of.deadline = timing_now() + options->time_seconds;
     const integrator *with = integrator_find(options->integrator);
-    taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
+    taken.status = render_options_check(options); /* as render_run does */
+    if (taken.status == KD_OK) taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
     if (taken.status == KD_OK) {
         shown.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);

@@ -85,6 +85,7 @@ for limit in 4 5 6 7 8 9 10 12; do
     (ulimit -n $limit && exec timeout 60 "$program" render box.obj "${options[@]}" -o few.png) >out 2>err
     code=$?
     ((code == 0)) && [[ -s few.png ]] && continue
+    ((code == 127)) && continue # the system's loader had too few to start the program
     ((code == 1 || code == 3)) && [[ ! -e few.png ]] || expect_fail "$limit descriptors (exit $code)"
     grep -q 'samples per pixel' err && expect_fail "$limit descriptors: told before anything is rendered"
 done
