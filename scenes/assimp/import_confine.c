@@ -76,6 +76,6 @@ bool import_confine(void) {
     const struct sock_fprog filter = {filter_make(list), list};
     if (setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-    return MACHINE &&
+    return MACHINE != 0 &&
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
 }

@@ -43,7 +43,7 @@ static file_view view_of(const bytes *of) {
 static float *decoded(const bytes *of, int32_t width, int32_t height) {
     const file_view view = view_of(of);
     int32_t found[2];
-    float *texels;
+    float *texels = NULL;
     if (hdr_look(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
         hdr_decode(&texels, "some.hdr", &view) != KD_OK)
         fail_msg("%s", kd_last_error());
@@ -54,7 +54,7 @@ static float *decoded(const bytes *of, int32_t width, int32_t height) {
 
 static void refused(const bytes *of, const char *word) {
     const file_view view = view_of(of);
-    float *texels;
+    float *texels = NULL;
     assert_int_equal(hdr_decode(&texels, "some.hdr", &view), KD_ERROR_INPUT);
     assert_null(texels);
     if (!strstr(kd_last_error(), word) || !strstr(kd_last_error(), "some.hdr"))
