@@ -18,10 +18,13 @@ TRITREE_BUILDER_CUDA_ROWS(DECLARE)
 #undef DECLARE
 
 #define ROW(name) &tritree_builder_##name,
-const tritree_builder *const tritree_builders[] = {TRITREE_BUILDER_ROWS(ROW) NULL};
+extern const tritree_builder *const tritree_builders_rows[];
+const tritree_builder *const tritree_builders_rows[] = {TRITREE_BUILDER_ROWS(ROW) NULL};
 #undef ROW
 #define ROW(name) &tritree_builder_cuda_##name,
-const tritree_builder_cuda *const tritree_builders_cuda[] = {TRITREE_BUILDER_CUDA_ROWS(ROW) NULL};
+extern const tritree_builder_cuda *const tritree_builders_cuda_rows[];
+const tritree_builder_cuda *const tritree_builders_cuda_rows[] = {TRITREE_BUILDER_CUDA_ROWS(ROW)
+                                                                      NULL};
 #undef ROW
 
 /* "auto": exact trees are the best for rays, and where there are several cores one that uses them.

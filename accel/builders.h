@@ -19,8 +19,8 @@ extern "C" {
 #endif
 
 /* The default first; each ends with NULL. */
-extern const tritree_builder *const tritree_builders[];
-extern const tritree_builder_cuda *const tritree_builders_cuda[];
+extern const tritree_builder *const *tritree_builders;
+extern const tritree_builder_cuda *const *tritree_builders_cuda;
 /* "auto": the first that makes exact trees, on all cores if there are several. NULL: there is none.
  */
 const tritree_builder *tritree_builder_find(const char *name);

@@ -1,9 +1,9 @@
 # Which GPUs the kernels are compiled for, by three front ends (7.5, 8.0, 9.0) that devices share: what
 # our kernels ask of a device changes there alone, and a front end costs more than an assembler.
 # KD_CUDA_ARCHITECTURES: "75;80;90", of each code, and PTX of the last one for all later devices;
-# "75-virtual" is PTX alone; empty: all below that nvcc knows. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS
-# in the environment, are CMake's own way and win over that default.
-set(KD_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities, times ten; empty: 75 to 120, as nvcc knows them")
+# "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: the cards that are here, and all
+# where none is. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
+set(KD_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities, times ten, or all: 75 to 120, as nvcc knows them; empty: of the cards here")
 option(KD_CUDA_SMALL "Kernels are packed for size (packages): they load a little later" OFF)
 set(kd_all 75 80 86 89 90 100 120)
 
@@ -21,10 +21,38 @@ function(kd_front_end out capability)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
+# The compute capabilities, times ten, of the cards in this machine that nvcc knows, or nothing.
+function(kd_cards_here out)
+  set(found)
+  find_program(KD_NVIDIA_SMI nvidia-smi PATHS /usr/lib/wsl/lib)
+  if(KD_NVIDIA_SMI)
+    execute_process(COMMAND ${KD_NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE said
+                    RESULT_VARIABLE failed ERROR_QUIET)
+    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
+    if(NOT failed)
+      string(REGEX MATCHALL "[0-9]+[.][0-9]" said "${said}")
+      foreach(capability ${said})
+        string(REPLACE "." "" capability ${capability})
+        if(known MATCHES "sm_${capability}[^0-9a-z]" AND NOT capability LESS 75)
+          list(APPEND found ${capability})
+        endif()
+      endforeach()
+    endif()
+  endif()
+  list(REMOVE_DUPLICATES found)
+  list(SORT found COMPARE NATURAL)
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
 # The flags for nvcc, and KD_CUDA_CODE's text (device.h): "75 90 90+".
 function(kd_architectures flags text)
   set(wanted ${KD_CUDA_ARCHITECTURES})
   if(NOT wanted)
+    kd_cards_here(wanted)
+  endif()
+  if(NOT wanted OR wanted STREQUAL "all")
+    set(wanted)
+    message(STATUS "Kandela: CUDA kernels for every architecture take an hour of a core (-DKD_CUDA_ARCHITECTURES=86: for one, a few minutes)")
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
     foreach(capability ${kd_all})
       if(known MATCHES "sm_${capability}[^0-9a-z]")

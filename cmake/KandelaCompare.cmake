@@ -116,7 +116,7 @@ if(NOT KD_EMBREE_VERSION)
 else()
   add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/peers/compare_embree.c
                                 ${CMAKE_SOURCE_DIR}/tools/peers/hard_rays.c
-                                ${CMAKE_SOURCE_DIR}/tools/bench/input_rays.c)
+                                ${CMAKE_SOURCE_DIR}/tools/lab/bench/input_rays.c)
   target_link_libraries(compare_embree PRIVATE kandela_internal kd_common kd_dep_openexr
                         ${KD_EMBREE${KD_EMBREE_VERSION}_LIBRARY})
   target_include_directories(compare_embree SYSTEM PRIVATE ${KD_EMBREE${KD_EMBREE_VERSION}_INCLUDE})

@@ -3,8 +3,8 @@ set(KD_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-qual -Wstr
                 -Wmissing-prototypes -Wvla -Wundef -Wc++-compat -Wformat=2 -Wdouble-promotion)
 add_library(kd_common INTERFACE)
 target_include_directories(kd_common INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
-target_compile_definitions(kd_common INTERFACE _GNU_SOURCE KD_BUILDING=1
-                           KD_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(kd_common INTERFACE _GNU_SOURCE KD_BUILDING=1)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/core/version.c PROPERTIES COMPILE_DEFINITIONS KD_VERSION="${PROJECT_VERSION}")
 if(WIN32) # numbers are printed as C17 has it, not as Windows' own library does
   target_compile_definitions(kd_common INTERFACE __USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0A00 WIN32_LEAN_AND_MEAN NOMINMAX)
   list(APPEND KD_WARNINGS -Wno-format -Wno-format-extra-args -Wno-float-conversion) # GCC checks for Windows' own
@@ -62,7 +62,7 @@ endif()
 # Hardening: canaries in stack frames with arrays, library calls checked against the sizes of their objects,
 # addresses of programs unknown before they run, tables of the linker read-only before main. A sanitizer checks
 # more and brings its own. tests/tools/test_hardening.sh reads it from what was built.
-# kd_hardened is for what is compiled, but for the hot files of KandelaTwice.cmake: these have arrays in the frames of
+# kd_hardened is for what is compiled, but for the files of core/isa_functions.inc: these have arrays in the frames of
 # their innermost calls, and read neither files nor text.
 add_library(kd_hardened INTERFACE)
 if(NOT KD_SANITIZE AND NOT WIN32)

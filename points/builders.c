@@ -10,10 +10,12 @@ POINT_BUILDER_CUDA_ROWS(DECLARE)
 #undef DECLARE
 
 #define ROW(name) &pointtree_builder_##name,
-const pointtree_builder *const pointtree_builders[] = {POINTTREE_BUILDER_ROWS(ROW) NULL};
+extern const pointtree_builder *const pointtree_builders_rows[];
+const pointtree_builder *const pointtree_builders_rows[] = {POINTTREE_BUILDER_ROWS(ROW) NULL};
 #undef ROW
 #define ROW(name) &point_builder_cuda_##name,
-const point_builder_cuda *const point_builders_cuda[] = {POINT_BUILDER_CUDA_ROWS(ROW) NULL};
+extern const point_builder_cuda *const point_builders_cuda_rows[];
+const point_builder_cuda *const point_builders_cuda_rows[] = {POINT_BUILDER_CUDA_ROWS(ROW) NULL};
 #undef ROW
 
 const pointtree_builder *pointtree_builder_find(const char *name) {

@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /* The default first; each ends with NULL. */
-extern const pointtree_builder *const pointtree_builders[];
-extern const point_builder_cuda *const point_builders_cuda[];
+extern const pointtree_builder *const *pointtree_builders;
+extern const point_builder_cuda *const *point_builders_cuda;
 /* "auto": the default. NULL: there is none. */
 const pointtree_builder *pointtree_builder_find(const char *name);
 const point_builder_cuda *point_builder_cuda_find(const char *name);

@@ -1,7 +1,8 @@
 #include "render/integrators.h"
 
 #define INTEGRATOR_ROW(name) &integrator_##name,
-const integrator *const integrators[] = {INTEGRATOR_ROWS(INTEGRATOR_ROW) NULL};
+extern const integrator *const integrators_rows[];
+const integrator *const integrators_rows[] = {INTEGRATOR_ROWS(INTEGRATOR_ROW) NULL};
 
 const integrator *integrator_find(const char *name) {
     for (const integrator *const *row = integrators; *row; ++row)

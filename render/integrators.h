@@ -8,7 +8,7 @@
 INTEGRATOR_ROWS(INTEGRATOR_DECLARE)
 #undef INTEGRATOR_DECLARE
 
-extern const integrator *const integrators[];        /* ends with NULL */
+extern const integrator *const *integrators;         /* ends with NULL */
 const integrator *integrator_find(const char *name); /* NULL: there is none */
 
 #endif

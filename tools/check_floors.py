@@ -49,10 +49,10 @@ ROOMS = """
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
     render/options scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
-    tools/bench/report tools/bench tools/bench/papers tools/program/line tools/program/lab tools/program tools/peers
+    tools/program/line tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
-GENERATED = ("tools/commit.h", "tools/plots.h")
+GENERATED = ("tools/commit.h", "tools/report_script.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
     points/papers points/select accel/sweep accel/zhou accel/wide
@@ -457,7 +457,7 @@ GOOD = {
     "tests/test.h": "",
     "tests/cases.h": "",
     "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/film.h"\n',
-    "tools/bench/bench.c": '#include "accel/sweep/events.h"\n#include "core/noun.h"\n',
+    "tools/lab/bench/bench.c": '#include "accel/sweep/events.h"\n#include "core/noun.h"\n',
     "README.md": "\n" * 120,
     "core/math/README.md": "| file | what |\n|-|-|\n| `vec3.h` | three floats |\n",
     "core/device/README.md": "No table.\n",
@@ -468,7 +468,7 @@ BAD = [
     ("core/above.c", '#include "core/math/vec3.h"\n', 1, "floor"),
     ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "floor"),
     ("accel/tree/rival.c", '  #  include "accel/sweep/events.h"\n', 1, "floor"),
-    ("tools/bench/sideways.c", '#include "tests/test.h"\n', 1, "floor"),
+    ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "floor"),
     ("shaders/up.h", '// x\n#include "render/film.h"\n', 2, "floor"),
     ("core/angled.h", "#include <render/film.h>\n", 1, "floor"),
     ("render/nosy.c", '#include "accel/sweep/events.h"\n', 1, "private"),

@@ -130,11 +130,11 @@ setup_cuda_parts='nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt
 # there is a card, but no compiler; with "always" also where there is no card.
 setup_cuda() { # FOLDER (relative to the root) [always]
     local folder=$root/$1 found
-    found=$(setup_nvcc) && echo "$found" && return
     if [[ ${2-} != always ]] && ! setup_card_is_here; then
-        setup_say "No NVIDIA card is here: a build without CUDA"
+        setup_say "No NVIDIA card is here: a build without CUDA (--cuda-all builds the kernels all the same)"
         return 0
     fi
+    found=$(setup_nvcc) && echo "$found" && return
     found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
     if [[ ! -x ${found[0]} ]]; then
         setup_say "No nvcc is here: CUDA 13.0's (271 MB) is fetched from the Python registry into $folder." \

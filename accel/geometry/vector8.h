@@ -1,7 +1,7 @@
 /* Eight floats at once, by the compilers' vector extension: one AVX register where there is one,
    two of SSE or NEON elsewhere. Every function is inlined into its caller, so what the calling
    convention for wide vectors would be (-Wpsabi) never matters. Who includes this belongs to the
-   hot files (core/hot.h), which are compiled for AVX2, too. */
+   files in core/isa_functions.inc, which are compiled for AVX2, too. */
 #ifndef KD_ACCEL_GEOMETRY_VECTOR8_H
 #define KD_ACCEL_GEOMETRY_VECTOR8_H
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* OpenEXR through its C core: float channels out (ZIP). Reading is in core/image/exr_read.c. */
 #include "core/image/exr.h"
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 #include <errno.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static kd_status header_write(exr_context_t context, const exr_stream *stream, c
     return KD_OK;
 }
 
-#ifndef KD_HAVE_DEFLATE /* else core/image/exr_zip.c */
+#if !KD_HAVE_DEFLATE /* else core/image/exr_zip.c */
 static exr_result_t chunk_encode(exr_context_t context, exr_encode_pipeline_t *pipeline,
                                  const image *from, int32_t y) {
     exr_chunk_info_t chunk;

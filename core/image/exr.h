@@ -3,7 +3,7 @@
 #ifndef KD_CORE_IMAGE_EXR_H
 #define KD_CORE_IMAGE_EXR_H
 #include "core/image/formats.h"
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 #include <openexr.h>
 
 typedef struct exr_stream {

@@ -6,7 +6,7 @@
    Differs from other readers: DWAA and DWAB, and B44 of other than half channels, are refused:
          the C core (3.1) does not decode the former and answers zeros for the latter. */
 #include "core/image/exr.h"
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <pthread.h>

@@ -6,14 +6,14 @@
          pipeline compresses one chunk after another, by zlib.
    Memory: out, ROUND_BYTES of chunks at a time, or four a thread, and two a thread beside them. */
 #include "core/image/exr.h"
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef KD_HAVE_DEFLATE
+#if KD_HAVE_DEFLATE
 #include <libdeflate.h>
 
 /* --- in --- */

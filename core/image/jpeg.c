@@ -3,7 +3,7 @@
    would fill in grey; the number of scans, each of which goes over the whole picture, is bounded.
  */
 #include "core/image/formats.h"
-#ifdef KD_HAVE_JPEG
+#if KD_HAVE_JPEG
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/memory.h"

@@ -115,7 +115,7 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: floats of a picture that has none",
                path);
-#ifdef KD_HAVE_JPEG
+#if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
 #endif
     decoding of;

@@ -2,7 +2,7 @@
    core/image/png.c include <stb/stb_image.h> for the declarations only. Memory in, callbacks out:
    files are opened by core/files/file.h. Formats nobody ships as a texture stay out. */
 #include "core/image/stb.h"
-#ifdef KD_HAVE_DEFLATE
+#if KD_HAVE_DEFLATE
 #include <libdeflate.h>
 #endif
 #include <limits.h>
@@ -120,7 +120,7 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STBIW_FREE(pointer) stb_give(pointer)
 #define STBIW_REALLOC_SIZED(pointer, kept, bytes) stb_retake(pointer, kept, bytes)
 #define STBI_NO_STDIO
-#ifdef KD_HAVE_JPEG
+#if KD_HAVE_JPEG
 #define STBI_NO_JPEG /* libjpeg decodes them */
 #endif
 #define STBI_NO_GIF
@@ -131,7 +131,7 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STBI_NO_PSD
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
-#ifdef KD_HAVE_DEFLATE
+#if KD_HAVE_DEFLATE
 /* In place of stb's own, four times as fast. `quality` is not asked: what is shown is to be seen
    soon. NULL where there is no memory, which ends stb's writer with 0. */
 static unsigned char *deflated(const unsigned char *bytes, int count, int *out_count, int quality) {

@@ -1,6 +1,6 @@
 /* WebP through libwebp: lossy out, with alpha where some pixel is not covered; both kinds in. */
 #include "core/image/formats.h"
-#ifdef KD_HAVE_WEBP
+#if KD_HAVE_WEBP
 #include "core/image/encode.h"
 #include "core/memory.h"
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "core/memory.h"
 #include <string.h>
 
-#ifdef KD_HAVE_DEFLATE
+#if KD_HAVE_DEFLATE
 #include "core/parallel/parallel.h"
 #include "core/spare.h"
 #include <libdeflate.h>

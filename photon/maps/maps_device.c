@@ -6,6 +6,8 @@
 #include "photon/emission/exchange.h"
 #include "photon/maps/apart.h"
 
+const char *const photon_list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
+
 static void map_close(photon_map_cuda *owned) {
     photon_list_cuda_close(&owned->list);
     photon_emitter_cuda_close(&owned->emitter);

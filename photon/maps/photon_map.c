@@ -174,8 +174,6 @@ static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *
     return KD_OK;
 }
 
-const char *const photon_list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
-
 void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order) {
     const uint64_t wanted = order->wanted;
     const uint32_t pass = order->emission.pass;

@@ -69,7 +69,7 @@ static bool packed_answer(FILE *answer, const char *path) {
     file_view file;
     if (file_open(&file, path) != KD_OK) return fwrite(&head, sizeof head, 1, answer) == 1;
     confine(path);
-#ifdef KD_HAVE_DRACO
+#if KD_HAVE_DRACO
     const bool written = import_packed(&file, answer);
 #else
     head.status = DRACO_ABSENT;

@@ -1,7 +1,7 @@
 /* EXT_meshopt_compression: buffer views that meshoptimizer packs; its decoder bears any bytes. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_file.h"
-#ifdef KD_HAVE_MESHOPT
+#if KD_HAVE_MESHOPT
 #include <meshoptimizer.h>
 
 enum { UNPACKED_FACTOR = 1024, UNPACKED_LEAST = 1 << 16 }; /* of a packed byte; more is no mesh */

@@ -1,5 +1,5 @@
 #include "scenes/import/import_program.h"
-#ifdef KD_HAVE_ASSIMP
+#if KD_HAVE_ASSIMP
 #include "core/files/child.h"
 #include "core/files/companion.h"
 #include "core/memory.h"

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 #include <openexr.h>
 
 static char folder[] = "/tmp/kandela-exr-XXXXXX";

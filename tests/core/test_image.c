@@ -108,7 +108,7 @@ static void suffixes_choose_the_format(void **state) {
     assert_int_equal(image_writable("a.gif"), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), ".pfm"));
     assert_int_equal(image_writable("png"), KD_ERROR_USAGE);
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
     assert_int_equal(image_writable("a.exr"), KD_OK);
 #else
     assert_int_equal(image_writable("a.exr"), KD_ERROR_USAGE);

@@ -234,7 +234,7 @@ static void nodes_place_their_meshes(void **state) {
     mesh_close(&read);
 }
 
-#ifdef KD_HAVE_ASSIMP
+#if KD_HAVE_ASSIMP
 static int compare_triangles(const void *a, const void *b) {
     const float *x = (const float *)a, *y = (const float *)b;
     for (int i = 0; i < 9; ++i) {
@@ -483,7 +483,7 @@ int main(void) {
         cmocka_unit_test(component_types_and_strides),
         cmocka_unit_test(strips_and_fans),
         cmocka_unit_test(nodes_place_their_meshes),
-#ifdef KD_HAVE_ASSIMP
+#if KD_HAVE_ASSIMP
         cmocka_unit_test(assimp_reads_the_same),
 #endif
         cmocka_unit_test(a_deep_tree_is_no_harm),

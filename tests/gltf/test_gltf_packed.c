@@ -4,7 +4,7 @@
 #include "scenes/gltf/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
-#ifdef KD_HAVE_MESHOPT
+#if KD_HAVE_MESHOPT
 #include <meshoptimizer.h>
 #endif
 
@@ -37,7 +37,7 @@ static double volume6(const mesh *of) {
     "\"componentType\":5123,\"count\":36,\"type\":\"SCALAR\"}]," PRIMITIVE(                        \
         "\"attributes\":{\"POSITION\":0},\"indices\":1") "}"
 
-#ifdef KD_HAVE_MESHOPT
+#if KD_HAVE_MESHOPT
 static size_t packed_bytes(unsigned char *to, size_t *first) {
     uint32_t wide[36];
     for (int i = 0; i < 36; ++i) wide[i] = box_indices[i];
@@ -166,7 +166,7 @@ static void draco_unpacks_or_is_asked_for(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#ifdef KD_HAVE_MESHOPT
+#if KD_HAVE_MESHOPT
         cmocka_unit_test(meshoptimizer_unpacks),
 #else
         cmocka_unit_test(meshoptimizer_is_asked_for),

@@ -188,7 +188,7 @@ static void absent_files_and_other_formats(void **state) {
     file_put_text("one.stl", "solid one\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\n"
                              "vertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid one\n");
     assert_int_equal(check_file(&report, file_in("one.stl"), NULL, NULL), KD_OK);
-#ifdef KD_HAVE_ASSIMP
+#if KD_HAVE_ASSIMP
     assert_true(report.renderable);
     assert_int_equal(report.triangles, 1);
     assert_non_null(problem_of(&report, "no-light"));

@@ -248,7 +248,7 @@ static void it_may_still_abort(void **state) {
     assert_int_equal(WTERMSIG(status), SIGABRT);
 }
 
-#ifdef KD_HAVE_ASSIMP
+#if KD_HAVE_ASSIMP
 /* A line of /proc/PID/status as a number; -1: it is not there. */
 static int status_of(pid_t process, const char *name) {
     char path[64], line[256];

@@ -6,7 +6,7 @@
 #include "scenes/import/import_assimp.h"
 #include "tests/scenes/files.h"
 
-#ifdef KD_HAVE_ASSIMP
+#if KD_HAVE_ASSIMP
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -19,7 +19,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
     return store->views[index];
 }
 
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 /* Radiance for skies and colours, without what is no light; of no use as data. */
 static void exr_files_are_light(void **state) {
     (void)state;
@@ -234,7 +234,7 @@ static void square_direction(double way[3], double u, double v) {
     way[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
 }
 
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
 static void equal_areas_are_where_they_say(void **state) {
     (void)state;
     enum { SIDE = 128 };
@@ -266,7 +266,7 @@ static void equal_areas_are_where_they_say(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-#ifdef KD_HAVE_OPENEXR
+#if KD_HAVE_OPENEXR
         cmocka_unit_test(exr_files_are_light),
         cmocka_unit_test(equal_areas_are_where_they_say),
 #endif

@@ -24,14 +24,14 @@ for integrator in path photon; do
     same small.json $integrator $integrator.pfm
 done
 expect_exit 0 env KANDELA_CPU=base "$program" info
-expect_says out "plain x86-64 is used"
+expect_says out "x86-64, AVX2, AVX-512: plain x86-64 is used"
 if ! command -v qemu-x86_64 >/dev/null; then
     ((expect_failures == 0)) || expect_done
     echo "no qemu-x86_64 (package qemu-user): the rest is skipped"
     exit 77
 fi
 expect_exit 0 qemu-x86_64 -cpu Nehalem "$program" info
-expect_says out "plain x86-64 is used"
+expect_says out "x86-64, AVX2, AVX-512: plain x86-64 is used"
 for integrator in path photon; do
     expect_exit 0 qemu-x86_64 -cpu Nehalem "$program" render small.json "${how[@]}" --integrator $integrator -o old.pfm
     cmp $integrator.pfm old.pfm || expect_fail "$integrator: the same picture on an old CPU"

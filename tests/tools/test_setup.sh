@@ -48,6 +48,22 @@ echo 'setup_is_here() { true; }' >>checkout/tools/setup.sh
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
 printf '#!/bin/sh\necho "$@"\n' >bin/ctest
 chmod +x bin/*
+cp "$source_folder"/tools/quickstart checkout/tools
+{
+    echo 'setup_card_is_here() { false; }'
+    echo 'setup_nvcc() { echo /here/nvcc; }'
+    echo 'setup_build() { mkdir -p "$root/build/bin" && ln -sf "$(type -P true)" "$root/build/bin/kandela"; }'
+} >>checkout/tools/setup.sh
+printf '#!/bin/sh\necho "$@" >&2\n' >bin/cmake
+expect_exit 0 checkout/tools/quickstart --cuda-all box.obj
+expect_says err "-DKD_CUDA=ON -DKD_CUDA_ARCHITECTURES=all -DCMAKE_CUDA_COMPILER=/here/nvcc"
+for arguments in "--cuda box.obj" "box.obj"; do
+    # shellcheck disable=SC2086
+    expect_exit 0 checkout/tools/quickstart $arguments
+    expect_true "no card, no KD_CUDA: $arguments" test "$(grep -c KD_CUDA err)" = 0
+done
+printf '#!/bin/sh\nexit 0\n' >bin/cmake
+
 for arguments in "" "-L quick" "-L quick -j1"; do
     # shellcheck disable=SC2086
     expect_exit 0 checkout/tools/check $arguments
@@ -59,16 +75,19 @@ for arguments in "-L nightly" "-R arm64"; do
     expect_says out "$arguments"
     expect_true "all of: $arguments" test "$(grep -c -e -LE out)" = 0
 done
-# a CUDA compiler: the one that is here; none without a card; else fetched
+# a CUDA compiler: none without a card, unless it is asked for; else the one that is here; else fetched
 setup_nvcc() { echo /somewhere/nvcc; }
 setup_card_is_here() { false; }
 expect_exit 0 setup_cuda nvcc
-expect_says out "/somewhere/nvcc"
-setup_nvcc() { false; }
-expect_exit 0 setup_cuda nvcc
 expect_empty out
 expect_says err "No NVIDIA card"
+expect_says err "--cuda-all builds the kernels all the same"
+expect_exit 0 setup_cuda nvcc always
+expect_says out "/somewhere/nvcc"
 setup_card_is_here() { true; }
+expect_exit 0 setup_cuda nvcc
+expect_says out "/somewhere/nvcc"
+setup_nvcc() { false; }
 python3() { # -m venv FOLDER: one whose pip notes what it is asked for
     local parts="$3/lib/python3.0/site-packages/nvidia/cu13/bin"
     mkdir -p "$3/bin" "$parts" && touch "$parts/nvcc" && chmod +x "$parts/nvcc"

@@ -40,7 +40,12 @@ expect_says err "cannot write to stdout"
 "$program" --man >page.1
 "$program" --completion >words.bash
 sed 's/\\-/-/g' page.1 >page.plain
-verbs=$("$program" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+"$program" --help | sed -n '/^Laboratory:/,/^$/p' >laboratory
+for verb in bench estimate trace tree; do
+    expect_true "$verb is in the laboratory" grep -q "^  $verb " laboratory
+done
+expect_true "and render is not" test "$(grep -c '^  render ' laboratory)" = 0
+verbs=$("$program" --help | sed -n '/^\(Verbs\|Laboratory\):/,/^$/s/^  \([a-z]*\) .*/\1/p')
 expect_true "verbs are listed" test -n "$verbs"
 for verb in $verbs; do
     expect_exit 0 "$program" "$verb" --help

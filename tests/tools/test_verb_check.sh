@@ -75,4 +75,10 @@ expect_exit 3 "$program" render huge.obj --resolution 8x8 --spp 1 -o huge.png
 expect_exit 3 "$program" check huge.obj
 expect_says out "the lights' power adds up"
 expect_says out "(refused)"
+# the mesh doctor is the program's: nothing of it is in the library
+library=$(dirname "$(dirname "$program")")/lib/libkandela.so
+if [[ -e $library ]] && command -v nm >/dev/null; then
+    expect_true "the program has check_file" grep -q ' [Tt] check_file$' <(nm "$program")
+    expect_true "the library has not" test "$(nm "$library" | grep -c ' check_file$')" = 0
+fi
 expect_done

@@ -19,7 +19,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
-#include "tools/bench/input_rays.h"
+#include "tools/lab/bench/input_rays.h"
 #include "tools/peers/hard_rays.h"
 #include "tools/peers/judge_ray.h"
 #if COMPARE_EMBREE == 4

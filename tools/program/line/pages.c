@@ -91,12 +91,19 @@ static void print_pairs(FILE *stream, const char *heading, const pages_pair *pai
     for (; pairs->name; ++pairs) fprintf(stream, "  %-20s %s\n", pairs->name, pairs->meaning);
 }
 
+static void print_verbs(FILE *stream, const char *heading, bool laboratory) {
+    fprintf(stream, "\n%s:\n", heading);
+    for (const verb *const *row = verbs; *row; ++row)
+        if ((*row)->laboratory == laboratory)
+            fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
+}
+
 void pages_program_help(FILE *stream) {
     fputs("Usage: kandela VERB [OPTION]... [ARGUMENT]...\n\n"
-          "Ray tracing and photon mapping on k-d trees.\n\nVerbs:\n",
+          "Ray tracing and photon mapping on k-d trees.\n",
           stream);
-    for (const verb *const *row = verbs; *row; ++row)
-        fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
+    print_verbs(stream, "Verbs", false);
+    print_verbs(stream, "Laboratory", true);
     fputs("\nkandela VERB --help says more about one of them. Also:\n"
           "  --help       this text\n"
           "  --version    the version and what is compiled in\n"

@@ -10,6 +10,7 @@ typedef struct verb {
     const char *summary;        /* one line, small letter, no full stop */
     const char *description;    /* paragraphs, parted by an empty line; may be NULL */
     const option_group *groups; /* ends with heading NULL */
+    bool laboratory;            /* measures and explains; not needed to render */
     /* The line is read but not applied. The exit code is the status; the message of
        kd_last_error() is printed by the caller. */
     kd_status (*run)(const option_line *line);

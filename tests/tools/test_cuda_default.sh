@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# CMake's default: no NVIDIA card, no kernels, and a line that says how to have them all the same.
+# shellcheck source=tests/tools/expect.sh
+. "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
+# shellcheck source=tools/setup.sh
+. "$source_folder/tools/setup.sh"
+if ! command -v cmake >/dev/null || setup_card_is_here; then
+    echo "no cmake, or a card: skipped"
+    exit 77
+fi
+generator=()
+command -v ninja >/dev/null && generator=(-G Ninja)
+expect_exit 0 cmake -S "$source_folder" -B made "${generator[@]}" -DKD_TESTS=OFF -DKD_MPI=OFF
+expect_says out "no NVIDIA card is here, so no CUDA kernels are built (-DKD_CUDA=ON builds them all the same)"
+expect_says out "CUDA FALSE"
+expect_done

@@ -1,0 +1,200 @@
+/* kandela bench build: how long each builder takes for a triangle tree, at what SAH cost. Every
+   tree is checked before its builder is timed. On a device: the mesh and the tree in its memory. */
+#include "tools/lab/bench/build.h"
+#include "accel/builders.h"
+#include "accel/tree/check.h"
+#include "accel/wide/wide_tree.h"
+#include "core/device/device_timer.h"
+#include "core/parallel/parallel.h"
+#include "tools/lab/bench/input_models.h"
+#include <string.h>
+
+/* Costs for comparing trees with others', and those that serve rays best. */
+static const struct {
+    const char *name;
+    tritree_options options;
+} settings[] = {{"Ct 1, empty 0.8", {1, 1, 0.8f, 0}}, {"rays", {1.5f, 1, 1, 0}}};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+/* What all others are compared with: `sweep` on one thread. */
+typedef struct build_base {
+    double seconds, sah_cost; /* 0: not measured */
+} build_base;
+
+static void compare_with(bench_row *row, const build_base *base) {
+    if (base->seconds <= 0 || row->sah_cost <= 0) return;
+    row->speedup = base->seconds / bench_summarise(row).median;
+    row->cost_ratio = row->sah_cost / base->sah_cost;
+}
+
+static bench_row new_row(const bench_request *request, const bench_model *model, int setting,
+                         const char *builder, const char *device_name) {
+    bench_row row = {
+        .bench = "build", .set = model->name, .builder = builder, .device = device_name};
+    row.variant = settings[setting].name;
+    row.n = row.triangles = model->input.triangle_count;
+    row.items = (double)row.n;
+    row.runs = request->runs;
+    return row;
+}
+
+/* Proves the tree, notes what it is. */
+static kd_status take_tree(bench_row *row, const tritree *tree) {
+    KD_TRY(tritree_check(tree));
+    row->checked = true;
+    row->hash = tritree_hash(tree);
+    row->sah_cost = tree->statistics.sah_cost;
+    row->references_per_triangle = tree->statistics.references_per_triangle;
+    return KD_OK;
+}
+
+static kd_status on_cpu(const bench_request *request, const bench_model *model, int setting,
+                        const tritree_builder *builder, const build_base *base) {
+    bench_row row = new_row(request, model, setting, builder->name, "cpu");
+    row.bytes = builder->scratch_bytes(model->input.triangle_count);
+    bench_row widen = new_row(request, model, setting, "wide form", "cpu");
+    for (int run = 0; run < row.runs; ++run) {
+        tritree tree;
+        KD_TRY(tritree_open(&tree, &model->input, &settings[setting].options, builder->name, NULL));
+        row.seconds[run] = tree.statistics.build_seconds;
+        widen.seconds[run] = tree.statistics.widen_seconds;
+        widen.bytes = wide_tree_bytes(tree.wide);
+        memcpy(row.stage_seconds, tree.stage_seconds, sizeof row.stage_seconds);
+        const kd_status status = run == 0 ? take_tree(&row, &tree) : KD_OK;
+        tritree_close(&tree);
+        KD_TRY(status);
+    }
+    widen.checked = row.checked;
+    compare_with(&row, base);
+    KD_TRY(bench_report(request, &row));
+    return bench_report(request, &widen);
+}
+
+/* A row of one builder with so many threads; the first run is proved, not timed. */
+static kd_status on_threads(bench_row *row, const bench_model *model, int setting,
+                            int32_t threads) {
+    const int32_t usual = parallel_threads();
+    kd_status status = KD_OK;
+    parallel_set_threads(threads);
+    row->threads = threads;
+    for (int run = -1; run < row->runs && status == KD_OK; ++run) {
+        tritree tree;
+        status = tritree_open(&tree, &model->input, &settings[setting].options, row->builder, NULL);
+        if (status != KD_OK) break;
+        if (run >= 0) row->seconds[run] = tree.statistics.build_seconds;
+        status = run < 0 ? take_tree(row, &tree) : KD_OK;
+        tritree_close(&tree);
+    }
+    parallel_set_threads(usual);
+    return status;
+}
+
+static kd_status measure_base(build_base *out, const bench_request *request,
+                              const bench_model *model, int setting) {
+    bench_row row = new_row(request, model, setting, "sweep", "cpu");
+    KD_TRY(on_threads(&row, model, setting, 1));
+    out->seconds = bench_summarise(&row).median;
+    out->sah_cost = row.sah_cost;
+    return KD_OK;
+}
+
+/* People's own models: builders by threads, too. */
+static kd_status by_threads(const bench_request *request, const bench_model *model, int setting,
+                            const tritree_builder *builder, const build_base *base) {
+    const int32_t most = parallel_threads();
+    for (int32_t threads = 1; threads < most; threads *= 2) {
+        char variant[64];
+        bench_row row = new_row(request, model, setting, builder->name, "cpu");
+        snprintf(variant, sizeof variant, "%s, %d thread%s", settings[setting].name, threads,
+                 threads > 1 ? "s" : "");
+        row.variant = variant;
+        KD_TRY(on_threads(&row, model, setting, threads));
+        compare_with(&row, base);
+        KD_TRY(bench_report(request, &row));
+    }
+    return KD_OK;
+}
+
+kd_status bench_build_time(bench_row *row, const tritree_builder_cuda *builder,
+                           const tritree_build_memory *memory) {
+    device_timer timer;
+    KD_TRY(device_timer_open(&timer));
+    kd_status status = KD_OK;
+    for (int run = 0; run < row->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(builder->build(&memory->build));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
+    }
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+/* One run more, its stages apart. */
+static kd_status time_stages(bench_row *row, const tritree_builder_cuda *builder,
+                             const tritree_build_memory *memory) {
+    device_marks marks;
+    KD_TRY(device_marks_open(&marks, TRITREE_STAGES + 1));
+    tritree_build_cuda build = memory->build;
+    build.marks = marks.marks;
+    kd_status status = builder->build(&build);
+    if (status == KD_OK) status = device_marks_read(&marks, row->stage_seconds);
+    device_marks_close(&marks);
+    return status;
+}
+
+static kd_status on_cuda(const bench_request *request, const bench_model *model, int setting,
+                         const tritree_builder_cuda *builder, const build_base *base) {
+    bench_row row = new_row(request, model, setting, builder->name, "cuda:0");
+    tritree_build_memory memory;
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    tritree_built built;
+    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &settings[setting].options,
+                                      builder));
+    row.bytes = memory.build.scratch_bytes;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
+    KD_TRY_GOTO(take_tree(&row, &tree));
+    KD_TRY_GOTO(bench_build_time(&row, builder, &memory));
+    if (builder->stages) KD_TRY_GOTO(time_stages(&row, builder, &memory));
+    compare_with(&row, base);
+    KD_TRY_GOTO(bench_report(request, &row));
+done:
+    tritree_close(&tree);
+    tritree_build_memory_close(&memory);
+    return status;
+}
+
+/* One model with one setting of costs. `sweep` on one thread is measured where others are compared
+   with it: with people's own models. */
+static kd_status measure(const bench_request *request, const bench_model *model, int setting) {
+    build_base base = {0, 0};
+    const bool own = request->models.count > 0 && !request->quick;
+    if (own) KD_TRY(measure_base(&base, request, model, setting));
+    if (bench_wants(&request->devices, "cpu"))
+        for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
+            if (!bench_wants(&request->builders, (*row)->name)) continue;
+            if (own) KD_TRY(by_threads(request, model, setting, *row, &base));
+            KD_TRY(on_cpu(request, model, setting, *row, &base));
+        }
+    if (bench_wants_cuda(request))
+        for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+            if (bench_wants(&request->builders, (*row)->name))
+                KD_TRY(on_cuda(request, model, setting, *row, &base));
+    return KD_OK;
+}
+
+kd_status bench_build(const bench_request *request) {
+    for (int i = 0; i < bench_model_count(request); ++i) {
+        bench_model model;
+        KD_TRY(bench_model_open(&model, bench_model_path(request, i)));
+        kd_status status = KD_OK;
+        for (int setting = 0; setting < SETTINGS && status == KD_OK; ++setting)
+            status = measure(request, &model, setting);
+        bench_model_close(&model);
+        KD_TRY(status);
+    }
+    if (device_cuda_count() == 0) printf("build   cuda:0: no GPU\n");
+    return KD_OK;
+}

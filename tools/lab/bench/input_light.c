@@ -1,0 +1,76 @@
+#include "tools/lab/bench/input_light.h"
+#include "accel/builders.h"
+#include "core/system/place.h"
+#include <stdio.h>
+#include <string.h>
+
+#define DEMO "cornell_caustic.json"
+
+/* The demo's description in ../share/kandela/scenes beside the program's folder, where building and
+   installing put it. */
+static const char *demo_path(void) {
+    static char path[PLACE_BYTES];
+    if (!place_of_program(path)) return "scenes/" DEMO;
+    char *slash = strrchr(path, '/');
+    const size_t room = slash ? sizeof path - (size_t)(slash - path) : 0;
+    if (!slash || snprintf(slash, room, "/../share/kandela/scenes/" DEMO) >= (int)room)
+        return "scenes/" DEMO;
+    return path;
+}
+
+int bench_scene_count(const bench_request *request) {
+    return request->models.count ? request->models.count : 2;
+}
+
+const char *bench_scene_path(const bench_request *request, int index) {
+    if (request->models.count) return request->models.items[index];
+    if (index == 0) return demo_path();
+    return request->quick ? "gen:hall:20000" : "gen:hall:1000000";
+}
+
+int bench_photon_count(const bench_request *request) {
+    return request->sizes.count ? request->sizes.count : 1;
+}
+
+kd_status bench_photons_wanted(uint64_t *out, const bench_request *request, int index) {
+    *out = request->quick ? 20000 : 1000000;
+    return request->sizes.count ? bench_count(out, &request->sizes, index) : KD_OK;
+}
+
+/* The file's name without its folders. */
+static void name_scene(bench_stage *to, const char *path) {
+    const char *slash = strrchr(path, '/');
+    snprintf(to->name, sizeof to->name, "%s", slash ? slash + 1 : path);
+}
+
+kd_status bench_stage_open(bench_stage *out, const char *path, const char *device_name) {
+    kd_status status = KD_OK;
+    device where;
+    memset(out, 0, sizeof *out);
+    name_scene(out, path);
+    kd_render_options_default(&out->options);
+    KD_TRY_GOTO(scene_open(&out->loaded, path, &out->options, NULL));
+    out->view = scene_get_view(out->loaded);
+    const tritree_input input = {out->view.mesh.positions, out->view.mesh.triangles,
+                                 out->view.mesh.position_count, out->view.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    KD_TRY_GOTO(tritree_open(&out->tree, &input, &how, "auto", NULL));
+    out->view.tree = tritree_get_view(&out->tree);
+    KD_TRY_GOTO(device_find(&where, device_name));
+    if (where.kind == DEVICE_CPU) return KD_OK;
+    out->on_device = true;
+    KD_TRY_GOTO(frame_cuda_open(&out->there, &where));
+    KD_TRY_GOTO(frame_cuda_place_scene(&out->there, &out->view, &out->tree, &how, NULL, NULL));
+    KD_TRY_GOTO(frame_cuda_pack(&out->there));
+    return KD_OK;
+done:
+    bench_stage_close(out);
+    return status;
+}
+
+void bench_stage_close(bench_stage *owned) {
+    frame_cuda_close(&owned->there);
+    tritree_close(&owned->tree);
+    scene_close(owned->loaded);
+    memset(owned, 0, sizeof *owned);
+}

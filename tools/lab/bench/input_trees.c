@@ -1,0 +1,225 @@
+#include "tools/lab/bench/input_trees.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_timer.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "points/builders.h"
+#include "points/tree/bounds.h"
+#include "points/tree/check.h"
+#include "points/tree/check_device.h"
+#include "tools/lab/bench/input_sets.h"
+#include <string.h>
+
+kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, uint32_t dims,
+                           point_scalar scalar, uint64_t stride_bytes, bool on_device) {
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    out->points = point_array_make(NULL, count, dims, scalar);
+    if (stride_bytes) out->points.stride_bytes = stride_bytes;
+    const uint64_t least = dims * point_scalar_bytes(scalar);
+    KD_REQUIRE(out->points.stride_bytes >= least &&
+                   out->points.stride_bytes % point_scalar_bytes(scalar) == 0,
+               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
+               (unsigned long long)out->points.stride_bytes,
+               (unsigned long long)point_scalar_bytes(scalar), (unsigned long long)least);
+    const uint64_t bytes = count * out->points.stride_bytes;
+    KD_TRY_GOTO(memory_reserve(&out->memory[0], bytes, 1));
+    out->points.coordinates = out->memory[0];
+    KD_TRY_GOTO(bench_set_fill_nd(out->memory[0], &out->points, set));
+    KD_TRY_GOTO(point_scan(&out->box, &out->points));
+    if (!on_device) return KD_OK;
+    KD_TRY_GOTO(device_memory_reserve(&out->memory[1], bytes));
+    out->device_points = out->points;
+    out->device_points.coordinates = out->memory[1];
+    KD_TRY_GOTO(device_memory_upload(out->memory[1], out->memory[0], bytes));
+done:
+    if (status != KD_OK) bench_cloud_close(out);
+    return status;
+}
+
+void bench_cloud_close(bench_cloud *owned) {
+    memory_free(owned->memory[0]);
+    device_memory_free(owned->memory[1]);
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
+                         const pointtree_options *options) {
+    const pointtree_builder *builder = pointtree_builder_find(row->builder);
+    row->bytes = builder->scratch_bytes(cloud->points.count);
+    row->stage_names = builder->stage_names;
+    for (int run = -1; run < row->runs; ++run) {
+        pointtree tree;
+        kd_status status = KD_OK;
+        KD_TRY(pointtree_open_nd(&tree, &cloud->points, options, row->builder, NULL));
+        if (run < 0) {
+            const pointtree_nd_view view = pointtree_get_nd_view(&tree);
+            status = pointtree_check_nd(&view, &cloud->points);
+            row->hash = pointtree_hash(&tree);
+            row->checked = status == KD_OK;
+        } else {
+            row->seconds[run] = tree.build_seconds;
+            memcpy(row->stage_seconds, tree.stage_seconds, sizeof tree.stage_seconds);
+        }
+        pointtree_close(&tree);
+        KD_TRY(status);
+    }
+    return KD_OK;
+}
+
+/* As pointtree_hash says it of the tree on the host. */
+static kd_status hash_tree(uint64_t *out, const point_build_cuda *a, uint64_t count) {
+    kd_status status = KD_OK;
+    uint32_t *ids = NULL;
+    uint8_t *axes = NULL;
+    KD_TRY_GOTO(KD_RESERVE(ids, count));
+    KD_TRY_GOTO(device_memory_download(ids, a->ids, count * sizeof *ids));
+    *out = hash_bytes(ids, count * sizeof *ids);
+    if (a->axes) {
+        KD_TRY_GOTO(KD_RESERVE(axes, count));
+        KD_TRY_GOTO(device_memory_download(axes, a->axes, count));
+        *out = hash_combine(*out, axes, count);
+    }
+done:
+    memory_free(ids);
+    memory_free(axes);
+    return status;
+}
+
+/* Its stages apart, of the fastest of as many runs: marks cost some time of their own. */
+static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
+                             const point_build_cuda *a) {
+    kd_status status = KD_OK;
+    point_build_stages stages;
+    point_build_cuda marked = *a;
+    double least = 0;
+    device where;
+    marked.stages = &stages;
+    KD_TRY(device_cuda_describe(&where, 0));
+    KD_TRY_GOTO(point_build_stages_open(&stages));
+    for (int run = 0; run < row->runs; ++run) {
+        double seconds[POINT_STAGES], whole = 0;
+        point_build_stages_clear(&stages);
+        KD_TRY_GOTO(builder->build(&marked));
+        if (stages.stretches == 0) goto done; /* it does not tell */
+        KD_TRY_GOTO(point_build_stages_read(&stages, seconds));
+        for (int i = 0; i < POINT_STAGES; ++i) whole += seconds[i];
+        if (run > 0 && whole >= least) continue;
+        least = whole;
+        memcpy(row->stage_seconds, seconds, sizeof seconds);
+    }
+    memcpy(row->stage_bytes, stages.bytes, sizeof row->stage_bytes);
+    row->stage_names = stages.names;
+    row->bandwidth = where.bandwidth;
+done:
+    point_build_stages_close(&stages);
+    return status;
+}
+
+/* The first build is checked, the others are timed. */
+static kd_status run_cuda(bench_row *row, const bench_cloud *cloud,
+                          const point_builder_cuda *builder, const point_build_cuda *a) {
+    device_timer timer;
+    kd_status status = KD_OK;
+    const pointtree_order order = pointtree_builder_find(builder->name)->order;
+    KD_TRY(builder->build(a));
+    KD_TRY(device_wait());
+    const uint64_t count = builder->removes ? *a->kept : cloud->points.count;
+    KD_TRY(point_check_cuda(a, count, order, &cloud->box));
+    KD_TRY(hash_tree(&row->hash, a, count));
+    row->checked = true;
+    KD_TRY(device_timer_open(&timer));
+    for (int run = 0; run < row->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(builder->build(a));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
+    }
+    KD_TRY_GOTO(time_stages(row, builder, a));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+typedef struct cuda_build {
+    point_build_cuda arguments;
+    uint32_t kept;
+} cuda_build;
+
+static void cuda_build_close(cuda_build *owned) {
+    device_memory_free(owned->arguments.ids);
+    device_memory_free(owned->arguments.axes);
+    device_memory_free(owned->arguments.scratch);
+    memset(owned, 0, sizeof *owned);
+}
+
+static kd_status cuda_build_open(cuda_build *out, const bench_cloud *cloud,
+                                 const pointtree_options *options,
+                                 const point_builder_cuda *builder) {
+    kd_status status = KD_OK;
+    const uint64_t count = cloud->points.count;
+    point_build_cuda *a = &out->arguments;
+    memset(out, 0, sizeof *out);
+    a->points = cloud->device_points;
+    a->split = options->split;
+    a->unique = options->unique;
+    a->cells = options->cells;
+    a->box = cloud->box;
+    a->kept = &out->kept;
+    KD_TRY_GOTO(device_memory_reserve((void **)&a->ids, count * sizeof *a->ids));
+    if (a->split == POINTTREE_WIDEST) KD_TRY_GOTO(device_memory_reserve((void **)&a->axes, count));
+    KD_TRY_GOTO(builder->scratch_bytes(&a->scratch_bytes, a));
+    KD_TRY_GOTO(device_memory_reserve(&a->scratch, a->scratch_bytes));
+done:
+    if (status != KD_OK) cuda_build_close(out);
+    return status;
+}
+
+kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
+                          const pointtree_options *options) {
+    const point_builder_cuda *builder = point_builder_cuda_find(row->builder);
+    cuda_build build;
+    KD_TRY(cuda_build_open(&build, cloud, options, builder));
+    row->bytes = build.arguments.scratch_bytes;
+    const kd_status status = run_cuda(row, cloud, builder, &build.arguments);
+    cuda_build_close(&build);
+    return status;
+}
+
+static kd_status time_wehr(bench_row *row, const bench_cloud *cloud, const point_build_cuda *a,
+                           const wehr_parameters *parameters) {
+    device_timer timer;
+    kd_status status = KD_OK;
+    KD_TRY(build_wehr_cuda_with(a, parameters));
+    KD_TRY(device_wait());
+    KD_TRY(point_check_cuda(a, cloud->points.count, POINTTREE_BY_CELL, &cloud->box));
+    KD_TRY(hash_tree(&row->hash, a, cloud->points.count));
+    row->checked = true;
+    KD_TRY(device_timer_open(&timer));
+    for (int run = 0; run < row->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(build_wehr_cuda_with(a, parameters));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
+    }
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+kd_status bench_tree_cuda_wehr(bench_row *row, const bench_cloud *cloud,
+                               const wehr_parameters *parameters) {
+    const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
+    cuda_build build;
+    KD_TRY(cuda_build_open(&build, cloud, &options, point_builder_cuda_find("wehr")));
+    const kd_status status = time_wehr(row, cloud, &build.arguments, parameters);
+    cuda_build_close(&build);
+    return status;
+}
+
+kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
+                          const pointtree_options *options) {
+    cuda_build build;
+    KD_TRY(cuda_build_open(&build, cloud, options, point_builder_cuda_find("wehr")));
+    const kd_status status = wehr_tune_cuda(best, &build.arguments);
+    cuda_build_close(&build);
+    return status;
+}

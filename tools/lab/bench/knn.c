@@ -1,0 +1,479 @@
+/* kandela bench knn: how many queries for the k nearest a device answers in a second, by each
+   method, and all within a radius. Queries are points of the same set that are not in the tree, in
+   random order; a sort of them counts; those of "image" are what a camera sees, pixel by pixel, and
+   are not sorted. Answers are checked against brute force before they are timed. */
+#include "core/device/device_memory.h"
+#include "core/device/device_timer.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "points/builders.h"
+#include "points/neighbours/request.h"
+#include "points/tree/walk.h"
+#include "tools/lab/bench/bench.h"
+#include "tools/lab/bench/input_sets.h"
+#include <string.h>
+
+enum { CHECKED_QUERIES = 64, K_MOST = 4096 };
+enum { QUERIES = 10000000, IMAGE_QUERIES = 2000000, WITHIN_QUERIES = 1000000 };
+enum { HASHED_ANSWERS = 1 << 20 }; /* the first of them stand for all */
+enum { WITHIN_ANSWERS = 1 << 28 }; /* more are only counted, and not checked */
+
+typedef struct knn_method {
+    const char *name;
+    point_query_method method;
+    uint32_t k_most;
+} knn_method;
+
+static const knn_method methods[] = {{"auto", POINT_QUERY_AUTO, K_MOST},
+                                     {"packets", POINT_QUERY_PACKETS, POINT_PACKETS_K_MAX},
+                                     {"groups", POINT_QUERY_GROUPS, POINT_GROUPS_K_MAX},
+                                     {"threads", POINT_QUERY_THREADS, POINT_THREADS_K_MAX},
+                                     {"leaves", POINT_QUERY_LEAVES, POINT_LEAVES_K_MAX},
+                                     {"walk", POINT_QUERY_WALK, K_MOST},
+                                     {NULL, POINT_QUERY_AUTO, 0}};
+
+/* Points and queries lie behind each other in one array, on the host and on the device. */
+typedef struct knn_case {
+    const bench_request *request;
+    const char *set;
+    vec3 *points;
+    uint64_t count, query_count;
+    vec3 *device_points;
+    point_build_cuda tree;
+    point_index_cuda index;
+    void *index_memory;
+    size_t index_bytes;
+    point_query_cuda query;
+    float *radii;        /* of queries, on the host, or NULL */
+    const char *variant; /* of the query, or NULL */
+} knn_case;
+
+typedef struct oracle_work {
+    const knn_case *of;
+    const uint64_t *offsets;
+    const uint32_t *ids;
+    const float *dist2;
+    uint32_t wrong[CHECKED_QUERIES];
+} oracle_work;
+
+static uint64_t checked_query(const knn_case *of, uint64_t i) {
+    return i * (of->query.points.count / CHECKED_QUERIES);
+}
+
+static float bound2_of(const knn_case *of, uint64_t query) {
+    const float most = (float)of->query.max_radius;
+    return pointtree_bound2(of->radii && of->radii[query] < most ? of->radii[query] : most);
+}
+
+static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    oracle_work *work = (oracle_work *)context;
+    const knn_case *of = work->of;
+    const uint32_t k = of->query.k;
+    neighbour best[K_MOST];
+    for (int64_t i = begin; i < end; ++i) {
+        const vec3 q = of->points[of->count + checked_query(of, (uint64_t)i)];
+        uint32_t count = 0;
+        float bound2 = bound2_of(of, checked_query(of, (uint64_t)i));
+        for (uint32_t id = 0; id < of->count; ++id) {
+            const neighbour item = {pointtree_dist2(q, of->points[id]), id, id};
+            if (item.dist2 <= bound2) bound2 = neighbour_offer(best, &count, k, item, bound2);
+        }
+        neighbour_sort(best, count);
+        for (uint32_t j = 0; j < count; ++j)
+            work->wrong[i] |= best[j].id != work->ids[(uint64_t)i * k + j] ||
+                              best[j].dist2 != work->dist2[(uint64_t)i * k + j];
+    }
+}
+
+/* Some rows of the answers against brute force. */
+static kd_status check_answers(const knn_case *of, const char *method) {
+    kd_status status = KD_OK;
+    const uint32_t k = of->query.k;
+    oracle_work work;
+    memset(&work, 0, sizeof work);
+    uint32_t *ids = NULL;
+    float *dist2 = NULL;
+    KD_TRY_GOTO(KD_RESERVE(ids, (uint64_t)CHECKED_QUERIES * k));
+    KD_TRY_GOTO(KD_RESERVE(dist2, (uint64_t)CHECKED_QUERIES * k));
+    for (uint64_t i = 0; i < CHECKED_QUERIES; ++i) {
+        const uint64_t from = checked_query(of, i) * k;
+        KD_TRY_GOTO(device_memory_download(ids + i * k, of->query.ids + from, k * sizeof *ids));
+        KD_TRY_GOTO(device_memory_download(dist2 + i * k, (const float *)of->query.dist2 + from,
+                                           k * sizeof *dist2));
+    }
+    work.of = of;
+    work.ids = ids;
+    work.dist2 = dist2;
+    parallel_for(CHECKED_QUERIES, 1, check_piece, &work);
+    for (uint64_t i = 0; i < CHECKED_QUERIES; ++i)
+        if (work.wrong[i]) {
+            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                 "%s, k %u, %s %llu points: query %llu differs from brute force",
+                                 method, k, of->set, (unsigned long long)of->count,
+                                 (unsigned long long)checked_query(of, i));
+            goto done;
+        }
+done:
+    memory_free(ids);
+    memory_free(dist2);
+    return status;
+}
+
+/* Of the first `count` answers of a query: the same by every method. */
+static kd_status hash_answers(const knn_case *of, uint64_t count, uint64_t *hash) {
+    if (count > HASHED_ANSWERS) count = HASHED_ANSWERS;
+    kd_status status = KD_OK;
+    uint32_t *ids = NULL;
+    float *dist2 = NULL;
+    KD_TRY_GOTO(KD_RESERVE(ids, count));
+    KD_TRY_GOTO(KD_RESERVE(dist2, count));
+    KD_TRY_GOTO(device_memory_download(ids, of->query.ids, count * sizeof *ids));
+    KD_TRY_GOTO(device_memory_download(dist2, of->query.dist2, count * sizeof *dist2));
+    *hash = hash_combine(hash_bytes(ids, count * sizeof *ids), dist2, count * sizeof *dist2);
+done:
+    memory_free(ids);
+    memory_free(dist2);
+    return status;
+}
+
+/* Times the call on its device and reports it. */
+static kd_status time_call(const bench_request *request, bench_row *row,
+                           kd_status (*call)(void *context), void *context) {
+    kd_status status = KD_OK;
+    device_timer timer = {NULL, NULL};
+    row->runs = request->runs;
+    KD_TRY_GOTO(device_timer_open(&timer));
+    for (int run = 0; run < row->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(call(context));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
+    }
+    KD_TRY_GOTO(bench_report(request, row));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+static kd_status call_nearest(void *query) {
+    return point_query_cuda_nearest((const point_query_cuda *)query);
+}
+
+static kd_status time_method(knn_case *of, const knn_method *method) {
+    point_query_cuda *q = &of->query;
+    bench_row row = {.bench = "knn", .set = of->set, .builder = method->name, .device = "cuda:0"};
+    row.n = of->count;
+    row.dims = 3;
+    row.k = (int32_t)q->k;
+    row.variant = of->variant;
+    row.items = (double)q->points.count;
+    row.rate_name = "queries_per_second";
+    q->method = method->method;
+    KD_TRY(point_query_cuda_scratch_bytes(&q->scratch_bytes, q));
+    row.bytes = q->scratch_bytes;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(device_memory_reserve(&q->scratch, q->scratch_bytes));
+    KD_TRY_GOTO(point_query_cuda_nearest(q));
+    KD_TRY_GOTO(device_wait());
+    KD_TRY_GOTO(check_answers(of, method->name));
+    row.checked = true;
+    KD_TRY_GOTO(hash_answers(of, q->points.count * q->k, &row.hash));
+    KD_TRY_GOTO(time_call(of->request, &row, call_nearest, q));
+done:
+    device_memory_free(q->scratch);
+    q->scratch = NULL;
+    return status;
+}
+
+/* One by one: all points within, in order, each as near as is said: with their number right, that
+   is all of them. */
+static void check_within_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    oracle_work *work = (oracle_work *)context;
+    const knn_case *of = work->of;
+    for (int64_t i = begin; i < end; ++i) {
+        const uint64_t which = checked_query(of, (uint64_t)i);
+        const vec3 q = of->points[of->count + which];
+        const float bound2 = bound2_of(of, which);
+        uint64_t count = 0;
+        for (uint32_t id = 0; id < of->count; ++id)
+            count += pointtree_dist2(q, of->points[id]) <= bound2;
+        const uint64_t first = work->offsets[which], last = work->offsets[which + 1];
+        work->wrong[i] = count != last - first;
+        for (uint64_t j = first; j < last; ++j) {
+            const neighbour item = {work->dist2[j], work->ids[j], 0};
+            const neighbour next = {work->dist2[j + 1 < last ? j + 1 : j],
+                                    work->ids[j + 1 < last ? j + 1 : j], 0};
+            work->wrong[i] |= item.id >= of->count || item.dist2 > bound2 ||
+                              item.dist2 != pointtree_dist2(q, of->points[item.id]) ||
+                              (j + 1 < last && !neighbour_before(item, next));
+        }
+    }
+}
+
+static kd_status check_within(const knn_case *of, const uint64_t *device_offsets) {
+    kd_status status = KD_OK;
+    const uint64_t rows = of->query.points.count;
+    oracle_work work;
+    memset(&work, 0, sizeof work);
+    uint64_t *offsets = NULL;
+    uint32_t *ids = NULL;
+    float *dist2 = NULL;
+    KD_TRY_GOTO(KD_RESERVE(offsets, rows + 1));
+    KD_TRY_GOTO(device_memory_download(offsets, device_offsets, (rows + 1) * sizeof *offsets));
+    KD_TRY_GOTO(KD_RESERVE(ids, offsets[rows] + 1));
+    KD_TRY_GOTO(KD_RESERVE(dist2, offsets[rows] + 1));
+    KD_TRY_GOTO(device_memory_download(ids, of->query.ids, offsets[rows] * sizeof *ids));
+    KD_TRY_GOTO(device_memory_download(dist2, of->query.dist2, offsets[rows] * sizeof *dist2));
+    work.of = of;
+    work.offsets = offsets;
+    work.ids = ids;
+    work.dist2 = dist2;
+    parallel_for(CHECKED_QUERIES, 1, check_within_piece, &work);
+    for (uint64_t i = 0; i < CHECKED_QUERIES; ++i)
+        if (work.wrong[i]) {
+            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                 "within %g, %s %llu points: query %llu differs from brute force",
+                                 of->query.max_radius, of->set, (unsigned long long)of->count,
+                                 (unsigned long long)checked_query(of, i));
+            goto done;
+        }
+done:
+    memory_free(offsets);
+    memory_free(ids);
+    memory_free(dist2);
+    return status;
+}
+
+typedef struct within_call {
+    const point_query_cuda *query;
+    uint64_t *offsets;
+    bool fills;
+} within_call;
+
+static kd_status call_within(void *context) {
+    const within_call *call = (const within_call *)context;
+    return call->fills ? point_query_cuda_within(call->query, call->offsets)
+                       : point_query_cuda_count_within(call->query, call->offsets);
+}
+
+/* Times one of the two calls of within. */
+static kd_status time_within(knn_case *of, uint64_t *offsets, bool fills, uint64_t answers) {
+    within_call call = {&of->query, offsets, fills};
+    bench_row row = {.bench = "within", .set = of->set, .device = "cuda:0"};
+    row.checked = of->query.ids != NULL; /* they were there to be checked */
+    row.builder = fills ? "fill" : "count";
+    row.variant = of->variant;
+    row.n = of->count;
+    row.dims = 3;
+    row.items = (double)of->query.points.count;
+    row.rate_name = "queries_per_second";
+    row.bytes = fills ? answers * 8 : of->query.scratch_bytes;
+    if (fills) KD_TRY(hash_answers(of, answers, &row.hash));
+    return time_call(of->request, &row, call_within, &call);
+}
+
+/* All within the radius: the count, then the answers. */
+static kd_status run_within(knn_case *of) {
+    kd_status status = KD_OK;
+    point_query_cuda *q = &of->query;
+    const uint64_t all = q->points.count;
+    if (all > WITHIN_QUERIES) q->points.count = WITHIN_QUERIES;
+    const uint64_t rows = q->points.count;
+    uint64_t *offsets = NULL, answers = 0;
+    q->method = POINT_QUERY_AUTO;
+    q->k = 0;
+    KD_TRY_GOTO(device_memory_reserve((void **)&offsets, (rows + 1) * sizeof *offsets));
+    KD_TRY_GOTO(point_query_cuda_scratch_bytes(&q->scratch_bytes, q));
+    KD_TRY_GOTO(device_memory_reserve(&q->scratch, q->scratch_bytes));
+    KD_TRY_GOTO(point_query_cuda_count_within(q, offsets));
+    KD_TRY_GOTO(device_memory_download(&answers, offsets + rows, sizeof answers));
+    if (answers > WITHIN_ANSWERS) {
+        KD_TRY_GOTO(time_within(of, offsets, false, answers));
+        goto done;
+    }
+    KD_TRY_GOTO(device_memory_reserve((void **)&q->ids, (answers + 1) * sizeof *q->ids));
+    KD_TRY_GOTO(device_memory_reserve(&q->dist2, (answers + 1) * sizeof(float)));
+    KD_TRY_GOTO(point_query_cuda_within(q, offsets));
+    KD_TRY_GOTO(device_wait());
+    KD_TRY_GOTO(check_within(of, offsets));
+    KD_TRY_GOTO(time_within(of, offsets, false, answers));
+    KD_TRY_GOTO(time_within(of, offsets, true, answers));
+done:
+    device_memory_free(offsets);
+    device_memory_free(q->scratch);
+    device_memory_free(q->ids);
+    device_memory_free(q->dist2);
+    q->scratch = NULL;
+    q->ids = NULL;
+    q->dist2 = NULL;
+    q->points.count = all;
+    return status;
+}
+
+/* Only some methods have kernels for more than k. */
+static bool takes(const knn_method *method, uint32_t k, uint32_t kernel_k) {
+    if (kernel_k == 0) return k <= method->k_most;
+    return method->method != POINT_QUERY_AUTO && method->method != POINT_QUERY_WALK &&
+           k <= kernel_k && kernel_k <= method->k_most;
+}
+
+/* All methods for one k. */
+static kd_status run_k(knn_case *of, uint32_t k) {
+    kd_status status = KD_OK;
+    point_query_cuda *q = &of->query;
+    q->k = k;
+    KD_TRY_GOTO(device_memory_reserve((void **)&q->ids, of->query_count * k * sizeof(uint32_t)));
+    KD_TRY_GOTO(device_memory_reserve(&q->dist2, of->query_count * k * sizeof(float)));
+    for (const knn_method *method = methods; method->name; ++method)
+        if (bench_wants(&of->request->builders, method->name) && takes(method, k, q->kernel_k))
+            KD_TRY_GOTO(time_method(of, method));
+done:
+    device_memory_free(q->ids);
+    device_memory_free(q->dist2);
+    q->ids = NULL;
+    q->dist2 = NULL;
+    return status;
+}
+
+static kd_status call_index(void *context) {
+    knn_case *of = (knn_case *)context;
+    return point_index_cuda_open(&of->index, &of->tree, of->index_memory, of->index_bytes);
+}
+
+/* The index that queries need beside the tree, to be weighed against what it saves. */
+static kd_status time_index(knn_case *of) {
+    bench_row row = {.bench = "index", .set = of->set, .builder = "select", .device = "cuda:0"};
+    row.n = of->count;
+    row.dims = 3;
+    row.items = (double)of->count;
+    row.bytes = of->index_bytes;
+    row.checked = true; /* by the answers it gives */
+    return time_call(of->request, &row, call_index, of);
+}
+
+/* The tree of the widest side by the fastest builder, and its index. */
+static kd_status open_tree(knn_case *of) {
+    const uint64_t all = of->count + of->query_count;
+    KD_TRY(device_memory_reserve((void **)&of->device_points, all * sizeof(vec3)));
+    KD_TRY(device_memory_upload(of->device_points, of->points, all * sizeof(vec3)));
+    point_build_cuda *tree = &of->tree;
+    tree->points = point_array_make(of->device_points, of->count, 3, POINT_FLOAT);
+    tree->split = POINTTREE_WIDEST;
+    KD_TRY(device_memory_reserve((void **)&tree->ids, of->count * sizeof(uint32_t)));
+    KD_TRY(device_memory_reserve((void **)&tree->axes, of->count));
+    KD_TRY(point_builders_cuda[0]->scratch_bytes(&tree->scratch_bytes, tree));
+    KD_TRY(device_memory_reserve(&tree->scratch, tree->scratch_bytes));
+    KD_TRY(point_builders_cuda[0]->build(tree));
+    KD_TRY(point_index_cuda_bytes(&of->index_bytes, tree));
+    KD_TRY(device_memory_reserve(&of->index_memory, of->index_bytes));
+    KD_TRY(call_index(of));
+    KD_TRY(time_index(of));
+    of->query.index = &of->index;
+    of->query.points =
+        point_array_make(of->device_points + of->count, of->query_count, 3, POINT_FLOAT);
+    of->query.max_radius = (double)INFINITY;
+    return device_wait();
+}
+
+/* The nearest for every k. */
+static kd_status run_counts(knn_case *of) {
+    const bench_request *request = of->request;
+    if (!request->counts.count) return run_k(of, 8);
+    for (int i = 0; i < request->counts.count; ++i) {
+        uint64_t k = 0;
+        KD_TRY(bench_count(&k, &request->counts, i));
+        KD_REQUIRE(k >= 1 && k <= K_MOST, KD_ERROR_USAGE, "k is %llu, expected 1 to %d",
+                   (unsigned long long)k, K_MOST);
+        KD_TRY(run_k(of, (uint32_t)k));
+    }
+    return KD_OK;
+}
+
+/* The same within a radius, then within one of their own, up to that. */
+static kd_status run_radii(knn_case *of) {
+    kd_status status = KD_OK;
+    void *device_radii = NULL;
+    of->query.max_radius = of->request->radius;
+    of->variant = "radius";
+    KD_TRY_GOTO(run_counts(of));
+    KD_TRY_GOTO(run_within(of));
+    KD_TRY_GOTO(KD_RESERVE(of->radii, of->query_count));
+    for (uint64_t i = 0; i < of->query_count; ++i)
+        of->radii[i] = (float)of->request->radius * (float)(i % 101) / 100;
+    KD_TRY_GOTO(device_memory_reserve(&device_radii, of->query_count * sizeof(float)));
+    KD_TRY_GOTO(device_memory_upload(device_radii, of->radii, of->query_count * sizeof(float)));
+    of->query.radii = device_radii;
+    of->variant = "radii";
+    KD_TRY_GOTO(run_counts(of));
+    KD_TRY_GOTO(run_within(of));
+done:
+    device_memory_free(device_radii);
+    return status;
+}
+
+static kd_status fill_case(knn_case *of) {
+    const bool image = strcmp(of->set, "image") == 0;
+    KD_TRY(KD_RESERVE(of->points, of->count + of->query_count));
+    if (!image) return bench_set_fill(of->points, of->count + of->query_count, of->set);
+    of->query.coherent = true;
+    bench_image_fill(of->points + of->count, of->query_count);
+    return bench_set_fill(of->points, of->count, "photon");
+}
+
+static kd_status run_case(const bench_request *request, const char *set, uint64_t count,
+                          uint64_t query_count) {
+    knn_case of;
+    memset(&of, 0, sizeof of);
+    of.request = request;
+    of.set = set;
+    of.count = count;
+    of.query_count = query_count;
+    of.query.kernel_k = (uint32_t)request->kernel_k;
+    char kernels[32];
+    snprintf(kernels, sizeof kernels, "kernel for %d", (int)request->kernel_k);
+    if (request->kernel_k) of.variant = kernels;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(fill_case(&of));
+    KD_TRY_GOTO(open_tree(&of));
+    KD_TRY_GOTO(run_counts(&of));
+    if (request->radius > 0) KD_TRY_GOTO(run_radii(&of));
+done:
+    memory_free(of.points);
+    memory_free(of.radii);
+    device_memory_free(of.device_points);
+    device_memory_free(of.tree.ids);
+    device_memory_free(of.tree.axes);
+    device_memory_free(of.tree.scratch);
+    device_memory_free(of.index_memory);
+    return status;
+}
+
+/* One set, or "image", of the i-th size. */
+static kd_status run_set(const bench_request *request, const char *set, int i) {
+    const uint64_t usual[] = {1000000, 10000000};
+    uint64_t count = request->quick ? 10000 : usual[i % 2];
+    if (request->sizes.count) KD_TRY(bench_count(&count, &request->sizes, i));
+    KD_REQUIRE(count >= 1 && count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "size %llu, expected 1 to %u", (unsigned long long)count, POINTTREE_COUNT_MAX);
+    uint64_t queries = strcmp(set, "image") == 0 ? IMAGE_QUERIES : QUERIES;
+    if (request->queries) queries = request->queries;
+    KD_REQUIRE(queries >= CHECKED_QUERIES, KD_ERROR_USAGE, "%llu queries, expected at least %d",
+               (unsigned long long)queries, CHECKED_QUERIES);
+    return run_case(request, set, count, request->quick && !request->queries ? 10000 : queries);
+}
+
+kd_status bench_knn(const bench_request *request) {
+    KD_REQUIRE(device_cuda_count() > 0, KD_ERROR_DEVICE,
+               "no CUDA device, which bench knn measures");
+    const int given = request->sizes.count, sizes = given ? given : request->quick ? 1 : 2;
+    for (int i = 0; i < sizes; ++i) {
+        for (const char *const *set = bench_sets; *set; ++set)
+            if (request->sets.count ? bench_wants(&request->sets, *set) : set == bench_sets)
+                KD_TRY(run_set(request, *set, i));
+        if (request->sets.count && bench_wants(&request->sets, "image"))
+            KD_TRY(run_set(request, "image", i));
+    }
+    return KD_OK;
+}

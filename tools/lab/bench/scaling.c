@@ -1,0 +1,193 @@
+/* kandela bench scaling: how cost grows with size, on logarithmic axes, beside what theory says:
+   builds n log n, a query of 8 neighbours and a ray log n. Where the slope is another one the line
+   says which way, and what does that. */
+#include "tools/lab/bench/scaling.h"
+#include "core/device/device_memory.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include "tools/lab/bench/input_models.h"
+#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/input_trees.h"
+#include <kandela/points.h>
+#include <math.h>
+#include <string.h>
+
+enum { NEIGHBOURS = 8, QUERIES_MOST = 100000 };
+
+/* Exponents this far from the theory's are told apart. */
+static const double same_slope = 0.15;
+
+/* The exponent of x that y grows with, by least squares on logarithmic axes; NaN of a single x. */
+static double slope_of(const double *x, const double *y, int count) {
+    double mean_x = 0, mean_y = 0, product = 0, square = 0;
+    for (int i = 0; i < count; ++i) mean_x += log(x[i]) / count, mean_y += log(y[i]) / count;
+    for (int i = 0; i < count; ++i) {
+        product += (log(x[i]) - mean_x) * (log(y[i]) - mean_y);
+        square += (log(x[i]) - mean_x) * (log(x[i]) - mean_x);
+    }
+    return square > 0 ? product / square : (double)NAN;
+}
+
+/* How much larger the measured exponent is than the theory's, from size `first` on. */
+static double excess(const bench_growth *of, int first, double *measured, double *theory) {
+    double cost[BENCH_LIST_MAX];
+    for (int i = 0; i < of->count; ++i)
+        cost[i] = (of->per_item ? 1 : of->n[i]) * log2(of->n[i] + 1);
+    *measured = slope_of(of->n + first, of->seconds + first, of->count - first);
+    *theory = slope_of(of->n + first, cost + first, of->count - first);
+    return *measured - *theory;
+}
+
+/* What a slope that is not the theory's comes from. */
+static const char *cause(const bench_growth *of, double off, double off_at_end) {
+    const bool cuda = strcmp(of->device, "cpu") != 0;
+    if (fabs(off) <= same_slope) return "as it should be";
+    if (off > 0)
+        return fabs(off_at_end) <= same_slope
+                   ? "steeper where the data outgrow a cache, then as it should be"
+                   : "steeper: what is read lies ever farther away in caches and memory";
+    if (fabs(off_at_end) <= same_slope)
+        return cuda ? "flatter: small sizes take what launches take; then as it should be"
+                    : "flatter: small sizes do not occupy all threads; then as it should be";
+    return off_at_end > 0
+               ? "flatter at small sizes, which take what starting takes, then steeper by caches"
+           : cuda ? "flatter: these sizes do not fill the device yet"
+                  : "flatter: the larger the size, the more of the threads are at work";
+}
+
+void bench_growth_print(const bench_growth *of) {
+    double measured, theory, at_end, theory_at_end;
+    if (of->count < 2) return;
+    const double off = excess(of, 0, &measured, &theory);
+    const double off_at_end = excess(of, of->count - 2, &at_end, &theory_at_end);
+    printf(
+        "scaling %s, %s: n %.4g to %.4g: exponent %.3f (between the last two %.3f), %s has %.3f: "
+        "%s\n",
+        of->what, of->device, of->n[0], of->n[of->count - 1], measured, at_end, of->theory, theory,
+        cause(of, off, off_at_end));
+    fflush(stdout);
+}
+
+kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row) {
+    const double least = bench_summarise(row).least;
+    if (to->count < BENCH_LIST_MAX && least > 0) {
+        to->n[to->count] = (double)row->n;
+        to->seconds[to->count++] = to->per_item ? least / row->items : least;
+    }
+    return bench_report(request, row);
+}
+
+/* Where the rows of answers go: the host's memory, or the device's where the queries lie there. */
+static kd_status reserve_ids(uint32_t **out, uint64_t count, bool cuda) {
+    return cuda ? device_memory_reserve((void **)out, count * sizeof **out)
+                : memory_reserve((void **)out, count, sizeof **out);
+}
+
+static kd_status check_ids(const uint32_t *ids, uint64_t queries, bool cuda) {
+    const uint64_t count = queries * NEIGHBOURS;
+    uint32_t *copy = NULL;
+    kd_status status = KD_OK;
+    if (cuda) {
+        KD_TRY_GOTO(KD_RESERVE(copy, count));
+        KD_TRY_GOTO(device_memory_download(copy, ids, count * sizeof *copy));
+        ids = copy;
+    }
+    for (uint64_t i = 0; i < queries; ++i)
+        if (ids[i * NEIGHBOURS] != i)
+            KD_TRY_GOTO(status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                    "point %llu is not its own nearest", (unsigned long long)i));
+done:
+    memory_free(copy);
+    return status;
+}
+
+/* The first points ask for those next to them, the first of which is each itself; on a device from
+   its memory into its memory. */
+static kd_status ask(bench_row *row, const bench_cloud *cloud, bool cuda) {
+    kd_points *tree = NULL;
+    uint32_t *ids = NULL;
+    kd_points_options options;
+    kd_points_query query;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", row->device);
+    const point_array *at = cuda ? &cloud->device_points : &cloud->points;
+    const kd_point_array points = kd_point_array_make(at->coordinates, at->count, 3, KD_FLOAT);
+    KD_TRY(kd_points_open(&tree, &points, &options));
+    kd_status status = KD_OK;
+    kd_points_query_default(&query);
+    query.points = points;
+    query.points.count = points.count < QUERIES_MOST ? points.count : QUERIES_MOST;
+    row->items = (double)query.points.count;
+    KD_TRY_GOTO(reserve_ids(&ids, query.points.count * NEIGHBOURS, cuda));
+    for (int run = -1; run < row->runs; ++run) {
+        const double started = timing_now();
+        KD_TRY_GOTO(kd_points_nearest(tree, &query, NEIGHBOURS, ids, NULL, NULL));
+        if (run >= 0) row->seconds[run] = timing_now() - started;
+    }
+    KD_TRY_GOTO(check_ids(ids, query.points.count, cuda));
+    row->checked = true;
+done:
+    (cuda ? device_memory_free : memory_free)(ids);
+    kd_points_close(tree);
+    return status;
+}
+
+static kd_status scale_points(const bench_request *request, const uint64_t *sizes, int count,
+                              bool cuda) {
+    const char *where = cuda ? "cuda:0" : "cpu";
+    bench_growth build = {.what = "point trees", .device = where, .theory = "n log n"};
+    bench_growth query = {.what = "8 nearest", .device = where, .theory = "log n"};
+    const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
+    query.per_item = true;
+    for (int i = 0; i < count; ++i) {
+        bench_cloud cloud;
+        bench_row row = {.bench = "scaling", .set = "point trees", .builder = "select"};
+        row.device = where;
+        row.n = sizes[i];
+        row.dims = 3;
+        row.items = (double)row.n;
+        row.runs = request->runs;
+        KD_TRY(bench_cloud_open(&cloud, "uniform", sizes[i], 3, POINT_FLOAT, 0, cuda));
+        kd_status status =
+            cuda ? bench_tree_cuda(&row, &cloud, &options) : bench_tree_cpu(&row, &cloud, &options);
+        if (status == KD_OK) status = bench_growth_note(&build, request, &row);
+        bench_row asked = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
+        asked.device = row.device;
+        asked.n = sizes[i];
+        asked.dims = 3;
+        asked.k = NEIGHBOURS;
+        asked.runs = request->runs;
+        if (status == KD_OK) status = ask(&asked, &cloud, cuda);
+        if (status == KD_OK) status = bench_growth_note(&query, request, &asked);
+        bench_cloud_close(&cloud);
+        KD_TRY(status);
+    }
+    bench_growth_print(&build);
+    bench_growth_print(&query);
+    return KD_OK;
+}
+
+kd_status bench_scaling(const bench_request *request) {
+    static const uint64_t usual[] = {1000, 10000, 100000, 1000000}, quick[] = {1000, 8000, 64000};
+    uint64_t sizes[BENCH_LIST_MAX];
+    int count = request->sizes.count;
+    for (int i = 0; i < count; ++i) {
+        KD_TRY(bench_count(&sizes[i], &request->sizes, i));
+        KD_REQUIRE(sizes[i] >= 100, KD_ERROR_USAGE, "--sizes %llu: expected at least 100",
+                   (unsigned long long)sizes[i]);
+    }
+    if (!count) {
+        count = request->quick ? 3 : 4;
+        memcpy(sizes, request->quick ? quick : usual, (size_t)count * sizeof *sizes);
+    }
+    if (bench_wants(&request->devices, "cpu")) {
+        KD_TRY(scale_points(request, sizes, count, false));
+        KD_TRY(bench_scale_triangles(request, sizes, count, false));
+    }
+    if (bench_wants_cuda(request)) {
+        KD_TRY(scale_points(request, sizes, count, true));
+        return bench_scale_triangles(request, sizes, count, true);
+    }
+    if (device_cuda_count() == 0) printf("scaling cuda:0: no GPU\n");
+    return KD_OK;
+}

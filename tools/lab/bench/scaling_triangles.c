@@ -1,0 +1,173 @@
+/* kandela bench scaling, its triangles: trees of blobs of growing sizes, and diffuse rays in them,
+   on the CPU and on a device. */
+#include "accel/builders.h"
+#include "accel/rays/batch.h"
+#include "accel/rays/batch_device.h"
+#include "accel/tree/check.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_timer.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include "tools/lab/bench/build.h"
+#include "tools/lab/bench/input_models.h"
+#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/scaling.h"
+#include <string.h>
+
+/* Trees above this size are not proved by the checker on the host, which takes minutes there. */
+enum { CHECKED_MOST = 4 << 20 };
+
+typedef struct scale_case {
+    const bench_request *request;
+    const char *builder;
+    bench_growth build, rays;
+} scale_case;
+
+static bench_row new_row(const scale_case *of, const bench_model *model) {
+    bench_row row = {.bench = "scaling", .set = "triangle trees", .builder = of->builder};
+    row.device = of->build.device;
+    row.n = row.triangles = model->input.triangle_count;
+    row.items = (double)row.n;
+    row.runs = of->request->runs;
+    return row;
+}
+
+static kd_status take_tree(bench_row *row, const tritree *tree) {
+    row->sah_cost = tree->statistics.sah_cost;
+    row->references_per_triangle = tree->statistics.references_per_triangle;
+    row->hash = tritree_hash(tree);
+    if (tree->input.triangle_count > CHECKED_MOST) return KD_OK;
+    KD_TRY(tritree_check(tree));
+    row->checked = true;
+    return KD_OK;
+}
+
+static kd_status cast_on_cpu(bench_row *row, const tritree *tree, const bench_rays *rays) {
+    const tritree_view view = tritree_get_view(tree);
+    ray_hit *hits = NULL;
+    KD_TRY(KD_RESERVE(hits, rays->count));
+    kd_status status = KD_OK;
+    for (int run = -1; run < row->runs && status == KD_OK; ++run) {
+        const double started = timing_now();
+        status = trace_closest(&view, rays->rays, hits, rays->count, NULL, NULL);
+        if (run >= 0) row->seconds[run] = timing_now() - started;
+    }
+    row->checked = true; /* by the tests: the cast is the plain walk, bit for bit */
+    memory_free(hits);
+    return status;
+}
+
+static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_rays *rays) {
+    tritree_cuda there = {0};
+    ray_hit *hits = NULL;
+    ray *from = NULL;
+    device_timer timer = {0};
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(device_timer_open(&timer));
+    KD_TRY_GOTO(tritree_cuda_open(&there, tree));
+    KD_TRY_GOTO(tritree_cuda_pack(&there, NULL));
+    KD_TRY_GOTO(device_memory_reserve((void **)&from, rays->count * sizeof *from));
+    KD_TRY_GOTO(device_memory_reserve((void **)&hits, rays->count * sizeof *hits));
+    KD_TRY_GOTO(device_memory_upload(from, rays->rays, rays->count * sizeof *from));
+    const trace_batch batch = {
+        .rays = from, .hits = hits, .count = rays->count, .measured = true, .on_device = true};
+    for (int run = -1; run < row->runs; ++run) {
+        double seconds;
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(trace_cuda(&there, &batch));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
+        if (run >= 0) row->seconds[run] = seconds;
+    }
+    row->checked = true; /* by gpu_packed: the cast is the plain walk, bit for bit */
+done:
+    device_memory_free(hits);
+    device_memory_free(from);
+    tritree_cuda_close(&there);
+    device_timer_close(&timer);
+    return status;
+}
+
+static kd_status cast(const scale_case *of, const bench_row *built, const tritree *tree,
+                      bench_growth *to) {
+    const bool cuda = strcmp(of->build.device, "cpu") != 0;
+    const int32_t side = of->request->quick ? 128 : cuda ? 2048 : 512;
+    const bench_rays_request wanted = {tree, side, side, 1, 0};
+    bench_row row = *built;
+    bench_rays rays;
+    KD_TRY(bench_rays_open(&rays, &wanted, "diffuse"));
+    row.set = "diffuse rays";
+    row.hash = 0;
+    row.items = (double)rays.count;
+    kd_status status = cuda ? cast_on_cuda(&row, tree, &rays) : cast_on_cpu(&row, tree, &rays);
+    if (status == KD_OK) status = bench_growth_note(to, of->request, &row);
+    bench_rays_close(&rays);
+    return status;
+}
+
+static kd_status scale_on_cpu(scale_case *of, const bench_model *model) {
+    bench_row row = new_row(of, model);
+    const tritree_options options = tritree_options_default();
+    tritree tree = {0};
+    kd_status status = KD_OK;
+    for (int run = 0; run < row.runs; ++run) {
+        tritree_close(&tree);
+        KD_TRY(tritree_open(&tree, &model->input, &options, row.builder, NULL));
+        row.seconds[run] = tree.statistics.build_seconds;
+    }
+    KD_TRY_GOTO(take_tree(&row, &tree));
+    KD_TRY_GOTO(bench_growth_note(&of->build, of->request, &row));
+    KD_TRY_GOTO(cast(of, &row, &tree, &of->rays));
+done:
+    tritree_close(&tree);
+    return status;
+}
+
+static kd_status scale_on_cuda(scale_case *of, const bench_model *model) {
+    bench_row row = new_row(of, model);
+    const tritree_options options = tritree_options_default();
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find(of->builder);
+    KD_REQUIRE(builder, KD_ERROR_USAGE, "no builder '%s' on a device", of->builder);
+    tritree_build_memory memory;
+    tritree_built built;
+    tritree tree = {0};
+    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &options, builder));
+    kd_status status = KD_OK;
+    row.bytes = memory.build.scratch_bytes;
+    KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
+    KD_TRY_GOTO(take_tree(&row, &tree));
+    KD_TRY_GOTO(bench_build_time(&row, builder, &memory));
+    KD_TRY_GOTO(bench_growth_note(&of->build, of->request, &row));
+    tritree_build_memory_close(&memory);
+    KD_TRY_GOTO(cast(of, &row, &tree, &of->rays));
+done:
+    tritree_close(&tree);
+    tritree_build_memory_close(&memory);
+    return status;
+}
+
+kd_status bench_scale_triangles(const bench_request *request, const uint64_t *sizes, int count,
+                                bool cuda) {
+    const char *where = cuda ? "cuda:0" : "cpu";
+    scale_case of = {.request = request, .builder = cuda ? "binned" : "parallel"};
+    of.build = (bench_growth){.what = "triangle trees", .device = where, .theory = "n log n"};
+    of.rays = (bench_growth){
+        .what = "diffuse rays", .device = where, .theory = "log n", .per_item = true};
+    if (request->builders.count) of.builder = request->builders.items[0];
+    for (int i = 0; i < count; ++i) {
+        char path[64];
+        bench_model model;
+        snprintf(path, sizeof path, "gen:blob:%llu", (unsigned long long)sizes[i]);
+        KD_TRY(bench_model_open(&model, path));
+        const kd_status status = cuda ? scale_on_cuda(&of, &model) : scale_on_cpu(&of, &model);
+        bench_model_close(&model);
+        if (cuda && status == KD_ERROR_MEMORY) {
+            printf("scaling triangle trees %s cuda:0 n %llu: out of memory\n", of.builder,
+                   (unsigned long long)sizes[i]);
+            break;
+        }
+        KD_TRY(status);
+    }
+    bench_growth_print(&of.build);
+    bench_growth_print(&of.rays);
+    return KD_OK;
+}

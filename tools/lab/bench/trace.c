@@ -1,0 +1,355 @@
+/* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
+   A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
+   and with a test of all triangles. */
+#include "accel/build_memory.h"
+#include "accel/builders.h"
+#include "accel/packed/packed_device.h"
+#include "accel/rays/batch.h"
+#include "accel/rays/batch_device.h"
+#include "accel/rays/cast.h"
+#include "accel/tree/check.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_timer.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/timing.h"
+#include "tools/lab/bench/bench.h"
+#include "tools/lab/bench/input_models.h"
+#include "tools/lab/bench/input_rays.h"
+#include <math.h>
+#include <string.h>
+
+enum { CPU_STRIDE = 16, BRUTE_RAYS = 48 };
+
+/* Whether a caster is told of an image's width; the last two: it casts images alone. */
+typedef enum trace_width { NO_WIDTH, ANY_WIDTH, IMAGES_ONLY, WITHOUT_IT } trace_width;
+
+typedef struct trace_variant {
+    const char *name;
+    trace_loop loop;
+    trace_width width;
+} trace_variant;
+
+static const trace_variant variants[] = {
+    {"plain", TRACE_PLAIN, NO_WIDTH},
+    {"watertight", TRACE_AUTO, ANY_WIDTH}, /* by default */
+    {"watertight-measured", TRACE_AUTO, WITHOUT_IT},
+    {"nodes-once", TRACE_NODES, NO_WIDTH},
+    {"nodes-tiles", TRACE_NODES, IMAGES_ONLY},
+    {"watertight-once", TRACE_ONCE, NO_WIDTH},
+    {"watertight-tiles", TRACE_ONCE, IMAGES_ONLY},
+    {"watertight-persistent", TRACE_PERSISTENT, NO_WIDTH},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+typedef struct trace_case {
+    const bench_request *request;
+    const tritree *tree;
+    const char *model, *builder;
+    bench_rays rays;
+    ray_hit *wanted, *hits; /* host: the oracle's answers, and those looked at */
+    tritree_cuda on_device;
+    ray *device_rays;
+    ray_hit *device_hits;
+} trace_case;
+
+/* Any hits are kept as hits with a triangle or none. */
+static void widen(ray_hit *hits, const uint8_t *blocked, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) hits[i] = (ray_hit){0, 0, 0, blocked[i] ? 0 : KD_NONE};
+}
+
+static bool same_answer(const ray_hit *a, const ray_hit *b) {
+    return a->triangle == b->triangle && a->t == b->t;
+}
+
+/* How many of the answers differ, compared from `first` on in steps of `stride`. */
+static uint64_t count_different(const trace_case *of, uint64_t stride) {
+    uint64_t different = 0;
+    for (uint64_t i = 0; i < of->rays.count; i += stride)
+        different += !same_answer(&of->hits[i], &of->wanted[i]);
+    return different;
+}
+
+static ray_hit test_all(const tritree_input *input, ray cast) {
+    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
+    const triangle_caster caster = triangle_caster_make(cast);
+    for (uint32_t id = 0; id < input->triangle_count; ++id) {
+        const uint32_t *index = input->triangles + 3 * (uint64_t)id;
+        const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
+                   c = input->positions[index[2]];
+        if (!triangle_is_degenerate(a, b, c))
+            tritree_triangle_meet(&caster, a, b, c, id, cast.tmin, &best);
+    }
+    return best;
+}
+
+static void brute_force(void *context, int64_t begin, int64_t end, int thread) {
+    trace_case *of = (trace_case *)context;
+    (void)thread;
+    for (int64_t k = begin; k < end; ++k) {
+        const uint64_t i = (uint64_t)k * (of->rays.count / BRUTE_RAYS);
+        of->hits[i] = test_all(&of->tree->input, of->rays.rays[i]);
+        if (of->rays.any && of->hits[i].triangle != KD_NONE)
+            of->hits[i] = (ray_hit){0, 0, 0, 0};
+        else if (of->rays.any)
+            of->hits[i].t = 0;
+    }
+}
+
+static void cast_on_cpu(void *context, int64_t begin, int64_t end, int thread) {
+    trace_case *of = (trace_case *)context;
+    const tritree_view view = tritree_get_view(of->tree);
+    (void)thread;
+    for (int64_t k = begin; k < end; ++k) {
+        const uint64_t i = (uint64_t)k * CPU_STRIDE;
+        const ray cast = of->rays.rays[i];
+        if (!of->rays.any)
+            of->hits[i] = tritree_closest(&view, cast);
+        else
+            of->hits[i] = (ray_hit){0, 0, 0, tritree_occluded(&view, cast) ? 0 : KD_NONE};
+    }
+}
+
+/* The oracle's answers against the CPU's and those of testing all triangles. */
+static kd_status check_oracle(trace_case *of) {
+    const uint64_t count = of->rays.count;
+    parallel_for((int64_t)((count + CPU_STRIDE - 1) / CPU_STRIDE), 1024, cast_on_cpu, of);
+    uint64_t different = count_different(of, CPU_STRIDE);
+    KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu answers differ from the CPU's",
+               of->model, of->rays.set, (unsigned long long)different);
+    const uint64_t stride = count / BRUTE_RAYS;
+    if (stride == 0) return KD_OK;
+    parallel_for(BRUTE_RAYS, 1, brute_force, of);
+    for (uint64_t k = 0; k < BRUTE_RAYS; ++k)
+        different += !same_answer(&of->hits[k * stride], &of->wanted[k * stride]);
+    KD_REQUIRE(different == 0, KD_ERROR_CHECK,
+               "%s %s: %llu answers differ from those of testing all triangles", of->model,
+               of->rays.set, (unsigned long long)different);
+    return KD_OK;
+}
+
+static bench_row new_row(const trace_case *of, const char *device_name, const char *variant,
+                         char *set, size_t room) {
+    snprintf(set, room, "%s %s", of->model, of->rays.set);
+    bench_row row = {.bench = "trace", .set = set, .builder = of->builder, .device = device_name};
+    row.variant = variant;
+    row.n = of->rays.count;
+    row.items = (double)of->rays.count;
+    row.rate_name = "rays_per_second";
+    row.runs = of->request->runs;
+    row.triangles = of->tree->input.triangle_count;
+    row.sah_cost = of->tree->statistics.sah_cost;
+    row.references_per_triangle = of->tree->statistics.references_per_triangle;
+    return row;
+}
+
+static trace_batch new_batch(const trace_case *of, const trace_variant *variant) {
+    trace_batch batch;
+    memset(&batch, 0, sizeof batch);
+    batch.rays = of->device_rays;
+    batch.hits = of->rays.any ? NULL : of->device_hits;
+    batch.blocked = of->rays.any ? (uint8_t *)of->device_hits : NULL;
+    batch.count = of->rays.count;
+    batch.loop = variant->loop;
+    batch.measured = variant->loop == TRACE_AUTO;
+    batch.on_device = true;
+    batch.width = variant->width == NO_WIDTH || variant->width == WITHOUT_IT ? 0 : of->rays.width;
+    return batch;
+}
+
+/* One run of the variant, its answers into `to`. */
+static kd_status answer(trace_case *of, const trace_batch *batch, ray_hit *to) {
+    KD_TRY(trace_cuda(&of->on_device, batch));
+    KD_TRY(device_wait());
+    if (!of->rays.any)
+        return device_memory_download(to, of->device_hits, of->rays.count * sizeof *to);
+    uint8_t *blocked = NULL;
+    KD_TRY(KD_RESERVE(blocked, of->rays.count));
+    const kd_status status = device_memory_download(blocked, of->device_hits, of->rays.count);
+    if (status == KD_OK) widen(to, blocked, of->rays.count);
+    memory_free(blocked);
+    return status;
+}
+
+static kd_status run_variant(trace_case *of, const trace_variant *variant) {
+    char set[128];
+    bench_row row = new_row(of, "cuda:0", variant->name, set, sizeof set);
+    const trace_batch batch = new_batch(of, variant);
+    if (variant->loop == TRACE_PLAIN) {
+        KD_TRY(answer(of, &batch, of->wanted));
+        KD_TRY(check_oracle(of));
+    } else {
+        KD_TRY(answer(of, &batch, of->hits));
+        const uint64_t different = count_different(of, 1);
+        KD_REQUIRE(different == 0, KD_ERROR_CHECK,
+                   "%s by %s: %llu answers of %llu differ from the plain walk's", set,
+                   variant->name, (unsigned long long)different,
+                   (unsigned long long)of->rays.count);
+        row.different = different;
+    }
+    row.checked = true;
+    row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? of->wanted : of->hits,
+                          of->rays.count * sizeof *of->hits);
+    device_timer timer;
+    KD_TRY(device_timer_open(&timer));
+    kd_status status = KD_OK;
+    for (int run = 0; run < row.runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(trace_cuda(&of->on_device, &batch));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
+    }
+    KD_TRY_GOTO(bench_report(of->request, &row));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+static kd_status run_on_cuda(trace_case *of) {
+    kd_status status = KD_OK;
+    const uint64_t count = of->rays.count;
+    KD_TRY_GOTO(device_memory_reserve((void **)&of->device_rays, count * sizeof(ray)));
+    KD_TRY_GOTO(device_memory_reserve((void **)&of->device_hits, count * sizeof(ray_hit)));
+    KD_TRY_GOTO(device_memory_upload(of->device_rays, of->rays.rays, count * sizeof(ray)));
+    for (int i = 0; i < VARIANTS; ++i)
+        if (variants[i].width < IMAGES_ONLY || of->rays.width)
+            KD_TRY_GOTO(run_variant(of, &variants[i]));
+done:
+    device_memory_free(of->device_rays);
+    device_memory_free(of->device_hits);
+    of->device_rays = NULL;
+    of->device_hits = NULL;
+    return status;
+}
+
+static kd_status run_on_cpu(trace_case *of) {
+    char set[128];
+    bench_row row = new_row(of, "cpu", "single rays", set, sizeof set);
+    const tritree_view view = tritree_get_view(of->tree);
+    for (int run = -1; run < row.runs; ++run) {
+        const double started = timing_now();
+        if (of->rays.any)
+            KD_TRY(trace_occluded(&view, of->rays.rays, (uint8_t *)of->hits, of->rays.count, NULL,
+                                  NULL));
+        else
+            KD_TRY(trace_closest(&view, of->rays.rays, of->hits, of->rays.count, NULL, NULL));
+        if (run >= 0) row.seconds[run] = timing_now() - started;
+    }
+    if (of->rays.any)
+        widen(of->wanted, (uint8_t *)of->hits, of->rays.count);
+    else
+        memcpy(of->wanted, of->hits, of->rays.count * sizeof *of->hits);
+    KD_TRY(check_oracle(of));
+    row.checked = true;
+    row.hash = hash_bytes(of->wanted, of->rays.count * sizeof *of->wanted);
+    return bench_report(of->request, &row);
+}
+
+/* How long the packed form takes to make, of the tree as it lies there. */
+static kd_status run_packed(const trace_case *of) {
+    bench_row row = {.bench = "trace", .set = of->model, .builder = of->builder};
+    row.device = "cuda:0";
+    row.variant = "packed form";
+    row.n = row.triangles = of->tree->input.triangle_count;
+    row.items = (double)row.n;
+    row.rate_name = "triangles_per_second";
+    row.runs = of->request->runs;
+    row.bytes = of->on_device.packed_bytes;
+    row.references_per_triangle = of->tree->statistics.references_per_triangle;
+    device_timer timer;
+    KD_TRY(device_timer_open(&timer));
+    kd_status status = KD_OK;
+    for (int run = -1; run < row.runs; ++run) {
+        double seconds = 0;
+        void *units = NULL;
+        uint64_t bytes = 0;
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        status = packed_device_open(&units, &bytes, &of->on_device.view, NULL);
+        if (status == KD_OK) status = device_timer_stop(&timer, NULL, &seconds);
+        device_memory_free(units);
+        KD_TRY_GOTO(status);
+        if (run >= 0) row.seconds[run] = seconds;
+    }
+    KD_TRY_GOTO(bench_report(of->request, &row));
+done:
+    device_timer_close(&timer);
+    return status;
+}
+
+/* The CPU's image is smaller, with one diffuse ray a hit. */
+static kd_status run_set(trace_case *of, const char *set, bool cuda) {
+    const bench_rays_request request = {.tree = of->tree,
+                                        .width = cuda ? 1920 : 1024,
+                                        .height = cuda ? 1080 : 1024,
+                                        .bounces = cuda ? 4 : 1,
+                                        .random_count = cuda ? 1 << 23 : 1 << 20};
+    KD_TRY(bench_rays_open(&of->rays, &request, set));
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(of->wanted, of->rays.count));
+    KD_TRY_GOTO(KD_RESERVE(of->hits, of->rays.count));
+    KD_TRY_GOTO(cuda ? run_on_cuda(of) : run_on_cpu(of));
+done:
+    memory_free(of->wanted);
+    memory_free(of->hits);
+    of->wanted = NULL;
+    of->hits = NULL;
+    bench_rays_close(&of->rays);
+    return status;
+}
+
+/* By the builder of that name, on the device where one is wanted and has it, else on the CPU. */
+static kd_status build_tree(tritree *out, const bench_request *request, const tritree_input *input,
+                            const char *name, bool cuda) {
+    tritree_options options = tritree_options_default();
+    if (request->traversal_cost > 0) options.traversal_cost = (float)request->traversal_cost;
+    const tritree_builder_cuda *builder = cuda ? tritree_builder_cuda_find(name) : NULL;
+    if (!builder) return tritree_open(out, input, &options, name, NULL);
+    tritree_build_memory memory;
+    tritree_built built;
+    KD_TRY(tritree_build_memory_build(&memory, &built, input, &options, builder));
+    const kd_status status = tritree_build_download(&memory, out, input);
+    tritree_build_memory_close(&memory);
+    return status;
+}
+
+static kd_status run_tree(const bench_request *request, const bench_model *model,
+                          const char *builder) {
+    tritree tree;
+    const bool cuda = bench_wants_cuda(request);
+    KD_TRY(build_tree(&tree, request, &model->input, builder, cuda));
+    trace_case of = {.request = request, .tree = &tree, .model = model->name, .builder = builder};
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(tritree_check(&tree));
+    if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
+    if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&of.on_device, NULL));
+    if (cuda) KD_TRY_GOTO(run_packed(&of));
+    for (const char *const *set = bench_ray_sets; *set; ++set) {
+        if (!bench_wants(&request->sets, *set)) continue;
+        if (cuda) KD_TRY_GOTO(run_set(&of, *set, true));
+        if (bench_wants(&request->devices, "cpu")) KD_TRY_GOTO(run_set(&of, *set, false));
+    }
+done:
+    tritree_cuda_close(&of.on_device);
+    tritree_close(&tree);
+    return status;
+}
+
+kd_status bench_trace(const bench_request *request) {
+    for (int i = 0; i < bench_model_count(request); ++i) {
+        bench_model model;
+        KD_TRY(bench_model_open(&model, bench_model_path(request, i)));
+        kd_status status = KD_OK;
+        for (const tritree_builder *const *row = tritree_builders; *row && status == KD_OK; ++row)
+            if (request->builders.count ? bench_wants(&request->builders, (*row)->name)
+                                        : row == tritree_builders)
+                status = run_tree(request, &model, (*row)->name);
+        for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+            if (status == KD_OK && request->builders.count && bench_wants_cuda(request) &&
+                bench_wants(&request->builders, (*row)->name) &&
+                !tritree_builder_find((*row)->name))
+                status = run_tree(request, &model, (*row)->name);
+        bench_model_close(&model);
+        KD_TRY(status);
+    }
+    return KD_OK;
+}

@@ -1,0 +1,320 @@
+#include "tools/lab/experiment.h"
+#include "core/compare/compare.h"
+#include "core/files/file.h"
+#include "core/hash.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include "render/api/render.h"
+#include "scenes/assembly/scene_hash.h"
+#include "tools/program/line/general.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 4 };
+
+const char *const experiment_axis_names[VARY_AXES] = {"spp",    "photons", "k",
+                                                      "radius", "passes",  "alpha"};
+
+/* --- the trials ---------------------------------------------------------------------------------
+ */
+
+static bool same_settings(const experiment_trial *a, const experiment_trial *b) {
+    for (int i = 0; i < VARY_AXES; ++i)
+        if (a->settings[i] != b->settings[i]) return false;
+    return strcmp(a->integrator, b->integrator) == 0 && strcmp(a->estimator, b->estimator) == 0 &&
+           strcmp(a->lookup, b->lookup) == 0;
+}
+
+/* The base with one ladder's rungs in turn. */
+static kd_status add_ladder(experiment *work, const experiment_trial *base, experiment_axis axis) {
+    for (int i = 0; i < work->ladders[axis].count; ++i) {
+        KD_REQUIRE(work->trial_count < EXPERIMENT_TRIALS, KD_ERROR_USAGE,
+                   "more than %d trials: shorter lists, please", EXPERIMENT_TRIALS);
+        experiment_trial *trial = &work->trials[work->trial_count++];
+        *trial = *base;
+        trial->varies = axis;
+        trial->settings[axis] = work->ladders[axis].rungs[i];
+    }
+    return KD_OK;
+}
+
+static double middle_of(const experiment_ladder *of) {
+    return of->count ? of->rungs[of->count / 2] : 0;
+}
+
+static double last_of(const experiment_ladder *of) {
+    return of->count ? of->rungs[of->count - 1] : 0;
+}
+
+/* Photons seen by estimates: each estimator, each way of looking them up. */
+static kd_status add_estimates(experiment *work, experiment_trial base) {
+    for (int e = 0; e < work->estimator_count; ++e)
+        for (int l = 0; l < work->lookup_count; ++l) {
+            snprintf(base.estimator, sizeof base.estimator, "%s", work->estimators[e]);
+            snprintf(base.lookup, sizeof base.lookup, "%s", work->lookups[l]);
+            KD_TRY(add_ladder(work, &base, VARY_PHOTONS));
+            if (l > 0) continue; /* what a gather hides need not be climbed again */
+            KD_TRY(add_ladder(work, &base, VARY_NEIGHBOURS));
+            KD_TRY(add_ladder(work, &base, VARY_RADIUS));
+        }
+    return KD_OK;
+}
+
+static kd_status add_passes(experiment *work, experiment_trial base) {
+    base.settings[VARY_SAMPLES] = 1;
+    base.settings[VARY_PASSES] = last_of(&work->ladders[VARY_PASSES]);
+    KD_TRY(add_ladder(work, &base, VARY_PASSES));
+    return add_ladder(work, &base, VARY_PHOTONS);
+}
+
+static kd_status add_method(experiment *work, const integrator *row) {
+    experiment_trial base;
+    memset(&base, 0, sizeof base);
+    base.integrator = row->name;
+    base.settings[VARY_SAMPLES] = work->base.spp;
+    if (!row->maps && !row->pass) return add_ladder(work, &base, VARY_SAMPLES);
+    base.settings[VARY_PHOTONS] = middle_of(&work->ladders[VARY_PHOTONS]);
+    if (!row->maps) return add_passes(work, base); /* photons that no map keeps */
+    base.settings[VARY_NEIGHBOURS] = middle_of(&work->ladders[VARY_NEIGHBOURS]);
+    if (!row->pass) return add_estimates(work, base);
+    base.settings[VARY_SAMPLES] = 1;
+    base.settings[VARY_PASSES] = last_of(&work->ladders[VARY_PASSES]);
+    base.settings[VARY_ALPHA] = middle_of(&work->ladders[VARY_ALPHA]);
+    KD_TRY(add_passes(work, base));
+    KD_TRY(add_ladder(work, &base, VARY_RADIUS));
+    return add_ladder(work, &base, VARY_ALPHA);
+}
+
+/* --- lines of JSON, written and read back -------------------------------------------------------
+ */
+
+static void print_name(char out[64], const experiment_trial *of) {
+    snprintf(out, 64, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
+             of->lookup[0] ? " " : "", of->lookup);
+}
+
+static kd_status write_line(const experiment *work, FILE *to, const experiment_trial *of) {
+    fprintf(to, "{\"experiment\":\"%016" PRIx64 "\",\"integrator\":\"%s\",\"estimator\":\"%s\",",
+            work->identity, of->integrator, of->estimator);
+    fprintf(to, "\"lookup\":\"%s\"", of->lookup);
+    for (int i = 0; i < VARY_AXES; ++i)
+        fprintf(to, ",\"%s\":%.9g", experiment_axis_names[i], of->settings[i]);
+    fprintf(to, ",\"seconds\":%.9g,\"relmse\":%.9g,\"relmse_blocks\":%.9g,\"rmse\":%.9g}\n",
+            of->seconds, of->relmse, of->block_relmse, of->rmse);
+    KD_REQUIRE(fflush(to) == 0 && !ferror(to), KD_ERROR_RUNTIME,
+               "%s/experiment.jsonl: cannot write", work->folder);
+    return KD_OK;
+}
+
+static double number_of(const cJSON *line, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : -1;
+}
+
+static bool has_text(const cJSON *line, const char *name, const char *text) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, name);
+    return cJSON_IsString(item) && strcmp(item->valuestring, text) == 0;
+}
+
+static bool is_near(double a, double b) {
+    return fabs(a - b) <= 1e-7 * fabs(b);
+}
+
+/* Whether the line measures this trial. */
+static bool is_of(const experiment *work, const cJSON *line, const experiment_trial *of) {
+    char identity[32];
+    snprintf(identity, sizeof identity, "%016" PRIx64, work->identity);
+    bool same = has_text(line, "experiment", identity) &&
+                has_text(line, "integrator", of->integrator) &&
+                has_text(line, "estimator", of->estimator) && has_text(line, "lookup", of->lookup);
+    for (int i = 0; i < VARY_AXES && same; ++i)
+        same = is_near(number_of(line, experiment_axis_names[i]), of->settings[i]);
+    return same;
+}
+
+static void take_line(experiment *work, const char *text, size_t bytes) {
+    cJSON *line = cJSON_ParseWithLength(text, bytes);
+    for (int i = 0; line && i < work->trial_count; ++i) {
+        experiment_trial *of = &work->trials[i];
+        if (!is_of(work, line, of)) continue;
+        of->seconds = number_of(line, "seconds");
+        of->relmse = number_of(line, "relmse");
+        of->block_relmse = number_of(line, "relmse_blocks");
+        of->rmse = number_of(line, "rmse");
+        of->measured = of->seconds >= 0 && of->relmse >= 0;
+    }
+    cJSON_Delete(line);
+}
+
+/* What an earlier run measured; a line that was cut short is measured again. */
+static kd_status take_lines(experiment *work, const char *path, bool *cut) {
+    file_view file;
+    if (file_open(&file, path) != KD_OK) {
+        status_clear();
+        return KD_OK;
+    }
+    const char *at = file.bytes, *end = file.bytes + file.count;
+    while (at < end) {
+        const char *stop = (const char *)memchr(at, '\n', (size_t)(end - at));
+        if (!stop) break;
+        take_line(work, at, (size_t)(stop - at));
+        at = stop + 1;
+    }
+    *cut = at < end;
+    file_close(&file);
+    return KD_OK;
+}
+
+/* --- measuring ----------------------------------------------------------------------------------
+ */
+
+#define PUT(to, text)                                                                              \
+    do {                                                                                           \
+        memset(to, 0, sizeof to);                                                                  \
+        snprintf(to, sizeof to, "%s", text);                                                       \
+    } while (0)
+
+static void set_lookup(kd_render_options *options, const experiment *work, const char *lookup) {
+    const bool visible = lookup[0] == 'v' || !lookup[0];
+    options->final_gather = visible                       ? 0
+                            : work->base.final_gather > 0 ? work->base.final_gather
+                                                          : 16;
+    options->precompute = lookup[0] == 'p';
+}
+
+static kd_render_options options_of(const experiment *work, const experiment_trial *of) {
+    kd_render_options options = work->base;
+    PUT(options.integrator, of->integrator);
+    if (of->estimator[0]) PUT(options.estimator, of->estimator);
+    options.spp = (int32_t)of->settings[VARY_SAMPLES];
+    if (of->settings[VARY_PHOTONS] > 0) options.photons = (uint64_t)of->settings[VARY_PHOTONS];
+    if (of->settings[VARY_NEIGHBOURS] > 0) options.gather = (int32_t)of->settings[VARY_NEIGHBOURS];
+    options.radius = (float)of->settings[VARY_RADIUS];
+    if (of->settings[VARY_PASSES] > 0) options.passes = (int32_t)of->settings[VARY_PASSES];
+    if (of->settings[VARY_ALPHA] > 0) options.alpha = (float)of->settings[VARY_ALPHA];
+    set_lookup(&options, work, of->lookup);
+    return options;
+}
+
+static kd_status measure(const experiment *work, experiment_trial *of, FILE *lines) {
+    const kd_render_options options = options_of(work, of);
+    render_result seen;
+    const double built = job_seconds(work->watched, "build"), started = timing_now();
+    const kd_status status = render_run(&seen, work->loaded, &options, work->watched);
+    if (status == KD_INTERRUPTED) render_close(&seen);
+    KD_TRY(status);
+    of->seconds = timing_now() - started - (job_seconds(work->watched, "build") - built);
+    const image *truth = work->reference;
+    kd_status judged = compare_images(&of->relmse, &seen.picture, truth, COMPARE_RELMSE, 1, NULL);
+    if (judged == KD_OK)
+        judged =
+            compare_images(&of->block_relmse, &seen.picture, truth, COMPARE_RELMSE, BLOCK, NULL);
+    if (judged == KD_OK)
+        judged = compare_images(&of->rmse, &seen.picture, truth, COMPARE_RMSE, 1, NULL);
+    render_close(&seen);
+    KD_TRY(judged);
+    of->measured = true;
+    return write_line(work, lines, of);
+}
+
+static void print_trial(const experiment_trial *of, bool again) {
+    char name[64];
+    print_name(name, of);
+    printf("%-28s %-8s %10.4g %9.3f %10.3e %10.3e%s\n", name, experiment_axis_names[of->varies],
+           of->settings[of->varies], of->seconds, of->relmse, of->block_relmse,
+           again ? "  (measured before)" : "");
+    fflush(stdout);
+}
+
+/* A trial that stands on two ladders is measured once. */
+static void share(experiment *work, const experiment_trial *from) {
+    for (int i = 0; i < work->trial_count; ++i) {
+        experiment_trial *to = &work->trials[i];
+        if (to->measured || !same_settings(to, from)) continue;
+        const experiment_axis varies = to->varies;
+        *to = *from;
+        to->varies = varies;
+    }
+}
+
+static kd_status measure_all(experiment *work, FILE *lines) {
+    for (int i = 0; i < work->trial_count; ++i) {
+        experiment_trial *of = &work->trials[i];
+        const bool before = of->measured;
+        if (!before) {
+            KD_TRY(measure(work, of, lines));
+            share(work, of);
+        }
+        print_trial(of, before);
+    }
+    return KD_OK;
+}
+
+/* Rungs of radii are given as multiples of the one that the photons choose; here they get units. */
+static kd_status find_radius(experiment *work) {
+    for (int m = 0; m < work->method_count; ++m) {
+        if (!work->methods[m]->maps) continue;
+        experiment_trial trial;
+        memset(&trial, 0, sizeof trial);
+        trial.integrator = "photon";
+        trial.settings[VARY_SAMPLES] = 1;
+        trial.settings[VARY_PHOTONS] = middle_of(&work->ladders[VARY_PHOTONS]);
+        trial.settings[VARY_NEIGHBOURS] = middle_of(&work->ladders[VARY_NEIGHBOURS]);
+        kd_render_options options = options_of(work, &trial);
+        options.width = options.height = 8;
+        render_result seen;
+        const kd_status status = render_run(&seen, work->loaded, &options, work->watched);
+        if (status == KD_OK || status == KD_INTERRUPTED) {
+            for (int i = 0; i < work->ladders[VARY_RADIUS].count; ++i)
+                work->ladders[VARY_RADIUS].rungs[i] *= seen.frame.radius;
+            render_close(&seen);
+        }
+        return status;
+    }
+    return KD_OK;
+}
+
+static void identify(experiment *work) {
+    const int32_t size[2] = {work->reference->width, work->reference->height};
+    uint64_t identity = image_hash(work->reference);
+    identity = hash_combine(identity, work->scene_path, strlen(work->scene_path));
+    identity = hash_combine(identity, size, sizeof size);
+    const scene_view loaded = scene_get_view(work->loaded);
+    const uint64_t content = scene_hash(&loaded);
+    identity = hash_combine(identity, &content, sizeof content);
+    /* of the base, what changes a picture or its seconds */
+    const kd_render_options *base = &work->base;
+    const int32_t numbers[] = {base->max_depth, base->final_gather, base->precompute,
+                               base->threads};
+    const char *const texts[] = {base->kernel, base->lookup, base->device};
+    identity = hash_combine(identity, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i)
+        identity = hash_combine(identity, texts[i], strlen(texts[i]) + 1);
+    work->identity = hash_combine(identity, &base->seed, sizeof base->seed);
+}
+
+kd_status experiment_run(experiment *work) {
+    char path[4096];
+    const int length = snprintf(path, sizeof path, "%s/experiment.jsonl", work->folder);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE, "%s: too long a name",
+               work->folder);
+    identify(work);
+    KD_TRY(find_radius(work));
+    for (int i = 0; i < work->method_count; ++i) KD_TRY(add_method(work, work->methods[i]));
+    bool cut = false;
+    KD_TRY(take_lines(work, path, &cut));
+    FILE *lines = fopen(path, "ab");
+    KD_REQUIRE(lines, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
+    if (cut) fputc('\n', lines); /* what was cut short stays alone */
+    printf("%-28s %-8s %10s %9s %10s %10s\n", "integrator", "varies", "value", "seconds", "relMSE",
+           "of blocks");
+    const kd_status status = measure_all(work, lines);
+    const bool written = fclose(lines) == 0;
+    KD_TRY(status);
+    KD_REQUIRE(written, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
+    return KD_OK;
+}

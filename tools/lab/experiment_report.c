@@ -1,0 +1,122 @@
+/* An experiment as a table, plots and a page. */
+#include "core/files/file.h"
+#include "tools/lab/experiment.h"
+#include "tools/lab/report/report.h"
+#include <string.h>
+
+enum { NAME = 64 };
+
+static void name_of(char out[NAME], const experiment_trial *of) {
+    snprintf(out, NAME, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
+             of->lookup[0] ? " " : "", of->lookup);
+}
+
+static kd_status path_of(char out[4096], const experiment *work, const char *name) {
+    const int length = snprintf(out, 4096, "%s/%s", work->folder, name);
+    KD_REQUIRE(length > 0 && length < 4096, KD_ERROR_USAGE, "%.60s...: the path is too long",
+               work->folder);
+    return KD_OK;
+}
+
+static kd_status write_table(const experiment *work) {
+    char path[4096];
+    file_output output;
+    KD_TRY(path_of(path, work, "experiment.csv"));
+    KD_TRY(file_output_open(&output, path));
+    fputs("integrator,estimator,lookup,varies", output.stream);
+    for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%s", experiment_axis_names[i]);
+    fputs(",seconds,relmse,relmse_blocks,rmse\n", output.stream);
+    for (int t = 0; t < work->trial_count; ++t) {
+        const experiment_trial *of = &work->trials[t];
+        fprintf(output.stream, "%s,%s,%s,%s", of->integrator, of->estimator, of->lookup,
+                experiment_axis_names[of->varies]);
+        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", of->settings[i]);
+        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", of->seconds, of->relmse, of->block_relmse,
+                of->rmse);
+    }
+    return file_output_commit(&output);
+}
+
+typedef struct curves {
+    plot_point points[EXPERIMENT_TRIALS];
+    char names[PLOT_SERIES][NAME];
+    plot_series series[PLOT_SERIES];
+    int count, used, left_out;
+} curves;
+
+static bool is_on(const experiment_trial *of, int axis) {
+    return axis < 0 || (int)of->varies == axis;
+}
+
+/* The trials of one name; a curve of one place is none. `axis` below 0: all, against seconds. */
+static void add_curve(curves *to, const experiment *work, const char *name, int axis) {
+    plot_point *points = to->points + to->used;
+    int count = 0;
+    for (int i = 0; i < work->trial_count; ++i) {
+        const experiment_trial *of = &work->trials[i];
+        char own[NAME];
+        name_of(own, of);
+        if (strcmp(own, name) != 0 || !is_on(of, axis)) continue;
+        const double x = axis < 0 ? of->seconds : of->settings[axis];
+        const plot_point point = {x, of->relmse, ""};
+        int place = count++;
+        for (; place > 0 && points[place - 1].x > x; --place) points[place] = points[place - 1];
+        points[place] = point;
+    }
+    if (count < 2) return;
+    if (to->count == PLOT_SERIES) {
+        ++to->left_out;
+        return;
+    }
+    memcpy(to->names[to->count], name, NAME);
+    to->series[to->count] = (plot_series){to->names[to->count], points, count};
+    ++to->count;
+    to->used += count;
+}
+
+static void gather(curves *to, const experiment *work, int axis) {
+    memset(to, 0, sizeof *to);
+    for (int i = 0; i < work->trial_count; ++i) {
+        char name[NAME], earlier[NAME];
+        bool first = true;
+        name_of(name, &work->trials[i]);
+        for (int j = 0; j < i && first; ++j) {
+            name_of(earlier, &work->trials[j]);
+            first = strcmp(name, earlier) != 0;
+        }
+        if (first) add_curve(to, work, name, axis);
+    }
+}
+
+static kd_status write_plot(const experiment *work, int axis, const char *x_label) {
+    static curves gathered; /* too large for a stack */
+    char file[64], title[96];
+    const char *what = axis < 0 ? "seconds" : experiment_axis_names[axis];
+    gather(&gathered, work, axis);
+    if (gathered.count == 0) return KD_OK;
+    snprintf(file, sizeof file, "figure-error-%s", what);
+    snprintf(title, sizeof title, "Error against %s%s", what,
+             gathered.left_out ? " (further curves in the table)" : "");
+    const plot made = {.title = title,
+                       .x_label = x_label,
+                       .y_label = "relMSE",
+                       .series = gathered.series,
+                       .series_count = gathered.count};
+    return report_plot(work->folder, file, &made);
+}
+
+kd_status experiment_report(const experiment *work) {
+    static const char *const labels[VARY_AXES] = {
+        "samples a pixel",     "photons stored", "photons of an estimate (k)",
+        "radius, scene units", "passes",         "alpha"};
+    char text[512];
+    KD_TRY(write_table(work));
+    KD_TRY(write_plot(work, -1, "seconds: photons, their trees, rendering"));
+    for (int axis = 0; axis < VARY_AXES; ++axis) KD_TRY(write_plot(work, axis, labels[axis]));
+    snprintf(text, sizeof text,
+             "Each curve varies one thing and keeps the others. relMSE is the mean squared error "
+             "against the reference, each pixel's relative to its brightness: less is better, and "
+             "a slope of -1 means that four times the work halves the error. Scene: %.200s.",
+             work->scene_path);
+    return report_write(work->folder, "Integrators against a reference", text);
+}

@@ -1,0 +1,201 @@
+/* kandela bench --table: the rows of papers, ours measured on the CPU and on the first CUDA device.
+   Where ours has another size than the paper, rates are compared. All points are uniform in the
+   unit cube unless the row says otherwise. */
+#include "tools/lab/papers/papers.h"
+#include "core/math/rng.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/system/machine.h"
+#include "points/builders.h"
+#include <string.h>
+
+paper_table paper_table_make(const bench_request *request, const char *name,
+                             const char *published_on, bool is_rate, uint64_t cpu_most) {
+    paper_table table;
+    memset(&table, 0, sizeof table);
+    table.request = request;
+    table.name = name;
+    table.published_on = published_on;
+    table.is_rate = is_rate;
+    table.on_cpu = bench_wants(&request->devices, "cpu");
+    /* a quick run starts no device unless it is named */
+    table.on_cuda = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0") &&
+                    (!request->quick || request->devices.count > 0);
+    table.cpu_most = request->sizes.count ? UINT64_MAX : cpu_most;
+    return table;
+}
+
+void paper_table_head(const paper_table *table, const char *title) {
+    device where;
+    const bool found = table->on_cuda && device_find(&where, "cuda:0") == KD_OK;
+    printf("%s\npublished on %s; ours on the CPU and on %s\n%-40s", title, table->published_on,
+           found                     ? where.name
+           : device_cuda_count() > 0 ? "no CUDA device in a quick run"
+                                     : "no CUDA device (no GPU here)",
+           "case");
+    for (int i = 0; i < PAPER_OTHERS; ++i)
+        if (table->other_on[i]) printf(" %12s", table->other_on[i]);
+    printf(" %12s %5s %12s %7s %12s %7s\n", "published", "unit", "cpu", "ratio", "cuda:0", "ratio");
+}
+
+bench_row paper_row_ours(const paper_table *table, int on, const char *builder, uint64_t n,
+                         uint32_t dims) {
+    bench_row row;
+    memset(&row, 0, sizeof row);
+    row.bench = table->name;
+    row.set = "uniform";
+    row.builder = builder;
+    row.device = on == TABLE_CPU ? "cpu" : "cuda:0";
+    row.n = n;
+    row.dims = (int32_t)dims;
+    row.items = (double)n;
+    const bool runs = on == TABLE_CPU ? table->on_cpu && n <= table->cpu_most : table->on_cuda;
+    const int32_t most = table->request->quick ? 3 : BENCH_RUNS_MAX;
+    row.runs = !runs ? 0 : table->request->runs < most ? table->request->runs : most;
+    return row;
+}
+
+void paper_row_leave(paper_row *row, int on, const char *remark) {
+    row->ours[on].runs = 0;
+    snprintf(row->remarks[on], PAPER_REMARK, "%s", remark);
+}
+
+void paper_row_begin(paper_row *row, const paper_table *table, const char *builder, uint64_t n,
+                     uint32_t dims) {
+    for (int on = 0; on < TABLE_DEVICES; ++on) {
+        row->ours[on] = paper_row_ours(table, on, builder, n, dims);
+        snprintf(row->remarks[on], PAPER_REMARK, "%s",
+                 on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not asked"
+                 : device_cuda_count() == 0 ? "no GPU"
+                                            : "not asked");
+    }
+}
+
+bool paper_wants_size(const bench_request *request, uint64_t n) {
+    for (int i = 0; i < request->sizes.count; ++i) {
+        uint64_t size = 0;
+        if (bench_count(&size, &request->sizes, i) == KD_OK && size == n) return true;
+    }
+    return request->sizes.count == 0;
+}
+
+int paper_threads(int32_t out[PAPER_THREADS]) {
+    const int32_t most = parallel_threads();
+    int count = 0;
+    for (int32_t threads = 1; threads < most && count < PAPER_THREADS - 1; threads *= 2)
+        out[count++] = threads;
+    out[count++] = most;
+    return count;
+}
+
+static void print_figure(double value, const char *text) {
+    if (text)
+        printf(" %12s", text);
+    else if (value > 0)
+        printf(" %12.4g", value);
+    else
+        printf(" %12s", "-");
+}
+
+static kd_status print_ours(const paper_table *table, const paper_row *row, int on) {
+    bench_row ours = row->ours[on];
+    if (ours.runs == 0) {
+        printf(" %12s %7s", row->remarks[on][0] ? row->remarks[on] : "-", "-");
+        return KD_OK;
+    }
+    const double median = bench_summarise(&ours).median;
+    const double value = table->is_rate ? ours.items / median * 1e-6 : median * 1e3;
+    printf(" %12.4g", value);
+    if (row->published > 0) {
+        ours.published = row->published;
+        ours.published_on = table->published_on;
+        ours.published_unit = table->is_rate ? "M/s" : "ms";
+        ours.ratio = table->is_rate ? value / row->published : row->published / value;
+        printf(" %7.3g", ours.ratio);
+    } else {
+        printf(" %7s", "-");
+    }
+    return bench_write(table->request, &ours);
+}
+
+kd_status paper_table_row(const paper_table *table, const paper_row *row) {
+    printf("%-40s", row->what);
+    for (int i = 0; i < PAPER_OTHERS; ++i)
+        if (table->other_on[i])
+            print_figure(row->others[i], row->others[i] > 0 ? NULL : row->published_text);
+    print_figure(row->published, row->published_text);
+    printf(" %5s", table->is_rate ? "M/s" : "ms");
+    for (int i = 0; i < TABLE_DEVICES; ++i) KD_TRY(print_ours(table, row, i));
+    printf("\n");
+    fflush(stdout);
+    return KD_OK;
+}
+
+/* Bytes of points, tree and scratch of a build on the CPU. */
+static uint64_t cpu_bytes(const char *builder, uint64_t count, uint32_t dims) {
+    const uint64_t scratch = pointtree_builder_find(builder)->scratch_bytes(count);
+    const uint64_t points = count * dims * sizeof(float);
+    return 2 * points + count * sizeof(uint32_t) + scratch / 3 * (dims > 3 ? dims : 3);
+}
+
+/* What the machine has not is said instead of tried. */
+static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t there, int on) {
+    char text[PAPER_REMARK];
+    if (needed <= there) return;
+    snprintf(text, sizeof text, "needs %.0f GB", (double)needed * 1e-9 + 0.5);
+    paper_row_leave(row, on, text);
+}
+
+static uint64_t host_memory(void) {
+    const uint64_t bytes = machine_bytes();
+    return bytes > 0 ? bytes : UINT64_MAX;
+}
+
+static kd_status build_there(paper_row *row, const bench_cloud *cloud,
+                             const pointtree_options *options) {
+    const kd_status status = bench_tree_cuda(&row->ours[TABLE_CUDA], cloud, options);
+    if (status != KD_ERROR_MEMORY) return status;
+    status_clear();
+    paper_row_leave(row, TABLE_CUDA, "out of memory");
+    return KD_OK;
+}
+
+kd_status paper_measure_build(const paper_table *table, paper_row *row, const char *builder,
+                              uint64_t count, uint32_t dims, const pointtree_options *options) {
+    const uint64_t host = host_memory(), needed = cpu_bytes(builder, count, dims);
+    device where;
+    paper_row_begin(row, table, builder, count, dims);
+    if (options->split == POINTTREE_WIDEST)
+        row->ours[TABLE_CPU].variant = row->ours[TABLE_CUDA].variant = "widest";
+    if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
+    if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
+        paper_row_leave(row, TABLE_CUDA, "CPU alone");
+    if (row->ours[TABLE_CUDA].runs && device_find(&where, "cuda:0") == KD_OK)
+        leave_what_does_not_fit(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
+                                where.memory_bytes, TABLE_CUDA);
+    const bool on_cpu = row->ours[TABLE_CPU].runs > 0, on_cuda = row->ours[TABLE_CUDA].runs > 0;
+    bench_cloud cloud;
+    if (!on_cpu && !on_cuda) return KD_OK;
+    KD_TRY(bench_cloud_open(&cloud, "uniform", count, dims, POINT_FLOAT, 0, on_cuda));
+    kd_status status = KD_OK;
+    if (on_cpu) status = bench_tree_cpu(&row->ours[TABLE_CPU], &cloud, options);
+    if (on_cuda && status == KD_OK) status = build_there(row, &cloud, options);
+    bench_cloud_close(&cloud);
+    return status;
+}
+
+kd_status paper_uniform(float **out, uint64_t count, uint32_t dims, uint32_t seed) {
+    KD_TRY(KD_RESERVE(*out, count * dims));
+    for (uint64_t i = 0; i < count * dims; ++i)
+        (*out)[i] = rng_draw(rng_key_make(seed, 0, i), 0, 0).value[0];
+    return KD_OK;
+}
+
+bool paper_picture(char *out, size_t bytes, const bench_request *request, const char *name) {
+    if (!request->folder) {
+        printf("    (drawn as %s with --report FOLDER)\n", name);
+        return false;
+    }
+    const int length = snprintf(out, bytes, "%s/%s", request->folder, name);
+    return length > 0 && (size_t)length < bytes;
+}

@@ -1,0 +1,372 @@
+/* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
+ */
+#include "core/files/file.h"
+#include "core/system/place.h"
+#include "tools/lab/bench/bench.h"
+#include "tools/lab/papers/papers.h"
+#include "tools/lab/report/compare.h"
+#include "tools/lab/report/report.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include <errno.h>
+#include <kandela/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct bench_values {
+    general_options general;
+    const char *sizes, *builders, *devices, *models, *sets, *counts, *json, *table, *dims, *splits;
+    const char *report, *max_regress, *queries;
+    double radius, traversal_cost;
+    int32_t runs, stride, kernel_k;
+    bool quick, unique, doubles, tune;
+} bench_values;
+
+typedef struct bench_kind {
+    const char *name;
+    kd_status (*run)(const bench_request *request);
+    bool needs_cuda, needs_models;
+} bench_kind;
+
+static const bench_kind kinds[] = {{"points", bench_points, false, false},
+                                   {"knn", bench_knn, true, false},
+                                   {"build", bench_build, false, false},
+                                   {"trace", bench_trace, false, false},
+                                   {"load", bench_load, false, true},
+                                   {"photons", bench_photons, false, false},
+                                   {"frame", bench_frame, true, false},
+                                   {"scaling", bench_scaling, false, false},
+                                   {"changes", bench_changes, false, false},
+                                   {"calls", bench_calls, true, false},
+                                   {NULL, NULL, false, false}};
+
+static kd_status split(bench_names *out, const char *text) {
+    memset(out, 0, sizeof *out);
+    if (!text) return KD_OK;
+    KD_REQUIRE(strlen(text) < sizeof out->text, KD_ERROR_USAGE,
+               "a list of %zu characters: too long", strlen(text));
+    memcpy(out->text, text, strlen(text) + 1);
+    char *rest = NULL;
+    for (char *item = strtok_r(out->text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
+        KD_REQUIRE(out->count < BENCH_LIST_MAX, KD_ERROR_USAGE, "more than %d items in \"%s\"",
+                   BENCH_LIST_MAX, text);
+        out->items[out->count++] = item;
+    }
+    return KD_OK;
+}
+
+static kd_status read_queries(uint64_t *out, const char *text) {
+    bench_names one;
+    KD_TRY(split(&one, text));
+    KD_REQUIRE(one.count == 1, KD_ERROR_USAGE, "--queries: found \"%s\", expected one number",
+               text);
+    return bench_count(out, &one, 0);
+}
+
+static kd_status fill_request(bench_request *request, const bench_values *values) {
+    memset(request, 0, sizeof *request);
+    KD_TRY(split(&request->sizes, values->sizes));
+    KD_TRY(split(&request->builders, values->builders));
+    KD_TRY(split(&request->devices, values->devices));
+    KD_TRY(split(&request->models, values->models));
+    KD_TRY(split(&request->sets, values->sets));
+    KD_TRY(split(&request->counts, values->counts));
+    KD_TRY(split(&request->dims, values->dims));
+    KD_TRY(split(&request->splits, values->splits));
+    if (values->queries) KD_TRY(read_queries(&request->queries, values->queries));
+    request->kernel_k = values->kernel_k;
+    request->radius = values->radius;
+    request->traversal_cost = values->traversal_cost;
+    request->runs = values->runs;
+    request->stride = values->stride;
+    request->quick = values->quick;
+    request->unique = values->unique;
+    request->doubles = values->doubles;
+    request->tune = values->tune;
+    request->folder = values->report;
+    return KD_OK;
+}
+
+/* NULL: no benchmark has the name. */
+static const bench_kind *find_kind(const char *name) {
+    for (const bench_kind *row = kinds; row->name; ++row)
+        if (strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+static kd_status fail_kind(const char *name) {
+    char names[160] = "";
+    for (const bench_kind *row = kinds; row->name; ++row) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s, ", row->name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown benchmark \"%s\", expected one of: %scompare, report", name,
+            names);
+}
+
+/* Behind the lines that earlier runs left there, or anew; a run that ends early keeps what it
+   measured. */
+static kd_status open_lines(bench_request *request, const char *path, bool anew) {
+    if (!path) return KD_OK;
+    KD_TRY(output_check(path));
+    for (int i = 0; i < request->models.count; ++i)
+        KD_TRY(output_check_input(request->models.items[i]));
+    request->json = fopen(path, anew ? "wb" : "ab");
+    KD_REQUIRE(request->json, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
+    return KD_OK;
+}
+
+/* The folder, made if need be, and its file of lines. */
+static kd_status report_lines(char *out, size_t bytes, const char *folder) {
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot make: %s", folder,
+               strerror(errno));
+    const int length = snprintf(out, bytes, "%s/results.jsonl", folder);
+    KD_REQUIRE(length > 0 && (size_t)length < bytes, KD_ERROR_USAGE, "%s: too long a name", folder);
+    return KD_OK;
+}
+
+static bool same_file(const char *a, const char *b) {
+    file_identity of_a, of_b;
+    return file_identify(&of_a, a) != FILE_ABSENT && file_identify(&of_b, b) != FILE_ABSENT &&
+           of_a.device == of_b.device && of_a.number == of_b.number;
+}
+
+static kd_status copy_file(const char *to, const char *from) {
+    file_view view;
+    file_output output;
+    KD_TRY(file_open(&view, from));
+    kd_status status = file_output_open(&output, to);
+    if (status == KD_OK) {
+        fwrite(view.bytes, 1, view.count, output.stream);
+        status = file_output_commit(&output);
+    }
+    file_close(&view);
+    return status;
+}
+
+static bool is_empty(const char *path) {
+    FILE *file = fopen(path, "rb");
+    const bool empty = file && fgetc(file) == EOF && !ferror(file);
+    if (file) fclose(file);
+    return empty;
+}
+
+/* `may_be_empty`: a paper's figure has a picture, and perhaps no lines. */
+static kd_status write_page(const char *lines, const char *folder, bool may_be_empty) {
+    results measured;
+    memset(&measured, 0, sizeof measured);
+    const bool empty = may_be_empty && is_empty(lines);
+    char own[4096], title[64];
+    if (!empty) KD_TRY(results_open(&measured, lines));
+    kd_status status = report_lines(own, sizeof own, folder);
+    if (status == KD_OK && !empty && !same_file(lines, own)) status = copy_file(own, lines);
+    if (status == KD_OK) status = report_table(folder, &measured);
+    results_close(&measured);
+    snprintf(title, sizeof title, "Kandela %s: measurements", kd_version());
+    return status == KD_OK ? report_write(folder, title, "") : status;
+}
+
+/* One benchmark, a paper's table, or all benchmarks, one after the other. */
+static kd_status measure(const bench_kind *kind, const char *table, const bench_request *request) {
+    if (table) return bench_table(table, request);
+    if (kind) return kind->run(request);
+    for (const bench_kind *row = kinds; row->name; ++row) {
+        const char *lacking = row->needs_cuda && device_cuda_count() == 0       ? "a CUDA device"
+                              : row->needs_models && request->models.count == 0 ? "--models"
+                                                                                : NULL;
+        if (lacking) {
+            general_note("bench %s: left out, it needs %s", row->name, lacking);
+            continue;
+        }
+        KD_TRY(row->run(request));
+    }
+    return KD_OK;
+}
+
+static kd_status measure_to_files(const bench_kind *kind, const bench_values *values) {
+    bench_request request;
+    KD_TRY(fill_request(&request, values));
+    char lines[4096];
+    const char *json = values->json;
+    const bool anew = values->report && !json; /* a page is about this run */
+    if (values->report) KD_TRY(report_lines(lines, sizeof lines, values->report));
+    if (anew) json = lines;
+    KD_TRY(open_lines(&request, json, anew));
+    kd_status status = measure(kind, values->table, &request);
+    if (request.json && fclose(request.json) != 0 && status == KD_OK)
+        KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot write: %s", json, strerror(errno));
+    if (status == KD_OK && values->report)
+        status = write_page(json, values->report, values->table != NULL);
+    return status;
+}
+
+/* "3%", "3" or "2.5%" as 0.03, 0.03, 0.025 */
+static kd_status read_percent(double *out, const char *text) {
+    char *end = NULL;
+    const double value = strtod(text, &end);
+    KD_REQUIRE(end != text && (*end == '\0' || strcmp(end, "%") == 0) && value >= 0 &&
+                   value <= 1000,
+               KD_ERROR_USAGE, "--max-regress: found \"%s\", expected per cent such as 3%%", text);
+    *out = value / 100;
+    return KD_OK;
+}
+
+static kd_status compare_files(const bench_values *values, char *const *paths) {
+    double most = 0;
+    KD_TRY(read_percent(&most, values->max_regress ? values->max_regress : "3%"));
+    results older, newer;
+    memset(&newer, 0, sizeof newer);
+    KD_TRY(results_open(&older, paths[0]));
+    kd_status status = results_open(&newer, paths[1]);
+    if (status == KD_OK) status = compare_results(&older, &newer, most);
+    results_close(&newer);
+    results_close(&older);
+    return status;
+}
+
+static kd_status run(const option_line *line) {
+    bench_values values = {.runs = 5};
+    KD_TRY(option_line_apply(line, &values));
+    general_apply(&values.general);
+    const char *word = line->argument_count ? line->arguments[0] : "";
+    if (strcmp(word, "compare") == 0) {
+        KD_TRY(verb_arguments(line, &verb_bench, 3, 3));
+        return compare_files(&values, line->arguments + 1);
+    }
+    if (strcmp(word, "report") == 0) {
+        KD_TRY(verb_arguments(line, &verb_bench, 2, 2));
+        KD_REQUIRE(values.report, KD_ERROR_USAGE, "bench report: where to? --report FOLDER");
+        return write_page(line->arguments[1], values.report, false);
+    }
+    if (values.table && strcmp(values.table, "list") == 0) {
+        bench_table_list();
+        return KD_OK;
+    }
+    const bool all = !values.table && values.quick; /* what is quick may be everything */
+    KD_TRY(verb_arguments(line, &verb_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
+    const bench_kind *kind = word[0] ? find_kind(word) : NULL;
+    if (word[0] && !kind) return fail_kind(word);
+    return measure_to_files(kind, &values);
+}
+
+#define LIST(option, argument_name, text, member)                                                  \
+    {                                                                                              \
+        .name = option, .argument = argument_name, .help = text, .kind = OPTION_TEXT,              \
+        OPTION_FIELD(bench_values, member)                                                         \
+    }
+static const option_row rows[] = {
+    LIST("sizes", "N,...", "how many points or triangles: 10000, 1M, 1e8", sizes),
+    LIST("builders", "NAME,...", "only these builders", builders),
+    LIST("devices", "NAME,...", "only these devices: cpu, cuda:0", devices),
+    LIST("models", "FILE,...", "meshes to measure with, gen:NAME:N too", models),
+    LIST("sets", "NAME,...",
+         "point sets: uniform, photon, clustered, stretched, sorted, ties, equal; for knn image: "
+         "what a camera sees of photon",
+         sets),
+    LIST("dims", "K,...", "dimensions of points, 3 at first", dims),
+    LIST("splits", "NAME,...", "only these split rules: round-robin, widest", splits),
+    LIST("k", "K,...", "neighbours per query", counts),
+    LIST("queries", "N", "knn: how many, 10M at first", queries),
+    {.name = "kernel-k",
+     .argument = "K",
+     .help = "knn: by the kernels for this many neighbours, to see what those for k win; 0: for k",
+     .initial = "0",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 4096,
+     OPTION_FIELD(bench_values, kernel_k)},
+    {.name = "radius",
+     .argument = "R",
+     .help = "knn: queries within a radius too, the same for all and one each",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1e30,
+     OPTION_FIELD(bench_values, radius)},
+    {.name = "traversal-cost",
+     .argument = "C",
+     .help = "trace: C_t of the trees, 0 the default",
+     .kind = OPTION_DOUBLE,
+     .least = 0,
+     .most = 1e30,
+     OPTION_FIELD(bench_values, traversal_cost)},
+    LIST("json", "FILE", "results as JSON lines, added to what the file holds", json),
+    LIST("table", "NAME",
+         "a paper's tables and figures: wald-build, wald-query, choi-ye, robinson, wehr, or one of "
+         "them, such as wehr-2 or wehr-figure5; list: all names",
+         table),
+    {.name = "report",
+     .argument = "FOLDER",
+     .help = "the results as a page with plots, FOLDER/index.html",
+     .short_name = 'o',
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(bench_values, report)},
+    {.name = "max-regress",
+     .argument = "PERCENT",
+     .help = "compare: how much slower a row may be, noise aside",
+     .initial = "3%",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(bench_values, max_regress)},
+    {.name = "runs",
+     .argument = "N",
+     .help = "timed runs, after one that is not; their median counts",
+     .initial = "5",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = BENCH_RUNS_MAX,
+     OPTION_FIELD(bench_values, runs)},
+    {.name = "stride",
+     .argument = "BYTES",
+     .help = "from a point to the next; 0: packed. 16 with three dimensions: float4 and payload",
+     .initial = "0",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 4096,
+     OPTION_FIELD(bench_values, stride)},
+    {.name = "double",
+     .help = "coordinates of points are doubles",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, doubles)},
+    {.name = "unique",
+     .help = "keep one of equal points, by the builders that do",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, unique)},
+    {.name = "tune",
+     .help = "points: search the best parameters of wehr and print them",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, tune)},
+    {.name = "quick",
+     .help = "small sizes: a try in seconds",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, quick)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0, NULL}, GENERAL_GROUP(bench_values), {NULL, NULL, 0, NULL}};
+
+const verb verb_bench = {
+    .laboratory = true,
+    .name = "bench",
+    .arguments = "points|knn|build|trace|load|photons|frame|scaling|changes|calls|compare OLD "
+                 "NEW|report FILE",
+    .summary = "measure builders and queries, each checked before it is timed",
+    .description =
+        "points: left-balanced point k-d trees by every builder on every device. calls: what calls "
+        "of "
+        "kandela/points.h take on a CUDA device, few queries and all points asking. changes: trees "
+        "whose "
+        "points come and go, beside trees built anew. knn: the k "
+        "nearest on a CUDA device by every method (named by --builders). build: triangle trees by "
+        "every builder, at which SAH cost. trace: rays per second by every caster on the trees of "
+        "the builders asked for. load: OBJ files read, in bytes per second. photons: photons "
+        "stored per second and their trees, in the scenes that --models names, by --sizes photons "
+        "in all. frame: a pass of sppm and a sample of photon at 1920 x 1080, stage by stage; "
+        "--builders names the integrators, --k the neighbours. scaling: cost against size, the "
+        "exponent "
+        "of n beside the one of theory. --quick without a word measures all "
+        "of "
+        "these. compare: two files of JSON lines, row by row; exit 6 if a row or the mean of all "
+        "became slower. report: a page of what a file of JSON lines holds.",
+    .groups = groups,
+    .run = run,
+};

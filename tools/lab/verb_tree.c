@@ -1,0 +1,176 @@
+/* kandela tree: a triangle tree X-rayed, level by level. */
+#include "accel/builders.h"
+#include "core/system/place.h"
+#include "render/options/render_options.h"
+#include "scenes/assembly/scene.h"
+#include "tools/lab/tree_levels.h"
+#include "tools/program/interrupt.h"
+#include "tools/program/line/general.h"
+#include "tools/program/line/verb.h"
+#include "tools/program/output.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct tree_values {
+    general_options general;
+    kd_render_options render; /* its builder and costs */
+    const char *export_path, *report;
+    int32_t most_level, lines;
+    bool level_stats;
+} tree_values;
+
+typedef struct xray {
+    tree_values values;
+    scene *loaded;
+    tritree tree;
+    tree_levels levels;
+    job watched;
+} xray;
+
+static void print_levels(const tree_levels *of) {
+    double expected = 0, met = 0, cost = 0;
+    printf("%-6s %10s %10s %10s %12s %10s %10s %10s\n", "level", "nodes", "leaves", "empty",
+           "references", "SAH cost", "expected", "met");
+    for (uint32_t l = 0; l < of->count; ++l) {
+        const tree_level *at = &of->levels[l];
+        printf("%-6u %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %12" PRIu64
+               " %10.4f %10.4f %10.4f\n",
+               l, at->nodes, at->leaves, at->empty_leaves, at->references,
+               at->inner_cost + at->leaf_cost, at->expected, at->met);
+        expected += at->expected;
+        met += at->met;
+        cost += at->inner_cost + at->leaf_cost;
+    }
+    printf("%-6s %10s %10s %10s %12s %10.4f %10.4f %10.4f\n", "all", "", "", "", "", cost, expected,
+           met);
+    printf("leaves by triangles:");
+    for (int i = 0; i < LEAF_SIZES; ++i)
+        if (of->leaf_sizes[i])
+            printf(" %d%s: %" PRIu64, i, i + 1 < LEAF_SIZES ? "" : "+", of->leaf_sizes[i]);
+    printf("\n");
+}
+
+static void print_summary(const xray *work, const char *path) {
+    const tritree_statistics *s = &work->tree.statistics;
+    const tree_levels *of = &work->levels;
+    printf("%s: %" PRIu64 " nodes, %" PRIu64 " leaves (%" PRIu64 " empty), %" PRIu64
+           " references, depth %u, SAH cost %.4f\n",
+           path, s->nodes, s->leaves, s->empty_leaves, s->references, s->depth, s->sah_cost);
+    printf("%" PRIu64
+           " lines through the box, as rays to their hits: %.2f nodes read, %.2f leaves, "
+           "%.2f triangles tested\n",
+           of->lines, of->nodes_read, of->leaves_read, of->triangles_tested);
+}
+
+static kd_status check_outputs(const tree_values *values, const char *path) {
+    if (values->export_path) {
+        KD_REQUIRE(tree_export_knows(values->export_path), KD_ERROR_USAGE,
+                   "%s: unknown suffix, expected .ply, .dot or .json", values->export_path);
+        KD_TRY(output_check(values->export_path));
+    }
+    if (values->report)
+        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME, "%s: cannot make: %s",
+                   values->report, strerror(errno));
+    return output_check_input(path);
+}
+
+static kd_status look(xray *work, const option_line *line) {
+    tree_values *values = &work->values;
+    kd_render_options from_file;
+    KD_TRY(verb_arguments(line, &verb_tree, 1, 1));
+    const char *path = line->arguments[0];
+    KD_TRY(check_outputs(values, path));
+    kd_render_options_default(&from_file);
+    from_file.allow_outside = option_line_has(line, "allow-outside");
+    KD_TRY(scene_open(&work->loaded, path, &from_file, &work->watched));
+    values->render = from_file;
+    KD_TRY(option_line_apply(line, values));
+    KD_TRY(output_check_inputs());
+    const scene_view view = scene_get_view(work->loaded);
+    const kd_render_options *options = &values->render;
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
+    const tritree_options how = {options->sah_traversal_cost, options->sah_intersect_cost,
+                                 options->sah_empty_factor, 0};
+    KD_TRY(tritree_open(&work->tree, &input, &how, options->builder, &work->watched));
+    tree_levels_measure(&work->levels, &work->tree, (uint64_t)values->lines);
+    print_summary(work, path);
+    if (values->level_stats) print_levels(&work->levels);
+    if (values->export_path)
+        KD_TRY(tree_export(values->export_path, &work->tree, &work->levels,
+                           (uint32_t)values->most_level));
+    return values->report ? tree_report(values->report, &work->tree, &work->levels, path) : KD_OK;
+}
+
+static kd_status run(const option_line *line) {
+    static xray work; /* static: a late signal still finds its job */
+    job_init(&work.watched);
+    interrupt_watch(&work.watched, false);
+    work.values = (tree_values){.most_level = 6, .lines = 20000};
+    kd_render_options_default(&work.values.render);
+    KD_TRY(option_line_apply(line, &work.values));
+    general_apply(&work.values.general);
+    const kd_status status = look(&work, line);
+    tritree_close(&work.tree);
+    scene_close(work.loaded);
+    return status;
+}
+
+static const option_row rows[] = {
+    {.name = "level-stats",
+     .help = "a line for each level: nodes, leaves, SAH cost, nodes that a line meets, as expected "
+             "and as counted; and how many triangles leaves have",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(tree_values, level_stats)},
+    {.name = "export",
+     .argument = "FILE",
+     .help = ".ply: boxes of the nodes as edges, coloured by level; .dot: the graph; .json: all "
+             "levels",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(tree_values, export_path)},
+    {.name = "max-level",
+     .argument = "N",
+     .help = "deepest level that .ply and .dot show",
+     .initial = "6",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 60,
+     OPTION_FIELD(tree_values, most_level)},
+    {.name = "lines",
+     .argument = "N",
+     .help = "random lines that nodes are counted on",
+     .initial = "20000",
+     .kind = OPTION_INT32,
+     .least = 1,
+     .most = 100000000,
+     OPTION_FIELD(tree_values, lines)},
+    {.name = "report",
+     .argument = "FOLDER",
+     .help = "a page with bars of cost, visits and leaves, FOLDER/index.html",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(tree_values, report)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0, NULL},
+    {"Scene files", render_input_rows, offsetof(tree_values, render), NULL},
+    {"Triangle tree", render_lab_rows, offsetof(tree_values, render),
+     "builder,sah-costs,empty-factor"},
+    GENERAL_GROUP(tree_values),
+    {NULL, NULL, 0, NULL}};
+
+const verb verb_tree = {
+    .laboratory = true,
+    .name = "tree",
+    .arguments = "SCENE",
+    .summary = "X-ray a triangle tree: levels, leaves, cost, nodes expected and met",
+    .description =
+        "Builds the tree of a scene or mesh and says what it is. The surface area heuristic "
+        "expects "
+        "that a line which meets a box meets a box within it by the share of their surfaces: "
+        "expected is the sum of these shares, met is counted on lines drawn uniformly in space.",
+    .groups = groups,
+    .run = run,
+};
