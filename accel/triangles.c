@@ -1,7 +1,6 @@
 #include "accel/triangles.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/triangles_device.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/caller_memory.h"
 #include "core/device/choose.h"
