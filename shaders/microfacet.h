@@ -6,7 +6,7 @@
 #ifndef KD_SHADERS_MICROFACET_H
 #define KD_SHADERS_MICROFACET_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Light at a smooth boundary between two media. */
 

@@ -7,10 +7,9 @@
 #define KD_SHADERS_SCENE_VIEW_H
 #include "accel/placed.h"
 #include "accel/tree/layout.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
-#include "core/math/vec3.h"
 #include "shaders/material.h"
 #include "shaders/texture.h"
 
