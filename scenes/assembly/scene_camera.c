@@ -1,10 +1,10 @@
 /* The camera that a file does not describe, or only in part. */
 #include "scenes/assembly/scene_camera.h"
-#include "accel/rays/cast.h"
+#include "accel/rays/batch.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
 #include "scenes/assembly/scene_parts.h"
-#include "shaders/camera.h"
+#include "shaders/scene_view.h"
 
 /* Smallest distance from `centre` along the unit direction `back` at which the whole box is in the
    picture: every corner within both half angles. */

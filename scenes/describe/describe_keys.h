@@ -5,8 +5,8 @@
 #include "core/math/geometry.h"
 #include "scenes/mesh/mesh.h"
 #include "scenes/text/json_keys.h"
-#include "shaders/light.h"
 #include "shaders/material.h"
+#include "shaders/scene_view.h"
 #include <kandela/render.h>
 
 typedef struct described_scene {

@@ -1,6 +1,6 @@
 /* A step of a transform: one of four kinds, or keys of one kind by frame; and one mesh at many
    places: from the description itself, from a file of matrices, or at random. */
-#include "accel/placed/placed_tree.h"
+#include "accel/placed.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
 #include "core/memory.h"

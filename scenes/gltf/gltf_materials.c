@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 #include "scenes/text/names.h"
-#include "shaders/spectrum.h"
+#include "shaders/material.h"
 #include <stdio.h>
 
 static kd_status number(gltf_surface *to, const json_place *at, const cJSON *from, const char *key,
