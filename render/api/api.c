@@ -2,9 +2,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/sized.h"
-#include "render/api/photons.h"
 #include "render/api/render.h"
-#include "render/api/render_placing.h"
 #include "render/options/render_options.h"
 #include <assert.h>
 #include <kandela/photons.h>

@@ -1,8 +1,8 @@
-#include "render/frame/display.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/system/connection.h"
 #include "core/timing.h"
+#include "render/frame/film.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

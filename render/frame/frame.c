@@ -8,7 +8,6 @@
 #include "core/parallel/parallel.h"
 #include "core/spare.h"
 #include "core/timing.h"
-#include "render/frame/frame_device.h"
 #include <stdatomic.h>
 
 enum { TILE = 16, PASS_MOST = 16, TILE_SAMPLES = TILE * TILE * PASS_MOST, JUDGED_SAMPLES = 4 };

@@ -1,5 +1,5 @@
-/* photon/density/beams.h: a beam's light against closed forms, the walk against all pieces one by one, and
-   evenly lit media up to their walls. */
+/* photon/density/beams.h: a beam's light against closed forms, the walk against all pieces one by
+   one, and evenly lit media up to their walls. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/beam_radiance.h"
