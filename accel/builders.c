@@ -4,10 +4,10 @@
 #include "accel/tree/build.h"
 #include "accel/tree/tritree.h"
 #include "accel/wide/wide_tree.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 
 #define DECLARE(name) extern const tritree_builder tritree_builder_##name;
 TRITREE_BUILDER_ROWS(DECLARE)

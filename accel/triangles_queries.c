@@ -3,13 +3,12 @@
 #include "accel/rays/batch.h"
 #include "accel/rays/nearest.h"
 #include "accel/triangles.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/sized.h"
-#include "core/spare.h"
+#include "core/version.h"
 #include <assert.h>
 #include <pthread.h>
 #include <stddef.h>

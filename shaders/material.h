@@ -3,11 +3,10 @@
 #ifndef KD_SHADERS_MATERIAL_H
 #define KD_SHADERS_MATERIAL_H
 #include "core/math/elementary.h"
+#include "core/math/geometry.h"
 #include "core/math/platform.h"
-#include "core/math/ray.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
-#include "core/math/vec3.h"
 
 /* What fills the space between surfaces: media that absorb and scatter light, the same
    everywhere inside.

@@ -1,11 +1,12 @@
-/* Fresnel's reflectance, and the GGX distribution of microfacets, isotropic, in the frame whose +z is the shading normal.
+/* Fresnel's reflectance, and the GGX distribution of microfacets, isotropic, in the frame whose +z
+   is the shading normal.
    Source: Walter, Marschner, Li, Torrance 2007, "Microfacet models for refraction through rough
    surfaces", section 5; visible normals: Heitz 2018, "Sampling the GGX distribution of visible
    normals" (JCGT 7(4)). */
 #ifndef KD_SHADERS_MICROFACET_H
 #define KD_SHADERS_MICROFACET_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Light at a smooth boundary between two media. */
 

@@ -1,15 +1,15 @@
-/* Lights, cameras, and the whole scene as per-item functions see it: plain pointers and counts, borrowed from a scene
-   (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in world space, and meshes
-   in spaces of their own with the places that they are put at (accel/placed.h); methods that
-   do not look at `placed` are given scenes in which each placement has become a copy. */
+/* Lights, cameras, and the whole scene as per-item functions see it: plain pointers and counts,
+   borrowed from a scene (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in
+   world space, and meshes in spaces of their own with the places that they are put at
+   (accel/placed.h); methods that do not look at `placed` are given scenes in which each placement
+   has become a copy. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
 #include "accel/placed.h"
 #include "accel/tree/layout.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
-#include "core/math/vec3.h"
 #include "shaders/material.h"
 #include "shaders/texture.h"
 

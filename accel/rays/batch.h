@@ -5,7 +5,7 @@
 #include "accel/tree/walk.h"
 #include "accel/wide/wide_tree.h"
 #include "core/job.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 #include "accel/rays/tree_device.h"
 #include "accel/tree/walk.h"
 #include "core/device/absent.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 #ifdef __cplusplus
 extern "C" {

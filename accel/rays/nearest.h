@@ -11,8 +11,7 @@
 #ifndef KD_ACCEL_RAYS_NEAREST_H
 #define KD_ACCEL_RAYS_NEAREST_H
 #include "core/device/absent.h"
-#include "core/math/box.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 #ifdef __cplusplus

@@ -2,7 +2,6 @@
 #include "accel/sweep/sweep.h"
 #include "accel/tree/triangle.h"
 #include "core/memory.h"
-#include "core/spare.h"
 #include <string.h>
 
 enum { PARTS_TRIANGLES = 16384, PARTS_MOST = 8 }; /* fewer are one part */

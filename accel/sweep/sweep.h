@@ -16,7 +16,7 @@
 #include "accel/tree/sah.h"
 #include "accel/tree/vectors.h"
 #include "accel/tree/writer.h"
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 #include "core/parallel/tasks.h"
 #include "core/status.h"
 

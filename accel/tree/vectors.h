@@ -1,7 +1,7 @@
-/* Eight floats at once, and four, by the compilers' vector extension: eight are one AVX register where
-   there is one, two of SSE or NEON elsewhere. Every function is inlined into its caller, so what the calling
-   convention for wide vectors would be (-Wpsabi) never matters. Who includes this belongs to the
-   files in core/isa_functions.inc, which are compiled for AVX2, too. */
+/* Eight floats at once, and four, by the compilers' vector extension: eight are one AVX register
+   where there is one, two of SSE or NEON elsewhere. Every function is inlined into its caller, so
+   what the calling convention for wide vectors would be (-Wpsabi) never matters. Who includes this
+   belongs to the files in core/isa_functions.inc, which are compiled for AVX2, too. */
 #ifndef KD_ACCEL_TREE_VECTORS_H
 #define KD_ACCEL_TREE_VECTORS_H
 #include "accel/tree/layout.h"

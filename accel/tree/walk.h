@@ -4,9 +4,9 @@
    Idea: front to back with a stack of {far child, its part of the ray}; near and far are told by
    the direction's sign.
    Invariants: a leaf is visited unless the ray surely misses it. Where the ray meets a plane is
-   known up to `slack` (the sum is below), so a triangle that triangle_meet would report is never lost
-   between two leaves, and the answer is that of testing all triangles: nearest t, then smallest id,
-   whatever the tree. */
+   known up to `slack` (the sum is below), so a triangle that triangle_meet would report is never
+   lost between two leaves, and the answer is that of testing all triangles: nearest t, then
+   smallest id, whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
 #define KD_ACCEL_TREE_WALK_H
 #include "accel/tree/layout.h"

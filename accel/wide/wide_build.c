@@ -291,7 +291,7 @@ static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *
 
 /* Shares `room` cells out to a subtree; the number of its split. */
 static int open_cells(wide_parts *out, const wide_cells *cells, uint32_t node, uint32_t room,
-                     bool top) {
+                      bool top) {
     const int me = out->split_count++;
     node = without_empty_ends(cells, node);
     const tritree_node at = cells->tree->nodes[node];

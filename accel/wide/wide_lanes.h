@@ -4,7 +4,7 @@
 #ifndef KD_ACCEL_WIDE_WIDE_LANES_H
 #define KD_ACCEL_WIDE_WIDE_LANES_H
 #include "accel/tree/vectors.h"
-#include "core/math/lane_order.h"
+#include "core/math/bits.h"
 
 /* Eight pairs of a ray and a triangle at once: triangle_meet (accel/tree/triangle.h),
    operation by operation, so that what is decided here it would decide alike, to the bit.

@@ -12,7 +12,6 @@
 #include "accel/wide/wide_tree.h"
 #include "accel/wide/wide_walk.h"
 #include "core/memory.h"
-#include "core/spare.h"
 
 enum {
     WIDE_STREAM = 64,

@@ -12,7 +12,7 @@
 #ifndef KD_ACCEL_WIDE_WIDE_TREE_H
 #define KD_ACCEL_WIDE_WIDE_TREE_H
 #include "accel/tree/layout.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 #ifdef __cplusplus

@@ -14,9 +14,9 @@
          not level by level, which gives the same nodes. */
 #include "accel/zhou/build_zhou.h"
 #include "accel/tree/build.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 
 typedef struct small_stage {
     zhou_candidates all;

@@ -1,7 +1,7 @@
 /* The loop of frame_run, decided by rank 0. */
 #include "distributed/render/shared_frame.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "distributed/render/shared_pass.h"
 #include <string.h>
 

@@ -1,7 +1,8 @@
-/* A frame that several ranks take together, with the bits of one; and the choice that they make together, of where photons are kept. */
+/* A frame that several ranks take together, with the bits of one; and the choice that they make
+ * together, of where photons are kept. */
 #ifndef KD_DISTRIBUTED_RENDER_SHARED_FRAME_H
 #define KD_DISTRIBUTED_RENDER_SHARED_FRAME_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "render/frame/frame.h"
 #include "render/options/render_options.h"
 

@@ -2,9 +2,9 @@
    the sums of its rows, and gets the next chunk, with the sums so far if there are any. Rank 0's
    own chunks are taken by the caller's thread. */
 #include "distributed/render/shared_pass.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/system/threads.h"
-#include "core/timing.h"
+#include "core/system/machine.h"
 #include "render/frame/frame.h"
 #include <pthread.h>
 #include <stdio.h>

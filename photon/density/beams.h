@@ -2,7 +2,7 @@
 #ifndef KD_PHOTON_DENSITY_BEAMS_H
 #define KD_PHOTON_DENSITY_BEAMS_H
 #include "core/job.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 #include "photon/density/kernels.h"
 #include "photon/emission/photon.h"

@@ -3,7 +3,7 @@
 #ifndef KD_PHOTON_EMISSION_EMIT_H
 #define KD_PHOTON_EMISSION_EMIT_H
 #include "core/device/absent.h"
-#include "core/device/device_buffer.h"
+#include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/status.h"
 #include "photon/emission/photon_trace.h"

@@ -2,8 +2,8 @@
    which begins at `position` and flies through a medium until something is in its way. */
 #ifndef KD_PHOTON_EMISSION_PHOTON_H
 #define KD_PHOTON_EMISSION_PHOTON_H
+#include "core/math/geometry.h"
 #include "core/math/platform.h"
-#include "core/math/vec3.h"
 
 typedef struct photon {
     vec3 position;     /* world */

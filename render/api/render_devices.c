@@ -1,4 +1,4 @@
-#include "core/ranks/ranks_threads.h"
+#include "distributed/ranks/ranks.h"
 #include "render/api/render.h"
 #include <string.h>
 

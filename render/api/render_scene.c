@@ -1,6 +1,6 @@
 #include "accel/builders.h"
 #include "core/device/device.h"
-#include "core/log.h"
+#include "core/status.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"

@@ -1,7 +1,7 @@
-#include "core/log.h"
+#include "core/job.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "core/system/connection.h"
-#include "core/timing.h"
 #include "render/frame/film.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef KD_RENDER_FRAME_PIXEL_H
 #define KD_RENDER_FRAME_PIXEL_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "render/options/render_options.h"
 #include "shaders/path.h"
 #include "shaders/scene_view.h"

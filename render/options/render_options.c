@@ -3,8 +3,8 @@
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "core/image/tonemap.h"
-#include "core/sized.h"
-#include "core/spelling.h"
+#include "core/names.h"
+#include "core/version.h"
 #include "photon/density/estimate.h"
 #include "photon/density/estimators.h"
 #include <assert.h>

@@ -5,8 +5,8 @@
    the expected value that it has with one map. */
 #include "render/photon_mapping/photon.h"
 #include "core/hash.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/eye_path.h"

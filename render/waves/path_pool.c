@@ -11,7 +11,6 @@
 #include "accel/rays/batch.h"
 #include "core/math/sobol_many.h"
 #include "core/memory.h"
-#include "core/spare.h"
 #include "render/waves/waves.h"
 
 enum { POOL = 512 };
