@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
+#include "photon/maps/photon_file.h"
 #include "render/api/render.h"
 #include "render/options/render_options.h"
 #include <assert.h>

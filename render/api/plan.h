@@ -2,7 +2,7 @@
    CUDA device all of it. */
 #ifndef KD_RENDER_API_PLAN_H
 #define KD_RENDER_API_PLAN_H
-#include "distributed/render/shared_frame.h"
+#include "distributed/render/maps_choice.h"
 #include "render/frame/integrator.h"
 #include "shaders/scene_view.h"
 

@@ -10,6 +10,7 @@
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "distributed/ranks/nccl.h"
+#include "distributed/render/maps_choice.h"
 #include "distributed/render/shared_frame.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"

@@ -8,7 +8,6 @@
 #include "core/job.h"
 #include "core/status.h"
 #include "distributed/render/shared_frame.h"
-#include "photon/maps/photon_file.h"
 #include "render/frame/integrator.h"
 #include "scenes/assembly/scene.h"
 #include <kandela/render.h>
@@ -45,8 +44,9 @@ typedef struct render_keeping {
     struct retiring *done_with;
     const char *display; /* address of a viewer (film.h) that shows passes; NULL: none */
     const char *title;   /* of the picture there */
-    /* Who render it together (distributed/render), all by this call with the same scene and options; all
-       that is kept and the picture are rank 0's, the others' result has none. NULL: alone */
+    /* Who render it together (distributed/render), all by this call with the same scene and
+       options; all that is kept and the picture are rank 0's, the others' result has none. NULL:
+       alone */
     ranks *among;
 } render_keeping;
 
@@ -76,8 +76,6 @@ kd_status render_on_devices(render_result *out, const scene *from, const kd_rend
 
 /* Whether what is placed in a scene becomes copies. */
 
-struct scene;
-
 /* What becomes of placements: copies take more bytes, and rays find them sooner. */
 typedef enum render_placing {
     RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory, or the method
@@ -93,12 +91,12 @@ kd_status render_settle_placements(struct scene *of, const kd_render_options *op
 
 /* The photons of a scene, without a picture: what `kandela photons` and the C API emit. */
 
-struct scene;
+struct photon_file;
 
 /* Lists and the scene's hash, as a file of them has them; `out` is zeroed, and closed by
    photon_file_close after a failure, too. What is placed in the scene becomes copies. Stages of the
    job: build, emit. */
-kd_status photons_emit(photon_file *out, struct scene *from, const kd_render_options *options,
-                       job *watched);
+kd_status photons_emit(struct photon_file *out, struct scene *from,
+                       const kd_render_options *options, job *watched);
 
 #endif

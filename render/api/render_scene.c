@@ -1,6 +1,7 @@
 #include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/status.h"
+#include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"

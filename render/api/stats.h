@@ -2,7 +2,7 @@
 #ifndef KD_RENDER_API_STATS_H
 #define KD_RENDER_API_STATS_H
 #include "core/job.h"
-#include "distributed/render/shared_frame.h"
+#include "distributed/render/maps_choice.h"
 #include "render/api/render.h"
 
 /* Raised when a name changes its meaning or goes; new names alone do not raise it. */
