@@ -16,7 +16,7 @@
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 #include "render/options/render_options.h"
-#include "scenes/assembly/room_camera.h"
+#include "scenes/assembly/scene_camera.h"
 #include <stdio.h>
 
 static tritree_options tree_options(const kd_render_options *options) {

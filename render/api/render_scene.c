@@ -6,7 +6,6 @@
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/assembly/scene_hash.h"
 #include <string.h>
 
 enum { COPIES_SHARE = 8 }; /* copies may take a part of so many of the memory, if nobody says */

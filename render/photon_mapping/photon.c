@@ -11,7 +11,7 @@
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
-#include "scenes/assembly/scene_hash.h"
+#include "scenes/assembly/scene.h"
 
 enum { CARRIED_BATCHES }; /* frame.carried: batches whose photons are in the statistics */
 

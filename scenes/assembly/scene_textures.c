@@ -1,10 +1,10 @@
-#include "scenes/assembly/scene_textures.h"
 #include "core/files/file.h"
 #include "core/image/picture.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/machine.h"
+#include "scenes/assembly/scene_parts.h"
 #include <pthread.h>
 #include <stdio.h>
 
