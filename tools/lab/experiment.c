@@ -6,7 +6,7 @@
 #include "core/memory.h"
 #include "photon/density/estimators.h"
 #include "render/api/render.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/verb.h"
 #include <cjson/cJSON.h>
