@@ -49,13 +49,8 @@ ROOMS = """
     photon/emission photon/density photon/maps
     scenes/text scenes/mesh scenes/formats scenes/import scenes/gltf
     render/options scenes/describe scenes/assembly scenes/check
-<<<<<<< HEAD
-    render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
-    tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
-=======
     render/frame render/waves render/photon_mapping render/integrators distributed/render render/api
-    tools/program/line tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
->>>>>>> main
+    tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
