@@ -1,6 +1,9 @@
 /* `photon`, `sppm` and `ppm` show the same picture from a CUDA device as from the CPU, bit for bit,
    with the same photons, rays and watts, in air and in fog; whole, cropped, resumed here and there.
  */
+/* before scene.h: its parameters are named as a type there */
+#include "shaders/path.h"
+
 #include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/status.h"
