@@ -124,7 +124,7 @@ kd_status gltf_inner(gltf_file *of, const json_place *at, const cJSON *object, c
 kd_status gltf_extension(gltf_file *of, const json_place *at, const cJSON *object, const char *name,
                          const cJSON **inner);
 
-/* --- gltf_buffers.c ------------------------------------------------------------------------------- */
+/* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 static inline bool gltf_uri_is_data(const char *uri) {
     return strncmp(uri, "data:", 5) == 0;

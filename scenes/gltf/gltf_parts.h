@@ -103,21 +103,18 @@ typedef struct gltf_numbers_read { /* owned; NULL: none */
     uint32_t *indices;
 } gltf_numbers_read;
 
-/* --- gltf_primitive.c ------------------------------------------------------------------------------
- */
+/* --- gltf_primitive.c ------------------------------------------------------------------------- */
 
 /* All of a packed primitive; `at` is its place. */
 kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
                           gltf_numbers_read *out);
 
-/* --- gltf_primitive.c -----------------------------------------------------------------------------
- */
+/* --- gltf_primitive.c ------------------------------------------------------------------------- */
 
 kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
                             gltf_numbers_read *to);
 
-/* --- gltf_shapes.c -----------------------------------------------------------------------------
- */
+/* --- gltf_shapes.c ---------------------------------------------------------------------------- */
 
 typedef struct gltf_shape { /* a mesh that is placed, or its mirror image */
     uint32_t mesh;
@@ -141,8 +138,7 @@ kd_status gltf_places_weld(mesh *of, bool *unusable);
 /* The parts' runs, as they will be without the triangles that cannot be used. */
 void gltf_parts_recount(mesh *of);
 
-/* --- gltf_meshes.c -----------------------------------------------------------------------------
- */
+/* --- gltf_meshes.c ---------------------------------------------------------------------------- */
 
 /* All meshes that the nodes show into `into`, which takes over the materials. */
 kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
