@@ -39,7 +39,7 @@ transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float w
 
 kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
 
-/* --- gltf_materials.c, gltf_materials.c, gltf_textures.c ----------------------------------------- */
+/* --- gltf_materials.c, gltf_textures.c ------------------------------------------------------- */
 
 typedef struct gltf_materials {
     mesh_material *made; /* owned: handed to the mesh; the last one is glTF's default */
