@@ -93,8 +93,7 @@ static inline const cJSON *gltf_item(const gltf_file *of, gltf_list list, uint32
     return of->lists[list].items[index];
 }
 
-/* --- gltf_container.c: one key of an object; what is not there leaves the value as it is ------------
- */
+/* --- gltf_container.c: one key of an object; an absent key leaves the value unchanged --------- */
 
 /* In [least, most], finite. */
 kd_status gltf_number(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
