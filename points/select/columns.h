@@ -345,8 +345,7 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
             column_bracket(values, count, rank, 4, bracket);
         int32_t *to = room[round & 1];
         uint32_t below, kept = column_narrow(values, count, bracket[0], bracket[1], to, &below);
-        if (kept == count && bracket[0] < bracket[1]) { /* nothing was excluded: try a single
-                                                           value */
+        if (kept == count && bracket[0] < bracket[1]) { /* none excluded: try a single value */
             if (bracket[1] == INT32_MAX)
                 bracket[1] = bracket[0];
             else

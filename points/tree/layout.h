@@ -1,11 +1,12 @@
 /* The layout of a left-balanced point k-d tree: a permutation of the points in level order. The
    children of node i are 2i+1 and 2i+2, and a node exists if its index is less than the number of
    points. Only the permutation is stored, plus one byte per node for the split axis if it is chosen
-   by the widest side. Points are ordered by the coordinate on the node's axis (-0 equals +0), ties
-   by original id. No two points are equal in this order, so the tree is a function of its input and
-   all builders that use it make the same tree.
-   Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of
-           left-balanced k-d trees", sections 2 and 4. */
+   by the widest side.
+   Order of points: by the coordinate on the node's axis (-0 equals +0), ties by original id. No two
+   points are equal in this order, so the tree is a function of its input, and all builders that use
+   it make the same tree.
+   Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of left-balanced
+           k-d trees", sections 2 and 4. */
 #ifndef KD_POINTS_TREE_LAYOUT_H
 #define KD_POINTS_TREE_LAYOUT_H
 #include "core/math/geometry.h"
@@ -105,8 +106,7 @@ KD_FN double pointtree_nd_slack(const pointtree_nd_view *tree) {
 KD_FN uint32_t pointtree_subtree_size(uint32_t node, uint32_t count) {
     if (node >= count) return 0;
     const uint32_t below = pointtree_levels(count) - 1 - pointtree_level_of(node);
-    /* nodes of the sub-tree's last level, if it were full */
-    const uint32_t width = 1u << below;
+    const uint32_t width = 1u << below;                      /* nodes of a full last level */
     const uint64_t first = ((uint64_t)node + 1) * width - 1; /* fllc(s): "1" bits appended */
     const uint32_t last = first >= count                    ? 0
                           : count - (uint32_t)first < width ? count - (uint32_t)first
