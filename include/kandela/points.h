@@ -192,7 +192,7 @@ KD_API void kd_points_close(kd_points *tree);
    permanent.
    Ids: if the tree was opened without ids, the new points get consecutive ids that were never used
    before; the first is stored in *first_id unless that is NULL. If the tree was opened with ids, or
-   loaded from a file of a changed tree, `points` must have ids.
+   loaded from a file of a changed tree, `points` must have ids; otherwise it must not.
    Cost: the logarithmic method builds each point about log2(n / batch) times in its life, and a
    query visits kd_points_info.layers trees. A tree in parts is rebuilt as a whole.
    `points` may be in device memory if the tree is on a CUDA device. Not thread-safe: no query may
