@@ -45,7 +45,7 @@ class NumPy:
         return x
 
     def done(self, like, x):
-        """Return the array of the framework for x, which `empty` made and the library has filled."""
+        """Return the array of the framework for x, which `empty` made and the library filled."""
         return x
 
     def stream(self, like):
