@@ -3,9 +3,7 @@
    Source: Besl and McKay 1992, "A method for registration of 3-D shapes"; the rotation after Horn
            1987, "Closed-form solution of absolute orientation using unit quaternions".
        icp SOURCE TARGET [MAX_DISTANCE]      files of lines "x y z" or "v x y z" (OBJ)
-       icp                                   a synthetic pair: a bumpy surface, rotated and
-   translated
- */
+       icp                                   a synthetic pair: a bumpy, rigidly moved surface */
 #include <kandela/points.h>
 #include <math.h>
 #include <stdio.h>

@@ -205,8 +205,7 @@ KD_API kd_status kd_points_insert(kd_points *tree, const kd_point_array *points,
    Until kd_points_rebuild, the method "walk" is KD_ERROR_USAGE on a CPU; on a device, a query that
    needs that method builds a tree of the remaining points for the call. */
 KD_API kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
-/* Merges the layers of a changed tree into one tree, which makes queries faster. Not thread-safe.
- */
+/* Merges the layers of a changed tree into one, which makes queries faster. Not thread-safe. */
 KD_API kd_status kd_points_rebuild(kd_points *tree);
 
 /********************************** Simple: inspect a tree ***********************************/
