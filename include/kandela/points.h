@@ -33,7 +33,7 @@
    NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
    then do nothing or return 0.
 
-   Errors: a call that fails changes nothing; its message is in kd_last_error().
+   Errors: a call that fails leaves the tree unchanged; its message is in kd_last_error().
 
    Threads: any number of threads may query a tree at once, but no query may run concurrently with
    kd_points_update, kd_points_insert, kd_points_remove, kd_points_rebuild or kd_points_close.
