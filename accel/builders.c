@@ -1,4 +1,4 @@
-/* The tables of builders, and the life of a triangle tree: checks the input, runs the chosen
+/* The tables of builders, and the owner of a triangle tree: checks the input, runs the chosen
    builder, fills the statistics. */
 #include "accel/builders.h"
 #include "accel/tree/build.h"

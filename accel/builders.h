@@ -1,4 +1,4 @@
-/* The tables of triangle tree builders, and the life of a triangle tree. To add a builder, write a
+/* The tables of triangle tree builders, and the owner of a triangle tree. To add a builder, write a
    file that ends with its table entry tritree_builder_NAME (on a device tritree_builder_cuda_NAME;
    both in accel/tree/build.h) and add NAME to the list here. */
 #ifndef KD_ACCEL_BUILDERS_H

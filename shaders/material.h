@@ -150,8 +150,8 @@ KD_FN vec3 medium_phase_draw(float g, vec3 direction, float u, float v) {
 typedef enum material_kind {
     MATERIAL_DIFFUSE = 0, /* Lambertian with albedo `diffuse` */
     MATERIAL_MIRROR = 1,  /* ideal mirror with reflectance `specular` */
-    MATERIAL_GLASS =
-        2, /* dielectric, smooth (roughness 0) or GGX; `transmission` tints refracted light */
+    /* dielectric, smooth (roughness 0) or GGX; `transmission` tints refracted light */
+    MATERIAL_GLASS = 2,
     MATERIAL_CONDUCTOR = 3, /* GGX, Schlick with normal reflectance `specular` */
     /* GGX dielectric coat over Lambertian `diffuse`; the fraction `metallic` is a GGX conductor
        with `diffuse` as normal reflectance */

@@ -36,7 +36,7 @@ typedef struct trace_batch {
     uint64_t count;
     trace_loop loop;
     bool coherent; /* neighbouring rays are coherent, as those of a camera */
-    /* instead of `coherent`: true for images; for others the kernel tests some rays */
+    /* instead of `coherent`: an image is taken as coherent, other warps test their rays */
     bool measured;
     bool on_device; /* all pointers are device memory; false: determined from `rays` */
     /* width of the image whose pixels the rays are, row by row; warps then take tiles; or 0 */

@@ -1,4 +1,4 @@
-/* Builder `sweep`: exact SAH, serial; the reference for all other fast builders.
+/* Builder `sweep`: exact SAH, serial. Builds the same tree as `exact`, bit for bit.
    Source: Wald and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in
    O(n log n)", section 4; the steps are in sweep.c.
    Idea: depth first, left before right.

@@ -28,7 +28,7 @@ enum {
     /* triangles; seven such leaves take 126 units, so 7 bits hold an offset */
     PACKED_LEAF_MOST = 11,
     PACKED_MAX_DEPTH = 64,  /* levels of nodes; the capacity of a ray's stack */
-    PACKED_SPARE_UNITS = 4, /* padding after the last leaf, because rays prefetch beyond it */
+    PACKED_SPARE_UNITS = 4, /* padding after the last leaf, for loads beyond it */
     PACKED_INNER_SHIFT = 28 /* bits of `base` above: how many children are nodes */
 };
 

@@ -6,7 +6,7 @@
    leaves; finished rays are replaced. Sorting rays into these lists takes no branch. Leaves are
    prefetched in a separate pass before they are visited, and so are nodes if the tree is larger
    than the caches. The traversal of a single ray has one branch per node, whether it hits any
-   child, and prefetches the child after next.
+   child, and prefetches the stack entry after the next one.
    Memory: 128 bytes per ray in flight. All stacks of a stream together take at most 256 kB of heap;
    if that cannot be allocated, the rays are cast one by one. */
 #include "accel/wide/wide_packet.h"

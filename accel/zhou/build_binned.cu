@@ -18,7 +18,7 @@
    their own side, to separate references in it from all others (in larger nodes an edge of a bin
    close to the side does nearly as well).
    Data flow: binned_clear: counters and the task list to 0. set_up, one thread per triangle: input
-   -> corners, the root's references, the box and the root's bins. Then large_nodes, small_nodes,
+   -> corners, the root's references and the box. Then large_nodes, small_nodes,
    smallest_nodes (raw nodes, pairs of children, ids), sum_sizes, place_nodes (the layout): six
    kernels on one stream, each reads what the previous ones wrote. */
 #include "accel/zhou/binned_large.cuh"

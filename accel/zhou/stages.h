@@ -95,7 +95,7 @@ KD_FN float zhou_mean(box3 box, int axis, uint64_t sum, uint32_t count) {
 
 /* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut is
    a level, too. Where the remaining levels only suffice for the triangles, a cut is skipped unless
-   it removes at least as much of a side as a split. */
+   it removes more than half of a side. */
 KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint32_t max_depth) {
     const int axis = side >> 1;
     const bool upper = (side & 1) != 0;
