@@ -21,8 +21,8 @@ uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder);
-/* The same, then builds and synchronises; retries with doubled capacities while they are too
-   small. */
+/* Opens a build as tritree_build_memory_open, builds the tree and synchronises. Retries with
+   doubled capacities while they are too small. */
 kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
                                      const tritree_input *input, const tritree_options *options,
                                      const tritree_builder_cuda *builder);
@@ -35,7 +35,7 @@ kd_status tritree_build_memory_build_there(tritree_build_memory *out, tritree_bu
 void tritree_build_memory_close(tritree_build_memory *owned); /* accepts a zeroed one */
 /* Returns KD_ERROR_MEMORY if a capacity was exceeded, with the bytes needed if they are known. */
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);
-/* Synchronises; then the same. */
+/* Synchronises the device, copies the result to *out and checks it as tritree_build_check. */
 kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out);
 /* Copies the tree to the host, statistics included. `input` is in host memory. */
 kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,

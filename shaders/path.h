@@ -111,8 +111,8 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
     return true;
 }
 
-/* The same for a point in a medium. `direction`: that of the ray that arrived there. The scattering
-   coefficient is not included. both: the caller also samples the phase function. */
+/* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
+   scattering coefficient is not included. both: the caller also samples the phase function. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
                        bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
@@ -145,7 +145,7 @@ KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_o
         &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
-/* The same without BSDF sampling: w is 1. */
+/* path_light without BSDF sampling: w is 1. */
 KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool cutouts,
                             const surface *at, vec3 wo, uint32_t where, rng_block random,
                             uint32_t *rays) {
@@ -162,7 +162,7 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
                      sent.z * (cosine * visible.z / drawn.pdf_solid_angle));
 }
 
-/* The same in a medium: p L T w / pdf. */
+/* Returns the direct light of one sampled light at a point in a medium: p L T w / pdf. */
 KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
                          vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,
                          uint32_t *rays) {
@@ -320,7 +320,7 @@ KD_FN path_state path_begin(ray cast) {
     return state;
 }
 
-/* The same in the scene's media. */
+/* Starts a path in the scene's media. */
 KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray cast,
                                uint32_t *rays) {
     path_state state = path_begin(cast);

@@ -45,7 +45,8 @@ typedef struct rows_stack {
 
 /* Pushes rows for `count` triangles. */
 kd_status rows_push(rows_stack *stack, uint64_t count, sweep_rows *out);
-/* The same; a new block, if necessary, has room for `expected` triangles. */
+/* Pushes rows for `count` triangles; a new block, if necessary, has room for `expected`
+   triangles. */
 kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, sweep_rows *out);
 /* Pops everything that was pushed since the stack was `before`; {NULL, 0}: everything. */
 void rows_release(rows_stack *stack, rows_stack before);
