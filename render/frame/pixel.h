@@ -10,8 +10,8 @@
 
 /* Pixel filters. Samples are drawn in proportion to the filter (filter importance sampling) instead
    of being weighted and added to several pixels: pixels stay independent of each other.
-   Source: Ernst, Stamminger, Greiner 2006, "Filter importance sampling"; the window is the four-term
-           window of Harris 1978, with side lobes below -92 dB; Mitchell, Netravali 1988,
+   Source: Ernst, Stamminger, Greiner 2006, "Filter importance sampling"; the window is the
+           four-term window of Harris 1978, with side lobes below -92 dB; Mitchell, Netravali 1988,
            "Reconstruction filters in computer graphics", B = C = 1/3.
    Idea: Blackman-Harris is separable and drawn by bisection of its integral, a sum of sines. The
          Gaussian is drawn in polar coordinates and truncated at PIXEL_FILTER_RADIUS. Mitchell's

@@ -1,7 +1,7 @@
 /* Kernel template that takes pixel samples, for any integrator whose sample function is a KD_FN.
-   Idea: one thread per pixel takes the samples of the pass in order and adds them in that order, so the
-         film's sums have the same bits as on the CPU. A warp covers 8 x 4 pixels, so that its rays
-         are coherent. `method` is a trivially copyable struct with the member
+   Idea: one thread per pixel takes the samples of the pass in order and adds them in that order, so
+         the film's sums have the same bits as on the CPU. A warp covers 8 x 4 pixels, so that its
+         rays are coherent. `method` is a trivially copyable struct with the member
              pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample)
    const
    Data flow: each thread reads the film_pixel of its pixel into registers, adds the samples, and
