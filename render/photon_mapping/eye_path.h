@@ -28,8 +28,9 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
 
-/* Whether photon map lookups, in media too, and final gather run inline (EYE_LOOKS) or surfaces are
-   only recorded in photon_view.later for a batched kernel (EYE_ASKS, on devices). Every caller
+/* Whether photon map lookups run inline. EYE_LOOKS: lookups in media and final gather do; lookups
+   at surfaces that the camera sees do, too, unless photon_view.later has a list. EYE_ASKS, on
+   devices: surfaces are only recorded in photon_view.later for a batched kernel. Every caller
    passes a constant, the same one in all of a translation unit: the compiler then removes the other
    branch, and with it the stack memory for photon lists, from functions that are not inlined
    (KD_FN_APART). */
