@@ -39,8 +39,8 @@ typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, flo
                                   bool any_order, photon_last *last, neighbour *out);
 
 typedef struct photon_map_view {
-    const photon
-        *photons; /* in tree order; power in W, already divided by the number of emitted paths */
+    /* in tree order; power in W, already divided by the number of emitted paths */
+    const photon *photons;
     pointtree_view tree; /* of the photons' positions */
     float radius;        /* largest search radius, scene units */
     uint32_t gather;     /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
@@ -51,8 +51,8 @@ typedef struct photon_map_view {
     photon_finder finder; /* host code only; NULL: traverse the tree */
     const void *index;    /* argument of `finder` */
     bool any_order;       /* argument of `finder` */
-    photon_last
-        *last;       /* argument of `finder`, private to a thread; NULL: lookups are independent */
+    /* argument of `finder`, private to a thread; NULL: lookups are independent */
+    photon_last *last;
     const vec3       /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
         *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
@@ -223,8 +223,7 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
     return false;
 }
 
-/* --- deferred lookups, answered in batches
- * -------------------------------------------------------- */
+/* --- deferred lookups, answered in batches ---------------------------------------------------- */
 
 enum { FINAL_GATHER_MOST = 65536 }; /* largest number of final gather rays */
 

@@ -249,8 +249,9 @@ KD_FN bool kernel_gaussian_bent(const kernel_plane *on) {
     return false;
 }
 
-/* --- dispatch by kernel
-   --------------------------------------------------------------------------- Each function selects
+/* --- dispatch by kernel ----------------------------------------------------------------------- */
+
+/* Each function selects
    one of the integrals above by the number of a kernel. An invalid number gives NaN, which is
    counted in nan_samples. Lengths are relative to the radius of the estimate. */
 

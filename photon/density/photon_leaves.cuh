@@ -78,8 +78,8 @@ inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_cu
    come after the first `low`. */
 __device__ __forceinline__ uint32_t node_of_place(const kandela::layout &tree, uint32_t place) {
     const uint32_t perfect = place < 2 * tree.low ? place + 1 : 2 * (place - tree.low) + 2;
-    const uint32_t height =
-        (uint32_t)__ffs((int)perfect) - 1; /* height of its subtree, minus one */
+    /* height of its subtree, minus one */
+    const uint32_t height = (uint32_t)__ffs((int)perfect) - 1;
     return (1u << (tree.levels - 1 - height)) - 1 + (perfect >> (height + 1));
 }
 

@@ -13,9 +13,8 @@
 #include "shaders/bsdf.h"
 
 enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
-enum {
-    PARTS_A_DISC = 70
-}; /* parts per disc of the radius; a square of the radius has at most 22 */
+/* parts per disc of the radius; a square of the radius has at most 22 */
+enum { PARTS_A_DISC = 70 };
 
 /* Longest side of a tile, in radii, where light is uniform: limited by the accuracy of the closed
    form, because cutting a sliver makes many tiles; size of parts where it may vary; most parts

@@ -171,9 +171,8 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
     if (!(size2 <= most2)) return TILE_OPEN_BOX;
     const bool unclear =
         (box->dark[0] > 0 || box->dark[1] > 0) && !(tile_box_dist2(box, look->position) > 0);
-    return unclear
-               ? TILE_OPEN_BOX
-               : TILE_AS_ONE; /* opened to find out whether the query point lies on an unlit tile */
+    /* opened to find out whether the query point lies on an unlit tile */
+    return unclear ? TILE_OPEN_BOX : TILE_AS_ONE;
 }
 
 KD_FN void tile_box_take(tile_look *look, const tile_box *box) {

@@ -111,8 +111,9 @@ uint64_t photon_list_bytes(uint64_t photons);
 uint64_t photon_batch_bytes(uint64_t photons);
 void photon_list_close(photon_list *owned); /* `owned` may be zeroed */
 
-/* --- emission on a CUDA device
-   -------------------------------------------------------------------- Emits the same photons in
+/* --- emission on a CUDA device ---------------------------------------------------------------- */
+
+/* Emits the same photons in
    the same order, bit for bit. Without CUDA in the build every call fails with KD_ERROR_DEVICE. */
 
 struct emit_share;

@@ -36,8 +36,8 @@ kd_status emit_share_landed(emit_share *of, uint64_t landed, bool cancelled, boo
 /* Contribution of a part to the list. */
 typedef struct emit_part {
     uint64_t paths, photons;
-    uint32_t ended,
-        complete; /* ended: the list ends in this part; complete: with `wanted` photons */
+    /* ended: the list ends in this part; complete: with `wanted` photons */
+    uint32_t ended, complete;
 } emit_part;
 /* Combines the parts up to the end of the list; `own` is reduced to what is used of this rank's
    part. */

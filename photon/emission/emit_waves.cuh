@@ -52,8 +52,8 @@ struct alignas(16) landed_photon {
     photon at;
     uint32_t number;
 };
-static_assert(sizeof(landed_photon) == 4 * sizeof(uint4),
-              "as it is written and read"); /* it is copied as four such words */
+/* it is copied as four such words */
+static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and read");
 
 struct emission_batch {
     uint64_t first_path;

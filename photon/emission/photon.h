@@ -21,8 +21,8 @@ typedef struct photon {
 typedef enum photon_kind {
     PHOTON_DIRECT = 0,  /* straight from the light */
     PHOTON_CAUSTIC = 1, /* only specular surfaces between: mirror, glass, metal, a smooth coat */
-    PHOTON_INDIRECT =
-        2 /* at least one diffuse or glossy surface, or a medium, scattered it before */
+    /* at least one diffuse or glossy surface, or a medium, scattered it before */
+    PHOTON_INDIRECT = 2
 } photon_kind;
 
 /* Order-dependent hash of a photon list that can be computed in parallel: the sum of the photons'

@@ -21,8 +21,8 @@ kd_status photon_apart_meet(ranks *among, uint64_t *hash, uint32_t *strongest) {
 }
 
 uint64_t photon_apart_tree_bytes(uint64_t photons) {
-    const uint64_t each =
-        3 * sizeof(vec3) + sizeof(uint32_t); /* received, sorted, and in the tree */
+    /* received, sorted, and in the tree */
+    const uint64_t each = 3 * sizeof(vec3) + sizeof(uint32_t);
     return photons * each + pointtree_builders[0]->scratch_bytes(photons);
 }
 

@@ -108,8 +108,8 @@ typedef struct photon_known_cuda {
     void *places; /* device memory, float4 each: position and triangle; overwritten by results */
     const void *sides; /* float4 each: geometric normal; bit 0: the front side was hit */
     const uint32_t *count;
-    uint32_t *more,
-        *more_count; /* buffers for as many indices as places, and for one counter, initially 0 */
+    /* buffers for as many indices as places, and for one counter, initially 0 */
+    uint32_t *more, *more_count;
 } photon_known_cuda;
 
 /* photon_known_irradiance in the global map, whose irradiance has been computed: replaces a place

@@ -257,9 +257,8 @@ kd_status photon_file_check_scene(const photon_file *of, const char *path, const
    Work: O(n log n) for n photons in total.
    Memory: 16 bytes per photon besides the result. */
 
-enum {
-    SHARED_PART = 2
-}; /* maps that share more than 1/2 of their photons do not do so by chance */
+/* maps that share more than 1/2 of their photons do not do so by chance */
+enum { SHARED_PART = 2 };
 
 typedef struct photon_mark {
     uint64_t hash;

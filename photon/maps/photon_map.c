@@ -13,9 +13,8 @@
 #include <stdlib.h>
 
 enum { ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
-enum {
-    MEDIA_PASS = 0x40000000
-}; /* first pass number of media emission, above those of the other maps */
+/* first pass number of media emission, above those of the other maps */
+enum { MEDIA_PASS = 0x40000000 };
 
 photon_options photon_options_default(void) {
     photon_options options;

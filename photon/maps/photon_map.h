@@ -42,8 +42,8 @@ typedef struct photon_map {
     vec3 *           /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
         irradiance; /* W/m^2 at each photon by both maps, in the tree's order; NULL: not computed */
     pointtree tree;
-    leafindex
-        index; /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
+    /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
+    leafindex index;
     uint64_t count; /* of all ranks if the map is distributed; the tree holds this rank's photons */
     photon_run *runs; /* distributed maps: indices of these photons in the list of all ranks */
     uint32_t run_count;

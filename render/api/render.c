@@ -448,8 +448,8 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
     if (!full || ranks_shared(keeping->among) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
-    if (!tritree_builder_find(here.builder))
-        strcpy(here.builder, "auto"); /* the option names a builder of devices only */
+    /* the option names a builder of devices only */
+    if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");
     say_retreat(where.name, "the CPU");
     device_cpu_describe(&where);
     return run_on(&where, out, from, &here, keeping, started, watched);

@@ -19,8 +19,8 @@ typedef struct render_result {
     tritree_statistics tree;
     uint64_t tree_hash;
     frame_statistics frame;
-    int32_t
-        samples_done; /* per pixel; fewer than requested after a time limit or an interruption */
+    /* per pixel; fewer than requested after a time limit or an interruption */
+    int32_t samples_done;
     uint32_t triangle_count, material_count, light_count;
     uint64_t image_hash;
     float mean_radiance[3];
@@ -44,8 +44,8 @@ typedef struct render_keeping {
     /* Started with the devices of `options` once all samples are on the host, if no ranks share the
        rendering: releases the devices asynchronously. NULL: devices are kept. */
     struct retiring *done_with;
-    const char
-        *display; /* address of a viewer (film.h) that is updated after each pass; NULL: none */
+    /* address of a viewer (film.h) that is updated after each pass; NULL: none */
+    const char *display;
     const char *title; /* of the image in the viewer */
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no
@@ -80,8 +80,7 @@ void render_close(render_result *owned); /* `owned` may be zeroed */
 kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
                             const render_keeping *keeping, job *watched);
 
-/* --- instances or copies
- * -------------------------------------------------------------------------- */
+/* --- instances or copies ---------------------------------------------------------------------- */
 
 /* What to do with the instances of a scene: copies take more memory, but rays traverse them faster.
  */

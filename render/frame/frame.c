@@ -264,8 +264,8 @@ static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, in
             note_counts(of, keeping);
             KD_TRY(keep(of, keeping));
         }
-        if (of->there->stopped)
-            continue; /* stopped early to let the keeper save; repeat these rows */
+        /* stopped early to let the keeper save; repeat these rows */
+        if (of->there->stopped) continue;
         job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
@@ -357,8 +357,8 @@ bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to)
     const double target = of->options->target_error;
     double error = 0;
     if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
-    return film_error(&error, to) == KD_OK &&
-           error <= target; /* without memory for the estimate, rendering continues */
+    /* without memory for the estimate, rendering continues */
+    return film_error(&error, to) == KD_OK && error <= target;
 }
 
 kd_status frame_run(frame *of, const integrator *how, film *to) {
@@ -380,8 +380,8 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     while (pass->begin < samples && !(of->on_target = frame_is_on_target(of, pass, to))) {
         pass->count = frame_pass_count(of, pass, pass_unseen(of, to));
         KD_TRY_GOTO(frame_pass_prepare(of, to, pass));
-        if (of->maps_cut && pass->begin > 0 && !of->film_cut)
-            break; /* do not mix samples of a truncated map into the film */
+        /* do not mix samples of a truncated map into the film */
+        if (of->maps_cut && pass->begin > 0 && !of->film_cut) break;
         of->film_cut |= of->maps_cut;
         KD_TRY_GOTO(of->there ? run_pass_there(of, &tiles) : run_pass(of, &tiles));
         if (of->there && frame_is_looked_at(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));

@@ -22,8 +22,8 @@ typedef struct frame_statistics { /* integer sums over threads, which do not dep
     double radius; /* typical estimation radius of the global map, scene units; 0: none */
     /* energy balance of photon tracing, W */
     double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
-    double look_seconds, gather_seconds,
-        film_seconds; /* parts of the stage "render" on a CUDA device */
+    /* parts of the stage "render" on a CUDA device */
+    double look_seconds, gather_seconds, film_seconds;
 } frame_statistics;
 
 struct film;
@@ -69,8 +69,8 @@ typedef struct frame {
     double pause;        /* timing_now() from which the keeper is to save the film; 0: never */
     struct frame_cuda *there; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
     bool on_target;           /* options->target_error was reached */
-    double
-        deadline; /* timing_now() after which only the first sample per pixel is taken; 0: none */
+    /* timing_now() after which only the first sample per pixel is taken; 0: none */
+    double deadline;
     /* maps_cut: the deadline truncated the current maps, so they hold fewer photons than requested.
        film_cut: the film holds samples of such maps. Truncated maps are used only if the film is
        empty or has film_cut set, and a film with film_cut is not saved for resuming. */

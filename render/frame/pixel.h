@@ -32,8 +32,8 @@ typedef enum pixel_filter { PIXEL_FILTER_NAMES(PIXEL_FILTER_ID) PIXEL_FILTERS } 
 KD_FN float blackman_harris_share(float t) {
     const float angle = 2 * KD_PI * t;
     const float s = float_sin(angle), c = float_cos(angle);
-    const float s2 = 2 * s * c,
-                s3 = s * (4 * c * c - 1); /* sines of the double and the triple angle */
+    /* sines of the double and the triple angle */
+    const float s2 = 2 * s * c, s3 = s * (4 * c * c - 1);
     const float sines = 0.48829f * s - 0.5f * 0.14128f * s2 + 0.01168f / 3 * s3;
     return t - sines * (1 / (2 * KD_PI * 0.35875f));
 }

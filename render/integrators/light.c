@@ -152,8 +152,8 @@ static kd_status light_pass(frame *of, uint32_t pass) {
     state->counts.cut += cut;
     const uint64_t rays = state->counts.rays;
     state->counts.rays = 0;
-    if (dark || pass < (uint32_t)of->carried[0])
-        return KD_OK; /* a resumed pass is already in the statistics */
+    /* a resumed pass is already in the statistics */
+    if (dark || pass < (uint32_t)of->carried[0]) return KD_OK;
     of->carried[0] = pass + 1;
     of->statistics.photon_rays += rays;
     of->statistics.photons_emitted += state->paths;

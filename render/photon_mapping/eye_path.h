@@ -66,8 +66,8 @@ typedef struct eye_path {
     uint32_t haze; /* points to sample in media on each segment */
     vec3 gathered; /* radiance of inline lookups at surfaces the camera sees; not in found.radiance,
                       as the batched order of sums adds it last */
-    uint32_t first_request,
-        last_request; /* chain of deferred lookups, indices into the request list; KD_NONE: none */
+    /* chain of deferred lookups, indices into the request list; KD_NONE: none */
+    uint32_t first_request, last_request;
 } eye_path;
 
 KD_FN void eye_add(eye_path *path, vec3 radiance) {
@@ -313,9 +313,8 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
     for (uint32_t i = 0; i < rays; ++i) {
         eye_path part = *path;
         part.found.radiance = vec3_all(0);
-        part.haze = photons->final_gather
-                        ? EYE_HAZE_GATHERED
-                        : 0; /* without final gather, the maps hold the light scattered in media */
+        /* without final gather, the maps hold the light scattered in media */
+        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0;
         /* The gather rays of all samples of a pixel are points of one low-discrepancy sequence. */
         part.key.path =
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
@@ -422,8 +421,8 @@ KD_FN void eye_look_up(const scene_view *world, const photon_view *photons, eye_
                        eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
     eye_add_maps(path, photons, way, at, wo);
-    if (way == EYE_ASKS && photons->final_gather)
-        return; /* gather_waves.cu traces the gather rays */
+    /* gather_waves.cu traces the gather rays */
+    if (way == EYE_ASKS && photons->final_gather) return;
     eye_gather(world, photons, way, path, at, wo);
 }
 

@@ -331,9 +331,8 @@ kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     return KD_OK;
 }
 
-/* Answers the requests of these packets from one map; leaves the results of other requests
-   unchanged, or
-   0. */
+/* Answers the requests of these packets from one map; does not change the
+   results of other requests. */
 kd_status ask_map(const photon_maps_cuda *maps, int which, const photon_view *photons,
                   const photon_gather_cuda *asked, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;

@@ -14,9 +14,8 @@
 #include "render/photon_mapping/looks_apart.h"
 #include "scenes/assembly/scene.h"
 
-enum {
-    CARRIED_BATCHES
-}; /* index into frame.carried: number of batches that the statistics include */
+/* index into frame.carried: number of batches that the statistics include */
+enum { CARRIED_BATCHES };
 
 typedef struct photon_state {
     photon_options options; /* of one batch */

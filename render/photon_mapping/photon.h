@@ -39,18 +39,14 @@ photon_figures photon_figures_of(const photon_maps *maps);
    fails with KD_ERROR_DEVICE. */
 
 enum { GATHERS_TOGETHER = 8 }; /* most gather rays of one sample in a wavefront */
-enum {
-    PHOTON_CUDA_LOOK,
-    PHOTON_CUDA_GATHER,
-    PHOTON_CUDA_FILM,
-    PHOTON_CUDA_STAGES
-}; /* timed stages: trace, look up, add to the film */
+/* timed stages: trace, look up, add to the film */
+enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
 /* Lookup requests and answers of all ranks, for photons distributed over ranks
    (looks_apart_device.cu). */
 typedef struct looks_met {
-    device_buffer requests, packets, alone, sums,
-        radii; /* of all ranks, in the order of their numbers */
+    /* of all ranks, in the order of their numbers */
+    device_buffer requests, packets, alone, sums, radii;
 } looks_met;
 
 typedef struct photon_cuda {
@@ -66,8 +62,8 @@ typedef struct photon_cuda {
     device_buffer sums[2], radii[2], integrals[2];
     device_buffer asked; /* one eye_asked: counts of requests and packets */
     uint32_t room;       /* capacity of `requests` and of `packets` */
-    void
-        *marks[PHOTON_CUDA_STAGES + 1]; /* cudaEvent_t: one before each stage, one after the last */
+    /* cudaEvent_t: one before each stage, one after the last */
+    void *marks[PHOTON_CUDA_STAGES + 1];
     double seconds[PHOTON_CUDA_STAGES];
     uint64_t looks_bounded; /* lookups that met more tiles than the limit of tile_set.h */
 } photon_cuda;

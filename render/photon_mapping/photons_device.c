@@ -54,8 +54,8 @@ uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint32_t together = photon_cuda_gathers_together(taken, final_gather);
     if (together) {
         slot += 6 * 16 + 16; /* a path in the store, and a sum */
-        path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) +
-                sums; /* the end of a gather ray */
+        /* the end of a gather ray */
+        path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) + sums;
         path *= together;
     }
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);

@@ -74,8 +74,8 @@ static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *o
     out->options = *options;
     out->ordered = ordered;
     out->scene = of->there->scene.view;
-    if (beside_begin(&out->by, make_ahead, out) != KD_OK)
-        status_clear(); /* built later, when needed */
+    /* built later, when needed */
+    if (beside_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
 }
 
 static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {

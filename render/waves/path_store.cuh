@@ -241,9 +241,8 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     vec3 sent;
     const path_turn turn =
         path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
-    on.turn = general || turn != PATH_STRAYS
-                  ? turn
-                  : PATH_ENDS; /* the last condition is for the optimiser */
+    /* the last condition is for the optimiser */
+    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS;
     as_listed<diffuse>(on.at);
     if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
     add_radiance(w, on.path.slot, sent);
