@@ -51,8 +51,7 @@ typedef struct looks_met {
 
 typedef struct photon_cuda {
     photon_maps_cuda maps;
-    bool apart; /* the photons of the global and the caustic map stay at the ranks that traced them
-                 */
+    bool apart; /* photons of the global and caustic map stay at the ranks that traced them */
     looks_met met;
     photon_order orders[PHOTON_LISTS]; /* of the previous pass */
     bool has_orders;
@@ -65,10 +64,10 @@ typedef struct photon_cuda {
     /* cudaEvent_t: one before each stage, one after the last */
     void *marks[PHOTON_CUDA_STAGES + 1];
     double seconds[PHOTON_CUDA_STAGES];
-    uint64_t looks_bounded; /* lookups that met more tiles than the limit of tile_set.h */
+    uint64_t looks_bounded; /* lookups that met more than TILE_EXACT boxes and tiles */
 } photon_cuda;
 
-void photon_cuda_close(photon_cuda *owned); /* takes a zeroed one */
+void photon_cuda_close(photon_cuda *owned); /* `owned` may be zeroed */
 /* Frees the buffers of requests and of their answers. */
 void photon_cuda_drop_requests(photon_cuda *of);
 
