@@ -56,8 +56,8 @@ static void weigh_row(const sky_tables *of, int32_t y) {
     double *colours = of->colours[y], sum = 0;
     vec3 before = row_texel(of, mix, width - 1, y), here = row_texel(of, mix, 0, y);
     colours[0] = colours[1] = colours[2] = 0;
-    for (int32_t x = 0; x < width;
-         ++x) { /* cdf[x + 1] holds the weight of x until the prefix sum below */
+    for (int32_t x = 0; x < width; ++x) {
+        /* cdf[x + 1] holds the weight of x until the prefix sum below */
         const vec3 after = row_texel(of, mix, x + 1 < width ? x + 1 : 0, y);
         const vec3 mean = vec3_along(vec3_scale(vec3_add(before, after), 0.125f), 0.75f, here);
         cdf[x + 1] = (float)texel_weight(mean);
@@ -70,8 +70,8 @@ static void weigh_row(const sky_tables *of, int32_t y) {
     }
     double running = 0;
     cdf[0] = 0;
-    for (int32_t x = 0; x < width;
-         ++x) { /* a black row gets a uniform distribution; it is never sampled */
+    for (int32_t x = 0; x < width; ++x) {
+        /* a black row gets a uniform distribution; it is never sampled */
         running += sum > 0 ? (double)cdf[x + 1] : 1;
         cdf[x + 1] = (float)(running / (sum > 0 ? sum : (double)width));
     }

@@ -15,8 +15,7 @@ static float channel_mean(vec3 colour) {
 
 /* --- triangles -------------------------------------------------------------------------------- */
 
-/* The area of a triangle, in double precision: squared lengths of small models underflow a float.
- */
+/* The area of a triangle, in double: squared lengths of small models underflow a float. */
 static double triangle_area(const mesh *of, uint64_t triangle) {
     double edges[2][3], cross[3];
     const vec3 a = of->positions[of->triangles[3 * triangle]];
@@ -48,8 +47,8 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     const int n = span < 127 ? 1 + 2 * (int)ceilf(span) : 256;
     double sum[3] = {0, 0, 0};
     for (int i = 0; i < n; ++i)
-        for (int j = 0; j < 2 * (n - i) - 1;
-             ++j) { /* strip i: alternately upright and inverted triangles */
+        for (int j = 0; j < 2 * (n - i) - 1; ++j) {
+            /* strip i: alternately upright and inverted triangles */
             const float third = 1.0f / 3, half = (float)(j / 2), odd = (float)(j % 2);
             const float b = ((float)i + third * (1 + odd)) / (float)n;
             const float c = (half + third * (1 + odd)) / (float)n, a = 1 - b - c;

@@ -89,8 +89,9 @@ typedef struct mesh_part {
     uint32_t first, count, position, position_count, normal, normal_count;
 } mesh_part;
 
-typedef struct mesh_put { /* An instance of a part. The transform may mirror only if the part's
-                             triangles are stored for that (reversed winding). */
+/* An instance of a part. The transform may mirror only if the part's triangles are stored for that
+   (reversed winding). */
+typedef struct mesh_put {
     uint32_t part;
     transform to_world;
 } mesh_put;
