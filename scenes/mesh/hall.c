@@ -54,8 +54,7 @@ static void add(const hall *in, vec3 (*at)(const void *, float, float), const vo
     patch_add(in->to, &shape);
 }
 
-/* --- columns
-   ----------------------------------------------------------------------------------- */
+/* --- columns ---------------------------------------------------------------------------------- */
 
 typedef struct column {
     vec3 foot;
@@ -88,8 +87,7 @@ static void add_column(const hall *in, float x, float z) {
     box(in, vec3_make(x - 0.45f, 3.25f, z - 0.45f), vec3_make(x + 0.45f, 3.4f, z + 0.45f));
 }
 
-/* --- arcades
-   ----------------------------------------------------------------------------------- */
+/* --- arcades ---------------------------------------------------------------------------------- */
 
 typedef struct arch {
     float centre; /* along x */
@@ -136,8 +134,7 @@ static void add_arcade(const hall *in, float start, float side) {
         vec3_make(start + hall_bay, hall_wall_top, middle + 0.35f));
 }
 
-/* --- vault
-   ------------------------------------------------------------------------------------- */
+/* --- vault ------------------------------------------------------------------------------------ */
 
 typedef struct vault {
     float x[2], turns[2], radius;
@@ -192,8 +189,7 @@ static void add_rib(const hall *in, float x) {
     }
 }
 
-/* --- shell
-   ------------------------------------------------------------------------------------- */
+/* --- shell ------------------------------------------------------------------------------------ */
 
 static vec3 gable_at(const void *context, float u, float v) {
     const float *x = (const float *)context;
@@ -243,8 +239,7 @@ static void add_floor(const hall *in) {
         }
 }
 
-/* --- banners
-   ----------------------------------------------------------------------------------- */
+/* --- banners ---------------------------------------------------------------------------------- */
 
 /* Cloth hanging from a rod, in folds that deepen downwards. */
 static vec3 banner_at(const void *context, float u, float v) {

@@ -39,8 +39,8 @@ typedef struct problem_record {
 } problem_record;
 
 typedef struct problem_list {
-    problem_record
-        *records; /* the first PROBLEMS_KEPT, including the first fatal one in any case */
+    /* the first PROBLEMS_KEPT, including the first fatal one in any case */
+    problem_record *records;
     uint32_t count, room;
     uint64_t found;
     bool fatal, out_of_memory;
