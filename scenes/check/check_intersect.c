@@ -1,11 +1,11 @@
-/* Triangles that cut each other.
-   Idea: two triangles that meet in a point are both in the leaf of the triangle tree that holds the
-   point, so the pairs of each leaf are all that can cut. A pair cuts if an edge of one passes
-   through the other, or if both lie in one plane and overlap. Signs are exact; to touch is not to
-   cut, so neighbours are judged by what they do not share.
-   Work: the pairs of all leaves, those of the smallest leaves first, up to CHECK_WORK and
-   CHECK_PAIRS_EACH; heaps of triangles at one place exceed it, and the report says so. The result
-   is the same for any number of threads. */
+/* Self-intersections.
+   Idea: two triangles that share a point are both in the leaf of the triangle tree that contains
+     the point, so it suffices to test the pairs within each leaf. A pair intersects if an edge of
+     one crosses the interior of the other, or if both are coplanar and overlap. Predicates are
+     exact; touching does not count, so that adjacent triangles need no special treatment.
+   Work: the pairs of all leaves, smallest leaves first, limited by CHECK_WORK and
+     CHECK_PAIRS_EACH. Degenerate input with many triangles in one place exceeds the limit, and the
+     report says so. The result does not depend on the number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/check/check_parts.h"

@@ -1,13 +1,13 @@
-/* Shells whose fronts look inwards.
-   Idea: a shell is closed, or nearly: its holes are small beside it. Its volume is then signed
-         by its winding, once each hole has a lid. A shell wound inwards is a fault unless it is
-         the wall of a cavity (the shells around it make it so: the winding number inside is not
-         negative), or of a room: something lies in it that is open or has its front outside, or
-         it emits light. What lies in what is told by the signs of the triangles that a ray from
-         each shell meets, found by the triangle tree.
-   Work: O(n), and a ray a shell where any is wound inwards: bounded by CHECK_WORK and
-         CHECK_MEETINGS_EACH. Beyond that nobody knows what is a cavity or a room: no body is
-         told as inside out then, and the report says so. */
+/* Inverted shells: closed surfaces whose front faces inwards.
+   Idea: a shell is a body if it is closed except for holes that are small relative to it. With
+     lids over the holes its volume has a sign, determined by its winding. A negative volume is a
+     fault unless the shell is the wall of a cavity (the winding number inside, given the shells
+     around it, is not negative), or of a room (it contains something that is open or faces
+     outwards), or unless it emits light. Nesting is determined by a ray from each shell, from the
+     signs of the triangles that it crosses, found with the triangle tree.
+   Work: O(n), and one ray per shell if some shell is inverted, limited by CHECK_WORK and
+     CHECK_MEETINGS_EACH. Beyond the limit cavities and rooms cannot be told from faults: no body
+     is reported as inverted, and the report says so. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The text of an OBJ file by lines, for who wants to know more than the mesh that it yields: the
-   same statements, in the same order and with the same line numbers as the reader's. */
+/* Reads the text of an OBJ file line by line, for checks that need more than the mesh. Statements,
+   their order and their line numbers are the same as in the OBJ reader. */
 #ifndef KD_SCENES_CHECK_OBJ_H
 #define KD_SCENES_CHECK_OBJ_H
 #include "scenes/formats/obj_chunk.h"

@@ -140,11 +140,11 @@ kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t 
  *loops by memory_free whatever the status. */
 kd_status check_loops(const examination *of, uint32_t **loops);
 
-/* Signs that are never wrong, of points that are floats.
-   Idea: a determinant in double with a bound on its error; where the bound says nothing, the exact
-   sum of the exact products of coordinates.
+/* Exact geometric predicates for points with float coordinates.
+   Idea: a determinant in double precision with an error bound; if the bound is inconclusive, the
+     exact sum of the exact products.
    Source: Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
-           Predicates". Must be compiled without contraction. */
+     Predicates". Must be compiled without contraction (FMA). */
 
 /* Returns the sign of the area of a, b, c, projected to axes i and j: 1 if counter-clockwise. */
 int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j);
@@ -154,10 +154,10 @@ int exact_side(vec3 a, vec3 b, vec3 c, vec3 d);
 /* Returns true if the area is exactly zero. */
 bool exact_is_flat(vec3 a, vec3 b, vec3 c);
 
-/* Writes the OBJ file `to`, whole or not at all. An OBJ keeps its lines (groups, materials, texture
-   coordinates, polygons, comments between them) but for the vertices and faces that are mended;
-   any other format becomes an OBJ first. KD_ERROR_INPUT if an error is in the report, or the file
-   has no triangle; KD_ERROR_RUNTIME if it cannot be written. */
+/* Writes the repaired mesh to the OBJ file `to`, completely or not at all. Of an OBJ, all lines
+   are preserved (groups, materials, texture coordinates, polygons, comments between them) except
+   repaired vertices and faces; other formats are converted to OBJ first. Returns KD_ERROR_INPUT if
+   the report contains an error or the file has no triangles; KD_ERROR_RUNTIME on a write error. */
 kd_status check_fix(examination *of, const char *to);
 
 /* check_fix.c: returns the mesh as the text of an OBJ file, and the line of each triangle; both

@@ -1,7 +1,7 @@
-/* Glass has an inside: light that enters must be able to leave.
-   Idea: triangles of one glass material that share an edge are one shell; a shell is closed if
-         each of its edges is run through as often one way as the other, and right side out if
-         the volume it encloses is positive. */
+/* Checks that glass is closed, since light that enters must be able to leave.
+   Idea: triangles of one glass material that share an edge form a shell. A shell is closed if each
+     of its edges is traversed equally often in both directions, and not inverted if its volume is
+     positive. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>

@@ -1,10 +1,12 @@
-/* Vertices in the middle of another triangle's open edge: cracks that no one sees in the mesh and
-   everyone in the picture.
-   Idea: only edges of one triangle, and their vertices, can be a T-junction. The vertices go into a
-   k-d tree, through which each edge is walked as a ray is. An edge with vertices on it is cut
-   there; pieces that then lie on one another close, and what is left is the rim of holes.
-   Work: O(n log n) but for edges that lie close to many vertices: bounded by CHECK_WORK and
-   CHECK_LOOKS_EACH; the report says so then, and what is left open may be told as holes. */
+/* T-junctions: vertices in the interior of another triangle's open edge. They are invisible in a
+   modeller but cause cracks in images.
+   Idea: only edges of a single triangle, and their vertices, can form a T-junction. The vertices
+     are stored in a k-d tree, which each edge traverses like a ray. An edge with vertices on it is
+     split there; coincident pieces then close each other, and the remaining pieces are the
+     boundary.
+   Work: O(n log n), except for edges close to many vertices, limited by CHECK_WORK and
+     CHECK_LOOKS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
+     holes. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
