@@ -32,8 +32,8 @@ static double triangle_area(const mesh *of, uint64_t triangle) {
     return 0.5 * sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]);
 }
 
-/* The mean of a texture over a triangle, sampled at the centroids of n x n congruent parts, about
-   two per texel and edge. */
+/* The mean of a texture over a triangle, sampled at the centroids of n x n congruent parts; n is
+   about twice the number of texels along the longest side, at most 256. */
 static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     float span = 0;
     for (int i = 0; i < 3; ++i) {
