@@ -16,8 +16,7 @@
 /* Exit codes of the watcher in addition to the program's own 0..127 and 128 + signal. */
 enum { CODE_OVERDUE = 254, CODE_NOT_STARTED = 255, EXEC_FAILED = 126, LEASH = 3, POLL_MS = 10 };
 
-/* --- watcher: a copy of this process, restricted to system calls
-   --------------------------------- */
+/* --- watcher: a copy of this process, restricted to system calls ------------------------------ */
 
 typedef struct watch {
     const char *path;
@@ -106,8 +105,7 @@ static int watcher_main(const watch *of) {
     return WEXITSTATUS(status) == EXEC_FAILED ? CODE_NOT_STARTED : WEXITSTATUS(status) & 127;
 }
 
-/* --- this process
-   ------------------------------------------------------------------------------ */
+/* --- this process ----------------------------------------------------------------------------- */
 
 static void close_both(const int ends[2]) {
     close(ends[0]);

@@ -68,8 +68,7 @@ KD_FN float float_tan(float angle) {
     return at.quadrant & 1 ? -cosine / sine : sine / cosine;
 }
 
-/* --- inverse functions
-   ------------------------------------------------------------------------- */
+/* --- inverse functions ------------------------------------------------------------------------ */
 
 #define FLOAT_HALF_PI 0x1.921fb6p+0f          /* rounded to float */
 #define FLOAT_HALF_PI_REST (-0x1.777a5cp-25f) /* pi/2 - FLOAT_HALF_PI */

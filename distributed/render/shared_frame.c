@@ -41,8 +41,7 @@ kd_status shared_frame_resume(ranks *among, frame *of, film *to) {
     return KD_OK;
 }
 
-/* --- decisions of rank 0
-   ------------------------------------------------------------------------ */
+/* --- decisions of rank 0 ---------------------------------------------------------------------- */
 
 typedef struct pass_plan {
     uint32_t begin, count;
@@ -101,8 +100,7 @@ static bool has_bands(const frame *of) {
     return of->how->pass || of->apart;
 }
 
-/* --- passes
-   ------------------------------------------------------------------------------------ */
+/* --- passes ----------------------------------------------------------------------------------- */
 
 typedef struct rank_report {
     double seconds;
