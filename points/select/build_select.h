@@ -1,6 +1,6 @@
 /* Tuning parameters of the CUDA builder `select`; they do not affect the tree. */
-#ifndef KD_POINTS_SELECT_BUILD_KANDELA_H
-#define KD_POINTS_SELECT_BUILD_KANDELA_H
+#ifndef KD_POINTS_SELECT_BUILD_SELECT_H
+#define KD_POINTS_SELECT_BUILD_SELECT_H
 #include "core/device/absent.h"
 #include "points/tree/build_device.h"
 

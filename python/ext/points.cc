@@ -12,7 +12,7 @@ point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
             ("points are an array of " + a.dtype + ", expected float32 or float64").c_str());
     if (a.shape.size() != 2)
         throw nb::value_error(("points are an array of " + std::to_string(a.shape.size()) +
-                               " dimensions, expected (count, 2 to 8)")
+                               " dimensions, expected (count, 1 to 8)")
                                   .c_str());
     if (a.rows() > 0 && (a.strides[1] != 1 || (a.rows() > 1 && a.strides[0] < a.shape[1])))
         throw nb::value_error("the coordinates of a point do not lie side by side, and nothing is "
@@ -228,7 +228,7 @@ void bind_points(nb::module_ &m) {
         .def_prop_ro("count", [](const point_arrays &self) { return self.c.count; })
         .def_prop_ro("dims", [](const point_arrays &self) { return self.c.dims; });
     m.def("kd_point_array_make", point_arrays::make, nb::arg("points"), nb::arg("ids") = nb::none(),
-          "Points (count, 2 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
+          "Points (count, 1 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
     bind_options(m);
     nb::class_<points_tree>(m, "Points", "kd_points: a tree")
         .def_prop_ro("dims", [](const points_handle &self) { return points_use(self)->told.dims; })
