@@ -36,7 +36,7 @@ END
 }
 expect_exit 0 peak 300000 "$program" compare bits.png bits.png
 expect_exit 0 peak 300000 "$program" compare bits.png bits.png --metric max
-expect_exit 0 "$program" compare large.png large.png --metric max # was "cannot come from a file"
+expect_exit 0 "$program" compare large.png large.png --metric max # was refused as damaged
 expect_says out 0
 
 # One budget.
