@@ -29,7 +29,7 @@ typedef struct LEAF(query) {
     point_visitor *visitor;
 } LEAF(query);
 
-/* Takes in a bucket, in one of these ways; `how` is a constant. */
+/* Takes in a bucket, in one of these ways; `how` is a constant but where there are many axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit how);
 
@@ -73,11 +73,27 @@ LANES_FN uint32_t LEAF(points)(const LEAF(query) * query, const leaf_points *lea
 #endif
 }
 
+/* The points of a bucket whose bits are set, at least one, are within the bound. */
+
+/* One answer: its distance and id are the bound. */
+LANES_FN void LEAF(take_closest)(LEAF(query) * query, const leaf_points *leaf,
+                                 const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
+    LEAF_REAL best = query->bound2;
+    uint32_t id = query->bound_id;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if (dist2[i] > best || (dist2[i] == best && leaf->id[i] > id)) continue;
+        best = dist2[i];
+        id = leaf->id[i];
+        query->count = 1;
+    }
+    LEAF(bind)(query, best, id);
+}
+
 /* Up to eight answers, in order, in registers. */
-LANES_FN void LEAF(visit_nearest)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
-    const uint32_t within = LEAF(points)(query, leaf, dims, dist2), last = query->k - 1;
-    if (!within) return;
+LANES_FN void LEAF(take_nearest)(LEAF(query) * query, const leaf_points *leaf,
+                                 const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
+    const uint32_t last = query->k - 1;
 #if LEAF_WIDE
     doubles_nearest_take(&query->nearest, dist2, leaf->id, within);
 #else
@@ -94,9 +110,8 @@ LANES_FN void LEAF(visit_nearest)(LEAF(query) * query, const leaf_points *leaf, 
 #endif
 }
 
-LANES_FN void LEAF(visit_within)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
-    uint32_t within = LEAF(points)(query, leaf, dims, dist2);
+LANES_FN void LEAF(take_within)(LEAF(query) * query, const leaf_points *leaf,
+                                const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1, ++query->count) {
         const int i = __builtin_ctz(within);
         if (query->count < query->capacity)
@@ -104,10 +119,8 @@ LANES_FN void LEAF(visit_within)(LEAF(query) * query, const leaf_points *leaf, u
     }
 }
 
-LANES_FN void LEAF(visit_tell)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
-    uint32_t within = LEAF(points)(query, leaf, dims, dist2);
-    if (!within) return;
+LANES_FN void LEAF(take_tell)(LEAF(query) * query, const leaf_points *leaf,
+                              const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         point_visitor_tell(query->visitor, leaf->id[i], (double)dist2[i]);
@@ -226,6 +239,17 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
     }
 }
 
+/* The same of many axes, in a copy for each number of them: `how` is not a constant here, which
+   would multiply the copies. A query of many axes is seldom where the last one was. */
+static void LEAF(walk_many)(LEAF(query) * query, leaf_visit how) {
+    switch (query->index->columns) {
+    case 5: LEAF(walk_of)(query, how, NULL, 5); break;
+    case 6: LEAF(walk_of)(query, how, NULL, 6); break;
+    case 7: LEAF(walk_of)(query, how, NULL, 7); break;
+    case 8: LEAF(walk_of)(query, how, NULL, 8); break;
+    }
+}
+
 LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
     const uint32_t dims = query->index->columns;
     if (dims == 3)
@@ -233,7 +257,7 @@ LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
     else if (dims == 4)
         LEAF(walk_of)(query, how, NULL, 4);
     else
-        LEAF(walk_of)(query, how, NULL, dims); /* who has many axes is seldom where the last was */
+        LEAF(walk_many)(query, how);
 }
 
 static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, LEAF_REAL bound2,
