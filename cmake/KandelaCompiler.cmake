@@ -16,7 +16,7 @@ if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
 # A call of the library has 128 KB of stack (include/kandela/status.h), so no function of a room takes more than 20 KB:
-# what is larger comes from the heap (core/spare.h). Frames of an optimised build alone say something.
+# what is larger comes from the heap (core/memory.h). Frames of an optimised build alone say something.
 set(KD_FRAME_WARNINGS)
 if(KD_WERROR AND NOT KD_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"
    AND NOT CMAKE_C_FLAGS_RELEASE MATCHES "-O0")
@@ -61,18 +61,22 @@ endif()
 
 # Hardening: canaries in stack frames with arrays, library calls checked against the sizes of their objects,
 # addresses of programs unknown before they run, tables of the linker read-only before main. A sanitizer checks
-# more and brings its own. tests/tools/test_hardening.sh reads it from what was built.
-# kd_hardened is for what is compiled, but for the files of core/isa_functions.inc: these have arrays in the frames of
-# their innermost calls, and read neither files nor text.
+# more and brings its own. tests/tools/test_hardening.sh reads it from what was built. Of a CUDA file the host's code has
+# canaries. kd_hardened alone is for C++ that does without the rest of kd_common. Targets with KD_INNERMOST, the files of
+# core/isa_functions.inc, are left out: they have arrays in the frames of their innermost calls, and read neither files nor text.
 add_library(kd_hardened INTERFACE)
-if(NOT KD_SANITIZE AND NOT WIN32)
+target_link_libraries(kd_common INTERFACE kd_hardened)
+if(KD_HARDENING AND NOT KD_SANITIZE AND NOT WIN32)
   include(CheckCCompilerFlag)
   include(CheckCSourceCompiles)
   include(CheckPIESupported)
+  set(guarded $<NOT:$<BOOL:$<TARGET_PROPERTY:KD_INNERMOST>>>)
   check_pie_supported(LANGUAGES C)
   check_c_compiler_flag(-fstack-protector-strong KD_STACK_PROTECTOR_WORKS)
   if(KD_STACK_PROTECTOR_WORKS)
-    target_compile_options(kd_hardened INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong>)
+    target_compile_options(kd_hardened INTERFACE
+      $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,${guarded}>:-fstack-protector-strong>
+      $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fstack-protector-strong>)
   endif()
   check_c_source_compiles("
     #include <stddef.h>
@@ -87,7 +91,7 @@ if(NOT KD_SANITIZE AND NOT WIN32)
   endif()
   # nothing to check with before the optimiser has run
   target_compile_options(kd_hardened INTERFACE
-    "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${KD_FORTIFY}>")
+    "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>,${guarded}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${KD_FORTIFY}>")
   if(NOT APPLE)
     add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
   endif()

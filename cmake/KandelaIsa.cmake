@@ -78,6 +78,7 @@ if(KD_ISA)
     endif()
     add_library(kd_isa_${isa} OBJECT ${files})
     target_link_libraries(kd_isa_${isa} PRIVATE kd_common)
+    set_target_properties(kd_isa_${isa} PROPERTIES KD_INNERMOST ON) # KandelaCompiler: not hardened
     target_compile_options(kd_isa_${isa} PRIVATE ${KD_FRAME_WARNINGS} ${KD_ISA_FLAGS_${isa}} -include ${CMAKE_BINARY_DIR}/generated/isa/${isa}.h)
     set_property(GLOBAL APPEND PROPERTY KD_ROOMS kd_isa_${isa})
   endforeach()
