@@ -1,25 +1,271 @@
-/* Rays through the triangle k-d tree: the plain walk that every faster kernel is compared with, and
-   that accel/rays/cast.h takes where a tree has no other form. What is asked of a leaf is given, so
-   that placed meshes (accel/placed) are walked by it, too.
-   Idea: front to back with a stack of {far child, its part of the ray}; near and far are told by
-   the direction's sign.
-   Invariants: a leaf is visited unless the ray surely misses it. Where the ray meets a plane is
-   known up to `slack` (walk_bounds.h), so a triangle that triangle_meet would report is never lost
-   between two leaves, and the answer is that of testing all triangles: nearest t, then smallest id,
-   whatever the tree. */
+/* Reference traversal of the triangle k-d tree. Every optimised traversal is tested against it, bit
+   for bit; accel/rays/batch.h falls back to it for trees without a wide form. The leaf test is a
+   callback, so that instances (accel/placed_walk.h) use the same traversal.
+   Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
+   direction tells the near child from the far one.
+   Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
+   known up to `slack` (derived below), so no triangle that triangle_meet reports a hit for is lost
+   between two leaves. The result equals that of testing all triangles (nearest t, then smallest
+   id), whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
 #define KD_ACCEL_TREE_WALK_H
-#include "accel/tree/walk_device.h"
+#include "accel/tree/layout.h"
+#include "accel/tree/triangle.h"
 
-/* What one ray, or many, had to do. */
+/* Setup that all traversals share, and the rule by which a hit replaces the best one.
+   Invariants: let P be the point of a hit (triangle.h), R the largest distance along an axis from
+   the origin to the tree's box, and a unit 2^-24 R. P lies in the cell of some leaf, and that leaf
+   contains the triangle. The ray passes within 6 units of P. The t of a plane of that cell has an
+   error of at most 4 units (difference, 1 / direction, product, and sum with the slack), so a slack
+   of 12 units to either side never rejects a cell that contains P. A direction component of zero is
+   replaced by 2^-26 of the largest component, which adds another quarter of a unit and avoids NaN
+   products. The t of a hit is within 104 units of that of P. Therefore cells are visited if they
+   begin no later than slack_t, 128 units, behind the nearest hit; likewise the ray's interval is
+   widened by slack_t at both ends, because the P of a hit inside the interval may lie outside
+   it. */
+
+/* Slacks of planes and of hits, relative to the largest distance to the tree's box. */
+#define TRITREE_SLACK 0x1.8p-21f
+#define TRITREE_SLACK_T 0x1p-17f
+
+/* A ray prepared for intersection with axis-aligned planes. */
+typedef struct tritree_walk {
+    float origin[3], inverse[3], slack[3];
+    uint64_t negative[3]; /* all bits set if the direction is negative */
+    /* largest distance along an axis to the tree's box; the slack of an axis is TRITREE_SLACK reach
+       |inverse| */
+    float reach;
+    float slack_t;   /* error bound of a hit's t */
+    float near, far; /* the ray's interval in the tree's box, slack included */
+} tritree_walk;
+
+typedef struct tritree_stack_entry {
+    uint64_t node; /* the node itself, by tritree_bits */
+    float near, far;
+} tritree_stack_entry;
+
+/* Returns false if the ray misses the tree's box. */
+KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray cast) {
+    const vec3 d = cast.direction, o = cast.origin;
+    const float largest = float_max(fabsf(d.x), float_max(fabsf(d.y), fabsf(d.z)));
+    if (!(largest > 0 && largest <= FLT_MAX) || tree->reference_count == 0) return false;
+    const vec3 lo = vec3_sub(tree->box.lo, o), hi = vec3_sub(tree->box.hi, o);
+    const float reach =
+        vec3_largest(vec3_max(vec3_max(hi, vec3_negate(hi)), vec3_max(lo, vec3_negate(lo))));
+    const float slack_t = reach / largest * TRITREE_SLACK_T;
+    float near = cast.tmin - slack_t, far = cast.tmax + slack_t;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float along = vec3_axis(d, axis);
+        const float safe =
+            fabsf(along) > largest * 0x1p-26f ? along : copysignf(largest * 0x1p-26f, along);
+        const float inverse = 1 / safe;
+        const float slack = reach * fabsf(inverse) * TRITREE_SLACK;
+        const float t0 = vec3_axis(lo, axis) * inverse, t1 = vec3_axis(hi, axis) * inverse;
+        near = float_max(float_min(t0, t1) - slack, near);
+        far = float_min(float_max(t0, t1) + slack, far);
+        walk->origin[axis] = vec3_axis(o, axis);
+        walk->inverse[axis] = inverse;
+        walk->slack[axis] = slack;
+        walk->negative[axis] = inverse < 0 ? ~(uint64_t)0 : 0;
+    }
+    walk->reach = reach;
+    walk->slack_t = slack_t;
+    walk->near = near;
+    walk->far = far;
+    return near <= far;
+}
+
+/* Intersects the ray with a triangle and updates `best` if the hit is nearer, or equally near with
+   a smaller id. Returns true if it did. The interval (tmin, best->t) is open. */
+KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
+                                 float tmin, ray_hit *best) {
+    float t = 0, u = 0, v = 0;
+    if (!triangle_meet(caster, a, b, c, &t, &u, &v)) return false;
+    if (!(t > tmin &&
+          (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
+        return false;
+    best->t = t;
+    best->u = u;
+    best->v = v;
+    best->triangle = id;
+    return true;
+}
+
+/* GPU traversal of the triangle k-d tree; returns the hits of tritree_cast, bit for bit.
+   Idea: the same nodes are visited (planes are widened by the slack in both directions) and the
+   same triangle_meet decides, but the data of each step is contiguous: a node is one 8-byte load, a
+   pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the order
+   of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray only
+   changes which rows are loaded; each row also has the triangle's id, so that whichever row is
+   loaded last provides it.
+   The slack of an axis is recomputed from one number where it is needed. Fused multiply-adds are
+   allowed there, because they only affect which nodes are visited. The stack is an array separate
+   from the traversal state, so that the state stays in registers. */
+
+#ifdef __CUDACC__
+#define TRITREE_DEVICE_FN static __device__ __forceinline__
+
+/* An empty asm statement that makes the compiler assume that `value` changes for each triangle. It
+   stops the compiler from hoisting two things out of the loop: terms of the direction that only the
+   rare double-precision path needs, and three row pointers, which take more registers than one
+   index. (Bytes spilled and reloaded at 64 registers: 26 and 41 before, 17 and 34 after.) */
+#ifdef KD_CUDA_EMULATED
+#define TRITREE_DEVICE_CHANGES(value, kind) (void)(value)
+#else
+#define TRITREE_DEVICE_CHANGES(value, kind) asm("" : kind(value))
+#endif
+
+enum { TRITREE_DEVICE_STACK = TRITREE_MAX_DEPTH + 2 };
+
+typedef float4 tritree_device_entry; /* bits of a node's index in `pairs`, near, far */
+
+/* A ray and the state of its traversal. */
+typedef struct tritree_device_walk {
+    float ox, oy, oz; /* origin */
+    float ix, iy, iz; /* 1 / direction */
+    float slack;      /* of a plane, for 1 / direction = 1 */
+    float slack_t;    /* error bound of a hit's t */
+    float near, far;
+    int kz;               /* the axis of the direction's largest component */
+    triangle_caster with; /* axes permuted: kx, ky, kz are 0, 1, 2 */
+    float tmin;
+    ray_hit best;
+    uint32_t at, end; /* a node; in a leaf: the remaining references */
+    int waiting;      /* entries on the stack */
+} tritree_device_walk;
+
+/* Returns the ray with its axes permuted, so that kx, ky, kz are 0, 1, 2. */
+TRITREE_DEVICE_FN triangle_caster triangle_caster_turned(const triangle_caster *from) {
+    triangle_caster turned = *from;
+    turned.origin = vec3_make(vec3_axis(from->origin, from->kx), vec3_axis(from->origin, from->ky),
+                              vec3_axis(from->origin, from->kz));
+    turned.direction =
+        vec3_make(vec3_axis(from->direction, from->kx), vec3_axis(from->direction, from->ky),
+                  vec3_axis(from->direction, from->kz));
+    turned.kx = 0, turned.ky = 1, turned.kz = 2;
+    return turned;
+}
+
+/* Returns false if the ray misses the tree's box; best is then a miss. */
+TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 *box, bool empty,
+                                            ray cast) {
+    tritree_view box_only;
+    tritree_walk begun;
+    box_only.box = *box;
+    box_only.reference_count = empty ? 0 : 1;
+    on->best.t = cast.tmax;
+    on->best.u = on->best.v = 0;
+    on->best.triangle = KD_NONE;
+    if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
+    const triangle_caster caster = triangle_caster_make(cast);
+    on->kz = caster.kz;
+    on->with = triangle_caster_turned(&caster);
+    on->tmin = cast.tmin;
+    on->ox = cast.origin.x, on->oy = cast.origin.y, on->oz = cast.origin.z;
+    on->ix = begun.inverse[0], on->iy = begun.inverse[1], on->iz = begun.inverse[2];
+    on->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
+    on->slack_t = begun.slack_t;
+    on->near = begun.near;
+    on->far = begun.far;
+    on->at = 1;
+    on->waiting = 0;
+    return true;
+}
+
+/* Descends to the next leaf; pushes far children. */
+TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uint2 *pairs,
+                                              tritree_device_entry *stack) {
+    uint2 node = __ldg(pairs + on->at);
+    while ((node.y & 3) != TRITREE_LEAF) {
+        const float inverse = node.y & 2 ? on->iz : node.y & 1 ? on->iy : on->ix;
+        const float origin = node.y & 2 ? on->oz : node.y & 1 ? on->oy : on->ox;
+        const float t = (__uint_as_float(node.x) - origin) * inverse;
+        const float low = fmaf(-on->slack, fabsf(inverse), t);
+        const float high = fmaf(on->slack, fabsf(inverse), t);
+        const uint32_t closer = (node.y >> 2) + (__float_as_uint(inverse) >> 31);
+        on->at = closer;
+        if (high < on->near) {
+            on->at = closer ^ 1;
+        } else if (!(low > on->far)) {
+            tritree_device_entry *to = stack + on->waiting++;
+            to->x = __uint_as_float(closer ^ 1);
+            to->y = fmaxf(low, on->near);
+            to->z = on->far;
+            on->far = fminf(high, on->far);
+        }
+        node = __ldg(pairs + on->at);
+    }
+    on->at = node.x;
+    on->end = on->at + (node.y >> 2);
+}
+
+/* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
+   hit. */
+TRITREE_DEVICE_FN bool tritree_device_meet(tritree_device_walk *on, const float4 *leaf_rows) {
+    const uint32_t kz = (uint32_t)on->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
+    triangle_caster with = on->with;
+    with.kx = 0, with.ky = 1, with.kz = 2; /* repeated where the compiler can see the constants */
+    bool found = false;
+#pragma unroll 1
+    for (; on->at < on->end; ++on->at) {
+        /* cannot overflow: a triangle takes 96 bytes, so no device holds 2^32 / 3 of them */
+        uint32_t row = 3 * on->at;
+        TRITREE_DEVICE_CHANGES(row, "+r");
+        TRITREE_DEVICE_CHANGES(with.direction.x, "+f");
+        TRITREE_DEVICE_CHANGES(with.direction.y, "+f");
+        TRITREE_DEVICE_CHANGES(with.direction.z, "+f");
+        const float4 x = __ldg(leaf_rows + (row + kx)), y = __ldg(leaf_rows + (row + ky)),
+                     z = __ldg(leaf_rows + (row + kz));
+        found |= tritree_triangle_meet(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+                                       vec3_make(x.z, y.z, z.z), __float_as_uint(z.w), on->tmin,
+                                       &on->best);
+    }
+    return found;
+}
+
+/* Pops the next subtree that may contain a nearer hit; returns false if there is none. */
+TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *on,
+                                          const tritree_device_entry *stack) {
+    do {
+        if (on->waiting == 0) return false;
+        --on->waiting;
+    } while (stack[on->waiting].y > on->best.t + on->slack_t);
+    on->at = __float_as_uint(stack[on->waiting].x);
+    on->near = stack[on->waiting].y;
+    on->far = stack[on->waiting].z;
+    return true;
+}
+
+TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray cast, bool any) {
+    const uint2 *pairs = (const uint2 *)tree->pairs;
+    const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
+    tritree_device_entry stack[TRITREE_DEVICE_STACK];
+    tritree_device_walk on;
+    if (!tritree_device_begin(&on, &tree->box, tree->reference_count == 0, cast)) return on.best;
+    do {
+        tritree_device_descend(&on, pairs, stack);
+        if (tritree_device_meet(&on, leaf_rows) && any) break;
+    } while (tritree_device_pop(&on, stack));
+    return on.best;
+}
+
+/* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
+   registers gives a higher occupancy than inlining it everywhere. */
+static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray cast,
+                                                           bool any) {
+    return tritree_device_cast_here(tree, cast, any);
+}
+#endif
+
+/* Work done by one or more rays. */
 typedef struct tritree_counts {
-    uint64_t nodes;     /* read, leaves included */
+    uint64_t nodes;     /* loaded, leaves included */
     uint64_t leaves;    /* visited, empty ones included */
     uint64_t triangles; /* tested */
 } tritree_counts;
 
-/* What is asked of each leaf that the ray visits: takes its triangles into account; true if that
-   improved the nearest hit. */
+/* Callback for each leaf that the ray visits: tests the triangles of the leaf and returns true if
+   the nearest hit improved. */
 typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
 
 #ifdef __CUDACC__
@@ -30,8 +276,9 @@ typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
 #define TRITREE_WALK_FN static inline
 #endif
 
-/* The walk itself: front to back, the far child waits on a stack. `nearest`: t of the nearest hit
-   so far, which `test` keeps. `any`: the first hit will do; true: there was one. */
+/* Traversal from front to back with a stack of far children. `nearest` points to the t of the
+   nearest hit, which `test` updates. any: stops at the first hit, and returns true if there is
+   one. */
 TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritree_walk *walk,
                                          tritree_leaf_test test, void *asked, const float *nearest,
                                          bool any, tritree_counts *counts) {
@@ -42,8 +289,8 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
     for (;;) {
         if (counts) ++counts->nodes;
         while (!tritree_is_leaf(node)) {
-            /* the children lie in one place: both are read while the plane's distance is computed;
-               whether the far one must wait is hard to predict, so that costs no branch */
+            /* The children are adjacent: both are loaded while the plane's t is computed. Whether
+               to push the far child is unpredictable, so that is done without a branch. */
             const int axis = tritree_axis(node);
             const tritree_node *child = nodes + tritree_left(node);
             const uint64_t lower = tritree_bits(child[0]), upper = tritree_bits(child[1]);
@@ -75,7 +322,7 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
     }
 }
 
-/* A ray at a tree's own triangles. */
+/* User data of tritree_leaf_meet: a ray and its best hit. */
 typedef struct tritree_asked {
     const tritree_view *tree;
     triangle_caster caster;
@@ -83,7 +330,7 @@ typedef struct tritree_asked {
     ray_hit best;
 } tritree_asked;
 
-/* A leaf's triangles by their rows, where the tree has them, else by their vertices. */
+/* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
 KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
     tritree_asked *on = (tritree_asked *)asked;
     const tritree_view *tree = on->tree;
@@ -106,7 +353,7 @@ KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
     return found;
 }
 
-/* A ray at the whole tree. `any`: the first hit will do. */
+/* Casts a ray. any: stops at the first hit. */
 KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
     tritree_asked asked;
     tritree_walk walk;
@@ -121,8 +368,9 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     return asked.best;
 }
 
-/* The nearest hit in the ray's range, of hits at the same t the one with the smallest id; and
-   whether there is any hit in it. Both add to *counts; without counts: accel/rays/cast.h. */
+/* The nearest hit in the ray's interval (of equally near hits the one with the smallest id), and
+   whether there is any hit. Both add to *counts; the fast variants without counts are in
+   accel/rays/batch.h. */
 KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
     return tritree_cast(tree, cast, false, counts);
 }

@@ -1,10 +1,52 @@
-/* A wide node's cells by one vector of the CPU that the including file is made for: sixteen where
-   there is AVX-512, else eight; and what of them a ray meets, put on its stack. Nothing here is
-   branched on. */
+/* Vectors over the children of a wide node, for the instruction set that the including file is
+   compiled for: sixteen lanes with AVX-512, else eight; and pushing the children that a ray hits on
+   its stack. Nothing here branches. */
 #ifndef KD_ACCEL_WIDE_WIDE_LANES_H
 #define KD_ACCEL_WIDE_WIDE_LANES_H
-#include "accel/geometry/vector8.h"
+#include "accel/tree/vectors.h"
 #include "core/math/bits.h"
+
+/* Eight ray-triangle pairs at once: triangle_meet (accel/tree/triangle.h), operation by operation,
+   so that every decision is the same, bit for bit.
+   Idea: the caller transforms the corners to the rays' sheared spaces. Lanes outside the safe range
+   of float, and those that see the triangle edge-on, are left to triangle_meet. */
+
+typedef struct triangle8 {
+    float8 x[3], y[3], z[3]; /* in: corners relative to the origin, sheared (z not scaled) */
+    float8 wa, wb, wc;       /* edge functions */
+    int8 safe;               /* the edge functions are in the safe range of float */
+    float8 t, u, v;
+    int8 good; /* t, u and v equal those of triangle_meet */
+} triangle8;
+
+/* Returns the lanes that certainly miss; computes the edge functions. */
+VECTOR8_FN int8 triangle8_missed(triangle8 *of) {
+    const float8 *x = of->x, *y = of->y;
+    of->wa = x[2] * y[1] - y[2] * x[1];
+    of->wb = x[0] * y[2] - y[0] * x[2];
+    of->wc = x[1] * y[0] - y[1] * x[0];
+    const float8 sa = float8_abs(of->wa), sb = float8_abs(of->wb), sc = float8_abs(of->wc);
+    const float8 smallest = float8_min(sa, float8_min(sb, sc)),
+                 largest = float8_max(sa, float8_max(sb, sc));
+    of->safe = (smallest > 0x1p-80f) & (largest < 0x1p80f);
+    const int8 signs = (((int8)of->wa ^ (int8)of->wb) | ((int8)of->wa ^ (int8)of->wc)) >> 31;
+    return of->safe & signs;
+}
+
+/* After triangle8_missed: computes where the other lanes hit the triangle's plane. `scale`: 1 / the
+   direction's largest component. */
+VECTOR8_FN void triangle8_meet(triangle8 *of, float8 scale) {
+    const float8 *x = of->x, *y = of->y, *z = of->z;
+    const float8 sum = of->wa + of->wb + of->wc, inverse = 1 / sum;
+    of->u = of->wb * inverse;
+    of->v = of->wc * inverse;
+    of->t = (of->wa * inverse * z[0] + of->u * z[1] + of->v * z[2]) * scale;
+    const float8 wide =
+        float8_max(float8_abs(x[0]), float8_max(float8_abs(x[1]), float8_abs(x[2])));
+    const float8 high =
+        float8_max(float8_abs(y[0]), float8_max(float8_abs(y[1]), float8_abs(y[2])));
+    of->good = of->safe & (float8_abs(sum) > 0.125f * wide * high);
+}
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 enum { WIDE_LANES = 16 };
@@ -17,7 +59,7 @@ VECTOR8_FN lanes lanes_all(float x) {
 VECTOR8_FN lanes lanes_load(const float *from) {
     return _mm512_load_ps(from);
 }
-/* a > b ? a : b: b if either is NaN. */
+/* a > b ? a : b, which is b if either is NaN. */
 VECTOR8_FN lanes lanes_max(lanes a, lanes b) {
     return _mm512_max_ps(a, b);
 }
@@ -27,7 +69,7 @@ VECTOR8_FN lanes lanes_min(lanes a, lanes b) {
 VECTOR8_FN lanes lanes_multiply_add(lanes a, lanes b, lanes c) {
     return _mm512_fmadd_ps(a, b, c);
 }
-/* Bit l: lane l is met. */
+/* Returns a mask of the lanes whose interval is not empty. */
 VECTOR8_FN uint32_t lanes_met(lanes near, lanes far) {
     return _mm512_cmp_ps_mask(near, far, _CMP_LE_OQ);
 }
@@ -37,7 +79,7 @@ VECTOR8_FN void lanes_put_any(uint32_t *words, const uint32_t *from, uint32_t me
 }
 VECTOR8_FN uint32_t lanes_put_in_order(uint32_t *words, float *nears, const uint32_t *from,
                                        const uint32_t *order, lanes near, lanes far) {
-    double both; /* the two numbers of an order */
+    double both; /* both numbers of an order */
     memcpy(&both, order, sizeof both);
     const __m512i shift =
         _mm512_set_epi32(28, 28, 24, 24, 20, 20, 16, 16, 12, 12, 8, 8, 4, 4, 0, 0);
@@ -74,7 +116,7 @@ VECTOR8_FN uint32_t lanes_met(lanes near, lanes far) {
 }
 
 #ifdef __AVX2__
-/* Nibbles as eight numbers; only their lowest three bits are told. */
+/* Unpacks nibbles to eight numbers, of which only the lowest three bits are defined. */
 VECTOR8_FN int8 int8_from_nibbles(uint32_t from) {
     const int8 shift = {0, 4, 8, 12, 16, 20, 24, 28};
     return (int8)_mm256_srlv_epi32(_mm256_set1_epi32((int)from), (__m256i)shift);

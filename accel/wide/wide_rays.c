@@ -1,12 +1,239 @@
-#include "accel/wide/wide_rays.h"
-#include "accel/wide/wide_cast.h"
+/* Traversal of wide trees by single rays and streams, for the instruction set that the including
+   file is compiled for.
+   Source: streams as in Gribble and Ramani 2008, "Coherent ray tracing via stream filtering".
+   Idea: a single ray stalls at every step: on the node's memory, on the plane tests, on its stack.
+   So up to 64 rays are in flight and take their steps in turns: first those at nodes, then those at
+   leaves; finished rays are replaced. Sorting rays into these lists takes no branch. Leaves are
+   prefetched in a separate pass before they are visited, and so are nodes if the tree is larger
+   than the caches. The traversal of a single ray has one branch per node, whether it hits any
+   child, and prefetches the stack entry after the next one.
+   Memory: 128 bytes per ray in flight. All stacks of a stream together take at most 256 kB of heap;
+   if that cannot be allocated, the rays are cast one by one. */
 #include "accel/wide/wide_packet.h"
+#include "accel/wide/wide_tree.h"
+#include "accel/wide/wide_walk.h"
+#include "core/memory.h"
+
+enum {
+    WIDE_STREAM = 64,
+    WIDE_STACKS = 1 << 16, /* total capacity of a stream's stacks, in numbers */
+    WIDE_LARGE = 40 << 20  /* bytes of trees that exceed the caches */
+};
+
+/* The work of a stream. */
+typedef struct wide_batch {
+    const tritree_view *tree;
+    const ray *rays;
+    const uint32_t *listed;
+    uint32_t count;
+    ray_hit *hits;    /* closest hits; or */
+    uint8_t *blocked; /* occlusion */
+} wide_batch;
+
+/* Rays in flight by the kind of their next step. */
+typedef struct wide_lists {
+    wide_ray *nodes[WIDE_STREAM + 1], *leaves[WIDE_STREAM + 1], *over[WIDE_STREAM + 1];
+} wide_lists;
+typedef struct wide_lengths {
+    uint32_t nodes, leaves, over;
+} wide_lengths;
+
+/* Prefetches a node or a leaf. */
+VECTOR8_FN void expect_alone(const wide_tree *tree, uint32_t word) {
+    enum { LEAF = WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
+    const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+    const float *to = word & WIDE_COUNT_MASK ? leaf : wide_node_of(tree, word);
+    for (int line = 0; line < (LEAF > NODE ? LEAF : NODE); ++line)
+        __builtin_prefetch(to + 16 * line);
+}
+
+/* Returns the first entry from `top` down that begins no later than the limit. Often that is `top`
+   itself, which is tested by a branch; after that, eight entries at a time. */
+VECTOR8_FN uint32_t pop_alone(const float *nears, uint32_t top, float limit) {
+    if (nears[top] <= limit) return top;
+    for (;; top -= 8) {
+        const uint32_t near = int8_bits(float8_load(nears + top - 7) <= limit);
+        if (__builtin_expect(near != 0, 1)) return top - (uint32_t)__builtin_clz(near << 24);
+    }
+}
+
+/* Visits a node: pushes the children that the ray hits and pops the next entry. */
+VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
+                           const wide_far *from_far) {
+    const float *node = wide_node_of(tree, at->word);
+    float *nears = (float *)(void *)(at->words + WIDE_STACK);
+    uint32_t top = at->top;
+    lanes near, far;
+    wide_meet_cells(at, node, from_far, &near, &far);
+    const uint32_t met = lanes_met(near, far);
+    if (met == 0) {
+        top = any ? top - 1 : pop_alone(nears, top - 1, at->limit);
+    } else {
+        if (any)
+            lanes_put_any(at->words + top, wide_node_words(node), met);
+        else
+            lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
+                               wide_node_order(node, at->octant), near, far);
+        top += (uint32_t)__builtin_popcount(met) - 1;
+    }
+    at->top = top;
+    at->word = at->words[top];
+    expect_alone(tree, at->words[top - 1]);
+}
+
+VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cast, bool any,
+                           const wide_far *from_far) {
+    const float *nears = (const float *)(const void *)(walk->words + WIDE_STACK);
+    do {
+        if (!(walk->word & WIDE_COUNT_MASK)) {
+            step_alone(walk, tree, any, from_far);
+            continue;
+        }
+        const bool found = wide_visit_leaf(walk, tree, cast, any);
+        uint32_t top = walk->top - 1;
+        if (any && found) {
+            walk->best.triangle = 0;
+            return;
+        }
+        if (found) walk->limit = walk->best.t + walk->slack_t;
+        if (!any) top = pop_alone(nears, top, walk->limit);
+        walk->top = top;
+        walk->word = walk->words[top];
+    } while (walk->word != WIDE_OVER);
+}
+
+/* The rare ray from far away; not inlined, to keep the common code short. */
+static __attribute__((noinline, unused)) ray_hit cast_from_far(const tritree_view *tree,
+                                                               const ray *cast, bool any) {
+    wide_ray walk;
+    uint32_t words[2 * WIDE_STACK];
+    (void)wide_ray_begin(&walk, tree, cast);
+    const wide_far far = wide_ray_far(&walk);
+    wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
+    walk.number = 0;
+    walk_alone(&walk, tree->wide, cast, any, &far);
+    return walk.best;
+}
+
+VECTOR8_FN ray_hit wide_cast_one(const tritree_view *tree, const ray *cast, bool any) {
+    wide_ray walk;
+    uint32_t words[2 * WIDE_STACK];
+    const wide_aim aim = wide_ray_begin(&walk, tree, cast);
+    if (__builtin_expect(aim != WIDE_NEAR, 0))
+        return aim == WIDE_FAR ? cast_from_far(tree, cast, any)
+                               : tritree_cast(tree, *cast, any, NULL);
+    wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
+    walk.number = 0;
+    walk_alone(&walk, tree->wide, cast, any, NULL);
+    return walk.best;
+}
+
+/* Casts a ray that the stream cannot handle. */
+static __attribute__((noinline, unused)) void cast_apart(const wide_batch *b, uint32_t number,
+                                                         bool any) {
+    const ray_hit hit = wide_cast_one(b->tree, b->rays + number, any);
+    if (any)
+        b->blocked[number] = hit.triangle != KD_NONE;
+    else
+        b->hits[number] = hit;
+}
+
+/* Sets up the next ray that the stream can handle. Returns false if there are no more. */
+VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, bool any) {
+    while (*next < b->count) {
+        const uint32_t number = b->listed[(*next)++];
+        if (__builtin_expect(wide_ray_begin(walk, b->tree, b->rays + number) == WIDE_NEAR, 1)) {
+            walk->number = number;
+            return true;
+        }
+        cast_apart(b, number, any);
+    }
+    return false;
+}
+
+VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *of, wide_ray *walk) {
+    const uint32_t leaf = (walk->word & WIDE_COUNT_MASK) != 0, over = walk->word == WIDE_OVER;
+    lists->nodes[of->nodes] = lists->leaves[of->leaves] = lists->over[of->over] = walk;
+    of->nodes += !(leaf | over);
+    of->leaves += leaf;
+    of->over += over;
+}
+
+/* Prefetches the leaves, or nodes, that the rays visit next. */
+VECTOR8_FN void expect_leaves(const wide_tree *tree, wide_ray *const *walks, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        const float *leaf =
+            tree->leaves + (uint64_t)(walks[i]->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
+        for (int line = 0; line < WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16; ++line)
+            __builtin_prefetch(leaf + 16 * line);
+    }
+}
+VECTOR8_FN void expect_nodes(const wide_tree *tree, wide_ray *const *walks, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i)
+        for (int line = 0; line < WIDE_LANES / 2; ++line)
+            __builtin_prefetch(wide_node_of(tree, walks[i]->word) + 16 * line);
+}
+
+/* Stores the results of finished rays and replaces them by new ones. */
+VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *of,
+                          bool any) {
+    for (uint32_t i = 0; i < of->over; ++i) {
+        wide_ray *walk = lists->over[i];
+        if (any)
+            b->blocked[walk->number] = walk->best.triangle != KD_NONE;
+        else
+            b->hits[walk->number] = walk->best;
+        if (begin_next(b, next, walk, any)) lists->nodes[of->nodes++] = walk;
+    }
+    of->over = 0;
+}
+
+VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
+    const wide_tree *tree = b->tree->wide;
+    const uint32_t room = wide_stack_room(tree), stack = any ? room : 2 * room;
+    const uint32_t fit = WIDE_STACKS / stack, some = fit < WIDE_STREAM ? fit : WIDE_STREAM;
+    const uint32_t most = some < b->count ? some : b->count;
+    uint32_t *words = (uint32_t *)memory_spare((uint64_t)most * stack * sizeof *words);
+    if (!words) {
+        for (uint32_t i = 0; i < b->count; ++i) cast_apart(b, b->listed[i], any);
+        return;
+    }
+    _Alignas(64) wide_ray walks[WIDE_STREAM];
+    wide_lists lists;
+    wide_lengths of = {0, 0, 0};
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < most && next < b->count; ++i) {
+        uint32_t *own = words + (uint64_t)i * stack;
+        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + room));
+        if (begin_next(b, &next, walks + i, any)) lists.nodes[of.nodes++] = walks + i;
+    }
+    while (of.nodes | of.leaves) {
+        const uint32_t nodes = of.nodes;
+        of.nodes = 0;
+        if (large) expect_nodes(tree, lists.nodes, nodes);
+        for (uint32_t i = 0; i < nodes; ++i) {
+            wide_ray *walk = lists.nodes[i];
+            wide_step(walk, tree, room, any);
+            join_list(&lists, &of, walk);
+        }
+        const uint32_t leaves = of.leaves;
+        of.leaves = 0;
+        expect_leaves(tree, lists.leaves, leaves);
+        for (uint32_t i = 0; i < leaves; ++i) {
+            wide_ray *walk = lists.leaves[i];
+            wide_visit(walk, tree, b->rays, room, any);
+            join_list(&lists, &of, walk);
+        }
+        end_walks(b, &next, &lists, &of, any);
+    }
+    memory_free(words);
+}
 
 uint32_t wide_cells_best(void) {
     return WIDE_LANES;
 }
 
-/* Closest and any hits are code of their own. */
+/* Specialisations for closest hits and occlusion, compiled separately. */
 static __attribute__((noinline)) ray_hit closest_one(const tritree_view *tree, const ray *cast) {
     return wide_cast_one(tree, cast, false);
 }
@@ -35,7 +262,8 @@ static __attribute__((noinline)) bool any_packet(const tritree_view *tree, const
     return wide_cast_packet(tree, rays, true, hits, use);
 }
 
-/* A cheap look at the first and the last ray spares most packets that would be refused. */
+/* Comparing the first and the last ray cheaply rejects most packets that packet_begin would
+   reject. */
 static bool ends_differ(const ray rays[WIDE_PACKET]) {
     const vec3 first = rays[0].direction, last = rays[WIDE_PACKET - 1].direction;
     const float along = vec3_dot(first, last);

@@ -1,40 +1,214 @@
-/* The rule `binned` of the pipeline on a CUDA device (pipeline.cuh).
-   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao,
-           Liu 2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
-   Idea: large nodes are split at the best of 128 bins an axis, looked at twice (bins.cuh), as
-         tasks that blocks list for each other: those of several chunks in binned_large.cuh, the
-         rest, at the best box side, in binned_one_block.cuh. Nodes of at most 64 references are
-   split exactly, by a warp or part of one (binned_small.cuh); what straddles is clipped from the
-   original triangle to a box that is never too small (binned_clip.cuh); nodes then find their
-   places in the layout (binned_place.cuh).
+/* Builder `binned`: binned SAH on a CUDA device, as a rule of the pipeline (pipeline.cuh).
+   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
+   2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
+   Idea: large nodes are split at the best of 128 bins per axis, refined once (bins.cuh), as tasks
+   that blocks add to a shared list: nodes of several chunks in binned_large.cuh, the others, at the
+   best box side, in binned_one_block.cuh. Nodes of at most 64 references are split exactly, by a
+   warp or part of one (binned_small.cuh). Straddling references are clipped from the original
+   triangle to a box that is never too small (bins.cuh). Finally nodes are assigned their places in
+   the layout (sum_sizes, place_nodes).
    Work: O(n log n).
-   Memory: see lay_out_binned; about 4.6 kB a triangle and 0.4 GB, most of it room for the references
-           of all levels, which are handed out once and never taken back.
-   Invariants: decisions rest on counts, smallest and largest values, never on an order of
-               atomics or of tasks, so the tree is a function of its input; every leaf that a
-               triangle meets holds it.
-   Differs from the papers in: no spatial median, no candidate masks; large nodes have no levels;
-         nothing comes back to the host before the end; in nodes of up to 4 references no plane
-         leaves all on one side and some on the other; nodes of at most 512 are cut in their own
-         side too, to part what lies in it from all else (in larger ones a bin's edge close to it
-         does nearly as well).
-   Data flow: binned_clear: counters and the task list to 0. set_up, a thread a triangle: input ->
-              corners, the root's references, the box and the root's bins. Then large_nodes,
-              small_nodes, smallest_nodes (raw nodes, pairs of children, ids), sum_sizes,
-              place_nodes (the layout): six kernels on one stream, each reads what those before
-              it wrote. */
+   Memory: see lay_out_binned; about 4.6 kB per triangle and 0.4 GB, most of it for the references
+   of all levels, which are allocated once and never reused.
+   Invariants: decisions depend on counts, minima and maxima, never on the order of atomics or of
+   tasks, so the tree is a function of its input; every leaf that a triangle intersects contains it.
+   Differs from the papers in: no spatial median, no candidate masks; large nodes are not processed
+   in levels; nothing is copied to the host before the end; in nodes of up to 4 references no plane
+   leaves all on one side and some on the other; nodes of at most 512 references are also split in
+   their own side, to separate references in it from all others (in larger nodes an edge of a bin
+   close to the side does nearly as well).
+   Data flow: binned_clear: counters and the task list to 0. set_up, one thread per triangle: input
+   -> corners, the root's references and the box. Then large_nodes, small_nodes,
+   smallest_nodes (raw nodes, pairs of children, ids), sum_sizes, place_nodes (the layout): six
+   kernels on one stream, each reads what the previous ones wrote. */
 #include "accel/zhou/binned_large.cuh"
-#include "accel/zhou/binned_place.cuh"
 #include "accel/zhou/binned_small.cuh"
+#include "accel/zhou/binned_state.cuh"
+
+/* From raw nodes to the layout: depth first, both children of a node at once, ids in a leaf
+   ascending.
+   Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: a
+   sibling that is a leaf is known at once; of two inner siblings the second to arrive continues
+   upwards. A node's place is then a sum of differences along its path to the root, computed `step`
+   levels at a time; each pass builds on the sums of the previous one.
+   Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the size left of each
+   pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous pass ->
+   the layout's nodes and references. */
+
+enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14, RANKED_MOST = 64 };
+
+#define FOR_PAIRS(k, pair)                                                                         \
+    for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
+                  pair_count_ = (k).count->nodes >> 1;                                             \
+         pair < pair_count_; pair += gridDim.x * PLACE_BLOCK)
+
+__device__ __forceinline__ bool is_raw_leaf(uint32_t kind) {
+    return (kind & 3) == 3;
+}
+
+/* Combines the sizes of `at` and its sibling, which is an inner node, too. Returns true for the
+   second to arrive, whose `size` is then the sum. */
+__device__ __forceinline__ bool meet_sibling(const binned &k, uint32_t at, uint2 *size) {
+    raw_pair *pair = k.pairs + (at >> 1);
+    const bool is_right = at & 1;
+    (is_right ? pair->right : pair->left) = *size;
+    __threadfence(); /* makes the size visible before the report */
+    if ((atomicAdd(&pair->state, 1u) & 3) == 0) return false;
+    __threadfence();
+    const uint2 other = __ldcg(is_right ? &pair->left : &pair->right);
+    *size = make_uint2(size->x + other.x, size->y + other.y);
+    return true;
+}
+
+/* Sums up sizes: inner nodes and references of each subtree. */
+__global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(const binned k) {
+    counters *c = k.count;
+    if (c->exhausted) return;
+    FOR_PAIRS(k, pair) {
+        if (pair == 0) { /* the root has no sibling */
+            if (is_raw_leaf(k.raw[0].kind)) c->total = make_uint2(0, k.raw[0].count);
+            continue;
+        }
+        if (k.pairs[pair].state == PAIR_HOLE) continue;
+        const raw_node left = k.raw[2 * pair], right = k.raw[2 * pair + 1];
+        if (!is_raw_leaf(left.kind) || !is_raw_leaf(right.kind)) continue;
+        uint2 size = make_uint2(1, left.count + right.count);
+        k.pairs[pair].left = make_uint2(0, left.count);
+        uint32_t at = k.pairs[pair].parent;
+        while (at != 0) {
+            raw_pair *up = k.pairs + (at >> 1);
+            const uint32_t parent = up->parent;
+            const raw_node sibling = k.raw[at ^ 1];
+            if (is_raw_leaf(sibling.kind)) {
+                up->left = at & 1 ? make_uint2(0, sibling.count) : size;
+                size.y += sibling.count;
+            } else if (!meet_sibling(k, at, &size)) {
+                break;
+            }
+            ++size.x;
+            at = parent;
+        }
+        if (at == 0) c->total = size;
+    }
+}
+
+/* Restores the heap order below `at`. */
+__device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
+    const uint32_t moved = ids[at];
+    for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && ids[child + 1] > ids[child]) ++child;
+        if (ids[child] <= moved) break;
+        ids[at] = ids[child];
+    }
+    ids[at] = moved;
+}
+
+/* Sorts at most MOST ids in registers. */
+template <int MOST>
+__device__ __forceinline__ void copy_ranked(uint32_t *to, const uint32_t *from, uint32_t count) {
+    uint32_t id[MOST];
+#pragma unroll
+    for (int i = 0; i < MOST; ++i) id[i] = (uint32_t)i < count ? from[i] : KD_NONE;
+#pragma unroll
+    for (int i = 0; i < MOST; ++i) {
+        uint32_t rank = 0;
+#pragma unroll
+        for (int j = 0; j < MOST; ++j) rank += id[j] < id[i];
+        if ((uint32_t)i < count) to[rank] = id[i];
+    }
+}
+
+__device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t count) {
+    if (count <= 4) {
+        copy_ranked<4>(to, from, count);
+        return;
+    }
+    if (count <= RANKED_MOST) {
+        for (uint32_t i = 0; i < count; ++i) {
+            const uint32_t id = from[i];
+            uint32_t rank = 0;
+            for (uint32_t j = 0; j < count; ++j) rank += from[j] < id;
+            to[rank] = id;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < count; ++i) to[i] = from[i];
+    for (uint32_t i = count / 2; i-- > 0;) sift(to, i, count);
+    for (uint32_t end = count - 1; end > 0; --end) {
+        const uint32_t last = to[0];
+        to[0] = to[end];
+        to[end] = last;
+        sift(to, 0, end);
+    }
+}
+
+/* `place`: the first node and the first reference below the node. */
+__device__ __forceinline__ void place_node(const binned &k, uint32_t id, uint32_t index,
+                                           uint2 place) {
+    const raw_node node = k.raw[id];
+    if (!is_raw_leaf(node.kind)) {
+        k.nodes[index] = tritree_inner((int)(node.kind & 3), node.split, place.x);
+    } else {
+        k.nodes[index] = tritree_leaf(place.y, node.count);
+        if (node.count == 1)
+            k.references[place.y] = node.first;
+        else
+            copy_sorted(k.references + place.y, k.leaf_ids + node.first, node.count);
+    }
+}
+
+__device__ inline void report(const binned k) {
+    const counters *c = k.count;
+    tritree_built built;
+    built.box = unordered_box(c->box_lo, c->box_hi);
+    built.node_count = 2 * c->total.x + 1;
+    built.reference_count = c->total.y;
+    built.degenerate_count = c->degenerate;
+    built.exhausted = c->exhausted;
+    built.needed_bytes = 0;
+    if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
+    if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
+    *k.built = built;
+}
+
+/* Places nodes deeper than `above` by at most `step`. The first launch also writes the result of
+   the build. */
+__global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const binned k, uint32_t above,
+                                                           uint32_t step) {
+    const counters *c = k.count;
+    if (above == 0 && blockIdx.x == 0 && threadIdx.x == 0) report(k);
+    if (c->exhausted || 2 * c->total.x + 1 > k.node_room || c->total.y > k.reference_room) return;
+    FOR_PAIRS(k, pair) {
+        if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
+        const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
+        if (depth <= above || depth > above + step) continue;
+        const raw_pair own = k.pairs[pair];
+        uint2 place = make_uint2(0, 0); /* relative to the last pass */
+        uint32_t at = own.parent;
+        for (uint32_t up = depth - 1; up > above; --up) {
+            const raw_pair next = k.pairs[at >> 1];
+            place.x += 2;
+            if (at & 1) place.x += 2 * next.left.x, place.y += next.left.y;
+            at = next.parent;
+        }
+        const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
+        place.x += top.x, place.y += top.y;
+        const uint2 left = make_uint2(place.x + 2, place.y);
+        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
+        if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
+        place_node(k, 2 * pair, place.x, left);
+        place_node(k, 2 * pair + 1, place.x + 1, right);
+    }
+}
 
 namespace {
 
 enum {
     CLEAR_BLOCK = 256,
-    BLOCKS_MOST = 16384 /* that run at the same time */
+    BLOCKS_MOST = 16384 /* resident at the same time, at most */
 };
 
-/* Counters, and the list of tasks, whose entries are 0 until they are written. */
+/* Clears the counters and the list of tasks, whose entries are 0 until they are written. */
 __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
     const uint32_t entries = k.queue_room + BLOCKS_MOST;
     for (uint32_t i = blockIdx.x * CLEAR_BLOCK + threadIdx.x; i < entries;
@@ -61,9 +235,9 @@ uint32_t room_of(uint64_t count, uint32_t doubled) {
     return (uint32_t)(count < most >> doubled ? count << doubled : most);
 }
 
-/* Rooms by triangle count. The constant part is what warps take ahead (binned_small.cuh), each of
-   those that run a piece of every kind, twice; small inputs whose triangles all overlap double them
-   some times. */
+/* Capacities by triangle count. The constant part is what warps allocate in advance
+   (binned_small.cuh), twice one piece of each kind per resident warp. Small inputs whose triangles
+   all overlap are doubled a few times. */
 void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     k->pool_room = room_of(64 * n + 6000000, doubled);
     k->raw_room = room_of(20 * n + 1000000, doubled);
@@ -88,7 +262,7 @@ void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) 
     take(&k->count, arena, 1);
 }
 
-/* Large nodes at the best of binned planes, small ones exactly. */
+/* Large nodes are split by binned SAH, small ones by exact SAH. */
 struct binned_rule {
     typedef binned state;
     static const bool positive_zero = false;

@@ -1,8 +1,13 @@
-/* The camera that a file does not describe, or only in part. */
+/* Default cameras: for files that describe no camera, or only part of one. */
+#include "scenes/assembly/scene_camera.h"
+#include "accel/rays/batch.h"
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 #include "scenes/assembly/scene_parts.h"
+#include "shaders/scene_view.h"
 
-/* Smallest distance from `centre` along the unit direction `back` at which the whole box is in the
-   picture: every corner within both half angles. */
+/* Returns the smallest distance from `centre` along the unit direction `back` at which the whole
+   box is in the image: every corner is within both half angles. */
 static float framing_distance(box3 box, vec3 centre, vec3 back, vec3 up, float tan_y, float tan_x) {
     const vec3 right = vec3_normalize(vec3_cross(up, back)), above = vec3_cross(back, right);
     float distance = 0;
@@ -43,4 +48,105 @@ camera scene_frame_camera(const scene_draft *from, box3 box, float aspect) {
     if (!(distance > 0)) distance = 1; /* a single point */
     view.eye = vec3_along(view.look_at, distance, back);
     return view;
+}
+
+/* Idea: rays from inside a solid hit only back faces; from outside a closed surface some rays hit
+     nothing; only inside a room almost all rays hit front faces. A mesh with reversed winding
+     passes that test, too, so a room must meet two more conditions: the surroundings of the
+     proposed camera are as closed as those of the centre, which fails for bodies with legs and
+     necks, and light enters. The camera is then the candidate with the farthest view.
+   Work: 1024 rays, and 256 for each of nine candidate cameras.
+   Invariants: scale-invariant; a pure function of the mesh, its lights and the aspect ratio. */
+
+enum { ROOM_RAYS = 512, VIEW_RAYS = 16 };
+static const float room_share = 0.9f; /* a cube with one open side has 0.83 */
+/* The fraction of rays that must leave the scene if only the sky emits light; it exceeds that of
+   small holes in the mesh of an animal. */
+static const float window_share = 0.02f;
+
+/* Counts of rays, cast in all directions from a point, that hit front faces and that miss; the
+   others hit back faces. */
+typedef struct outlook {
+    int fronts, nothing;
+} outlook;
+
+static outlook look_around(const scene_view *world, vec3 place) {
+    outlook seen = {0, 0};
+    for (uint32_t i = 0; i < ROOM_RAYS; ++i) {
+        const rng_block r = rng_draw(rng_key_make(0, 0, i), 0, 0);
+        const vec3 direction = sample_sphere(r.value[0], r.value[1]);
+        const ray_hit hit = tritree_closest(&world->tree, ray_make(place, direction, 0, INFINITY));
+        if (hit.triangle == KD_NONE) {
+            ++seen.nothing;
+            continue;
+        }
+        const uint32_t *corner = world->mesh.triangles + 3 * (uint64_t)hit.triangle;
+        const vec3 a = world->mesh.positions[corner[0]];
+        const vec3 normal = vec3_cross(vec3_sub(world->mesh.positions[corner[1]], a),
+                                       vec3_sub(world->mesh.positions[corner[2]], a));
+        seen.fronts += vec3_dot(normal, direction) < 0;
+    }
+    return seen;
+}
+
+static bool is_hollow(outlook seen) {
+    return (float)seen.fronts >= room_share * ROOM_RAYS;
+}
+
+/* Lamps light a closed room; the sky and the sun need windows. */
+static bool is_lit_within(const scene_view *world, outlook middle, outlook stand) {
+    for (uint32_t i = 0; i < world->light_count; ++i) {
+        const int32_t kind = world->lights[i].kind;
+        if (kind != LIGHT_ENVIRONMENT && kind != LIGHT_DIRECTIONAL) return true;
+    }
+    return (float)(middle.nothing + stand.nothing) >= window_share * 2 * ROOM_RAYS;
+}
+
+bool room_camera_is_room(const scene_view *world) {
+    const outlook middle = look_around(world, box3_centre(world->box));
+    if (!is_hollow(middle)) return false;
+    const outlook stand = look_around(world, room_camera(world, 1).eye);
+    return is_hollow(stand) && is_lit_within(world, middle, stand);
+}
+
+/* Measures how far a camera sees: the sum over its rays of the hit distance, in units of the
+   room's length and at most 1 each. Misses count 0. */
+static float reach(const scene_view *world, const camera *view, float length) {
+    float sum = 0;
+    for (int y = 0; y < VIEW_RAYS; ++y)
+        for (int x = 0; x < VIEW_RAYS; ++x) {
+            const rng_block centre = {{0.5f, 0.5f, 0.5f, 0.5f}};
+            const ray cast = camera_ray(view, VIEW_RAYS, VIEW_RAYS, x, y, centre);
+            const ray_hit hit = tritree_closest(&world->tree, cast);
+            if (hit.triangle != KD_NONE) sum += float_min(hit.t / length, 1);
+        }
+    return sum;
+}
+
+camera room_camera(const scene_view *world, float aspect) {
+    static const float heights[] = {0.5f, 0.35f, 0.2f}, starts[] = {0.08f, 0.16f, 0.24f};
+    const int axis = box3_longest_axis(world->box);
+    const int upward = axis == 1 ? 2 : 1;
+    const vec3 size = box3_size(world->box);
+    const float length = vec3_axis(size, axis);
+    camera best, view;
+    float best_reach = -1;
+    memset(&view, 0, sizeof view);
+    view.fov_degrees = aspect >= 1 ? 70 : 90;
+    vec3_set_axis(&view.up, upward, 1);
+    best = view;
+    for (int h = 0; h < 3; ++h)
+        for (int s = 0; s < 3; ++s) {
+            view.look_at = box3_centre(world->box);
+            vec3_set_axis(&view.look_at, upward,
+                          vec3_axis(world->box.lo, upward) + heights[h] * vec3_axis(size, upward));
+            view.eye = view.look_at;
+            vec3_set_axis(&view.eye, axis, vec3_axis(world->box.lo, axis) + starts[s] * length);
+            vec3_set_axis(&view.look_at, axis, vec3_axis(world->box.hi, axis));
+            const float seen = reach(world, &view, length);
+            if (seen <= best_reach) continue;
+            best = view;
+            best_reach = seen;
+        }
+    return best;
 }

@@ -1,7 +1,9 @@
-#include "scenes/assembly/scene_hash.h"
+/* The hash of a scene (scene_hash in scene.h), field by field in a fixed order. Optional data is
+   hashed only if present, so that adding a feature keeps the hashes of scenes without it. */
 #include "core/hash.h"
+#include "scenes/assembly/scene.h"
 
-/* records without padding: their bytes are their fields */
+/* The records are hashed as bytes, so they must have no padding. */
 static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
 static_assert(sizeof(principled) == 24 * 4, "padding would be hashed");
 static_assert(sizeof(light) == 16 * 4, "padding would be hashed");
@@ -37,8 +39,8 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
     return hash;
 }
 
-/* A sky of bytes is hashed as the floats that it is sampled as. Several texels at a time: each
-   update of a hash has a cost. */
+/* Hashes a sky stored as bytes by its decoded floats, which are what is sampled; an equal float
+   image has the same hash. Several texels per update, because each hash update has a fixed cost. */
 typedef struct texel_run {
     const texture_view *of;
     uint64_t count;
@@ -71,7 +73,8 @@ static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky
     return is_sky ? add_runs(hash, from, texels) : add(hash, from->bytes, texels, 4);
 }
 
-/* Of rough boundaries: files of photons from when they scattered light once are of other scenes. */
+/* Hashes the energy compensation of rough materials. Without it, photon files written when these
+   materials had single scattering would match the scene. */
 static uint64_t add_energy(uint64_t hash, const material *from) {
     const bool rough = from->roughness > 0 || from->roughness_map != KD_NONE;
     const bool scatters = from->kind == MATERIAL_GLASS || from->kind == MATERIAL_CONDUCTOR ||
@@ -79,7 +82,7 @@ static uint64_t add_energy(uint64_t hash, const material *from) {
     return rough && scatters ? hash_combine(hash, &from->energy, sizeof from->energy) : hash;
 }
 
-/* Where a triangle's light lies and faces is said by the triangle. */
+/* Position and direction of a triangle light follow from the triangle, so they are left out. */
 static void light_alone(const void *context, uint64_t i, void *out) {
     const scene_view *of = (const scene_view *)context;
     light alone = of->lights[i];

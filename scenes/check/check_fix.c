@@ -1,13 +1,14 @@
-/* What can be mended safely: vertices at one place become one, those that nobody uses go, faces
-   without area and copies of one material go, flipped faces and bodies wound inwards are turned,
-   normals of length zero go. The rest of the file stays as it is, line by line.
-   Idea: two walks over the text. The first finds what becomes of each face, and which normals
-         are wanted turned round; the second writes. Numbers of vertices are told from the front. */
-#include "scenes/check/check_fix.h"
+/* Repairs what is safe to repair: merges vertices at equal positions; removes unused vertices,
+   degenerate faces, duplicates of one material, and normals of length zero; reverses flipped faces
+   and inverted bodies. All other lines of the file are preserved.
+   Idea: two passes over the text. The first determines the fate of each face, and which normals
+     are needed reversed; the second writes. Vertex indices are written as positive numbers. */
 #include "core/files/file.h"
 #include "core/memory.h"
+#include "core/system/files.h"
 #include "core/system/paths.h"
 #include "scenes/check/check_obj.h"
+#include "scenes/check/check_parts.h"
 #include <limits.h>
 #include <stdlib.h>
 
@@ -15,22 +16,23 @@ enum { NORMAL_PLAIN = 1, NORMAL_TURNED = 2 };
 
 typedef struct fixing {
     examination *of;
-    const uint32_t *lines; /* of each triangle, in the text */
+    const uint32_t *lines; /* line of each triangle in the text */
     char *text;
     const char *begin, *end;
-    uint32_t *vertex_number;    /* of each position, 1-based in the new file; 0: it goes */
-    uint32_t *normal_number[2]; /* of each normal, and of its opposite; 0: none */
-    uint8_t *normals_wanted;    /* NORMAL_PLAIN, ... */
+    uint32_t *vertex_number;    /* per position: 1-based index in the new file, 0: removed */
+    uint32_t *normal_number[2]; /* per normal: 1-based index of it and of its reverse, 0: none */
+    uint8_t *normals_wanted;    /* per normal: NORMAL_PLAIN, NORMAL_TURNED or both */
     obj_ring ring;
     obj_seen seen;
-    uint64_t triangle;  /* the next one whose face has not come */
-    FILE *to;           /* NULL in the first walk */
-    const char *folder; /* of the library files, where the new file lies elsewhere; else NULL */
+    uint64_t triangle; /* first triangle of the next face */
+    FILE *to;          /* NULL in the first pass */
+    /* prefix of library paths if the new file is in another directory, else NULL */
+    const char *folder;
 } fixing;
 
 /* --- what becomes of a face ------------------------------------------------------------------- */
 
-/* The triangles of the face on that line; none if it was left out. */
+/* Returns the end of the triangles of the face on that line; an empty range if it was dropped. */
 static uint64_t triangles_end(const fixing *fix, uint32_t line) {
     uint64_t end = fix->triangle;
     while (end < fix->of->body.triangle_count && fix->lines[end] == line) ++end;
@@ -41,14 +43,15 @@ static bool is_turned(uint8_t marks) {
     return !(marks & CHECK_AGAINST) != !(marks & CHECK_INWARDS);
 }
 
-/* -1: it goes; 1: it is turned; 0: it stays. */
+/* Returns -1 to remove a face, 1 to reverse it, 0 to keep it. */
 static int fate_of(const fixing *fix, uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) {
         const uint8_t marks = fix->of->marks[i];
         if (marks & CHECK_IDLE) continue;
         return is_turned(marks);
     }
-    for (uint64_t i = begin; i < end; ++i) /* beside its twin, which it follows */
+    /* a duplicate with another material follows its original */
+    for (uint64_t i = begin; i < end; ++i)
         if (fix->of->marks[i] & CHECK_OTHER_LOOK)
             return is_turned(fix->of->marks[fix->of->twin[i]]);
     return -1;
@@ -65,7 +68,7 @@ static bool normals_are_sound(const fixing *fix) {
     return true;
 }
 
-/* Whether the normals look to the side that the old winding says. */
+/* Returns true if the normals point to the front side of the original winding. */
 static bool normals_follow(const fixing *fix, uint64_t triangle) {
     const mesh *body = &fix->of->body;
     const vec3 a = check_point(fix->of, triangle, 0), b = check_point(fix->of, triangle, 1);
@@ -85,7 +88,7 @@ static bool normals_follow(const fixing *fix, uint64_t triangle) {
     return along > 0;
 }
 
-/* Takes corners out that lie at the place of the one before. */
+/* Removes corners that coincide with the previous one. */
 static void ring_clean(fixing *fix) {
     obj_ring *ring = &fix->ring;
     const uint32_t *welded = fix->of->welded;
@@ -162,7 +165,7 @@ static kd_status element_write(fixing *fix, const obj_line *line, const char *re
     return KD_OK;
 }
 
-/* A library is beside the old file: the new one names it by its whole path. */
+/* Library paths are relative to the old file; writes an absolute path. */
 static void library_write(const fixing *fix, const obj_line *line) {
     text_cursor cursor = {line->rest, 0};
     text_word(&cursor);
@@ -225,7 +228,7 @@ static kd_status vertices_number(fixing *fix) {
     return KD_OK;
 }
 
-/* Those that nobody wants keep their line, if they have a direction. */
+/* Numbers the normals. Unused ones are kept unless they have length zero. */
 static kd_status normals_number(fixing *fix) {
     const mesh *body = &fix->of->body;
     uint32_t next = 0;
@@ -254,7 +257,7 @@ static kd_status source_read(fixing *fix, uint32_t **made_lines) {
     return KD_OK;
 }
 
-/* The folder of a path as the system knows it; false if there is none. */
+/* Gets the canonical directory of a path. Returns false if it does not exist. */
 static bool folder_of(char out[PLACE_BYTES], const char *path) {
     char copy[PLACE_BYTES];
     snprintf(copy, sizeof copy, "%s", path);
@@ -301,4 +304,66 @@ done:
     memory_free(made_lines);
     obj_ring_close(&fix.ring);
     return status;
+}
+
+/* Writes a mesh of another format as the text of an OBJ file. */
+
+static void obj_corner_write(FILE *to, const mesh *body, uint64_t corner) {
+    const uint32_t texcoord = body->texcoord_indices ? body->texcoord_indices[corner] : KD_NONE;
+    const uint32_t normal = body->normal_indices ? body->normal_indices[corner] : KD_NONE;
+    fprintf(to, " %u", body->triangles[corner] + 1);
+    if (texcoord != KD_NONE) fprintf(to, "/%u", texcoord + 1);
+    if (normal != KD_NONE) fprintf(to, texcoord != KD_NONE ? "/%u" : "//%u", normal + 1);
+}
+
+static void name_write(FILE *to, const char *name) {
+    fputs("g ", to);
+    for (; *name; ++name) fputc((unsigned char)*name < ' ' || *name == '\\' ? '_' : *name, to);
+    fputc('\n', to);
+}
+
+static uint32_t vertices_write(FILE *to, const mesh *body) {
+    for (uint32_t i = 0; i < body->position_count; ++i)
+        fprintf(to, "v %.9g %.9g %.9g\n", (double)body->positions[i].x,
+                (double)body->positions[i].y, (double)body->positions[i].z);
+    for (uint32_t i = 0; i < body->texcoord_count; ++i)
+        fprintf(to, "vt %.9g %.9g\n", (double)body->texcoords[i].x, (double)body->texcoords[i].y);
+    for (uint32_t i = 0; i < body->normal_count; ++i)
+        fprintf(to, "vn %.9g %.9g %.9g\n", (double)body->normals[i].x, (double)body->normals[i].y,
+                (double)body->normals[i].z);
+    return body->position_count + body->texcoord_count + body->normal_count;
+}
+
+static void mesh_write(FILE *to, const mesh *body, uint32_t *lines) {
+    uint32_t line = vertices_write(to, body);
+    for (uint64_t i = 0; i < body->triangle_count; ++i) {
+        const uint32_t of = body->triangle_materials[i];
+        if (body->material_count > 1 && (i == 0 || of != body->triangle_materials[i - 1])) {
+            name_write(to, body->materials[of].name);
+            ++line;
+        }
+        fputc('f', to);
+        for (uint64_t k = 0; k < 3; ++k) obj_corner_write(to, body, 3 * i + k);
+        fputc('\n', to);
+        lines[i] = ++line;
+    }
+    fputs("\n\n", to); /* terminates the text as the parser requires */
+}
+
+kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines) {
+    text_stream made;
+    *text = NULL;
+    *lines = NULL;
+    KD_TRY(KD_RESERVE(*lines, body->triangle_count));
+    KD_REQUIRE(text_stream_open(&made), KD_ERROR_MEMORY, "no memory left to write the mesh");
+    mesh_write(made.stream, body, *lines);
+    kd_status status = text_stream_end(&made) ? KD_OK : KD_ERROR_MEMORY;
+    if (status == KD_OK) status = KD_RESERVE(*text, (uint64_t)made.count);
+    if (status == KD_OK) {
+        memcpy(*text, made.text, made.count);
+        *bytes = (uint64_t)made.count - 2;
+    }
+    free(made.text);
+    KD_REQUIRE(status == KD_OK, status, "no memory left to write the mesh");
+    return KD_OK;
 }

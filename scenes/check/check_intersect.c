@@ -1,28 +1,27 @@
-/* Triangles that cut each other.
-   Idea: two triangles that meet in a point are both in the leaf of the triangle tree that holds the
-   point, so the pairs of each leaf are all that can cut. A pair cuts if an edge of one passes
-   through the other, or if both lie in one plane and overlap. Signs are exact; to touch is not to
-   cut, so neighbours are judged by what they do not share.
-   Work: the pairs of all leaves, those of the smallest leaves first, up to CHECK_WORK and
-   CHECK_PAIRS_EACH; heaps of triangles at one place exceed it, and the report says so. The result
-   is the same for any number of threads. */
+/* Self-intersections.
+   Idea: two triangles that share a point are both in the leaf of the triangle tree that contains
+     the point, so it suffices to test the pairs within each leaf. A pair intersects if an edge of
+     one crosses the interior of the other, or if both are coplanar and overlap. Predicates are
+     exact; touching does not count, so that adjacent triangles need no special treatment.
+   Work: the pairs of all leaves, smallest leaves first, limited by CHECK_WORK and
+     CHECK_PAIRS_EACH. Degenerate input with many triangles in one place exceeds the limit, and the
+     report says so. The result does not depend on the number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "scenes/check/check_exact.h"
 #include "scenes/check/check_parts.h"
 #include <stdatomic.h>
 
 enum { GRAIN = 4096 };
 
 typedef struct partner_cell {
-    _Atomic uint32_t first; /* KD_NONE: none */
+    _Atomic uint32_t first; /* KD_NONE: empty */
 } partner_cell;
 
 typedef struct cutting {
     const examination *of;
     const tritree *tree;
-    partner_cell *partner; /* of each triangle, the first one before it that it cuts */
-    uint64_t pairs_most;   /* leaves of more are left out */
+    partner_cell *partner; /* per triangle: the first preceding triangle that it intersects */
+    uint64_t pairs_most;   /* leaves with more pairs are skipped */
     bool left_out;
 } cutting;
 
@@ -65,7 +64,7 @@ static int turn_of(const corner3 *of, int i, int j) {
     return exact_turn(of->p[0], of->p[1], of->p[2], i, j);
 }
 
-/* Some edge of `a` has all of `b` on its outer side or on it. */
+/* Returns true if all of `b` is on or outside an edge of `a`. */
 static bool edge_parts(const corner3 *a, int turn, const corner3 *b, int i, int j) {
     for (int k = 0; k < 3; ++k) {
         const int l = (k + 1) % 3;
@@ -79,7 +78,7 @@ static bool edge_parts(const corner3 *a, int turn, const corner3 *b, int i, int 
     return false;
 }
 
-/* Their shadows along an axis do not overlap. */
+/* Returns true if the projections along an axis do not overlap. */
 static bool shadows_part(const corner3 *a, const corner3 *b, int axis) {
     const int i = (axis + 1) % 3, j = (axis + 2) % 3;
     const int turn_a = turn_of(a, i, j), turn_b = turn_of(b, i, j);
@@ -105,8 +104,8 @@ static int widest_axis(const corner3 *of) {
 
 /* --- edges through triangles ------------------------------------------------------------------ */
 
-/* Ends on either side, and the line through the triangle or through an edge; a corner that lies on
-   the edge only touches it. */
+/* Returns true if the end points are on opposite sides and the line passes through the triangle or
+   an edge. A corner on the edge counts as touching only. */
 static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
     const vec3 a = of->p[0], b = of->p[1], c = of->p[2];
     if (exact_side(a, b, c, p) * exact_side(a, b, c, q) >= 0) return false;
@@ -115,7 +114,7 @@ static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
     return (x >= 0 && y >= 0 && z >= 0) || (x <= 0 && y <= 0 && z <= 0);
 }
 
-/* `b` does not pass through the plane of `a`. */
+/* Returns true if `b` does not cross the plane of `a`. */
 static bool all_on_one_side(const corner3 *a, const corner3 *b, bool *in_plane) {
     int low = 1, high = -1;
     for (int k = 0; k < 3; ++k) {
@@ -137,14 +136,14 @@ static bool edges_cut(const corner3 *a, const corner3 *b) {
     return false;
 }
 
-/* Not of the same three places: copies are told elsewhere. */
+/* Ignores triangles with the same three vertices: duplicates are reported elsewhere. */
 static bool pair_cuts(const corner3 *a, const corner3 *b) {
     if (!boxes_meet(a, b)) return false;
     const int axis = widest_axis(a);
     if (shadows_part(a, b, axis)) return false;
     bool in_plane = false;
     if (all_on_one_side(a, b, &in_plane)) return false;
-    if (in_plane) return true; /* and the shadows overlap */
+    if (in_plane) return true; /* since the projections overlap */
     return edges_cut(a, b) || edges_cut(b, a);
 }
 
@@ -188,11 +187,11 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The largest power of two of pairs up to which all leaves together are within the bound; returns
-   how many pairs they have. */
+/* Finds the largest power of two such that skipping leaves with more pairs keeps the total within
+   the limit. Returns the number of pairs. */
 static uint64_t bound_find(cutting *c) {
     const uint64_t most = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
-    uint64_t pairs_of[65] = {0}, sum = 0; /* by the bits of a leaf's pairs less one */
+    uint64_t pairs_of[65] = {0}, sum = 0; /* indexed by the number of bits of (pairs - 1) */
     for (uint64_t i = 0; i < c->tree->node_count; ++i) {
         const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);
         int bits = 0;
@@ -242,4 +241,100 @@ kd_status check_intersections(examination *of, const tritree *tree) {
     if (status == KD_OK) pairs_tell(of, &c);
     memory_free(c.partner);
     return status;
+}
+
+/* An expansion: an exact sum of non-overlapping doubles, smallest first. */
+typedef struct expansion {
+    double part[64];
+    int count;
+} expansion;
+
+static void expansion_add(expansion *to, double more) {
+    int kept = 0;
+    for (int i = 0; i < to->count; ++i) {
+        const double a = to->part[i], sum = more + a;
+        const double b = sum - more;
+        const double error = (more - (sum - b)) + (a - b);
+        if (error < 0 || error > 0) to->part[kept++] = error;
+        more = sum;
+    }
+    if (more < 0 || more > 0) to->part[kept++] = more;
+    to->count = kept;
+}
+
+/* The product of two floats is exact in double. */
+static void add_product(expansion *to, float a, float b, double sign) {
+    expansion_add(to, sign * (double)a * (double)b);
+}
+
+/* Product of three floats, exact: the first product is split into halves. */
+static void add_product3(expansion *to, float a, float b, float c, double sign) {
+    const double ab = sign * (double)a * (double)b, wide = 134217729.0 * ab;
+    const double high = wide - (wide - ab), low = ab - high;
+    expansion_add(to, low * (double)c);
+    expansion_add(to, high * (double)c);
+}
+
+static int expansion_sign(const expansion *of) {
+    if (of->count == 0) return 0;
+    return of->part[of->count - 1] > 0 ? 1 : -1;
+}
+
+int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j) {
+    const float ax = vec3_axis(a, i), ay = vec3_axis(a, j), bx = vec3_axis(b, i);
+    const float by = vec3_axis(b, j), cx = vec3_axis(c, i), cy = vec3_axis(c, j);
+    const double left = ((double)ax - (double)cx) * ((double)by - (double)cy);
+    const double right = ((double)ay - (double)cy) * ((double)bx - (double)cx);
+    const double turn = left - right, bound = 0x1p-50 * (fabs(left) + fabs(right));
+    if (turn > bound) return 1;
+    if (turn < -bound) return -1;
+    expansion sum = {{0}, 0};
+    add_product(&sum, ax, by, 1);
+    add_product(&sum, bx, cy, 1);
+    add_product(&sum, cx, ay, 1);
+    add_product(&sum, ay, bx, -1);
+    add_product(&sum, by, cx, -1);
+    add_product(&sum, cy, ax, -1);
+    return expansion_sign(&sum);
+}
+
+bool exact_is_flat(vec3 a, vec3 b, vec3 c) {
+    return exact_turn(a, b, c, 0, 1) == 0 && exact_turn(a, b, c, 1, 2) == 0 &&
+           exact_turn(a, b, c, 2, 0) == 0;
+}
+
+/* Adds sign times the determinant of three points. */
+static void add_determinant(expansion *to, vec3 a, vec3 b, vec3 c, double sign) {
+    add_product3(to, a.x, b.y, c.z, sign);
+    add_product3(to, a.y, b.z, c.x, sign);
+    add_product3(to, a.z, b.x, c.y, sign);
+    add_product3(to, a.x, b.z, c.y, -sign);
+    add_product3(to, a.y, b.x, c.z, -sign);
+    add_product3(to, a.z, b.y, c.x, -sign);
+}
+
+static int side_exactly(vec3 a, vec3 b, vec3 c, vec3 d) {
+    expansion sum = {{0}, 0};
+    add_determinant(&sum, a, b, c, 1);
+    add_determinant(&sum, a, b, d, -1);
+    add_determinant(&sum, a, c, d, 1);
+    add_determinant(&sum, b, c, d, -1);
+    return expansion_sign(&sum);
+}
+
+int exact_side(vec3 a, vec3 b, vec3 c, vec3 d) {
+    const double ax = (double)a.x - (double)d.x, ay = (double)a.y - (double)d.y;
+    const double az = (double)a.z - (double)d.z, bx = (double)b.x - (double)d.x;
+    const double by = (double)b.y - (double)d.y, bz = (double)b.z - (double)d.z;
+    const double cx = (double)c.x - (double)d.x, cy = (double)c.y - (double)d.y;
+    const double cz = (double)c.z - (double)d.z;
+    const double bycz = by * cz, bzcy = bz * cy, cyaz = cy * az, czay = cz * ay;
+    const double aybz = ay * bz, azby = az * by;
+    const double side = ax * (bycz - bzcy) + bx * (cyaz - czay) + cx * (aybz - azby);
+    const double size = fabs(ax) * (fabs(bycz) + fabs(bzcy)) +
+                        fabs(bx) * (fabs(cyaz) + fabs(czay)) + fabs(cx) * (fabs(aybz) + fabs(azby));
+    const double bound = 0x1p-49 * size;
+    if (side > bound) return 1;
+    if (side < -bound) return -1;
+    return side_exactly(a, b, c, d);
 }

@@ -1,9 +1,10 @@
-/* Materials of a description: defined by name, put in place of a file's own, or changed in part. */
+/* Reads the materials of a description (defined by name, replacing one of a mesh file, or changing
+   parts of one) and its media (defined by name, for materials and fog). */
 #include "core/memory.h"
 #include "core/names.h"
+#include "scenes/describe/describe_keys.h"
 #include "scenes/describe/describe_reader.h"
-#include "scenes/describe/metals.h"
-#include "shaders/spectrum.h"
+#include "shaders/material.h"
 
 static void words_from(described_material *words, const mesh_material *from) {
     const material *record = &from->record;
@@ -53,7 +54,8 @@ static void words_to(mesh_material *to, const described_material *words) {
     memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
 }
 
-/* Coefficients of an index that hangs on the wavelength; `ior` becomes that of yellow light. */
+/* Reads the coefficients of a wavelength-dependent index; `ior` becomes the index at 587.6 nm
+   (yellow). */
 static kd_status read_dispersion(const json_place *at, const cJSON *object, material *to,
                                  const described_material *words) {
     const bool cauchy = json_has(object, "cauchy"), sellmeier = json_has(object, "sellmeier");
@@ -84,7 +86,7 @@ static kd_status read_media(const describe_reader *in, const json_place *at, mat
     return KD_OK;
 }
 
-/* A metal's numbers; keys of the object beat them. */
+/* Applies the values of a named metal; explicit keys take precedence. */
 static void take_metal(const cJSON *object, described_material *words) {
     const bool other = json_has(object, "kind") && words->kind != MATERIAL_PRINCIPLED &&
                        words->kind != MATERIAL_CONDUCTOR;
@@ -133,7 +135,7 @@ static kd_status check_layers(const json_place *at, const cJSON *object,
     return KD_OK;
 }
 
-/* Changes material `index` by what the object says. */
+/* Applies the keys of the object to material `index`. */
 static kd_status change(describe_reader *in, const json_place *at, const cJSON *object,
                         uint32_t index) {
     mesh_material *made = &in->geometry.made.materials[index];
@@ -185,7 +187,8 @@ kd_status describe_materials(describe_reader *in, const json_place *at, const cJ
     return KD_OK;
 }
 
-/* The definitions come first among the materials, in the order of the file. */
+/* Named materials are the first ones of the geometry, in file order, so the position is the
+   index. */
 static kd_status find(const describe_reader *in, const json_place *at, const char *name,
                       uint32_t *index) {
     const char *best = NULL;
@@ -219,4 +222,40 @@ kd_status describe_material(describe_reader *in, const json_place *at, const cJS
     }
     KD_TRY(change(in, at, value, *index));
     return KD_OK;
+}
+
+kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map) {
+    const cJSON *item = NULL;
+    in->media = map;
+    KD_TRY(KD_RESERVE(in->draft->media, (uint64_t)cJSON_GetArraySize(map) + 1));
+    cJSON_ArrayForEach(item, map) {
+        const json_place here = json_place_key(at, item->string);
+        if (cJSON_GetObjectItemCaseSensitive(map, item->string) != item)
+            return json_fail(&here, "given twice");
+        described_medium words;
+        memset(&words, 0, sizeof words);
+        KD_TRY(json_read(&here, item, describe_medium_keys, &words));
+        medium *made = &in->draft->media[in->draft->medium_count++];
+        made->absorption = words.absorption;
+        made->scattering = words.scattering;
+        made->g = words.g;
+    }
+    return KD_OK;
+}
+
+kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
+                               uint32_t *index) {
+    const char *best = NULL;
+    const cJSON *item = NULL;
+    uint32_t number = 0;
+    cJSON_ArrayForEach(item, in->media) {
+        if (strcmp(item->string, name) == 0) {
+            *index = number;
+            return KD_OK;
+        }
+        nearest_consider(&best, name, item->string);
+        ++number;
+    }
+    if (best) return json_fail(at, "no medium \"%.60s\", did you mean \"%.60s\"?", name, best);
+    return json_fail(at, "no medium \"%.60s\" among the %u of \"media\"", name, number);
 }

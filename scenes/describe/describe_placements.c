@@ -1,22 +1,129 @@
-/* One mesh at many places: from the description itself, from a file of matrices, or at random. */
-#include "accel/placed/placed_tree.h"
+/* Reads steps of a transform (one of four kinds, or keyframes of one kind), and placements:
+   instances of a mesh from a list, from a file of matrices, or at random. */
+#include "accel/placed.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "scenes/describe/describe_reader.h"
+#include "scenes/describe/keyframes.h"
 #include "scenes/text/number.h"
+
+typedef enum step_kind { STEP_TRANSLATE, STEP_SCALE, STEP_MATRIX, STEP_ROTATE } step_kind;
+enum { STEP_NUMBERS = 22 };
+
+/* Finds the kind of a step, and checks that there is exactly one. */
+static kd_status find_kind(const json_place *at, const cJSON *object, step_kind *kind) {
+    static const char *const names[] = {"translate", "scale", "matrix", "rotate", "degrees"};
+    int steps = 0;
+    for (int i = 0; i < 4; ++i) {
+        const bool turned = i == STEP_ROTATE && json_has(object, names[4]);
+        if (!json_has(object, names[i]) && !turned) continue;
+        *kind = (step_kind)i;
+        ++steps;
+    }
+    if (steps != 1)
+        return json_fail(at, "found %d steps, expected one of translate, rotate, scale, matrix",
+                         steps);
+    if (*kind == STEP_ROTATE && (!json_has(object, "rotate") || !json_has(object, "degrees")))
+        return json_fail(at, "rotate and degrees go together");
+    return KD_OK;
+}
+
+static kd_status make_step(const json_place *at, const described_step *words, step_kind kind,
+                           transform *step) {
+    *step = transform_identity();
+    if (kind == STEP_TRANSLATE) *step = transform_translate(words->translate);
+    if (kind == STEP_SCALE) *step = transform_scale(words->scale);
+    if (kind == STEP_MATRIX) memcpy(step->m, words->matrix, sizeof step->m);
+    if (kind != STEP_ROTATE) return KD_OK;
+    if (vec3_is_zero(words->rotate)) return json_fail(at, "rotate is [0, 0, 0], expected an axis");
+    *step = transform_rotate(words->rotate, (double)words->degrees);
+    return KD_OK;
+}
+
+/* Conversion of a step to numbers, for interpolation, and back. */
+static void step_numbers(const described_step *words, double out[STEP_NUMBERS]) {
+    const vec3 vectors[3] = {words->translate, words->rotate, words->scale};
+    for (int i = 0; i < 9; ++i) out[i] = (double)vec3_axis(vectors[i / 3], i % 3);
+    out[9] = (double)words->degrees;
+    memcpy(out + 10, words->matrix, sizeof words->matrix);
+}
+static void step_words(described_step *out, const double from[STEP_NUMBERS]) {
+    vec3 *vectors[3] = {&out->translate, &out->rotate, &out->scale};
+    for (int i = 0; i < 9; ++i) vec3_set_axis(vectors[i / 3], i % 3, (float)from[i]);
+    out->degrees = (float)from[9];
+    memcpy(out->matrix, from + 10, sizeof out->matrix);
+}
+
+/* Reads one key. `before` is the frame of the previous key. */
+static kd_status read_key(const json_place *at, const cJSON *item, step_kind kind, bool first,
+                          double before, described_step *words, step_kind *own) {
+    memset(words, 0, sizeof *words);
+    KD_TRY(json_read(at, item, describe_step_key_keys, words));
+    KD_TRY(find_kind(at, item, own));
+    if (!json_has(item, "frame")) return json_fail(at, "frame is missing");
+    if (!first && *own != kind) return json_fail(at, "a step of another kind than the first one");
+    if (!first && !(words->frame > before))
+        return json_fail(at, "frame %g, expected a later one than %g", words->frame, before);
+    return KD_OK;
+}
+
+/* Reads all keys and interpolates the step at the reader's frame. */
+static kd_status read_keys(describe_reader *in, const json_place *at, const cJSON *list,
+                           described_step *words, step_kind *kind) {
+    const json_place keys = json_place_key(at, "keys");
+    const int count = cJSON_GetArraySize(list);
+    const cJSON *item = NULL;
+    double *numbers = NULL, at_frame[STEP_NUMBERS];
+    uint32_t used = 0;
+    kd_status status = KD_OK;
+    if (count < 1 || count > KEYFRAMES_MOST)
+        return json_fail(&keys, "%d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+    KD_TRY(KD_RESERVE(numbers, (uint64_t)count * (STEP_NUMBERS + 1)));
+    double *frames = numbers + (size_t)count * STEP_NUMBERS;
+    cJSON_ArrayForEach(item, list) {
+        const json_place here = json_place_item(&keys, (int)used);
+        step_kind own = STEP_TRANSLATE;
+        KD_TRY_GOTO(
+            read_key(&here, item, *kind, used == 0, used ? frames[used - 1] : 0, words, &own));
+        *kind = own;
+        step_numbers(words, numbers + (size_t)used * STEP_NUMBERS);
+        frames[used++] = words->frame;
+    }
+    keyframes_at(frames, numbers, used, STEP_NUMBERS, in->frame, at_frame);
+    step_words(words, at_frame);
+    in->draft->moves = true;
+done:
+    memory_free(numbers);
+    return status;
+}
+
+kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *object,
+                        transform *step) {
+    described_step words;
+    step_kind kind = STEP_TRANSLATE;
+    memset(&words, 0, sizeof words);
+    KD_TRY(json_read(at, object, describe_step_keys, &words));
+    if (words.keys && cJSON_GetArraySize(object) > 1)
+        return json_fail(at, "keys and something else, expected keys alone");
+    if (words.keys)
+        KD_TRY(read_keys(in, at, words.keys, &words, &kind));
+    else
+        KD_TRY(find_kind(at, object, &kind));
+    return make_step(at, &words, kind, step);
+}
 
 enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 
 typedef struct placing {
     describe_reader *in;
     const transform *pose;
-    uint32_t shape;   /* of the draft */
-    const char *file; /* of matrices, NULL: none */
-    uint64_t line;    /* of it */
+    uint32_t shape;   /* index in the draft */
+    const char *file; /* file of matrices; NULL: none */
+    uint64_t line;    /* current line of that file, 1-based */
 } placing;
 
-/* The shape turned round, for placements that mirror: made when the first one asks. */
+/* Returns the shape with reversed winding, for mirroring transforms. The first call creates it. */
 static kd_status turned_shape(placing *to, uint32_t *shape) {
     scene_draft *draft = to->in->draft;
     draft_shape turned = draft->shapes[to->shape];
@@ -54,7 +161,7 @@ static kd_status put_listed(placing *to, const json_place *at, const cJSON *list
     return KD_OK;
 }
 
-/* 12 numbers from the cursor on; false at anything else. */
+/* Reads 12 numbers up to the line's end. Returns false on anything else. */
 static bool read_matrix(text_cursor *cursor, transform *out) {
     for (int i = 0; i < 12; ++i) {
         float number = 0;
@@ -96,7 +203,7 @@ static kd_status put_file(placing *to, const json_place *at, const char *name) {
     status = KD_RESERVE(text, (uint64_t)file.count + 2);
     if (status == KD_OK) {
         memcpy(text, file.bytes, file.count);
-        memcpy(text + file.count, "\n\n", 2); /* as text.h wants it */
+        memcpy(text + file.count, "\n\n", 2); /* terminate it as text.h requires */
         status = put_lines(to, at, text, file.count);
     }
     memory_free(text);

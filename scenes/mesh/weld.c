@@ -1,10 +1,11 @@
-/* Idea:   places are dealt by their hash to parts small enough for a core's cache, in the order
-   they come; within a part a hash table finds each one's first occurrence; a sum over blocks
-           numbers the first ones. */
-#include "scenes/mesh/weld.h"
+/* Merges vertices at equal positions, and removes unusable elements.
+   Idea: positions are partitioned by hash into parts that fit a core's cache, in their original
+     order; a hash table per part finds the first occurrence of each; a prefix sum over blocks
+     numbers the first occurrences. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "scenes/mesh/mesh_cleanup.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -13,18 +14,18 @@ enum { PARTS = 64, BLOCK = 1 << 16 };
 typedef struct welder {
     const vec3 *places;
     uint64_t count, blocks;
-    uint32_t *hashes;         /* then the new number of each first one */
-    uint32_t *order;          /* places by part, ascending in each */
-    uint32_t *first;          /* of each place, the first one at it; then its number */
-    uint64_t (*dealt)[PARTS]; /* by block: how many go to each part, then where the next goes */
+    uint32_t *hashes; /* hash of each place; later, the new number of each first occurrence */
+    uint32_t *order;  /* indices by part, ascending within each */
+    uint32_t *first;  /* index of each place's first occurrence; later, its number */
+    uint64_t (*dealt)[PARTS]; /* per block: count for each part, then the next write position */
     uint64_t part_begin[PARTS + 1];
-    uint64_t *firsts; /* by block: how many, then how many before it */
+    uint64_t *firsts; /* per block: count of first occurrences, then their prefix sum */
     vec3 *kept;
     atomic_bool failed;
 } welder;
 
 static uint32_t place_hash(vec3 p) {
-    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 is 0 */
+    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 hashes like 0 */
     return (uint32_t)hash_bytes(key, sizeof key);
 }
 
@@ -174,4 +175,77 @@ done:
     memory_free(in.dealt);
     memory_free(in.firsts);
     return status;
+}
+
+static bool triangle_is_usable(const mesh *from, uint64_t i) {
+    for (int k = 0; k < 3; ++k) {
+        const uint32_t corner = from->triangles[3 * i + (uint64_t)k];
+        if (corner == KD_NONE || !vec3_is_finite(from->positions[corner])) return false;
+    }
+    return true;
+}
+
+static void triangles_squeeze(mesh *into, uint32_t *lines) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < into->triangle_count; ++i) {
+        if (!triangle_is_usable(into, i)) continue;
+        for (uint64_t k = 0; k < 3 && kept != i; ++k) {
+            into->triangles[3 * kept + k] = into->triangles[3 * i + k];
+            if (into->normal_indices)
+                into->normal_indices[3 * kept + k] = into->normal_indices[3 * i + k];
+            if (into->texcoord_indices)
+                into->texcoord_indices[3 * kept + k] = into->texcoord_indices[3 * i + k];
+        }
+        into->triangle_materials[kept] = into->triangle_materials[i];
+        if (lines) lines[kept] = lines[i];
+        ++kept;
+    }
+    into->triangle_count = (uint32_t)kept;
+}
+
+/* Overwrites positions that are not finite, which no triangle uses, by another position, so that
+   bounding boxes stay correct. */
+static void positions_mend(mesh *into) {
+    vec3 sound = vec3_all(0);
+    for (uint32_t i = 0; i < into->position_count; ++i)
+        if (vec3_is_finite(into->positions[i])) {
+            sound = into->positions[i];
+            break;
+        }
+    for (uint32_t i = 0; i < into->position_count; ++i)
+        if (!vec3_is_finite(into->positions[i])) into->positions[i] = sound;
+}
+
+static void normals_mend(mesh *into) {
+    for (uint64_t i = 0; i < 3 * (uint64_t)into->triangle_count && into->normal_indices; ++i) {
+        uint32_t *index = &into->normal_indices[i];
+        if (*index != KD_NONE && vec3_is_zero(into->normals[*index])) *index = KD_NONE;
+    }
+}
+
+static void texcoords_mend(mesh *into) {
+    for (uint64_t i = 0; i < 3 * (uint64_t)into->triangle_count && into->texcoord_indices; ++i) {
+        uint32_t *index = &into->texcoord_indices[i];
+        if (*index == KD_NONE) continue;
+        const vec2 at = into->texcoords[*index];
+        if (!isfinite(at.x) || !isfinite(at.y)) *index = KD_NONE;
+    }
+    for (uint32_t i = 0; i < into->texcoord_count; ++i)
+        if (!isfinite(into->texcoords[i].x) || !isfinite(into->texcoords[i].y))
+            into->texcoords[i] = vec2_make(0, 0);
+}
+
+void mesh_squeeze(mesh *into, uint32_t *lines, const mesh_faults *faults) {
+    if (faults->unusable || faults->position) triangles_squeeze(into, lines);
+    if (faults->position) positions_mend(into);
+    if (faults->normal) normals_mend(into);
+    if (faults->texcoord) texcoords_mend(into);
+    if (!faults->uses_normals) {
+        memory_free(into->normal_indices);
+        into->normal_indices = NULL;
+    }
+    if (!faults->uses_texcoords) {
+        memory_free(into->texcoord_indices);
+        into->texcoord_indices = NULL;
+    }
 }

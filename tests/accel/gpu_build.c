@@ -2,10 +2,10 @@
    time, and cost hardly more than the exact ones. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/tree/check.h"
-#include "accel/triangles_device.h"
+#include "accel/tree/tritree.h"
+#include "accel/triangles.h"
 #include "core/device/device.h"
-#include "scenes/generate/generate.h"
+#include "scenes/mesh/generate.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

@@ -2,9 +2,9 @@
    its budget is too small. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "core/device/device.h"
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

@@ -1,14 +1,13 @@
-/* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
- */
+/* kandela bench: runs benchmarks, writes the results as a table, as JSON lines and as a report,
+   and compares results. */
 #include "core/files/file.h"
 #include "core/system/paths.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/papers/papers.h"
 #include "tools/lab/report/compare.h"
 #include "tools/lab/report/report.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/verb.h"
 #include <errno.h>
 #include <kandela/version.h>
 #include <stdlib.h>

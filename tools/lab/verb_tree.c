@@ -1,13 +1,12 @@
-/* kandela tree: a triangle tree X-rayed, level by level. */
+/* kandela tree: prints statistics of a triangle tree, level by level. */
 #include "accel/builders.h"
 #include "core/system/paths.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/tree_levels.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include "tools/program/verb.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

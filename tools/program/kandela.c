@@ -1,13 +1,12 @@
-/* kandela VERB: finds the verb, reads its line by its table, answers with its status. */
+/* The kandela program: finds the command, parses its options by its tables, and exits with its
+   status. */
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/status.h"
 #include "core/system/process.h"
-#include "tools/program/info.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/pages.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/pages.h"
+#include "tools/program/verb.h"
 #include <cjson/cJSON.h>
 #include <kandela/version.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 const verb *const verbs[] = {
 #define VERB(name) &verb_##name,
-#include "tools/program/line/verbs.inc"
+#include "tools/program/verbs.inc"
 #undef VERB
     NULL};
 
@@ -71,8 +70,8 @@ static kd_status run_program(int argc, char **argv) {
 int main(int argc, char **argv) {
     signals_ignore_file_limit();
     output_watch_inputs();
-    cJSON_Hooks hooks = {memory_take,
-                         free}; /* so that half a document is not taken for a whole one */
+    /* a failed allocation is reported instead of truncating a document */
+    cJSON_Hooks hooks = {memory_take, free};
     cJSON_InitHooks(&hooks);
     kd_status status = run_program(argc, argv);
     if (status != KD_OK && kd_last_error()[0]) general_error(kd_last_error());

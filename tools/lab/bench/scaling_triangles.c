@@ -1,16 +1,15 @@
-/* kandela bench scaling, its triangles: trees of blobs of growing sizes, and diffuse rays in them,
+/* kandela bench scaling for triangles: trees of blobs of growing sizes, and diffuse rays in them,
    on the CPU and on a device. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "tools/lab/bench/build.h"
-#include "tools/lab/bench/input_models.h"
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/lab/bench/scaling.h"
 #include <string.h>
 

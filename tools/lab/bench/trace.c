@@ -1,13 +1,12 @@
-/* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
-   A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
-   and with a test of all triangles. */
+/* kandela bench trace: rays per second of each traversal kernel, on the trees of the requested
+   builders. Before timing, the answers of a kernel are compared with those of the reference
+   traversal, and those with the CPU's and with a brute-force test of all triangles. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/packed/packed_device.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
-#include "accel/rays/cast.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
+#include "accel/wide/packed_form.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/hash.h"
@@ -15,8 +14,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "tools/lab/bench/bench.h"
-#include "tools/lab/bench/input_models.h"
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 #include <math.h>
 #include <string.h>
 

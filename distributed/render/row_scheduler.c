@@ -1,0 +1,92 @@
+#include "distributed/render/row_scheduler.h"
+#include "core/memory.h"
+#include <string.h>
+
+enum { TASTES = 16 }; /* a rank's first chunk is at most its even share divided by this */
+static const double least_seconds = 0.02, most_seconds = 0.5; /* limits of a chunk's duration */
+
+kd_status deal_open(deal *out, int32_t ranks) {
+    memset(out, 0, sizeof *out);
+    out->size = ranks;
+    return KD_RESERVE_ZEROED(out->speed, (uint64_t)ranks);
+}
+
+void deal_close(deal *owned) {
+    memory_free(owned->speed);
+    memset(owned, 0, sizeof *owned);
+}
+
+void deal_begin(deal *of, int32_t rows, double row_samples) {
+    of->next = 0;
+    of->rows = rows;
+    of->weight = row_samples;
+}
+
+/* Returns the rank's fraction of the total speed; ranks of unknown speed count as the mean of the
+   known ones. */
+static double share_of(const deal *of, int32_t rank) {
+    double sum = 0;
+    int32_t known = 0;
+    for (int32_t r = 0; r < of->size; ++r) {
+        sum += of->speed[r];
+        known += of->speed[r] > 0;
+    }
+    if (!(of->speed[rank] > 0)) return 1 / (double)of->size;
+    return of->speed[rank] / (sum * of->size / known);
+}
+
+void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom) {
+    const int32_t left = of->rows - of->next;
+    const double speed = of->speed[rank] / of->weight; /* rows per second */
+    double wanted = left * share_of(of, rank) / 2;
+    if (speed > 0) {
+        if (wanted > speed * most_seconds) wanted = speed * most_seconds;
+        if (wanted < speed * least_seconds) wanted = speed * least_seconds;
+    } else {
+        const double taste = of->rows / ((double)TASTES * of->size);
+        if (wanted > taste) wanted = taste;
+    }
+    const int32_t rows = wanted < 1 ? 1 : wanted > left ? left : (int32_t)wanted;
+    *top = of->next;
+    *bottom = of->next += rows < left ? rows : left;
+}
+
+void deal_note(deal *of, int32_t rank, int32_t rows, double seconds) {
+    if (rows > 0 && seconds > 0) of->speed[rank] = rows * of->weight / seconds;
+}
+
+double deal_slowest(const deal *of) {
+    double slowest = 0;
+    for (int32_t r = 0; r < of->size; ++r)
+        if (of->speed[r] > 0 && (!(slowest > 0) || of->speed[r] < slowest)) slowest = of->speed[r];
+    return slowest;
+}
+
+void split_even(int32_t *bounds, int32_t ranks, int32_t rows) {
+    for (int32_t r = 0; r <= ranks; ++r) bounds[r] = (int32_t)((int64_t)rows * r / ranks);
+}
+
+/* Assumes that each row of a part took the same time. This includes the speed of the rank, so the
+   part of a slow rank shrinks. The cost of newly assigned rows becomes known in the next pass. */
+void split_again(int32_t *bounds, const int32_t *old, int32_t ranks, const double *seconds) {
+    double all = 0, passed = 0;
+    int32_t next = 1;
+    for (int32_t r = 0; r < ranks; ++r) all += seconds[r];
+    memcpy(bounds, old, ((size_t)ranks + 1) * sizeof *bounds);
+    if (!(all > 0)) return;
+    for (int32_t part = 0; part < ranks; ++part)
+        for (int32_t row = old[part]; row < old[part + 1]; ++row) {
+            passed += seconds[part] / (old[part + 1] - old[part]);
+            while (next < ranks && passed >= all * next / ranks) bounds[next++] = row + 1;
+        }
+    while (next < ranks) bounds[next++] = old[ranks];
+}
+
+double split_imbalance(const double *seconds, int32_t ranks) {
+    double all = 0, longest = 0;
+    for (int32_t r = 0; r < ranks; ++r) {
+        all += seconds[r];
+        if (seconds[r] > longest) longest = seconds[r];
+    }
+    return all > 0 ? longest * ranks / all : 1;
+}

@@ -1,0 +1,70 @@
+/* Expands instances to copies if needed, and emits photons without an image. */
+#include "accel/builders.h"
+#include "core/device/device.h"
+#include "core/status.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
+#include "render/integrators/integrators.h"
+#include "scenes/assembly/scene.h"
+#include <string.h>
+
+enum { COPIES_SHARE = 8 }; /* by default, copies may take 1/COPIES_SHARE of the memory */
+
+const char *render_placing_name(int index) {
+    static const char *const names[] = {"auto", "keep", "copy", NULL};
+    return names[index];
+}
+
+kd_status render_settle_placements(scene *of, const kd_render_options *options, uint64_t most,
+                                   render_placing how) {
+    const uint32_t count = scene_placement_count(of);
+    const integrator *method = integrator_find(options->integrator);
+    device here;
+    if (count == 0) return KD_OK;
+    KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    device_cpu_describe(&here);
+    const uint64_t bytes = scene_copies_bytes(of), room = most ? most : here.memory_bytes;
+    KD_REQUIRE(method->placed || how != RENDER_PLACING_KEEP, KD_ERROR_USAGE,
+               "%s takes copies of placed meshes alone", method->name);
+    KD_REQUIRE(method->placed || room == 0 || bytes <= room, KD_ERROR_USAGE,
+               "%s takes copies of placed meshes alone: of %u placements they need about %llu "
+               "bytes of %llu (some integrators, as path, need none)",
+               method->name, count, (unsigned long long)bytes, (unsigned long long)room);
+    const bool small = bytes <= room / COPIES_SHARE;
+    if (method->placed && (how == RENDER_PLACING_KEEP || (how == RENDER_PLACING_AUTO && !small))) {
+        log_message(LOG_INFO, "%u placements in memory, no copies", count);
+        return KD_OK;
+    }
+    log_message(LOG_INFO, "%u placements: copies, about %llu bytes with their tree", count,
+                (unsigned long long)bytes);
+    return scene_copy_placements(of);
+}
+
+kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,
+                       job *watched) {
+    kd_status status = KD_OK;
+    kd_render_options method = *asked;
+    strcpy(method.integrator, "photon");
+    KD_TRY(render_settle_placements(from, &method, 0, RENDER_PLACING_AUTO));
+    scene_view view = scene_get_view(from);
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
+                                 view.mesh.triangle_count};
+    const tritree_options how = tritree_options_default();
+    job_stage_begin(watched, "build", view.mesh.triangle_count);
+    KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", watched));
+    view.tree = tritree_get_view(&tree);
+    photon_options options = photon_options_default();
+    options.seed = asked->seed;
+    options.photons = asked->photons;
+    options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
+    options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
+    options.max_depth = (uint32_t)asked->max_depth;
+    out->scene = scene_hash(&view);
+    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
+done:
+    tritree_close(&tree);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* The table of integrators, in the order of INTEGRATOR_ROWS in render/options/render_options.h. */
+#ifndef KD_RENDER_INTEGRATORS_INTEGRATORS_H
+#define KD_RENDER_INTEGRATORS_INTEGRATORS_H
+#include "core/device/device.h"
+#include "render/frame/integrator.h"
+#include "render/options/render_options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INTEGRATOR_DECLARE(name) extern const integrator integrator_##name;
+INTEGRATOR_ROWS(INTEGRATOR_DECLARE)
+#undef INTEGRATOR_DECLARE
+
+extern const integrator *const *integrators;         /* terminated by NULL */
+const integrator *integrator_find(const char *name); /* NULL if no integrator has that name */
+
+/* Launches on a CUDA device (integrator.launch), each defined in the .cu file named after its
+   integrator. A row refers to its launch through KD_IF_CUDA, so a build without CUDA needs none of
+   them. */
+
+kd_status path_launch(const frame *of, const struct sample_range *range);
+kd_status whitted_launch(const frame *of, const struct sample_range *range);
+kd_status ambient_launch(const frame *of, const struct sample_range *range);
+/* Variants for scenes with instances, with one thread per pixel. */
+kd_status whitted_launch_placed(const frame *of, const struct sample_range *range);
+kd_status ambient_launch_placed(const frame *of, const struct sample_range *range);
+kd_status light_launch(const frame *of, const struct sample_range *range);
+kd_status debug_launch(const frame *of, const struct sample_range *range);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

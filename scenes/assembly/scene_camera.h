@@ -1,0 +1,18 @@
+/* Default camera for architectural interiors: closed meshes that show nothing from outside. */
+#ifndef KD_SCENES_ASSEMBLY_SCENE_CAMERA_H
+#define KD_SCENES_ASSEMBLY_SCENE_CAMERA_H
+#include "shaders/scene_view.h"
+
+/* Returns true if the scene is an interior. Three conditions must hold: (1) rays from the centre
+   of the bounding box hit front faces (by winding) almost everywhere, so that the centre is not
+   inside a solid; (2) the same holds at the position of room_camera; (3) light enters, from a lamp
+   or from the sky through windows, so that a solid with reversed winding is viewed from outside
+   instead of from its dark inside. */
+bool room_camera_is_room(const scene_view *scene);
+
+/* Places a camera near one end of the longest axis, looking along it, with a field of view of 70
+   degrees (90 if `aspect`, width over height, is below 1). Of a few heights and distances it takes
+   those with the farthest view. */
+camera room_camera(const scene_view *scene, float aspect);
+
+#endif

@@ -1,0 +1,83 @@
+/* The general options, and output to stderr: log, notes, errors. */
+#include "core/parallel/parallel.h"
+#include "core/status.h"
+#include "core/system/paths.h"
+#include "core/system/process.h"
+#include "tools/program/verb.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const option_row general_rows[] = {{.name = "threads",
+                                    .argument = "N",
+                                    .help = "threads of the CPU; 0 takes all cores",
+                                    .initial = "0",
+                                    .environment = "KANDELA_NUM_THREADS",
+                                    .kind = OPTION_INT32,
+                                    .least = 0,
+                                    .most = 4096,
+                                    OPTION_FIELD(general_options, threads)},
+                                   {.name = "quiet",
+                                    .short_name = 'q',
+                                    .help = "say nothing but results and errors",
+                                    .kind = OPTION_FLAG,
+                                    OPTION_FIELD(general_options, quiet)},
+                                   {.name = "verbose",
+                                    .short_name = 'v',
+                                    .help = "say more, and the call path of an error",
+                                    .kind = OPTION_FLAG,
+                                    OPTION_FIELD(general_options, verbose)},
+                                   {.name = "help",
+                                    .short_name = 'h',
+                                    .help = "show this help on stdout",
+                                    .kind = OPTION_FLAG,
+                                    OPTION_FIELD(general_options, help)},
+                                   {.name = NULL}};
+
+static general_options asked;
+static void (*wipe_function)(void);
+
+void general_set_wipe(void (*wipe)(void)) {
+    wipe_function = wipe;
+}
+
+static void wipe(void) {
+    if (wipe_function) wipe_function();
+}
+
+static void print_log(void *context, log_level level, const char *message) {
+    (void)context;
+    if (asked.quiet || (level == LOG_DETAIL && !asked.verbose)) return;
+    wipe();
+    if (level == LOG_WARNING && general_colours())
+        fprintf(stderr, "\033[33mwarning:\033[0m %s\n", message);
+    else
+        fprintf(stderr, "%s%s\n", level == LOG_WARNING ? "warning: " : "", message);
+}
+
+void general_apply(const general_options *options) {
+    asked = *options;
+    log_set_sink(print_log, NULL); /* set the sink first: the next call may log */
+    parallel_set_threads(options->threads);
+}
+
+bool general_colours(void) {
+    const char *no_color = place_variable("NO_COLOR");
+    return terminal_is_there() && !(no_color && *no_color);
+}
+
+void general_note(const char *format, ...) {
+    if (asked.quiet) return;
+    wipe();
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+void general_error(const char *message) {
+    wipe();
+    fprintf(stderr, general_colours() ? "\033[31mkandela:\033[0m %s\n" : "kandela: %s\n", message);
+    if (asked.verbose) fputs(kd_last_error_trace(), stderr);
+}

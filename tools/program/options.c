@@ -1,0 +1,150 @@
+/* Parses a command line with getopt_long, from the tables of options. */
+#include "tools/program/options.h"
+#include "core/memory.h"
+#include "core/names.h"
+#include "core/system/paths.h"
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONG_VALUE = 256, SHORT_LETTERS = 256 };
+
+/* getopt's tables, and the row of each entry. */
+typedef struct getopt_tables {
+    struct option *longs; /* terminated by zeros; val is LONG_VALUE + index */
+    option_given *rows;   /* row and base of each entry */
+    int count;
+    char letters[SHORT_LETTERS];
+} getopt_tables;
+
+static kd_status tables_open(getopt_tables *out, const option_group *groups) {
+    int count = 0;
+    for (const option_group *group = groups; group->heading; ++group)
+        for (const option_row *row = NULL; (row = option_next(group, row));) ++count;
+    memset(out, 0, sizeof *out);
+    KD_TRY(KD_RESERVE_ZEROED(out->longs, (uint64_t)count + 1));
+    KD_TRY(KD_RESERVE_ZEROED(out->rows, (uint64_t)count + 1));
+    char *letter = out->letters;
+    *letter++ = ':'; /* makes getopt return ':' for a missing argument */
+    for (const option_group *group = groups; group->heading; ++group)
+        for (const option_row *row = NULL; (row = option_next(group, row));) {
+            struct option *entry = &out->longs[out->count];
+            entry->name = row->name;
+            entry->has_arg = row->argument ? required_argument : no_argument;
+            entry->val = LONG_VALUE + out->count;
+            out->rows[out->count].row = row;
+            out->rows[out->count].base = group->base;
+            ++out->count;
+            if (!row->short_name) continue;
+            *letter++ = row->short_name;
+            if (row->argument) *letter++ = ':';
+        }
+    return KD_OK;
+}
+
+static void tables_close(getopt_tables *owned) {
+    memory_free(owned->longs);
+    memory_free(owned->rows);
+}
+
+static int tables_find(const getopt_tables *tables, int value) {
+    if (value >= LONG_VALUE) return value - LONG_VALUE;
+    int i = 0;
+    while (i < tables->count && tables->rows[i].row->short_name != (char)value) ++i;
+    return i;
+}
+
+/* Explains why getopt returned '?': unknown option, ambiguous abbreviation, or argument for a
+   flag. */
+static kd_status refuse(const getopt_tables *tables, const char *word) {
+    if (optopt >= LONG_VALUE)
+        KD_FAIL(KD_ERROR_USAGE, "option --%s takes no argument",
+                tables->rows[optopt - LONG_VALUE].row->name);
+    if (optopt) KD_FAIL(KD_ERROR_USAGE, "unknown option -%c", optopt);
+    char name[64];
+    const size_t length = strcspn(word + 2, "=");
+    snprintf(name, sizeof name, "%.*s", (int)length, word + 2);
+    const char *begins[2] = {NULL, NULL}, *best = NULL;
+    for (int i = 0; i < tables->count; ++i) {
+        const char *candidate = tables->rows[i].row->name;
+        if (strncmp(candidate, name, length) == 0) begins[begins[0] ? 1 : 0] = candidate;
+        nearest_consider(&best, name, candidate);
+    }
+    KD_REQUIRE(!begins[1], KD_ERROR_USAGE, "option --%s could be --%s or --%s", name, begins[0],
+               begins[1]);
+    KD_REQUIRE(!best, KD_ERROR_USAGE, "unknown option --%s, did you mean --%s?", name, best);
+    KD_FAIL(KD_ERROR_USAGE, "unknown option --%s", name);
+}
+
+static void read_environment(option_line *out, const getopt_tables *tables) {
+    for (int i = 0; i < tables->count; ++i) {
+        const option_row *row = tables->rows[i].row;
+        const char *text = row->environment ? place_variable(row->environment) : NULL;
+        if (!text || !*text) continue;
+        option_given *given = &out->given[out->given_count++];
+        *given = tables->rows[i];
+        given->text = text;
+        given->from_environment = true;
+    }
+}
+
+static kd_status read_words(option_line *out, const getopt_tables *tables, int argc, char **argv) {
+    opterr = 0;
+    optind = 0; /* GNU getopt: reset its state */
+    for (;;) {
+        const int value = getopt_long(argc, argv, tables->letters, tables->longs, NULL);
+        if (value == -1) break;
+        if (value == ':') {
+            const int i = tables_find(tables, optopt);
+            KD_FAIL(KD_ERROR_USAGE, "option --%s needs an argument: %s", tables->rows[i].row->name,
+                    tables->rows[i].row->argument);
+        }
+        if (value == '?') return refuse(tables, argv[optind - 1]);
+        option_given *given = &out->given[out->given_count++];
+        *given = tables->rows[tables_find(tables, value)];
+        given->text = optarg;
+    }
+    out->arguments = argv + optind;
+    out->argument_count = argc - optind;
+    return KD_OK;
+}
+
+kd_status option_line_open(option_line *out, const option_group *groups, int argc, char **argv) {
+    memset(out, 0, sizeof *out);
+    getopt_tables tables;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(tables_open(&tables, groups));
+    /* Short flags can share a word, so there are at most as many options as characters. */
+    uint64_t most = (uint64_t)tables.count;
+    for (int i = 1; i < argc; ++i) most += strlen(argv[i]);
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->given, most));
+    read_environment(out, &tables);
+    KD_TRY_GOTO(read_words(out, &tables, argc, argv));
+done:
+    tables_close(&tables);
+    if (status != KD_OK) option_line_close(out);
+    return status;
+}
+
+void option_line_close(option_line *owned) {
+    memory_free(owned->given);
+    memset(owned, 0, sizeof *owned);
+}
+
+kd_status option_line_apply(const option_line *line, void *values) {
+    for (int i = 0; i < line->given_count; ++i) {
+        const option_given *given = &line->given[i];
+        const option_source source =
+            given->from_environment ? OPTION_BY_ENVIRONMENT : OPTION_BY_LINE;
+        KD_TRY(option_set(given->row, given->text, source,
+                          (char *)values + given->base + given->row->offset));
+    }
+    return KD_OK;
+}
+
+bool option_line_has(const option_line *line, const char *name) {
+    for (int i = 0; i < line->given_count; ++i)
+        if (strcmp(line->given[i].row->name, name) == 0) return true;
+    return false;
+}

@@ -1,0 +1,55 @@
+/* A command of the program: one source file and a row in verbs.inc. Also the options that all
+   commands share (threads, verbosity) and output to stderr. --help, the man page and shell
+   completion are generated from the tables of options. */
+#ifndef KD_TOOLS_PROGRAM_VERB_H
+#define KD_TOOLS_PROGRAM_VERB_H
+#include "tools/program/options.h"
+#include <stdio.h>
+
+typedef struct verb {
+    const char *name;
+    const char *arguments;      /* "SCENE"; "" if there are none */
+    const char *summary;        /* one line, starting in lower case, without a full stop */
+    const char *description;    /* paragraphs separated by an empty line; may be NULL */
+    const option_group *groups; /* terminated by heading NULL */
+    bool laboratory;            /* for measuring and experiments, not for rendering */
+    /* Runs the command. The line is parsed but not applied. The caller prints kd_last_error() and
+       exits with the status. */
+    kd_status (*run)(const option_line *line);
+} verb;
+
+#define VERB(name) extern const verb verb_##name;
+#include "tools/program/verbs.inc"
+#undef VERB
+
+extern const verb *const verbs[]; /* terminated by NULL */
+
+/* Returns KD_ERROR_USAGE unless there are `least` to `most` arguments (most < 0: no limit). */
+kd_status verb_arguments(const option_line *line, const verb *of, int least, int most);
+
+typedef struct general_options {
+    int32_t threads; /* 0: all cores */
+    bool quiet, verbose, help;
+} general_options;
+
+extern const option_row general_rows[];
+#define GENERAL_GROUP(values)                                                                      \
+    { "General options", general_rows, offsetof(values, general), NULL }
+
+/* Sets the number of threads, and directs the library's log to stderr with the given verbosity. */
+void general_apply(const general_options *options);
+
+bool general_colours(void); /* true if stderr is a terminal and NO_COLOR is unset or empty */
+
+/* Print a line on stderr; --quiet suppresses notes but not errors. */
+void general_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void general_error(const char *message);
+
+/* Registers a function that erases the progress bar; it is called before each line on stderr.
+   NULL: none. */
+void general_set_wipe(void (*wipe)(void));
+
+/* prints "  name   yes or no, and which" for each library, one per line */
+void info_compiled(FILE *stream);
+
+#endif
