@@ -16,9 +16,9 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "points/parts/answer.h"
-#include "points/parts/answer_kernels.cuh"
-#include "points/parts/share.h"
+#include "distributed/points/answer_kernels.cuh"
+#include "distributed/points/call.h"
+#include "distributed/points/share.h"
 
 namespace {
 #ifdef KD_CUDA_EMULATED
