@@ -1,5 +1,5 @@
 /* Images on surfaces: 8-bit sRGB or linear, or float; bilinear, repeated or clamped. v runs up.
-   A map of single values (roughness, opacity, ...) has its value in all three channels. */
+   A map of single values (roughness, opacity, ...) is grey. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
 #include "core/math/elementary.h"
@@ -7,9 +7,10 @@
 #include "shaders/srgb.h"
 
 typedef struct texture_view {
-    const uint8_t *bytes; /* width x height x 4, rows from the top; NULL if `floats` is set */
+    const uint8_t *bytes; /* width x height x samples, rows from the top; NULL if `floats` is set */
     const float *floats;  /* width x height x 3, linear */
     int32_t width, height;
+    uint32_t samples;   /* of a texel's bytes: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
     uint32_t srgb;      /* bytes are sRGB encoded (colour), else linear (data) */
     uint32_t clamp;     /* texture_wraps: 0 the image repeats, 1 its edge is held; and
                            TEXTURE_SECOND */
@@ -41,10 +42,11 @@ KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
         const float *rgb = from->floats + 3 * texel;
         return vec3_make(rgb[0], rgb[1], rgb[2]);
     }
-    const uint8_t *rgba = from->bytes + 4 * texel;
-    if (from->srgb)
-        return vec3_make(srgb_to_linear(rgba[0]), srgb_to_linear(rgba[1]), srgb_to_linear(rgba[2]));
-    return vec3_make((float)rgba[0] / 255, (float)rgba[1] / 255, (float)rgba[2] / 255);
+    const uint8_t *at = from->bytes + from->samples * texel;
+    const uint32_t next = from->samples > 2; /* else all three are the grey */
+    const uint8_t r = at[0], g = at[next], b = at[2 * next];
+    if (from->srgb) return vec3_make(srgb_to_linear(r), srgb_to_linear(g), srgb_to_linear(b));
+    return vec3_make((float)r / 255, (float)g / 255, (float)b / 255);
 }
 
 /* Where a coordinate (1 is the image's size) falls between texel centres: the two columns or rows,

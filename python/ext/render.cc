@@ -185,6 +185,7 @@ static void bind_option_numbers(options_class &bound) {
     NUMBER(clamp);
     NUMBER(maps_ahead);
     NUMBER(allow_outside);
+    NUMBER(max_texture_memory);
 #undef NUMBER
     bound.def_prop_rw(
         "tonemap", [](const render_options &self) { return (int)self.c.tonemap; },

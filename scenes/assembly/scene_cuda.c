@@ -82,7 +82,7 @@ static void place_textures(placing *to, scene_view *view, const scene_view *host
             moved[i].floats = moved[same].floats;
             continue;
         }
-        moved[i].bytes = PLACE(to, uint8_t, from->bytes, 4 * texels);
+        moved[i].bytes = PLACE(to, uint8_t, from->bytes, from->samples * texels);
         moved[i].floats = PLACE(to, float, from->floats, 3 * texels);
     }
     view->textures = PLACE(to, texture_view, moved, host->texture_count);

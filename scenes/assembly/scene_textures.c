@@ -137,23 +137,30 @@ static int32_t sample_of_role(const texture_image *image, const picture *decoded
                                                                          : 0);
 }
 
+/* As many samples as the file has, but one of a map of single values. */
 static kd_status keep_bytes(texture_image *image, const picture *decoded, uint64_t texels) {
     const uint64_t step = (uint64_t)decoded->samples;
     const uint8_t *bytes = (const uint8_t *)decoded->texels;
     const bool whole = role_is_colours(image->role);
-    KD_TRY(KD_RESERVE(image->bytes, 4 * texels));
-    for (int32_t c = 0; whole && c < 4; ++c) {
-        const int32_t sample = picture_sample(decoded, c);
-        for (uint64_t i = 0; i < texels; ++i)
-            image->bytes[4 * i + (uint64_t)c] =
-                sample < 0 ? 255 : bytes[step * i + (uint64_t)sample];
+    /* a grey one of normals has alpha beside it, which tells it from a map of single values */
+    const bool pads = image->role == TEXTURE_NORMAL && decoded->samples == 1;
+    image->samples = pads ? 2 : whole ? (uint32_t)decoded->samples : 1;
+    KD_TRY(KD_RESERVE(image->bytes, image->samples * texels));
+    for (uint64_t i = 0; pads && i < texels; ++i) {
+        image->bytes[2 * i] = bytes[i];
+        image->bytes[2 * i + 1] = 255;
     }
-    if (whole) return KD_OK;
+    if (pads) return KD_OK;
+    if (whole) {
+        memcpy(image->bytes, bytes, image->samples * texels);
+        return KD_OK;
+    }
     image->shows_normals =
         image->role == TEXTURE_GREY && decoded->samples >= 3 && bytes_are_normals(decoded, texels);
     const int32_t sample = sample_of_role(image, decoded, texels);
-    for (uint64_t i = 0; i < texels; ++i)
-        memset(image->bytes + 4 * i, sample < 0 ? 255 : bytes[step * i + (uint64_t)sample], 4);
+    if (sample < 0) memset(image->bytes, 255, texels);
+    for (uint64_t i = 0; sample >= 0 && i < texels; ++i)
+        image->bytes[i] = bytes[step * i + (uint64_t)sample];
     return KD_OK;
 }
 
@@ -239,8 +246,8 @@ static kd_status measure(texture_image *image, const file_view *file) {
     KD_TRY(picture_look(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
     const uint64_t texels = (uint64_t)info.width * (uint64_t)info.height;
-    const bool is_light = picture_is_light(image, &info);
-    image->kept = (is_light ? 12 : 4) * texels;
+    const bool is_light = picture_is_light(image, &info), whole = role_is_colours(image->role);
+    image->kept = (is_light ? 12 : whole ? (uint64_t)info.channels + 1 : 1) * texels;
     image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_BYTES);
     if (is_light) image->passing -= image->kept; /* they are taken over */
     return KD_OK;
@@ -278,7 +285,7 @@ static kd_status check_budget(texture_reading *to) {
     }
     KD_REQUIRE(!largest || (kept <= budget && passing <= budget - kept), KD_ERROR_MEMORY,
                "the textures take %.1f MiB in all and %.1f MiB more while they are read, more than "
-               "a quarter of the memory, %.1f MiB; the largest is %s",
+               "--max-texture-memory %.1f MiB; the largest is %s",
                (double)kept / 1048576, (double)passing / 1048576, (double)budget / 1048576,
                largest ? largest->path : "");
     to->room = budget - (largest ? kept : 0);
@@ -332,6 +339,7 @@ static kd_status make_neutral(texture_image *image) {
     image->bytes = NULL;
     image->floats = NULL;
     KD_TRY(KD_RESERVE(image->bytes, 4));
+    image->samples = 4;
     memset(image->bytes, image->role == TEXTURE_NORMAL ? 128 : 255, 4);
     image->bytes[2] = 255;
     image->width = image->height = 1;
@@ -356,6 +364,7 @@ kd_status texture_store_load(texture_store *of) {
         view->floats = image->floats;
         view->width = image->width;
         view->height = image->height;
+        view->samples = image->samples;
         view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) && image->bytes;
     }
     return KD_OK;

@@ -22,8 +22,9 @@ typedef enum texture_role {
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    uint8_t *bytes; /* 4 a texel, or */
-    float *floats;  /* 3 a texel; owned, by memory_free */
+    uint8_t *bytes;   /* `samples` a texel, or */
+    float *floats;    /* 3 a texel; owned, by memory_free */
+    uint32_t samples; /* as in texture_view */
     int32_t width, height;
     bool loaded;        /* not the neutral texel */
     bool shows_normals; /* of heights, but its colours are those of a tangent-space normal map */

@@ -32,7 +32,7 @@ static const option_row output_rows[] = {
      .short_name = 'o',
      .argument = "FILE",
      .help =
-         "picture to write, by its suffix .png, .jpg, .webp, .exr, .hdr or .pfm; may be given several "
+         "picture to write, by its suffix .png, .jpg, .webp, .exr or .pfm; may be given several "
          "times",
      .initial = "the scene's name with .png, in this folder",
      .kind = OPTION_LIST,
@@ -102,6 +102,14 @@ static const option_row output_rows[] = {
      .initial = "0",
      .kind = OPTION_BYTES,
      OPTION_FIELD(render_values, max_memory)},
+    {.name = "max-texture-memory",
+     .argument = "BYTES",
+     .help =
+         "refuse a scene, with exit code 4, whose textures take more together, with what reading "
+         "them takes; 0 is a quarter of the machine's memory",
+     .initial = "0",
+     .kind = OPTION_BYTES,
+     OPTION_FIELD(render_values, max_texture_memory)},
     {.name = "ranks-inexact",
      .help = "of several ranks that --max-memory limits: make photons in batches where they fit no "
              "other way; a picture of other bits than one rank's with all photons",

@@ -23,8 +23,9 @@ typedef struct render_values {
     int32_t placements;      /* render_placing */
     int32_t frames[2];       /* first and last; both 0: one picture, of the frame of `render` */
     bool allow_outside, quick, resume, plan, strict, ranks_inexact, denoise, glass_by_ni, turntable;
-    uint64_t max_memory; /* bytes; 0: no limit */
-    double save_seconds; /* 0: not on the way */
+    uint64_t max_memory;         /* bytes; 0: no limit */
+    uint64_t max_texture_memory; /* bytes; 0: a share of the machine's */
+    double save_seconds;         /* 0: not on the way */
 } render_values;
 
 extern const option_group render_groups[];

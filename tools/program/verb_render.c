@@ -373,6 +373,7 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     if (work->loaded && !scene_moves(work->loaded)) return KD_OK;
     scene_close(work->loaded);
     work->loaded = NULL;
+    from_file->max_texture_memory = work->values.max_texture_memory;
     const kd_status loaded = load_scene(work, from_file);
     KD_TRY(waking_end(&work->devices, &work->watched));
     KD_TRY(loaded);
