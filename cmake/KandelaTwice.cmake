@@ -7,9 +7,9 @@ set(KD_HOT
   accel/sweep/build_sweep accel/zhou/build_zhou accel/sweep/small_nodes accel/sweep/sweep accel/sweep/events
   accel/sweep/open accel/sweep/rows accel/sweep/search accel/rays/batch accel/wide/wide_rays accel/tree/corner_rows accel/nearest/nearest_find
   accel/tree/writer accel/wide/wide_cells accel/wide/wide_parts accel/wide/wide_tree accel/zhou/large_nodes accel/zhou/small_nodes
-  core/math/noise photon/emission/aim points/brown/build_brown points/kandela/build_kandela
-  points/kandela/places points/tree/build_recursive points/wald/build_wald points/wehr/build_wehr points/kandela/columns
-  photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_index_nd points/neighbours/leaf_index_double
+  core/math/noise photon/emission/aim points/papers/build_brown points/select/build_select
+  points/select/places points/tree/build_recursive points/papers/build_wald points/papers/build_wehr points/select/columns
+  photon/emission/emit points/neighbours/leaf_index points/neighbours/leaf_ties
   points/neighbours/leaf_index_query photon/maps/precompute photon/maps/photon_map points/tree/coordinate_keys
   points/neighbours/query points/tree/bounds core/compare/compare render/frame/film core/compare/flip render/frame/frame
   render/integrators/debug render/integrators/light render/integrators/path render/photon_mapping/photon
@@ -18,7 +18,7 @@ set(KD_HOT
 # What gains by AVX-512: rays through nodes of sixteen cells; exact trees, by its masks and its many registers; lists of
 # neighbours in registers.
 set(KD_HOT_WIDEST accel/wide/wide_rays accel/sweep/small_nodes accel/sweep/search accel/sweep/sweep
-  points/neighbours/leaf_index_query points/neighbours/leaf_index_double)
+  points/neighbours/leaf_index_query)
 
 include(CheckCCompilerFlag)
 set(KD_HOT_FLAGS -march=x86-64-v3)

@@ -7,9 +7,9 @@
 #include "core/parallel/parallel.h"
 #include "core/timing.h"
 #include "points/builders.h"
+#include "points/papers/build_wald.h"
 #include "points/tree/bounds.h"
 #include "points/tree/build.h"
-#include "points/wald/build_wald.h"
 #include <stdatomic.h>
 #include <string.h>
 

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-#define POINTTREE_BUILDER_ROWS(ROW) ROW(kandela) ROW(wald) ROW(brown) ROW(wehr) ROW(recursive)
+#define POINTTREE_BUILDER_ROWS(ROW) ROW(select) ROW(wald) ROW(brown) ROW(wehr) ROW(recursive)
 #ifdef KD_HAVE_CUDA
-#define POINT_BUILDER_CUDA_ROWS(ROW) ROW(kandela) ROW(wald) ROW(brown) ROW(wehr)
+#define POINT_BUILDER_CUDA_ROWS(ROW) ROW(select) ROW(wald) ROW(brown) ROW(wehr)
 #else
 #define POINT_BUILDER_CUDA_ROWS(ROW)
 #endif

@@ -42,7 +42,7 @@ import tempfile
 ROOMS = """
     include/kandela include/kandela/mpi
     core/system core/windows core core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
-    points/tree points/wald points/brown points/wehr points/kandela points points/neighbours points/device points/parts points/api
+    points/tree points/papers points/select points points/neighbours points/api points/parts
     accel/geometry accel/tree accel/sweep accel/zhou accel/kandela accel/wide accel/packed accel accel/rays accel/placed accel/nearest accel/api
     shaders
     photon/emission photon/density photon/beams photon photon/maps
@@ -55,7 +55,7 @@ FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h", "tools/plots.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
-    points/wald points/brown points/wehr points/kandela accel/sweep accel/zhou accel/kandela accel/wide
+    points/papers points/select accel/sweep accel/zhou accel/kandela accel/wide
     scenes/text scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")

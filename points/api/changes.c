@@ -4,8 +4,7 @@
 #include "core/memory.h"
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
-#include "points/api/points_parts.h"
-#include "points/api/points_pile.h"
+#include "points/api/search.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
 
@@ -37,7 +36,7 @@ void points_changes_close(points_changes *owned) {
 
 uint64_t points_live_count(const kd_points *tree) {
     uint64_t count = 0;
-    if (tree->parts) return points_parts_count(tree);
+    if (tree->parts) return tree->spread.count;
     if (!tree->changes) return tree->tree.count;
     for (int l = 0; l < tree->changes->count; ++l)
         count += points_layer_live(&tree->changes->layers[l]);
@@ -72,7 +71,7 @@ static kd_status fetch_whole(kd_points *copy, const kd_points *tree) {
 
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
     if (tree->cuda) return fetch_whole(copy, tree);
-    if (tree->parts) return points_parts_copy(copy, tree);
+    if (tree->parts) return points_distributed.copy(copy, tree);
     point_pile all;
     kd_points_options options = tree->options;
     snprintf(options.device, sizeof options.device, "cpu");
@@ -141,6 +140,12 @@ static bool has_names(const kd_points *tree) {
                          : tree->renamed || (tree->cuda && tree->cuda->renamed);
 }
 
+kd_status points_may_change(const kd_points *tree) {
+    KD_REQUIRE(!tree->spread.shared && tree->spread.first == 0, KD_ERROR_USAGE,
+               "points come and go in a tree of one process without a first id alone");
+    return KD_OK;
+}
+
 /* Whether a tree may change; the first time it gets what changes need. A tree in parts has one
    layer, which is there anew after each change. */
 kd_status points_begin_change(kd_points *tree) {
@@ -172,13 +177,6 @@ static kd_status scan_new(const kd_points *tree, const point_array *points) {
     return status;
 }
 
-static point_array array_of(const kd_points *tree, const kd_point_array *points) {
-    point_array all =
-        point_array_make(points->coordinates, points->count, tree->tree.dims, tree->tree.scalar);
-    if (points->stride_bytes) all.stride_bytes = points->stride_bytes;
-    return all;
-}
-
 /* Those in the memory of the tree's device are looked at by the build of their layer, which waits
    for that anyway. */
 static bool build_scans(const kd_points *tree, const kd_point_array *points) {
@@ -186,24 +184,16 @@ static bool build_scans(const kd_points *tree, const kd_point_array *points) {
 }
 
 static kd_status check_new(const kd_points *tree, const kd_point_array *points) {
-    const uint32_t dims = tree->tree.dims;
-    KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
-               KD_ERROR_USAGE,
-               "points of %u dimensions and scalar type %d, expected %u and %d like the tree's",
-               points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
+    KD_TRY(points_check_array(tree, points, "points"));
     const bool named = has_names(tree);
     KD_REQUIRE((points->ids != NULL) == named || points->count == 0, KD_ERROR_USAGE, "%s",
                named ? "points without ids, expected ids: the tree's points have some"
                      : "points with ids, expected none: the tree's points have none");
-    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
-               "no points given (NULL), their count is %llu", (unsigned long long)points->count);
-    const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
-    KD_TRY(caller_stride_check(points->count, points->stride_bytes, dims, scalar_bytes, "points"));
     const caller_array given[] = {{points->coordinates, "points", 1},
                                   {points->ids, "ids of points", sizeof *points->ids}};
     KD_TRY(caller_memory_check(given, 2, tree->cuda == NULL));
     if (build_scans(tree, points)) return KD_OK;
-    const point_array all = array_of(tree, points);
+    const point_array all = points_queries(tree, points);
     return scan_new(tree, &all);
 }
 
@@ -272,7 +262,7 @@ static kd_status insert_here(kd_points *tree, const kd_point_array *points) {
 
 kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32_t *first_id) {
     KD_REQUIRE(tree && points, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "points" : "tree");
-    KD_TRY(points_parts_may_change(tree));
+    KD_TRY(points_may_change(tree));
     KD_TRY(check_new(tree, points));
     KD_TRY(points_begin_change(tree));
     const uint64_t next = tree->changes->next_id;
@@ -283,7 +273,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
     if (points->count)
         status = tree->cuda ? points_insert_there(tree, points) : insert_here(tree, points);
     if (status == KD_ERROR_INPUT) { /* which of the caller's it was, not which of the layer's */
-        const point_array all = array_of(tree, points);
+        const point_array all = points_queries(tree, points);
         KD_TRY(scan_new(tree, &all));
     }
     KD_TRY(status);

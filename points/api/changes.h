@@ -15,6 +15,8 @@
 #include "points/api/points.h"
 #include "points/neighbours/query.h"
 
+struct points_search;
+
 enum { LAYERS_MOST = 40 };
 
 /* What has gone of a tree. */
@@ -66,40 +68,58 @@ static inline uint32_t points_id_of(const kd_points *tree, uint32_t index) {
     return tree->renamed ? tree->renamed[index] : index;
 }
 
+/* Points with their ids, in the order in which they came. Owner. */
+typedef struct point_pile {
+    void *coordinates;
+    uint32_t *ids;
+    uint64_t count;
+    uint32_t dims;
+    point_scalar scalar;
+} point_pile;
+
 /* --- for whoever changes it ------------------------------------------------------------------- */
 
 void points_gone_close(points_gone *owned);
 /* The first time a tree gets what changes need; what was touched is forgotten. */
 kd_status points_begin_change(kd_points *tree);
-struct point_pile;
 /* The layers from `first` on, and then `more` points or NULL, become one. */
-kd_status points_join_from(kd_points *tree, int first, const struct point_pile *more);
+kd_status points_join_from(kd_points *tree, int first, const point_pile *more);
 /* A tree of the pile, which lies where the tree does, takes the place of the layers from `first`
  * on.
  */
-kd_status points_put_layer(kd_points *tree, int first, const struct point_pile *pile);
+kd_status points_put_layer(kd_points *tree, int first, const point_pile *pile);
 /* The layer from which on all are joined with `more` points that come after them. */
 int points_first_to_join(const points_changes *changes, uint64_t more);
 /* A tree in parts: its points on the host, as the only layer of `changes`; points_release frees
    the copy, nothing else is owned. */
 kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree);
 /* The pile becomes all that a tree in parts holds. */
-kd_status points_build_anew(kd_points *tree, const struct point_pile *all);
+kd_status points_build_anew(kd_points *tree, const point_pile *all);
 
 /* The same of a tree on a device (changes_device.c); arguments were checked. */
 kd_status points_join_there(kd_points *tree, int first);
 kd_status points_insert_there(kd_points *tree, const kd_point_array *points);
 kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t count);
 
-/* --- queries of a changed tree on the CPU ------------------------------------------------------
- */
+/* KD_ERROR_USAGE for a tree whose points cannot come and go. */
+kd_status points_may_change(const kd_points *tree);
 
-/* Arguments were checked. */
-kd_status points_changes_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                 const point_rows *out);
-kd_status points_changes_count_within(const kd_points *tree, const kd_points_query *query,
-                                      uint64_t *offsets);
-kd_status points_changes_within(const kd_points *tree, const kd_points_query *query,
-                                const uint64_t *offsets, const point_rows *out);
+/* --- points on their way from one tree to the next
+ * ------------------------------------------------ */
+
+/* Room for `most` points like those of a tree. */
+kd_status pile_open(point_pile *out, const pointtree *like, uint64_t most);
+void pile_close(point_pile *owned);
+/* What is there of a tree on the CPU goes to the pile's end. */
+kd_status pile_add(point_pile *to, const kd_points *from, const points_gone *gone);
+/* All layers from `first` on, and then `more` points or NULL, as one pile. */
+kd_status pile_layers(point_pile *out, const points_changes *changes, int first,
+                      const point_pile *more);
+kd_point_array pile_array(const point_pile *of); /* borrows */
+
+/* --- a changed tree on the CPU answers; arguments were checked
+ * ------------------------------------ */
+
+kd_status points_changes_ask(const kd_points *tree, const struct points_search *search);
 
 #endif

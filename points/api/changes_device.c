@@ -3,9 +3,8 @@
    than one of a thousand. */
 #include "core/device/device_stream.h"
 #include "points/api/changes.h"
+#include "points/api/device_kernels.h"
 #include "points/api/points_device.h"
-#include "points/api/points_pile.h"
-#include "points/device/change_points.h"
 #include <stdio.h>
 
 static_assert((int)LAYERS_MOST == (int)CHANGE_LAYERS_MOST, "a place for each layer");

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/api/changes.h"
+#include "points/api/search.h"
 
 enum { CHUNK_ANSWERS = 1 << 20 /* of a layer, at a time */, MERGE_GRAIN = 64 };
 
@@ -76,19 +77,30 @@ static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {
 
 /* --- a chunk ---------------------------------------------------------------------------------- */
 
-/* Queries `first` to `first + count` of the caller's. */
-static kd_points_query part_of(const kd_points *tree, const kd_points_query *query, uint64_t first,
-                               uint64_t count) {
+/* Queries `first` to `first + count` of the caller's, whose answers go to a layer's rows. */
+static points_search part_of(const kd_points *tree, const points_search *search, uint64_t first,
+                             uint64_t count) {
     const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
+    points_search part = *search;
+    kd_points_query *query = &part.query;
     const uint64_t stride =
         query->points.stride_bytes ? query->points.stride_bytes : tree->tree.dims * scalar_bytes;
-    kd_points_query part = *query;
-    part.points.coordinates = (const char *)query->points.coordinates + first * stride;
-    part.points.count = count;
-    if (query->radii) part.radii = (const char *)query->radii + first * scalar_bytes;
-    part.scratch = NULL;
-    part.scratch_bytes = 0;
+    query->points.coordinates = (const char *)query->points.coordinates + first * stride;
+    query->points.count = count;
+    if (query->radii) query->radii = (const char *)query->radii + first * scalar_bytes;
+    query->scratch = NULL;
+    query->scratch_bytes = 0;
     return part;
+}
+
+static kd_status ask_layer(const kd_points *layer, points_kind kind, const points_search *part,
+                           const layer_rows *rows, const void *bounds2) {
+    points_search search = *part;
+    search.kind = kind;
+    search.offsets = rows->offsets;
+    search.out = (points_rows){
+        .ids = rows->ids, .dist2 = rows->dist2, .counts = rows->counts, .sums = rows->offsets};
+    return points_ask_one(layer, &search, bounds2);
 }
 
 static void rows_close(layer_rows *rows, int layers) {
@@ -134,30 +146,30 @@ static void take_bounds(const merging *work, uint64_t count) {
     }
 }
 
-static kd_status nearest_of_chunk(const kd_points *tree, const kd_points_query *part, uint32_t k,
-                                  merging *work, layer_rows *rows) {
+static kd_status nearest_of_chunk(const kd_points *tree, const points_search *part, merging *work,
+                                  layer_rows *rows) {
     for (int l = 0; l < work->layers; ++l) {
-        const kd_points *layer = tree->changes->layers[l].tree;
-        const point_rows to = {rows[l].ids, rows[l].dist2, rows[l].counts};
-        KD_TRY(points_ask_nearest(layer, part, k, l ? work->bounds2 : NULL, &to));
-        if (l == 0) take_bounds(work, part->points.count);
+        KD_TRY(ask_layer(tree->changes->layers[l].tree, POINTS_NEAREST, part, &rows[l],
+                         l ? work->bounds2 : NULL));
+        if (l == 0) take_bounds(work, part->query.points.count);
     }
-    parallel_for((int64_t)part->points.count, MERGE_GRAIN, merge_piece, work);
+    parallel_for((int64_t)part->query.points.count, MERGE_GRAIN, merge_piece, work);
     return KD_OK;
 }
 
-kd_status points_changes_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                 const point_rows *out) {
+static kd_status nearest(const kd_points *tree, const points_search *search) {
     const points_changes *changes = tree->changes;
     const point_scalar scalar = tree->tree.scalar;
     layer_rows rows[LAYERS_MOST];
     kd_status status = KD_OK;
-    KD_TRY(check_method(changes, query));
-    if (changes->count == 1) return points_ask_nearest(tree, query, k, NULL, out);
     memset(rows, 0, sizeof rows);
-    const uint64_t fit = CHUNK_ANSWERS / (uint64_t)k, count = query->points.count;
+    const uint64_t k = search->k, fit = CHUNK_ANSWERS / k, count = search->query.points.count;
     const uint64_t chunk = fit < 1 ? 1 : fit < count ? fit : count;
-    merging work = {rows, changes->count, k, NULL, scalar, 0, NULL, *out};
+    merging work = {.rows = rows,
+                    .layers = changes->count,
+                    .k = search->k,
+                    .scalar = scalar,
+                    .out = {search->out.ids, search->out.dist2, search->out.counts}};
     for (int l = 0; l < changes->count; ++l) {
         KD_TRY_GOTO(rows_reserve(&rows[l], chunk * k, scalar));
         KD_TRY_GOTO(KD_RESERVE(rows[l].counts, chunk));
@@ -165,8 +177,8 @@ kd_status points_changes_nearest(const kd_points *tree, const kd_points_query *q
     KD_TRY_GOTO(memory_reserve(&work.bounds2, chunk, point_scalar_bytes(scalar)));
     for (; work.first < count; work.first += chunk) {
         const uint64_t left = count - work.first;
-        const kd_points_query part = part_of(tree, query, work.first, left < chunk ? left : chunk);
-        KD_TRY_GOTO(nearest_of_chunk(tree, &part, k, &work, rows));
+        const points_search part = part_of(tree, search, work.first, left < chunk ? left : chunk);
+        KD_TRY_GOTO(nearest_of_chunk(tree, &part, &work, rows));
     }
 done:
     memory_free(work.bounds2);
@@ -174,28 +186,21 @@ done:
     return status;
 }
 
-/* Adds the answers of each row of every layer but the first. */
-static kd_status add_counts(const kd_points *tree, const kd_points_query *query, uint64_t *counts) {
-    const uint64_t count = query->points.count;
-    uint64_t *own = NULL;
+/* The offsets of all layers together: sums of sums. */
+static kd_status count_all(const kd_points *tree, const points_search *search) {
+    const uint64_t count = search->query.points.count;
+    const points_search all = part_of(tree, search, 0, count);
+    layer_rows rows = {.offsets = search->out.sums}, more = {.offsets = NULL};
     kd_status status = KD_OK;
-    KD_TRY(KD_RESERVE(own, count + 1));
+    KD_TRY_GOTO(KD_RESERVE(more.offsets, count + 1));
+    KD_TRY_GOTO(ask_layer(tree, POINTS_COUNT, &all, &rows, NULL));
     for (int l = 1; l < tree->changes->count; ++l) {
-        KD_TRY_GOTO(points_ask_count(tree->changes->layers[l].tree, query, own));
-        for (uint64_t i = 0; i <= count; ++i) counts[i] += own[i]; /* sums of sums */
+        KD_TRY_GOTO(ask_layer(tree->changes->layers[l].tree, POINTS_COUNT, &all, &more, NULL));
+        for (uint64_t i = 0; i <= count; ++i) search->out.sums[i] += more.offsets[i];
     }
 done:
-    memory_free(own);
+    memory_free(more.offsets);
     return status;
-}
-
-kd_status points_changes_count_within(const kd_points *tree, const kd_points_query *query,
-                                      uint64_t *offsets) {
-    KD_TRY(check_method(tree->changes, query));
-    kd_points_query own = *query;
-    if (tree->changes->count > 1) own.scratch = NULL;
-    KD_TRY(points_ask_count(tree, &own, offsets));
-    return tree->changes->count > 1 ? add_counts(tree, &own, offsets) : KD_OK;
 }
 
 /* Queries from `first` on whose answers, and they themselves, are not more than a chunk. */
@@ -219,20 +224,18 @@ static bool rows_fit(const merging *work, const layer_rows *rows, uint64_t count
     return true;
 }
 
-static kd_status within_of_chunk(const kd_points *tree, const kd_points_query *part,
-                                 merging *work) {
+static kd_status within_of_chunk(const kd_points *tree, const points_search *part, merging *work) {
     layer_rows rows[LAYERS_MOST];
-    const uint64_t count = part->points.count;
+    const uint64_t count = part->query.points.count;
     kd_status status = KD_OK;
     memset(rows, 0, sizeof rows);
     work->rows = rows;
     for (int l = 0; l < work->layers; ++l) {
         const kd_points *layer = tree->changes->layers[l].tree;
         KD_TRY_GOTO(KD_RESERVE(rows[l].offsets, count + 1));
-        KD_TRY_GOTO(points_ask_count(layer, part, rows[l].offsets));
+        KD_TRY_GOTO(ask_layer(layer, POINTS_COUNT, part, &rows[l], NULL));
         KD_TRY_GOTO(rows_reserve(&rows[l], rows[l].offsets[count], work->scalar));
-        const point_rows to = {rows[l].ids, rows[l].dist2, NULL};
-        KD_TRY_GOTO(points_ask_within(layer, part, rows[l].offsets, &to));
+        KD_TRY_GOTO(ask_layer(layer, POINTS_FILL, part, &rows[l], NULL));
     }
     status = rows_fit(work, rows, count)
                  ? KD_OK
@@ -245,19 +248,27 @@ done:
     return status;
 }
 
-kd_status points_changes_within(const kd_points *tree, const kd_points_query *query,
-                                const uint64_t *offsets, const point_rows *out) {
-    const points_changes *changes = tree->changes;
-    KD_TRY(check_method(changes, query));
-    if (changes->count == 1) return points_ask_within(tree, query, offsets, out);
-    merging work = {NULL, changes->count, 0, offsets, tree->tree.scalar, 0, NULL, *out};
-    while (work.first < query->points.count) {
-        const uint64_t chunk = chunk_of(offsets, work.first, query->points.count);
-        const kd_points_query part = part_of(tree, query, work.first, chunk);
+static kd_status within(const kd_points *tree, const points_search *search) {
+    merging work = {.layers = tree->changes->count,
+                    .offsets = search->offsets,
+                    .scalar = tree->tree.scalar,
+                    .out = {search->out.ids, search->out.dist2, NULL}};
+    const uint64_t count = search->query.points.count;
+    while (work.first < count) {
+        const uint64_t chunk = chunk_of(search->offsets, work.first, count);
+        const points_search part = part_of(tree, search, work.first, chunk);
         KD_TRY(within_of_chunk(tree, &part, &work));
         work.first += chunk;
     }
     return KD_OK;
+}
+
+kd_status points_changes_ask(const kd_points *tree, const points_search *search) {
+    KD_TRY(check_method(tree->changes, &search->query));
+    if (tree->changes->count == 1) return points_ask_one(tree, search, NULL);
+    return search->kind == POINTS_NEAREST ? nearest(tree, search)
+           : search->kind == POINTS_COUNT ? count_all(tree, search)
+                                          : within(tree, search);
 }
 
 kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,

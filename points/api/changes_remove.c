@@ -2,8 +2,7 @@
 #include "core/device/caller_memory.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/api/points_parts.h"
-#include "points/api/points_pile.h"
+#include "points/api/changes.h"
 #include <stdlib.h>
 
 enum { SCAN_GRAIN = 1 << 14 };
@@ -70,25 +69,12 @@ static void mark(const removal *work) {
         mark_by_number(work);
 }
 
-/* Place `slot` of the buckets of whichever index the tree has. */
-static uint32_t id_in(const kd_points *tree, uint32_t slot) {
-    const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
-    if (tree->index.shape.count) {
-        const leaf_points bucket = leafindex_bucket(&tree->index, leaf);
-        return lane < (uint32_t)bucket.places ? bucket.id[lane] : KD_NONE;
-    }
-    if (tree->index_double.shape.count) return tree->index_double.leaves[leaf].id[lane];
-    return tree->index_nd.ids[slot];
-}
-
 /* Where each point of a layer lies in the buckets. */
 static void find_slots(uint32_t *slots, const kd_points *tree) {
-    const uint32_t leaves = tree->index.shape.count          ? tree->index.shape.leaf_count
-                            : tree->index_double.shape.count ? tree->index_double.shape.leaf_count
-                                                             : tree->index_nd.shape.leaf_count;
-    for (uint32_t slot = 0; slot < leaves * LEAF_POINTS; ++slot) {
-        const uint32_t id = id_in(tree, slot);
-        if (id < tree->tree.count) slots[id] = slot;
+    for (uint32_t s = 0; s < tree->index.shape.leaf_count; ++s) {
+        const leaf_points leaf = leafindex_bucket(&tree->index, s);
+        for (int i = 0; i < leaf.places; ++i)
+            if (leaf.id[i] < tree->tree.count) slots[leaf.id[i]] = s * LEAF_POINTS + (uint32_t)i;
     }
 }
 
@@ -105,22 +91,12 @@ done:
 
 /* Nothing finds what lies at NaN. */
 static void empty_slot(kd_points *tree, uint32_t slot) {
-    const uint32_t leaf = slot / LEAF_POINTS, lane = slot % LEAF_POINTS;
-    if (tree->index.shape.count) {
-        const leaf_points bucket = leafindex_bucket(&tree->index, leaf);
-        tree->index.leaves[bucket.x - tree->index.leaves + lane] = NAN;
-        return;
-    }
-    if (tree->index_double.shape.count) {
-        tree->index_double.leaves[leaf].x[lane] = (double)NAN;
-        return;
-    }
-    leafindex_nd *nd = &tree->index_nd;
-    const uint64_t row = (uint64_t)leaf * nd->dims * LEAF_POINTS + lane;
-    if (nd->scalar == POINT_DOUBLE)
-        ((double *)nd->coordinates)[row] = (double)NAN;
+    const uint32_t lane = slot % LEAF_POINTS;
+    const leaf_points bucket = leafindex_bucket(&tree->index, slot / LEAF_POINTS);
+    if (tree->index.scalar == POINT_DOUBLE)
+        ((double *)(uintptr_t)bucket.at)[lane] = (double)NAN;
     else
-        ((float *)nd->coordinates)[row] = NAN;
+        ((float *)(uintptr_t)bucket.at)[lane] = NAN;
 }
 
 static void let_go(points_layer *layer, const uint8_t *hits) {
@@ -226,7 +202,7 @@ kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count)
                (unsigned long long)count);
     const caller_array given = {ids, "ids of points", sizeof *ids};
     KD_TRY(caller_memory_check(&given, 1, tree->cuda == NULL));
-    KD_TRY(points_parts_may_change(tree));
+    KD_TRY(points_may_change(tree));
     KD_TRY(points_begin_change(tree));
     if (count == 0) return KD_OK;
     return tree->cuda ? points_remove_there(tree, ids, count) : remove_sorted(tree, ids, count);

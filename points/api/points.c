@@ -9,7 +9,6 @@
 #include "points/api/arguments.h"
 #include "points/api/changes.h"
 #include "points/api/points_device.h"
-#include "points/api/points_parts.h"
 #include "points/builders.h"
 #include <stdio.h>
 
@@ -52,6 +51,11 @@ kd_status points_take_options(kd_points_options *out, const kd_points_options *g
     return KD_OK;
 }
 
+/* Whether the options ask for a tree in parts: several devices, or numbers of its own. */
+static bool in_parts(const kd_points_options *options) {
+    return device_list_count(options->device) > 1 || options->first_id != 0;
+}
+
 /* "auto" takes no device whose builders lack the one asked for. */
 static kd_status choose_device(int32_t *out, const kd_points_options *options,
                                const void *coordinates, uint64_t count) {
@@ -83,7 +87,7 @@ kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordin
     if (coordinates)
         KD_TRY_GOTO(memory_reserve(&out->coordinates, from->count, from->dims * sizeof(float)));
     if (ids) KD_TRY_GOTO(KD_RESERVE(out->ids, from->count));
-    leafindex_restore(&tree->index, from->dims, (float *)out->coordinates, out->ids);
+    leafindex_restore(&tree->index, (float *)out->coordinates, out->ids);
 done:
     if (status != KD_OK) drop_arrays(out);
     return status;
@@ -118,9 +122,8 @@ static kd_status make_index(kd_points *points) {
     const pointtree *tree = &points->tree;
     if (tree->count == 0) return KD_OK;
     const pointtree_nd_view view = pointtree_get_nd_view(tree);
-    if (tree->dims > 3) return leafindex_nd_open(&points->index_nd, &view);
-    if (tree->scalar == POINT_DOUBLE) return leafindex_double_open(&points->index_double, &view);
     KD_TRY(leafindex_open(&points->index, &view, false));
+    if (tree->dims > 3 || tree->scalar == POINT_DOUBLE) return KD_OK;
     drop_arrays(&points->tree);
     points->lean = 1;
     return KD_OK;
@@ -139,7 +142,7 @@ static kd_status finish_in_parts(kd_points *points) {
     kd_point_array array = kd_point_array_make(input, tree->count, tree->dims,
                                                tree->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     array.ids = points->renamed;
-    const kd_status status = points_parts_build(&built, &array, &points->options);
+    const kd_status status = points_distributed.build(&built, &array, &points->options);
     memory_free(input);
     KD_TRY(status);
     points_release(points);
@@ -150,7 +153,7 @@ static kd_status finish_in_parts(kd_points *points) {
 kd_status points_finish(kd_points *points) {
     const pointtree *tree = &points->tree;
     int32_t cuda = -1;
-    if (points_parts_wanted(&points->options)) return finish_in_parts(points);
+    if (in_parts(&points->options)) return finish_in_parts(points);
     KD_TRY(choose_device(&cuda, &points->options, NULL, tree->count));
     if (cuda >= 0) {
         const kd_status status = points_cuda_adopt(points, cuda);
@@ -163,13 +166,12 @@ void points_release(kd_points *owned) {
     pointtree_close(&owned->tree);
     leafindex_close(&owned->index);
     owned->lean = 0;
-    leafindex_double_close(&owned->index_double);
-    leafindex_nd_close(&owned->index_nd);
     memory_free(owned->renamed);
     owned->renamed = NULL;
     points_cuda_close(owned->cuda);
     owned->cuda = NULL;
-    points_parts_close(owned);
+    if (owned->parts) points_distributed.close(owned);
+    owned->parts = NULL;
     points_changes_close(owned->changes);
     owned->changes = NULL;
 }
@@ -207,7 +209,7 @@ static kd_status build_on_cuda(kd_points *out, const point_array *input,
 
 kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options) {
-    if (points_parts_wanted(options)) return points_parts_build(out, points, options);
+    if (in_parts(options)) return points_distributed.build(out, points, options);
     memset(out, 0, sizeof *out);
     out->options = *options;
     const double started = timing_now();
@@ -252,7 +254,7 @@ done:
 
 kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(!points_parts_shared(tree), KD_ERROR_USAGE,
+    KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
                "the tree is of several processes: close it and open another");
     kd_points built;
     KD_TRY(points_build(&built, points, &tree->options));
@@ -270,7 +272,7 @@ void kd_points_close(kd_points *tree) {
 uint64_t points_bytes_held(const kd_points *tree) {
     const pointtree *t = &tree->tree;
     uint64_t bytes = sizeof *tree;
-    if (tree->parts) return bytes + parts_bytes(tree->parts);
+    if (tree->parts) return bytes + points_distributed.bytes(tree);
     if (tree->cuda)
         return bytes + tree->cuda->bytes +
                (tree->changes ? points_changes_bytes(tree->changes) : 0);
@@ -280,8 +282,7 @@ uint64_t points_bytes_held(const kd_points *tree) {
         (lean ? 0 : arrays) + (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
     if (tree->changes) bytes += points_changes_bytes(tree->changes);
-    return bytes + leafindex_bytes(&tree->index) + leafindex_double_bytes(&tree->index_double) +
-           leafindex_nd_bytes(&tree->index_nd);
+    return bytes + leafindex_bytes(&tree->index);
 }
 
 /* The name of the device, empty if it fails. */
@@ -343,7 +344,7 @@ static void describe(const kd_points *tree, kd_points_info *info, bool with_hash
     info->build_seconds = tree->build_seconds;
     info->bytes = points_bytes_held(tree);
     describe_place(tree, info);
-    if (tree->parts) points_parts_describe(tree, info);
+    if (tree->parts) points_distributed.describe(tree, info);
     if (tree->changes)
         describe_changes(tree, info);
     else if (with_hash)
@@ -364,7 +365,7 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
 kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
                              uint8_t *axes) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(!ids || points_parts_first(tree) == 0, KD_ERROR_USAGE,
+    KD_REQUIRE(!ids || tree->spread.first == 0, KD_ERROR_USAGE,
                "a tree with a first id, expected a call with ids of 64 bits");
     if (!points_is_whole(tree)) {
         kd_points copy;
@@ -379,8 +380,8 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
         {ids, "places for ids", sizeof *ids},
         {axes, "places for axes", 1}};
     KD_TRY(caller_memory_check(places, 3, true));
-    if (tree->index.shape.count) {
-        leafindex_restore(&tree->index, t->dims, (float *)coordinates, ids);
+    if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) {
+        leafindex_restore(&tree->index, (float *)coordinates, ids);
     } else {
         if (coordinates)
             memcpy(coordinates, t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar));

@@ -1,8 +1,6 @@
 /* Behind <kandela/points.h>: what a kd_points holds. */
 #ifndef KD_POINTS_API_POINTS_H
 #define KD_POINTS_API_POINTS_H
-#include "points/neighbours/leaf_index_double.h"
-#include "points/neighbours/leaf_index_nd.h"
 #include "points/neighbours/query.h"
 #include "points/neighbours/request.h"
 #include "points/tree/pointtree.h"
@@ -11,17 +9,25 @@
 struct points_cuda;
 struct points_changes;
 struct points_parts;
+struct points_backend;
+
+/* Of a tree in parts: what the calls have to know of it. */
+typedef struct points_spread {
+    uint64_t count, first; /* points in all; the number of the first one */
+    bool apart;            /* no device has all points */
+    bool shared;           /* its parts lie in several processes */
+    bool wide;             /* its ids take 64 bits */
+} points_spread;
 
 struct kd_points {
-    pointtree tree;  /* without its arrays if it lies on a CUDA device; see `lean` */
-    leafindex index; /* of one to three floats; else empty */
+    pointtree tree; /* without its arrays if it lies on a CUDA device; see `lean` */
+    leafindex index;
     int lean; /* 1: the tree's coordinates and ids are not held, as `index` has them all; only
                  points_lend and what makes trees look at it */
-    leafindex_double index_double; /* of one to three doubles; else empty */
-    leafindex_nd index_nd;         /* of all others */
-    uint32_t *renamed;             /* the caller's id of each point of the input, or NULL */
+    uint32_t *renamed;          /* the caller's id of each point of the input, or NULL */
     struct points_cuda *cuda;   /* instead of all of these: the tree on a CUDA device; else NULL */
-    struct points_parts *parts; /* instead of all but `renamed`: a tree on several devices */
+    struct points_parts *parts; /* instead of all but `renamed`: a tree in parts */
+    points_spread spread;       /* of that; else zeros */
     struct points_changes *changes; /* once points came or went (changes.h); else NULL */
     kd_points_options options;
     char builder[32]; /* that built it */
@@ -40,14 +46,6 @@ kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options);
 uint64_t points_bytes_held(const kd_points *tree);
 
-/* The caller's query and its limits, checked; its points are not looked at. */
-kd_status points_take_limits(kd_points_query *query, const kd_points_query *given);
-/* What distances are, to *out; NULL if Euclid's in space without end. */
-const point_metric *points_metric(point_metric *out, const kd_points_query *query);
-/* `k` answers each for `count` queries: whether memory can hold them. */
-kd_status points_check_answers(uint64_t count, uint32_t k);
-/* Of host memory: whether they begin with 0 and never run backwards. */
-kd_status points_check_offsets(const uint64_t *offsets, uint64_t count);
 /* A tree on the CPU with its arrays, for walks: made once more if they are not held, and kept then,
    16 bytes a point. By several threads at once. */
 kd_status points_lend(pointtree_nd_view *out, const kd_points *tree);
@@ -58,14 +56,6 @@ void points_close_arrays(pointtree *owned);
 /* A tree on the CPU as the query's method asks it. */
 kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query);
 
-/* One tree on the CPU, without what changed; arguments were checked. `bounds2`: of each query the
-   largest dist2 of use, or NULL. */
-kd_status points_ask_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                             const void *bounds2, const point_rows *out);
-kd_status points_ask_count(const kd_points *tree, const kd_points_query *query, uint64_t *offsets);
-kd_status points_ask_within(const kd_points *tree, const kd_points_query *query,
-                            const uint64_t *offsets, const point_rows *out);
-
 /* Frees all that *owned holds. */
 void points_release(kd_points *owned);
 
@@ -73,5 +63,22 @@ void points_release(kd_points *owned);
    puts the tree, which is on the host, on it or makes its index there; *points is zeroed but for
    tree, builder, renamed, options. */
 kd_status points_finish(kd_points *points);
+
+/* --- trees in parts, on several devices or of several processes: who makes them and answers
+ * -------
+ */
+
+typedef struct points_distribution {
+    kd_status (*build)(kd_points *out, const kd_point_array *points,
+                       const kd_points_options *options); /* as points_build */
+    void (*close)(kd_points *tree);
+    uint64_t (*bytes)(const kd_points *tree);
+    void (*describe)(const kd_points *tree, kd_points_info *info);
+    /* One tree on the CPU of all points; ids are the caller's, or places in the input. */
+    kd_status (*copy)(kd_points *copy, const kd_points *tree);
+    const struct points_backend *backend; /* search.h */
+} points_distribution;
+
+extern const points_distribution points_distributed;
 
 #endif

@@ -2,7 +2,7 @@
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "points/api/arguments.h"
-#include "points/device/change_points.h"
+#include "points/api/device_kernels.h"
 
 /* Device memory that the tree keeps: of the pool, which has it at hand from trees before. */
 static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) {

@@ -33,19 +33,5 @@ kd_status points_cuda_stage(point_array *out, void **staged, const point_array *
 kd_status points_cuda_open_gone(points_cuda *c, void *stream);
 
 uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query *query);
-/* Queries that were checked but for what lies in device memory. */
-kd_status points_cuda_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                              const point_rows *out);
-kd_status points_cuda_count_within(const kd_points *tree, const kd_points_query *query,
-                                   uint64_t *offsets);
-kd_status points_cuda_within(const kd_points *tree, const kd_points_query *query,
-                             const uint64_t *offsets, const point_rows *out);
-/* All points ask; `counts` of kd_points_count + 1. */
-kd_status points_cuda_nearest_own(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                  uint32_t *order, const point_rows *out);
-kd_status points_cuda_count_own(const kd_points *tree, const kd_points_query *query,
-                                uint32_t *order, uint64_t *offsets);
-kd_status points_cuda_within_own(const kd_points *tree, const kd_points_query *query,
-                                 uint32_t *order, const uint64_t *offsets, const point_rows *out);
 
 #endif

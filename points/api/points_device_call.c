@@ -2,6 +2,7 @@
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "points/api/changes.h"
+#include "points/api/search.h"
 
 enum { SCRATCH_ALIGNMENT = 256, STAGED_MOST = 32 << 10 /* bytes: more is copied sooner */ };
 

@@ -31,7 +31,7 @@ static int list_parts(const pointtree *t, uint32_t *renamed, file_part parts[4])
 static kd_status write_parts(const kd_points *tree, const char *path, const points_header *header) {
     file_part parts[4];
     pointtree copy;
-    if (!tree->index.shape.count)
+    if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE))
         return parts_file_write(path, header, sizeof *header, parts,
                                 list_parts(&tree->tree, tree->renamed, parts));
     KD_TRY(points_copy_arrays(&copy, tree, true, true));

@@ -1,6 +1,6 @@
-#include "points/api/points_pile.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "points/api/changes.h"
 
 enum { PILE_GRAIN = 1 << 14 };
 
@@ -53,7 +53,8 @@ static void pile_buckets(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t s = begin; s < end; ++s) {
         const leaf_points leaf = leafindex_bucket(&work->from->index, (uint32_t)s);
         for (int i = 0; i < leaf.places && leaf.id[i] != KD_NONE; ++i) {
-            const float at[3] = {leaf.x[i], leaf.y[i], leaf.z[i]};
+            const float *x = (const float *)leaf.at + i;
+            const float at[3] = {x[0], x[leaf.places], x[2 * leaf.places]};
             pile_put(work, leaf.id[i], at, bytes);
         }
     }
@@ -67,7 +68,7 @@ kd_status pile_add(point_pile *to, const kd_points *from, const points_gone *gon
     for (uint32_t i = 0; i < count; ++i)
         places[i] = gone->flags && gone->flags[i] ? KD_NONE : next++;
     pile_work work = {from, places, to};
-    if (from->index.shape.count)
+    if (__atomic_load_n(&from->lean, __ATOMIC_ACQUIRE))
         parallel_for(from->index.shape.leaf_count, PILE_GRAIN / LEAF_POINTS, pile_buckets, &work);
     else
         parallel_for(count, PILE_GRAIN, pile_piece, &work);

@@ -1,9 +1,10 @@
-/* Eight boxes or sixteen points against one query at a time: AVX2, AVX-512 where it gains, and the
-   plain version of each, which is its oracle. Distances are rounded in the order of
-   pointtree_dist2. */
+/* Eight boxes or sixteen points of any dimensions against one query at a time: AVX2, AVX-512 where
+   it gains, and the plain version of each, which is its oracle. `dims` is a constant where it pays.
+   Distances are summed axis by axis, as those of points/tree/walk_nd.h are. */
 #ifndef KD_POINTS_NEIGHBOURS_LANES_H
 #define KD_POINTS_NEIGHBOURS_LANES_H
 #include "core/math/vec3.h"
+#include "points/tree/point_array.h"
 #include <stdbool.h>
 #ifdef __AVX2__
 #include "core/math/lane_order.h"
@@ -13,46 +14,44 @@
 #define LANES_512
 #endif
 
+#define LANES_FN static inline __attribute__((always_inline))
+
 enum { LEAF_POINTS = 16, LEAF_GROUP = 8 };
 #define LANE_NEVER INT32_MAX /* above every distance */
 
-/* A bucket of sixteen or eight places; what is not there is NaN, which is within no distance. */
+/* A bucket of sixteen or eight places: a column of each axis, then the ids. What is not there is
+   NaN, which is within no distance. */
 typedef struct leaf_points {
-    const float *x, *y, *z; /* 32 bytes aligned */
+    const void *at; /* the columns, 32 bytes aligned */
     const uint32_t *id;
     int places;
 } leaf_points;
 
-/* What lies from `at` on: x of all places, y, z, ids. */
-static inline leaf_points leaf_points_at(const float *at, int places) {
-    const leaf_points leaf = {at, at + places, at + 2 * places,
-                              (const uint32_t *)(const void *)(at + 3 * places), places};
+/* What lies from `at` on. */
+static inline leaf_points leaf_points_at(const void *at, uint32_t dims, uint32_t scalar_bytes,
+                                         int places) {
+    const leaf_points leaf = {
+        at,
+        (const uint32_t *)(const void *)((const char *)at + dims * scalar_bytes * (uint32_t)places),
+        places};
     return leaf;
 }
 
-/* The boxes of eight children. */
-typedef struct leaf_group {
-    float lo[3][LEAF_GROUP], hi[3][LEAF_GROUP];
-    uint32_t least_id[LEAF_GROUP]; /* of the points below each: what ties are decided by */
-} leaf_group;
-
-static inline float lane_outside(float lo, float hi, float x) {
-    return float_max(float_max(lo - x, x - hi), 0);
-}
-
-/* The least dist2 that a point in one box can have. */
-static inline float lane_dist2(const leaf_group *group, vec3 query, uint32_t lane) {
-    const float x = lane_outside(group->lo[0][lane], group->hi[0][lane], query.x);
-    const float y = lane_outside(group->lo[1][lane], group->hi[1][lane], query.y);
-    const float z = lane_outside(group->lo[2][lane], group->hi[2][lane], query.z);
-    return x * x + y * y + z * z;
-}
-
-/* That of all boxes, as bits of which the lowest three are the
-   lane: an integer of almost the same order, never above it. */
-static inline void lanes_boxes_plain(const leaf_group *group, vec3 query, int32_t out[LEAF_GROUP]) {
+/* The least dist2 from a query to each of eight boxes, which are eight lower sides and eight upper
+   ones for each axis, as bits of which the lowest three are the lane: an integer of almost the same
+   order, never above it. A query lies between two floats, or is both. */
+LANES_FN void lanes_boxes_plain(const float *sides, const float *below, const float *above,
+                                uint32_t dims, int32_t out[LEAF_GROUP]) {
+    float sum[LEAF_GROUP] = {0};
+    for (uint32_t axis = 0; axis < dims; ++axis, sides += 2 * LEAF_GROUP)
+        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
+            const float under = sides[lane] - above[axis];
+            const float over = below[axis] - sides[LEAF_GROUP + lane];
+            const float d = float_max(float_max(under, over), 0);
+            sum[lane] = sum[lane] + d * d;
+        }
     for (uint32_t lane = 0; lane < LEAF_GROUP; ++lane)
-        out[lane] = (int32_t)((float_bits(lane_dist2(group, query, lane)) & ~7u) | lane);
+        out[lane] = (int32_t)((float_bits(sum[lane]) & ~7u) | lane);
 }
 
 static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
@@ -62,16 +61,22 @@ static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
 }
 
 /* dist2 of all points of a leaf; a bit is set where it is <= bound2. */
-static inline uint32_t lanes_points_plain(const leaf_points *leaf, vec3 query, float bound2,
-                                          float dist2[LEAF_POINTS]) {
-    uint32_t within = 0;
-    for (int i = 0; i < leaf->places; ++i) {
-        const float x = query.x - leaf->x[i], y = query.y - leaf->y[i], z = query.z - leaf->z[i];
-        dist2[i] = x * x + y * y + z * z;
-        within |= (uint32_t)(dist2[i] <= bound2) << i;
+#define LANES_POINTS_PLAIN(name, real)                                                             \
+    LANES_FN uint32_t name(const leaf_points *leaf, const real *query, uint32_t dims, real bound2, \
+                           real dist2[LEAF_POINTS]) {                                              \
+        uint32_t within = 0;                                                                       \
+        for (int i = 0; i < leaf->places; ++i) {                                                   \
+            const real *x = (const real *)leaf->at + i;                                            \
+            dist2[i] = (query[0] - x[0]) * (query[0] - x[0]);                                      \
+            for (uint32_t axis = 1; axis < dims; ++axis) {                                         \
+                const real d = query[axis] - x[axis * (uint32_t)leaf->places];                     \
+                dist2[i] = dist2[i] + d * d;                                                       \
+            }                                                                                      \
+            within |= (uint32_t)(dist2[i] <= bound2) << i;                                         \
+        }                                                                                          \
+        return within;                                                                             \
     }
-    return within;
-}
+LANES_POINTS_PLAIN(lanes_points_plain, float)
 
 /* The nearest point of a leaf in the order (dist2, id), if one is within bound2. */
 typedef struct lanes_one {
@@ -80,9 +85,10 @@ typedef struct lanes_one {
     uint32_t id;
 } lanes_one;
 
-static inline lanes_one lanes_closest_plain(const leaf_points *leaf, vec3 query, float bound2) {
+LANES_FN lanes_one lanes_closest_plain(const leaf_points *leaf, const float *query, uint32_t dims,
+                                       float bound2) {
     float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points_plain(leaf, query, bound2, dist2);
+    uint32_t within = lanes_points_plain(leaf, query, dims, bound2, dist2);
     lanes_one one = {within != 0, 0, 0};
     if (!within) return one;
     int nearest = __builtin_ctz(within);
@@ -120,31 +126,6 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
     }
 }
 
-/* The same of doubles: INFINITY and -1 where there is none yet. */
-typedef struct doubles_nearest {
-    double dist2[LEAF_GROUP] __attribute__((aligned(32)));
-    int64_t id[LEAF_GROUP] __attribute__((aligned(32)));
-} doubles_nearest;
-
-static inline void doubles_nearest_take_plain(doubles_nearest *list,
-                                              const double dist2[LEAF_POINTS],
-                                              const uint32_t id[LEAF_POINTS], uint32_t within) {
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        double near = dist2[i];
-        int64_t near_id = (int64_t)id[i];
-        for (int lane = 0; lane < LEAF_GROUP; ++lane) {
-            const double here = list->dist2[lane];
-            const int64_t here_id = list->id[lane];
-            const bool behind = here > near || (here == near && here_id > near_id);
-            list->dist2[lane] = behind ? near : here;
-            list->id[lane] = behind ? near_id : here_id;
-            near = behind ? here : near;
-            near_id = behind ? here_id : near_id;
-        }
-    }
-}
-
 /* Keys, dist2's bits above and the id below, of the points of a leaf whose bits are set, one behind
    the other; there is room for sixteen. Returns how many. */
 static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dist2[LEAF_POINTS],
@@ -160,24 +141,19 @@ static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dis
 #ifdef __AVX2__
 typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
 
-static inline __m256 lanes_outside(const float *lo, const float *hi, __m256 x) {
-    const __m256 below = _mm256_sub_ps(_mm256_load_ps(lo), x);
-    const __m256 above = _mm256_sub_ps(x, _mm256_load_ps(hi));
-    return _mm256_max_ps(_mm256_max_ps(below, above), _mm256_setzero_ps());
-}
-
-static inline __m256 lanes_dist2(__m256 x, __m256 y, __m256 z) {
-    return _mm256_add_ps(_mm256_add_ps(_mm256_mul_ps(x, x), _mm256_mul_ps(y, y)),
-                         _mm256_mul_ps(z, z));
-}
-
-static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
-    const __m256 x = lanes_outside(group->lo[0], group->hi[0], _mm256_set1_ps(query.x));
-    const __m256 y = lanes_outside(group->lo[1], group->hi[1], _mm256_set1_ps(query.y));
-    const __m256 z = lanes_outside(group->lo[2], group->hi[2], _mm256_set1_ps(query.z));
-    const __m256i bits = _mm256_castps_si256(lanes_dist2(x, y, z));
+LANES_FN lanes_set lanes_of_boxes(const float *sides, const float *below, const float *above,
+                                  uint32_t dims) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), bits), lanes);
+    __m256 sum = _mm256_setzero_ps();
+    for (uint32_t axis = 0; axis < dims; ++axis, sides += 2 * LEAF_GROUP) {
+        const __m256 under = _mm256_sub_ps(_mm256_load_ps(sides), _mm256_set1_ps(above[axis]));
+        const __m256 over =
+            _mm256_sub_ps(_mm256_set1_ps(below[axis]), _mm256_load_ps(sides + LEAF_GROUP));
+        const __m256 d = _mm256_max_ps(_mm256_max_ps(under, over), _mm256_setzero_ps());
+        sum = axis ? _mm256_add_ps(sum, _mm256_mul_ps(d, d)) : _mm256_mul_ps(d, d);
+    }
+    return _mm256_or_si256(_mm256_andnot_si256(_mm256_set1_epi32(7), _mm256_castps_si256(sum)),
+                           lanes);
 }
 
 static inline int32_t lanes_set_least(lanes_set all) {
@@ -185,10 +161,6 @@ static inline int32_t lanes_set_least(lanes_set all) {
     least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(1, 0, 3, 2)));
     least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(2, 3, 0, 1)));
     return _mm_cvtsi128_si32(least);
-}
-
-static inline int32_t lanes_least(const int32_t lanes[LEAF_GROUP]) {
-    return lanes_set_least(_mm256_load_si256((const __m256i *)(const void *)lanes));
 }
 
 /* Without the lane of this value, which is the only one of it. */
@@ -236,20 +208,36 @@ static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEA
     _mm256_store_si256((__m256i *)(void *)list->id, ids);
 }
 
-static inline uint32_t lanes_points(const leaf_points *leaf, vec3 query, float bound2,
-                                    float dist2[LEAF_POINTS]) {
-    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
-    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
+enum { LANES_HALF = 4 }; /* axes of six or more after which a bucket may be left */
+
+/* dist2 of eight points of a leaf. Where all are farther than the bound after some of many axes,
+   that is what is returned. */
+LANES_FN __m256 lanes_dist2(const leaf_points *leaf, int half, const float *query, uint32_t dims,
+                            __m256 bound) {
+    const float *x = (const float *)leaf->at + half;
+    __m256 sum = _mm256_setzero_ps();
+    for (uint32_t axis = 0; axis < dims; ++axis, x += leaf->places) {
+        const __m256 d = _mm256_sub_ps(_mm256_set1_ps(query[axis]), _mm256_load_ps(x));
+        sum = axis ? _mm256_add_ps(sum, _mm256_mul_ps(d, d)) : _mm256_mul_ps(d, d);
+        if (axis + 1 == LANES_HALF && dims > LANES_HALF + 1 &&
+            !_mm256_movemask_ps(_mm256_cmp_ps(sum, bound, _CMP_LE_OQ)))
+            break;
+    }
+    return sum;
+}
+
+LANES_FN uint32_t lanes_points(const leaf_points *leaf, const float *query, uint32_t dims,
+                               float bound2, float dist2[LEAF_POINTS]) {
+    const __m256 bound = _mm256_set1_ps(bound2);
     uint32_t within = 0;
     for (int half = 0; half < leaf->places; half += 8) {
-        const __m256 d = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + half)),
-                                     _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + half)),
-                                     _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + half)));
+        const __m256 d = lanes_dist2(leaf, half, query, dims, bound);
         _mm256_store_ps(dist2 + half, d);
         within |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d, bound, _CMP_LE_OQ)) << half;
     }
     return within;
 }
+
 /* No branch hangs on how many there are. */
 static inline uint32_t lanes_keys(const leaf_points *leaf, const float dist2[LEAF_POINTS],
                                   uint32_t within, uint64_t *keys) {
@@ -274,19 +262,15 @@ static inline uint32_t lanes_keys(const leaf_points *leaf, const float dist2[LEA
 #ifdef LANES_512
 enum { LANES_KEYS_MAX = 24 };
 
-/* Sixteen points, or eight of them twice, as one vector; what a comparison says is a mask. */
-static inline __m512 lanes_dist2_sixteen(const leaf_points *leaf, vec3 query) {
-    const __m512 x = _mm512_sub_ps(_mm512_set1_ps(query.x), _mm512_loadu_ps(leaf->x));
-    const __m512 y = _mm512_sub_ps(_mm512_set1_ps(query.y), _mm512_loadu_ps(leaf->y));
-    const __m512 z = _mm512_sub_ps(_mm512_set1_ps(query.z), _mm512_loadu_ps(leaf->z));
-    return _mm512_add_ps(_mm512_add_ps(_mm512_mul_ps(x, x), _mm512_mul_ps(y, y)),
-                         _mm512_mul_ps(z, z));
-}
-
-static inline __m256 lanes_dist2_eight(const leaf_points *leaf, vec3 query) {
-    return lanes_dist2(_mm256_sub_ps(_mm256_set1_ps(query.x), _mm256_load_ps(leaf->x)),
-                       _mm256_sub_ps(_mm256_set1_ps(query.y), _mm256_load_ps(leaf->y)),
-                       _mm256_sub_ps(_mm256_set1_ps(query.z), _mm256_load_ps(leaf->z)));
+/* dist2 of sixteen points as one vector; what a comparison says is a mask. */
+LANES_FN __m512 lanes_dist2_sixteen(const leaf_points *leaf, const float *query, uint32_t dims) {
+    const float *x = (const float *)leaf->at;
+    __m512 sum = _mm512_setzero_ps();
+    for (uint32_t axis = 0; axis < dims; ++axis, x += LEAF_POINTS) {
+        const __m512 d = _mm512_sub_ps(_mm512_set1_ps(query[axis]), _mm512_loadu_ps(x));
+        sum = axis ? _mm512_add_ps(sum, _mm512_mul_ps(d, d)) : _mm512_mul_ps(d, d);
+    }
+    return sum;
 }
 
 static inline uint32_t lanes_collect_eight(uint64_t *keys, __m256 dist2, const uint32_t *id,
@@ -302,16 +286,15 @@ static inline uint32_t lanes_collect_eight(uint64_t *keys, __m256 dist2, const u
 
 /* Keys of the points that are within the bound's dist2, all that are not behind the bound; there is
    room for sixteen and eight more. Returns how many. */
-static inline uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, vec3 query,
-                                     uint64_t bound_key) {
+LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const float *query,
+                                uint32_t dims, uint64_t bound_key) {
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
     if (leaf->places != LEAF_POINTS) {
-        const __m256 d = lanes_dist2_eight(leaf, query);
-        return lanes_collect_eight(keys, d, leaf->id,
-                                   _mm256_cmp_ps_mask(d, _mm256_set1_ps(bound2), _CMP_LE_OQ),
+        const __m256 bound = _mm256_set1_ps(bound2), d = lanes_dist2(leaf, 0, query, dims, bound);
+        return lanes_collect_eight(keys, d, leaf->id, _mm256_cmp_ps_mask(d, bound, _CMP_LE_OQ),
                                    bound_key);
     }
-    const __m512 d = lanes_dist2_sixteen(leaf, query);
+    const __m512 d = lanes_dist2_sixteen(leaf, query, dims);
     const __mmask16 within = _mm512_cmp_ps_mask(d, _mm512_set1_ps(bound2), _CMP_LE_OQ);
     if (!within) return 0;
     const uint32_t first =
@@ -336,93 +319,19 @@ lanes_keys_take(uint64_t *list, int vectors, const uint64_t *keys, uint32_t coun
     for (int v = 0; v < vectors; ++v) _mm512_storeu_si512((void *)(list + 8 * v), near[v]);
 }
 
-/* The list is one vector: lanes behind x take the one before them, the first of these x. */
-static inline void doubles_nearest_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
-                                        const uint32_t id[LEAF_POINTS], uint32_t within) {
-    __m512d near = _mm512_loadu_pd(list->dist2);
-    __m512i ids = _mm512_loadu_si512((const void *)list->id);
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        const __m512d x = _mm512_set1_pd(dist2[i]);
-        const __m512i x_id = _mm512_set1_epi64((int64_t)id[i]);
-        const __mmask8 equal = _mm512_cmp_pd_mask(near, x, _CMP_EQ_OQ);
-        const __mmask8 behind = (__mmask8)(_mm512_cmp_pd_mask(near, x, _CMP_GT_OQ) |
-                                           _mm512_mask_cmpgt_epi64_mask(equal, ids, x_id));
-        const __m512i moved =
-            _mm512_alignr_epi64(_mm512_castpd_si512(near), _mm512_castpd_si512(x), 7);
-        const __m512i moved_ids = _mm512_alignr_epi64(ids, x_id, 7);
-        const __mmask8 enters = (__mmask8)(behind & ~(behind << 1));
-        near = _mm512_mask_mov_pd(near, behind, _mm512_castsi512_pd(moved));
-        ids = _mm512_mask_mov_epi64(ids, behind, moved_ids);
-        near = _mm512_mask_mov_pd(near, enters, x);
-        ids = _mm512_mask_mov_epi64(ids, enters, x_id);
-    }
-    _mm512_storeu_pd(list->dist2, near);
-    _mm512_storeu_si512((void *)list->id, ids);
-}
-#else
-/* Four of the list: what is behind x moves on by one lane. `first` and `first_id` move in where
-   `enters`, the last of `behind` before, says so. */
-static inline void list_move(__m256d *near, __m256i *ids, __m256d behind, __m256d moved,
-                             __m256i moved_ids, __m256d moved_in, __m256d x, __m256i x_id) {
-    *near = _mm256_blendv_pd(_mm256_blendv_pd(*near, x, behind), moved, moved_in);
-    *ids = _mm256_castpd_si256(_mm256_blendv_pd(
-        _mm256_blendv_pd(_mm256_castsi256_pd(*ids), _mm256_castsi256_pd(x_id), behind),
-        _mm256_castsi256_pd(moved_ids), moved_in));
-}
-
-static inline __m256d list_behind(__m256d near, __m256i ids, __m256d x, __m256i x_id) {
-    const __m256d equal = _mm256_cmp_pd(near, x, _CMP_EQ_OQ);
-    const __m256d later = _mm256_castsi256_pd(_mm256_cmpgt_epi64(ids, x_id));
-    return _mm256_or_pd(_mm256_cmp_pd(near, x, _CMP_GT_OQ), _mm256_and_pd(equal, later));
-}
-
-static inline void doubles_nearest_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
-                                        const uint32_t id[LEAF_POINTS], uint32_t within) {
-    enum { ON = 0x90, LAST = 0xff }; /* lanes 0 0 1 2; 3 3 3 3 */
-    __m256d near = _mm256_load_pd(list->dist2), far = _mm256_load_pd(list->dist2 + 4);
-    __m256i ids = _mm256_load_si256((const __m256i *)(const void *)list->id);
-    __m256i far_ids = _mm256_load_si256((const __m256i *)(const void *)(list->id + 4));
-    const __m256d none = _mm256_setzero_pd();
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        const __m256d x = _mm256_broadcast_sd(dist2 + i);
-        const __m256i x_id = _mm256_set1_epi64x((int64_t)id[i]);
-        const __m256d behind = list_behind(near, ids, x, x_id);
-        const __m256d far_behind = list_behind(far, far_ids, x, x_id);
-        const __m256d on = _mm256_permute4x64_pd(near, ON);
-        const __m256i on_ids = _mm256_permute4x64_epi64(ids, ON);
-        const __m256d on_behind = _mm256_blend_pd(_mm256_permute4x64_pd(behind, ON), none, 1);
-        const __m256d far_on =
-            _mm256_blend_pd(_mm256_permute4x64_pd(far, ON), _mm256_permute4x64_pd(near, LAST), 1);
-        const __m256i far_on_ids = _mm256_castpd_si256(
-            _mm256_blend_pd(_mm256_castsi256_pd(_mm256_permute4x64_epi64(far_ids, ON)),
-                            _mm256_castsi256_pd(_mm256_permute4x64_epi64(ids, LAST)), 1));
-        const __m256d far_on_behind = _mm256_blend_pd(_mm256_permute4x64_pd(far_behind, ON),
-                                                      _mm256_permute4x64_pd(behind, LAST), 1);
-        list_move(&near, &ids, behind, on, on_ids, on_behind, x, x_id);
-        list_move(&far, &far_ids, far_behind, far_on, far_on_ids, far_on_behind, x, x_id);
-    }
-    _mm256_store_pd(list->dist2, near);
-    _mm256_store_pd(list->dist2 + 4, far);
-    _mm256_store_si256((__m256i *)(void *)list->id, ids);
-    _mm256_store_si256((__m256i *)(void *)(list->id + 4), far_ids);
-}
 #endif
 
 /* Distances stay in registers: a minimum, who has it, and of more than one the least id. */
-static inline lanes_one lanes_closest(const leaf_points *leaf, vec3 query, float bound2) {
-    const __m256 qx = _mm256_set1_ps(query.x), qy = _mm256_set1_ps(query.y);
-    const __m256 qz = _mm256_set1_ps(query.z), bound = _mm256_set1_ps(bound2);
+LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, uint32_t dims,
+                                 float bound2) {
+    const __m256 bound = _mm256_set1_ps(bound2);
     lanes_one one = {false, 0, 0};
     const int halves = leaf->places / 8;
     __m256 d[2], within[2];
     d[1] = _mm256_set1_ps(NAN);
     within[1] = _mm256_setzero_ps();
     for (int half = 0; half < halves; ++half) {
-        d[half] = lanes_dist2(_mm256_sub_ps(qx, _mm256_load_ps(leaf->x + 8 * half)),
-                              _mm256_sub_ps(qy, _mm256_load_ps(leaf->y + 8 * half)),
-                              _mm256_sub_ps(qz, _mm256_load_ps(leaf->z + 8 * half)));
+        d[half] = lanes_dist2(leaf, 8 * half, query, dims, bound);
         within[half] = _mm256_cmp_ps(d[half], bound, _CMP_LE_OQ);
     }
     if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
@@ -450,9 +359,10 @@ typedef struct lanes_set {
     int32_t lane[LEAF_GROUP];
 } lanes_set;
 
-static inline lanes_set lanes_of_boxes(const leaf_group *group, vec3 query) {
+LANES_FN lanes_set lanes_of_boxes(const float *sides, const float *below, const float *above,
+                                  uint32_t dims) {
     lanes_set all;
-    lanes_boxes_plain(group, query, all.lane);
+    lanes_boxes_plain(sides, below, above, dims, all.lane);
     return all;
 }
 static inline int32_t lanes_set_least(lanes_set all) {
@@ -470,19 +380,17 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
     return all.lane[lane];
 }
 #define lanes_nearest_take lanes_nearest_take_plain
-#define doubles_nearest_take doubles_nearest_take_plain
-#define lanes_least lanes_least_plain
 #define lanes_closest lanes_closest_plain
 #define lanes_points lanes_points_plain
 #define lanes_keys lanes_keys_plain
 #endif
 
 #ifndef LANES_512
-static inline uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, vec3 query,
-                                     uint64_t bound_key) {
+LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const float *query,
+                                uint32_t dims, uint64_t bound_key) {
     float dist2[LEAF_POINTS] __attribute__((aligned(32))); /* nvcc reads this, too */
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
-    const uint32_t within = lanes_points(leaf, query, bound2, dist2);
+    const uint32_t within = lanes_points(leaf, query, dims, bound2, dist2);
     return lanes_keys(leaf, dist2, within, keys);
 }
 #endif

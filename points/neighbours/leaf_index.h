@@ -1,6 +1,16 @@
-/* The fast way to ask a tree of two or three floats on a CPU: its points in buckets of up to 16,
-   and boxes over them in groups of eight. The answers are those of points/tree/walk.h, bit for bit.
- */
+/* The fast way to ask a tree on a CPU: its points in buckets of up to 16, and boxes over them in
+   groups of eight; of any dimensions, float or double. The answers are those of
+   points/tree/walk_nd.h, bit for bit.
+   Source: the wide nodes of Wald, Benthin, Boulos 2008, "Getting rid of packets", on the buckets
+           that the lowest levels of a left-balanced tree are anyway.
+   Idea: a bucket is a sub-tree of four levels with the node that follows it in order, so the
+         buckets in order are all points in order, and three levels of the tree are a group of eight
+         boxes. A query looks at eight boxes or sixteen points at once, nearest box first.
+   Memory: 16 places a bucket, or 8 of up to three floats where it has no more points, each place of
+           the point's scalars and 4 bytes; boxes of 64 bytes an axis and 32 bytes more a group. The
+           buckets hold all that the tree does. With ties twice as many buckets.
+   Invariants: a box's distance is never above that of a point in it: the answers are exact. Boxes of
+               doubles are rounded outwards to floats. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #include "core/status.h"
@@ -8,7 +18,7 @@
 #include "points/tree/visitor.h"
 #include "points/tree/walk.h"
 
-enum { LEAF_LEVELS_MAX = 10 };
+enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_LEAST = 3 };
 
 /* How buckets and groups lie over a tree of `count` points. */
 typedef struct leaf_shape {
@@ -16,7 +26,7 @@ typedef struct leaf_shape {
     uint32_t levels;                       /* of groups; 0: one leaf alone */
     uint32_t groups;
     uint32_t leaf_count;
-    uint32_t wide_leaves; /* the first of them, of more than eight points */
+    uint32_t wide_leaves; /* the first of them, of sixteen places */
     uint32_t root_children;
     uint32_t bucket_level; /* of the tree: where the buckets' roots are */
     uint32_t count;        /* points */
@@ -39,14 +49,24 @@ typedef struct leaf_slots {
 kd_status leaf_slots_open(leaf_slots *out, const pointtree_nd_view *tree, const leaf_shape *shape);
 void leaf_slots_close(leaf_slots *owned); /* takes a zeroed one */
 
-/* The box of a child of groups of this level. */
-void leaf_group_set(leaf_group *groups, const leaf_shape *shape, uint32_t level, uint32_t child,
-                    const box3 *box, uint32_t least_id);
-/* All levels of groups but the lowest, from it. */
-void leaf_groups_fill(leaf_group *groups, const leaf_shape *shape);
+typedef struct leafindex {
+    void *leaves; /* bucket by bucket (leafindex_bucket) */
+    float *boxes; /* level by level from the root, of each group and axis: 8 lower sides, 8 upper
+                     ones; the children of group g are 8g ... 8g+7 */
+    uint32_t *least_ids; /* of each group: of the points below each box, what ties are decided by */
+    uint32_t *nodes;     /* of each id: its place in the tree; NULL if not wanted */
+    leaf_shape shape;
+    uint32_t dims, columns; /* of the points; of a bucket: at least three, the others being 0 */
+    point_scalar scalar;
+} leafindex;
 
-/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
-#define UNDERFLOWN 0x1p-100f
+/* From any tree. `places`: neighbours will be asked for with their nodes. More than three
+   dimensions may have ties. Work: one pass over the points. */
+kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places);
+void leafindex_close(leafindex *owned); /* takes a zeroed one */
+uint64_t leafindex_bytes(const leafindex *index);
+/* Of up to three floats, before it is opened. */
+uint64_t leafindex_bytes_of(uint64_t count, bool places);
 
 /* The floats next to a double: sides of boxes, which are rounded outwards. */
 static inline float rounded_down(double x) {
@@ -61,31 +81,19 @@ static inline float rounded_up(double x) {
     return -rounded_down(-x);
 }
 
-typedef struct leafindex {
-    float *leaves; /* bucket by bucket (leaf_points_at): 16 places, from wide_leaves on eight */
-    leaf_group *groups; /* level by level from the root; the children of group g are 8g ... 8g+7 */
-    uint32_t *nodes;    /* of each id: its place in the tree; NULL if not wanted */
-    leaf_shape shape;
-} leafindex;
-
-/* From any tree of one to three floats, the others being 0 then. `places`: neighbours will be asked
-   for with their nodes. Work: one pass over the points. Memory: 18 to 21 bytes a point, 4 more with
-   places. */
-kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places);
-void leafindex_close(leafindex *owned); /* takes a zeroed one */
-uint64_t leafindex_bytes(const leafindex *index);
-uint64_t leafindex_bytes_of(uint64_t count, bool places); /* before it is opened */
-
 /* Bucket s. */
 static inline leaf_points leafindex_bucket(const leafindex *index, uint32_t s) {
-    const uint64_t wide = index->shape.wide_leaves;
-    return s < wide ? leaf_points_at(index->leaves + 64 * (uint64_t)s, LEAF_POINTS)
-                    : leaf_points_at(index->leaves + 32 * (s + wide), LEAF_POINTS / 2);
+    const uint32_t bytes = (uint32_t)point_scalar_bytes(index->scalar);
+    const uint64_t wide = index->shape.wide_leaves,
+                   place = index->columns * bytes + sizeof(uint32_t);
+    return leaf_points_at((const char *)index->leaves +
+                              LEAF_POINTS / 2 * place * (s + (s < wide ? s : wide)),
+                          index->columns, bytes, s < wide ? LEAF_POINTS : LEAF_POINTS / 2);
 }
 
-/* The tree that it was made from, which may be gone: coordinates of `dims` floats and ids, by
+/* The tree of one to three floats that it was made from, which may be gone: coordinates and ids, by
    nodes. Either may be NULL. */
-void leafindex_restore(const leafindex *index, uint32_t dims, float *coordinates, uint32_t *ids);
+void leafindex_restore(const leafindex *index, float *coordinates, uint32_t *ids);
 
 /* An answer as one number whose order is (dist2, id): for dist2 >= 0 the order of a float is that
    of its bits. */
@@ -99,29 +107,32 @@ static inline uint32_t leaf_key_id(uint64_t key) {
     return (uint32_t)key;
 }
 
-/* The `k` nearest with dist2 <= bound2, as ordered keys in keys[0 ...]; there is room for
-   leafindex_room(k) of them, the rest is working room. `near`, for queries that follow each other
-   closely: where the last one began, 0 at first; or NULL. Returns how many there are. */
-uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
-                                uint64_t *keys, uint32_t *near);
+/* A query is the tree's `dims` scalars. `near`, for queries that follow each other closely: where
+   the last one began, 0 at first; or NULL. */
+
+/* Of floats the `k` nearest with dist2 <= bound2, as ordered keys in keys[0 ...]; there is room for
+   leafindex_room(k) of them, the rest is working room. Returns how many there are. */
+uint32_t leafindex_nearest_keys(const leafindex *index, const float *query, uint32_t k,
+                                float bound2, uint64_t *keys, uint32_t *near);
 uint64_t leafindex_room(uint32_t k);
-
 /* How many points have dist2 <= bound2; keys of the first `capacity` that are met go to `keys`. */
-uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
-                               uint64_t *keys);
-
-/* Tells all points within to->bound, which may shrink meanwhile; the order depends on the query
-   alone. */
-void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to);
-
-/* As pointtree_nearest_k, of an index with places; `keys` has room for leafindex_room(k). */
-uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
-                             uint64_t *keys, neighbour *out);
-/* The same by `near` of leafindex_nearest_keys; but for `in_order` those found are in any order,
-   the farthest last. */
+uint32_t leafindex_within_keys(const leafindex *index, const float *query, float bound2,
+                               uint32_t capacity, uint64_t *keys);
+/* The nearest of an index with places; but for `in_order` those found are in any order, the
+   farthest last. */
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                                 bool in_order, uint32_t *near, uint64_t *keys, neighbour *out);
-
 void leaf_keys_sort(uint64_t *keys, uint32_t count);
+
+/* Of doubles, as pointtree_nd_nearest_k and pointtree_nd_within, but the answers' nodes are not
+   set. */
+uint32_t leafindex_nearest_doubles(const leafindex *index, const double *query, uint32_t k,
+                                   double bound2, neighbour_nd *out, uint32_t *near);
+uint32_t leafindex_within_doubles(const leafindex *index, const double *query, double bound2,
+                                  uint32_t capacity, neighbour_nd *out);
+
+/* Tells all points within to->bound, which may shrink meanwhile; the order depends on the query
+   alone. Of floats or doubles. */
+void leafindex_tell(const leafindex *index, const void *query, point_visitor *to);
 
 #endif

@@ -1,238 +1,159 @@
-/* Queries of buckets under groups of eight boxes: points/tree/walk.h is their oracle. */
+/* Queries of buckets under groups of eight boxes: points/tree/walk_nd.h is their oracle. */
 #include "core/parallel/select_keys.h"
+#include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
 
-/* Up to so many answers are kept sorted: in two registers, then without branches, then with them
-   (by AVX-512 all in registers); more are collected, and now and then the farthest are thrown away.
- */
+/* Up to so many answers are kept sorted: in two registers, then, of floats, without branches, then
+   with them (by AVX-512 all in registers); more are collected, and now and then the farthest are
+   thrown away. Of doubles a short list or a heap. */
 enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
-/* What has been found so far. */
-typedef struct leaf_answers {
-    uint64_t *keys;
-    uint32_t count, k, capacity;
-    float bound2;
-    uint64_t bound_key;    /* what comes behind it is no answer; its dist2 is bound2 */
-    lanes_nearest nearest; /* instead of keys, of up to NEAREST_MAX */
-#ifdef LANES_512
-    uint64_t list[LANES_KEYS_MAX]; /* of more, of up to as many */
-#endif
-    point_visitor *visitor;
-} leaf_answers;
+/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
+#define UNDERFLOWN 0x1p-100f
 
-static inline void leaf_bound(leaf_answers *answers, uint64_t key) {
-    answers->bound_key = key;
-    answers->bound2 = leaf_key_dist2(key);
+typedef enum leaf_visit {
+    VISIT_CLOSEST,    /* k = 1 */
+    VISIT_NEAREST,    /* k <= NEAREST_MAX */
+    VISIT_SHORT_LIST, /* of floats, k <= SHORT_LIST_MAX; by AVX-512 16 */
+    VISIT_LIST,       /* of floats, k <= LIST_MAX */
+    VISIT_MANY,
+    VISIT_WITHIN,
+    VISIT_TELL
+} leaf_visit;
+
+/* --- floats: answers are keys ----------------------------------------------------------------- */
+
+static inline uint64_t float_answer(float dist2, uint32_t id) {
+    return leaf_key(dist2, id);
+}
+static inline float float_visitor_bound(const point_visitor *of) {
+    return point_visitor_bound(of);
+}
+LANES_FN leaf_points float_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
+    const uint64_t wide = index->shape.wide_leaves, place = dims * sizeof(float) + sizeof(uint32_t);
+    const char *at = (const char *)index->leaves;
+    return s < wide ? leaf_points_at(at + LEAF_POINTS * place * s, dims, sizeof(float), LEAF_POINTS)
+                    : leaf_points_at(at + LEAF_POINTS / 2 * place * (s + wide), dims, sizeof(float),
+                                     LEAF_POINTS / 2);
 }
 
-typedef void (*leaf_visit)(leaf_answers *answers, const leaf_points *leaf, vec3 query);
+#define LEAF_REAL float
+#define LEAF_ANSWER uint64_t
+#define LEAF_WIDE 0
+#define LEAF(name) float_##name
+#include "points/neighbours/leaf_walk.h"
+#undef LEAF_REAL
+#undef LEAF_ANSWER
+#undef LEAF_WIDE
+#undef LEAF
 
-static inline void leaf_nearest(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    _Alignas(32) float dist2[LEAF_POINTS];
-    const uint32_t within = lanes_points(leaf, query, answers->bound2, dist2),
-                   last = answers->k - 1;
-    if (!within) return;
-    lanes_nearest *list = &answers->nearest;
-    lanes_nearest_take(list, dist2, leaf->id, within);
-    answers->count += (uint32_t)__builtin_popcount(within);
-    if (answers->count >= answers->k)
-        leaf_bound(answers, (uint64_t)list->dist2[last] << 32 | (uint32_t)list->id[last]);
+static inline void bind_key(float_query *query, uint64_t key) {
+    float_bind(query, leaf_key_dist2(key), leaf_key_id(key));
+}
+
+static inline uint64_t bound_key(const float_query *query) {
+    return leaf_key(query->bound2, query->bound_id);
 }
 
 #ifdef LANES_512
 /* Whole vectors of keys, filled with what is never an answer. */
-static inline __attribute__((always_inline)) void
-leaf_keys(leaf_answers *answers, const leaf_points *leaf, vec3 query, int vectors) {
+LANES_FN void visit_keys(float_query *query, const leaf_points *leaf, uint32_t dims, int vectors) {
     uint64_t keys[LEAF_POINTS + 8];
-    const uint32_t found = lanes_collect(keys, leaf, query, answers->bound_key);
+    const uint32_t found = lanes_collect(keys, leaf, query->at, dims, bound_key(query));
     if (!found) return;
-    lanes_keys_take(answers->list, vectors, keys, found);
-    answers->count += found;
-    if (answers->count >= answers->k) leaf_bound(answers, answers->list[answers->k - 1]);
+    lanes_keys_take(query->list, vectors, keys, found);
+    query->count += found;
+    if (query->count >= query->k) bind_key(query, query->list[query->k - 1]);
 }
-static inline void leaf_keys_16(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    leaf_keys(answers, leaf, query, 2);
+LANES_FN void visit_short_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
+    visit_keys(query, leaf, dims, 2);
 }
-static inline void leaf_keys_24(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    leaf_keys(answers, leaf, query, 3);
+LANES_FN void visit_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
+    visit_keys(query, leaf, dims, 3);
 }
 #else
 /* The whole list of k <= SHORT_LIST_MAX is there from the start, filled with what is never an
    answer; a key goes through all of it, and the larger of each pair goes on. */
-static inline void leaf_short_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+LANES_FN void visit_short_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
-    for (; within; within &= within - 1, ++answers->count) {
+    uint32_t within = float_points(query, leaf, dims, dist2);
+    for (; within; within &= within - 1, ++query->count) {
         const int i = __builtin_ctz(within);
         uint64_t key = leaf_key(dist2[i], leaf->id[i]);
-        for (uint32_t j = 0; j < answers->k; ++j) {
-            const uint64_t here = answers->keys[j];
-            answers->keys[j] = here < key ? here : key;
+        for (uint32_t j = 0; j < query->k; ++j) {
+            const uint64_t here = query->out[j];
+            query->out[j] = here < key ? here : key;
             key = here < key ? key : here;
         }
     }
-    if (answers->count >= answers->k) leaf_bound(answers, answers->keys[answers->k - 1]);
+    if (query->count >= query->k) bind_key(query, query->out[query->k - 1]);
 }
 
-static inline void leaf_list(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
+LANES_FN void visit_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
+    uint32_t within = float_points(query, leaf, dims, dist2);
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         const uint64_t key = leaf_key(dist2[i], leaf->id[i]);
-        uint32_t hole = answers->count;
-        if (hole == answers->k) {
-            if (key > answers->keys[hole - 1]) continue;
+        uint32_t hole = query->count;
+        if (hole == query->k) {
+            if (key > query->out[hole - 1]) continue;
             --hole;
         } else {
-            ++answers->count;
+            ++query->count;
         }
-        for (; hole > 0 && answers->keys[hole - 1] > key; --hole)
-            answers->keys[hole] = answers->keys[hole - 1];
-        answers->keys[hole] = key;
-        if (answers->count == answers->k) leaf_bound(answers, answers->keys[answers->k - 1]);
+        for (; hole > 0 && query->out[hole - 1] > key; --hole)
+            query->out[hole] = query->out[hole - 1];
+        query->out[hole] = key;
+        if (query->count == query->k) bind_key(query, query->out[query->k - 1]);
     }
 }
 #endif
 
 /* k = 1: the bound is the answer. */
-static inline void leaf_closest(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    const lanes_one one = lanes_closest(leaf, query, answers->bound2);
-    if (!one.there) return;
-    const uint64_t key = leaf_key(one.dist2, one.id);
-    if (key > answers->bound_key) return;
-    leaf_bound(answers, key);
-    answers->count = 1;
+LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_t dims) {
+    const lanes_one one = lanes_closest(leaf, query->at, dims, query->bound2);
+    if (!one.there || leaf_key(one.dist2, one.id) > bound_key(query)) return;
+    float_bind(query, one.dist2, one.id);
+    query->count = 1;
 }
 
 /* Keeps at least `k` of the keys, the least ones, and not many more: any key that k are not behind
    is a bound. */
-static void leaf_trim(leaf_answers *answers) {
-    const uint32_t enough = answers->k + (answers->capacity - answers->k) / 3;
-    uint32_t random = answers->count;
-    while (answers->count > enough) {
-        const uint64_t pivot = keys_pivot(answers->keys, answers->count, &random);
-        const uint32_t left = keys_partition(answers->keys, answers->count, pivot);
-        if (left < answers->k) {
-            keys_select(answers->keys + left, answers->count - left, answers->k - 1 - left);
-            answers->count = answers->k;
-            leaf_bound(answers, answers->keys[answers->k - 1]);
+static void trim(float_query *query) {
+    const uint32_t enough = query->k + (query->capacity - query->k) / 3;
+    uint32_t random = query->count;
+    while (query->count > enough) {
+        const uint64_t pivot = keys_pivot(query->out, query->count, &random);
+        const uint32_t left = keys_partition(query->out, query->count, pivot);
+        if (left < query->k) {
+            keys_select(query->out + left, query->count - left, query->k - 1 - left);
+            query->count = query->k;
+            bind_key(query, query->out[query->k - 1]);
             return;
         }
-        answers->count = left;
-        leaf_bound(answers, pivot);
+        query->count = left;
+        bind_key(query, pivot);
     }
 }
 
 /* Keys behind the bound, of its dist2, come along: they are no answers, for k are before them. */
-static inline void leaf_collect(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    answers->count +=
-        lanes_collect(answers->keys + answers->count, leaf, query, answers->bound_key);
-    if (answers->count <= answers->capacity - LEAF_POINTS) return;
-    leaf_trim(answers);
+LANES_FN void visit_collect(float_query *query, const leaf_points *leaf, uint32_t dims) {
+    query->count +=
+        lanes_collect(query->out + query->count, leaf, query->at, dims, bound_key(query));
+    if (query->count > query->capacity - LEAF_POINTS) trim(query);
 }
 
-static inline void leaf_within(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
-    for (; within; within &= within - 1, ++answers->count) {
-        const int i = __builtin_ctz(within);
-        if (answers->count < answers->capacity)
-            answers->keys[answers->count] = leaf_key(dist2[i], leaf->id[i]);
-    }
-}
-
-static inline void leaf_tell(leaf_answers *answers, const leaf_points *leaf, vec3 query) {
-    _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = lanes_points(leaf, query, answers->bound2, dist2);
-    if (!within) return;
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        point_visitor_tell(answers->visitor, leaf->id[i], (double)dist2[i]);
-    }
-    leaf_bound(answers, leaf_key(point_visitor_bound(answers->visitor), KD_NONE));
-}
-
-/* What is left to visit on the way down: of each level the children not visited yet, and the
-   nearest of them. */
-typedef struct leaf_path {
-    lanes_set kept[LEAF_LEVELS_MAX];
-    int32_t kept_least[LEAF_LEVELS_MAX];
-} leaf_path;
-
-static inline lanes_set leaf_group_lanes(const leafindex *index, uint32_t level, uint32_t group,
-                                         vec3 query) {
-    const lanes_set all =
-        lanes_of_boxes(&index->groups[index->shape.level_begin[level] + group], query);
-    return level == 0 ? lanes_set_limit(all, index->shape.root_children) : all;
-}
-
-/* The deepest group on the way to `near`, of the last level, in whose box the query lies; the path
-   is what is left beside this way. No step waits for the one before. */
-static inline uint32_t leaf_path_begin(leaf_path *path, const leafindex *index, vec3 query,
-                                       uint32_t near, uint32_t *level) {
-    const uint32_t last = index->shape.levels - 1;
-    uint32_t start = 0;
-    for (uint32_t above = 0; above < last; ++above) {
-        const uint32_t child = near >> 3 * (last - 1 - above), lane = child % LEAF_GROUP;
-        const lanes_set all = leaf_group_lanes(index, above, child / LEAF_GROUP, query);
-        const int32_t on_way = lanes_set_at(all, lane);
-        path->kept[above] = lanes_set_strike(all, on_way);
-        path->kept_least[above] = lanes_set_least(path->kept[above]);
-        if (on_way < LEAF_GROUP) start = above + 1; /* a distance of 0 */
-    }
-    *level = start;
-    return near >> 3 * (last - start);
-}
-
-/* Visits every leaf whose box is within the bound, which may shrink meanwhile. Per level the
-   distances of eight boxes are kept, and those visited are struck out: in registers, as a vector
-   read back where a lane has just been written waits for the store. */
-static inline __attribute__((always_inline)) void leaf_walk(const leafindex *index, vec3 query,
-                                                            leaf_answers *answers, leaf_visit visit,
-                                                            uint32_t *near) {
-    if (index->shape.count == 0) return;
-    if (index->shape.levels == 0) {
-        const leaf_points leaf = leafindex_bucket(index, 0);
-        visit(answers, &leaf, query);
-        return;
-    }
-    leaf_path path;
-    uint32_t level = 0, group = near ? leaf_path_begin(&path, index, query, *near, &level) : 0;
-    lanes_set here = leaf_group_lanes(index, level, group, query);
-    int32_t least = lanes_set_least(here);
-    for (;;) {
-        if ((least & ~7) > (int32_t)float_bits(answers->bound2)) {
-            if (level == 0) return;
-            --level;
-            group /= LEAF_GROUP;
-            here = path.kept[level];
-            least = path.kept_least[level];
-            continue;
-        }
-        const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
-        const int32_t nearest = least;
-        here = lanes_set_strike(here, least);
-        least = lanes_set_least(here); /* ready when it is asked for */
-        if ((nearest | 7) >=
-            (int32_t)float_bits(answers->bound2)) { /* as far as the bound: who ties? */
-            const leaf_group *of = &index->groups[index->shape.level_begin[level] + group];
-            const float dist2 = lane_dist2(of, query, lane);
-            if (leaf_key(dist2, of->least_id[lane]) > answers->bound_key) continue;
-        }
-        if (level + 1 == index->shape.levels) {
-            if (near) *near = group;
-            near = NULL; /* the first one is the nearest */
-            const leaf_points leaf = leafindex_bucket(index, child);
-            visit(answers, &leaf, query);
-            continue;
-        }
-        path.kept[level] = here;
-        path.kept_least[level] = least;
-        group = child;
-        ++level;
-        here = leaf_group_lanes(index, level, group, query);
-        least = lanes_set_least(here);
+LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t dims,
+                          leaf_visit how) {
+    switch (how) {
+    case VISIT_CLOSEST: visit_closest(query, leaf, dims); break;
+    case VISIT_NEAREST: float_visit_nearest(query, leaf, dims); break;
+    case VISIT_SHORT_LIST: visit_short_list(query, leaf, dims); break;
+    case VISIT_LIST: visit_list(query, leaf, dims); break;
+    case VISIT_MANY: visit_collect(query, leaf, dims); break;
+    case VISIT_WITHIN: float_visit_within(query, leaf, dims); break;
+    case VISIT_TELL: float_visit_tell(query, leaf, dims); break;
     }
 }
 
@@ -245,96 +166,78 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count) {
 }
 
 /* Of few answers, where 1 < k <= LIST_MAX. */
-static inline uint32_t leaf_find_few(const leafindex *index, vec3 query, leaf_answers *answers,
-                                     uint32_t *near) {
-    const uint32_t k = answers->k;
-    uint64_t *keys = answers->keys;
+LANES_FN uint32_t find_few(float_query *query, uint32_t *near) {
+    const uint32_t k = query->k;
     if (k <= NEAREST_MAX) {
-        lanes_nearest *list = &answers->nearest;
+        lanes_nearest *list = &query->nearest;
         for (int lane = 0; lane < NEAREST_MAX; ++lane) list->dist2[lane] = LANE_NEVER;
         memset(list->id, 0, sizeof list->id);
-        leaf_walk(index, query, answers, leaf_nearest, near);
+        float_walk(query, VISIT_NEAREST, near);
         for (uint32_t i = 0; i < k; ++i)
-            keys[i] = (uint64_t)list->dist2[i] << 32 | (uint32_t)list->id[i];
-        return answers->count < k ? answers->count : k;
+            query->out[i] = (uint64_t)list->dist2[i] << 32 | (uint32_t)list->id[i];
+        return query->count < k ? query->count : k;
     }
 #ifdef LANES_512
-    for (int i = 0; i < LANES_KEYS_MAX; ++i) answers->list[i] = UINT64_MAX;
+    for (int i = 0; i < LANES_KEYS_MAX; ++i) query->list[i] = UINT64_MAX;
     if (k <= 16)
-        leaf_walk(index, query, answers, leaf_keys_16, near);
+        float_walk(query, VISIT_SHORT_LIST, near);
     else
-        leaf_walk(index, query, answers, leaf_keys_24, near);
-    memcpy(keys, answers->list, k * sizeof *keys);
+        float_walk(query, VISIT_LIST, near);
+    memcpy(query->out, query->list, k * sizeof *query->out);
 #else
     if (k <= SHORT_LIST_MAX) {
-        for (uint32_t i = 0; i < k; ++i) keys[i] = UINT64_MAX;
-        leaf_walk(index, query, answers, leaf_short_list, near);
+        for (uint32_t i = 0; i < k; ++i) query->out[i] = UINT64_MAX;
+        float_walk(query, VISIT_SHORT_LIST, near);
     } else {
-        leaf_walk(index, query, answers, leaf_list, near);
+        float_walk(query, VISIT_LIST, near);
     }
 #endif
-    return answers->count < k ? answers->count : k;
+    return query->count < k ? query->count : k;
 }
 
 /* leafindex_nearest_keys, but many keys are in any order, the last behind the others. */
-static inline __attribute__((always_inline)) uint32_t
-nearest_some_keys(const leafindex *index, vec3 query, uint32_t k, float bound2, uint64_t *keys,
-                  uint32_t *near) {
+LANES_FN uint32_t nearest_some_keys(const leafindex *index, const float *at, uint32_t k,
+                                    float bound2, uint64_t *keys, uint32_t *near) {
     if (k == 0) return 0;
     if (k > index->shape.count) k = index->shape.count;
-    leaf_answers answers;
-    answers.keys = keys;
-    answers.count = 0;
-    answers.k = k;
-    answers.capacity = (uint32_t)leafindex_room(k);
-    answers.bound2 = bound2;
-    answers.bound_key = leaf_key(bound2, KD_NONE);
+    float_query query;
+    float_open(&query, index, at, bound2);
+    query.out = keys;
+    query.k = k;
+    query.capacity = (uint32_t)leafindex_room(k);
     if (k == 1) {
-        leaf_walk(index, query, &answers, leaf_closest, near);
-        keys[0] = answers.bound_key;
-        return answers.count;
+        float_walk(&query, VISIT_CLOSEST, near);
+        keys[0] = bound_key(&query);
+        return query.count;
     }
-    if (k <= LIST_MAX) return leaf_find_few(index, query, &answers, near);
-    leaf_walk(index, query, &answers, leaf_collect, near);
-    if (answers.count > k) {
-        keys_select(keys, answers.count, k - 1);
-        answers.count = k;
-    } else if (answers.count > 1) {
-        keys_select(keys, answers.count, answers.count - 1);
+    if (k <= LIST_MAX) return find_few(&query, near);
+    float_walk(&query, VISIT_MANY, near);
+    if (query.count > k) {
+        keys_select(keys, query.count, k - 1);
+        query.count = k;
+    } else if (query.count > 1) {
+        keys_select(keys, query.count, query.count - 1);
     }
-    return answers.count;
+    return query.count;
 }
 
-uint32_t leafindex_nearest_keys(const leafindex *index, vec3 query, uint32_t k, float bound2,
-                                uint64_t *keys, uint32_t *near) {
+uint32_t leafindex_nearest_keys(const leafindex *index, const float *query, uint32_t k,
+                                float bound2, uint64_t *keys, uint32_t *near) {
     const uint32_t count = nearest_some_keys(index, query, k, bound2, keys, near);
     if (k > LIST_MAX) keys_sort(keys, count);
     return count;
 }
 
-uint32_t leafindex_within_keys(const leafindex *index, vec3 query, float bound2, uint32_t capacity,
-                               uint64_t *keys) {
-    leaf_answers answers;
-    answers.keys = keys;
-    answers.count = 0;
-    answers.capacity = capacity;
-    answers.bound2 = bound2;
-    answers.bound_key = leaf_key(bound2, KD_NONE);
-    leaf_walk(index, query, &answers, leaf_within, NULL);
-    return answers.count;
-}
-
-void leafindex_tell(const leafindex *index, vec3 query, point_visitor *to) {
-    leaf_answers answers;
-    answers.visitor = to;
-    leaf_bound(&answers, leaf_key(point_visitor_bound(to), KD_NONE));
-    leaf_walk(index, query, &answers, leaf_tell, NULL);
+uint32_t leafindex_within_keys(const leafindex *index, const float *query, float bound2,
+                               uint32_t capacity, uint64_t *keys) {
+    return float_find_within(index, query, bound2, capacity, keys);
 }
 
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                                 bool in_order, uint32_t *near, uint64_t *keys, neighbour *out) {
+    const float at[3] = {query.x, query.y, query.z};
     const uint32_t count =
-        nearest_some_keys(index, query, k, pointtree_bound2(max_radius), keys, near);
+        nearest_some_keys(index, at, k, pointtree_bound2(max_radius), keys, near);
     if (in_order && k > LIST_MAX) keys_sort(keys, count);
     for (uint32_t i = 0; i < count; ++i) {
         out[i].dist2 = leaf_key_dist2(keys[i]);
@@ -344,7 +247,106 @@ uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, 
     return count;
 }
 
-uint32_t leafindex_nearest_k(const leafindex *index, vec3 query, uint32_t k, float max_radius,
-                             uint64_t *keys, neighbour *out) {
-    return leafindex_nearest_some(index, query, k, max_radius, true, NULL, keys, out);
+/* --- doubles ---------------------------------------------------------------------------------- */
+
+static inline neighbour_nd double_answer(double dist2, uint32_t id) {
+    const neighbour_nd item = {dist2, id, KD_NONE};
+    return item;
+}
+static inline double double_visitor_bound(const point_visitor *of) {
+    return of->bound;
+}
+LANES_FN leaf_points double_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
+    const uint64_t place = dims * sizeof(double) + sizeof(uint32_t);
+    return leaf_points_at((const char *)index->leaves + LEAF_POINTS * place * s, dims,
+                          sizeof(double), LEAF_POINTS);
+}
+
+#define LEAF_REAL double
+#define LEAF_ANSWER neighbour_nd
+#define LEAF_WIDE 1
+#define LEAF(name) double_##name
+#include "points/neighbours/leaf_walk.h"
+
+/* One answer: its distance and id are the bound. */
+LANES_FN void visit_closest_double(double_query *query, const leaf_points *leaf, uint32_t dims) {
+    _Alignas(32) double dist2[LEAF_POINTS];
+    uint32_t within = double_points(query, leaf, dims, dist2);
+    double best = query->bound2;
+    uint32_t id = query->bound_id;
+    if (!within) return;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if (dist2[i] > best || (dist2[i] == best && leaf->id[i] > id)) continue;
+        best = dist2[i];
+        id = leaf->id[i];
+    }
+    double_bind(query, best, id);
+}
+
+LANES_FN void visit_many(double_query *query, const leaf_points *leaf, uint32_t dims) {
+    _Alignas(32) double dist2[LEAF_POINTS];
+    uint32_t within = double_points(query, leaf, dims, dist2);
+    const bool found = within != 0;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if (dist2[i] <= query->bound2)
+            query->bound2 = neighbour_nd_offer(query->out, &query->count, query->k,
+                                               double_answer(dist2[i], leaf->id[i]), query->bound2);
+    }
+    if (!found || query->count < query->k) return;
+    const uint32_t last = query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0;
+    double_bind(query, query->bound2, query->out[last].id);
+}
+
+LANES_FN void double_visit(double_query *query, const leaf_points *leaf, uint32_t dims,
+                           leaf_visit how) {
+    switch (how) {
+    case VISIT_CLOSEST: visit_closest_double(query, leaf, dims); break;
+    case VISIT_NEAREST: double_visit_nearest(query, leaf, dims); break;
+    case VISIT_WITHIN: double_visit_within(query, leaf, dims); break;
+    case VISIT_TELL: double_visit_tell(query, leaf, dims); break;
+    default: visit_many(query, leaf, dims); break;
+    }
+}
+
+uint32_t leafindex_nearest_doubles(const leafindex *index, const double *at, uint32_t k,
+                                   double bound2, neighbour_nd *out, uint32_t *near) {
+    if (k == 0) return 0;
+    if (k > index->shape.count) k = index->shape.count;
+    double_query query;
+    double_open(&query, index, at, bound2);
+    query.k = k;
+    query.out = out;
+    if (k == 1) {
+        double_walk(&query, VISIT_CLOSEST, near);
+        out[0] = double_answer(query.bound2, query.bound_id);
+        return query.bound_id != KD_NONE;
+    }
+    if (k > NEAREST_MAX) {
+        double_walk(&query, VISIT_MANY, near);
+        neighbour_nd_finish(out, query.count, k);
+        return query.count;
+    }
+    for (int lane = 0; lane < NEAREST_MAX; ++lane) {
+        query.nearest.dist2[lane] = (double)INFINITY;
+        query.nearest.id[lane] = INT64_MAX;
+    }
+    double_walk(&query, VISIT_NEAREST, near);
+    const uint32_t count = query.count < k ? query.count : k;
+    for (uint32_t i = 0; i < count; ++i)
+        out[i] = double_answer(query.nearest.dist2[i], (uint32_t)query.nearest.id[i]);
+    return count;
+}
+
+uint32_t leafindex_within_doubles(const leafindex *index, const double *query, double bound2,
+                                  uint32_t capacity, neighbour_nd *out) {
+    return double_find_within(index, query, bound2, capacity, out);
+}
+
+void leafindex_tell(const leafindex *index, const void *query, point_visitor *to) {
+    if (index->scalar == POINT_DOUBLE)
+        double_tell(index, (const double *)query, to);
+    else
+        float_tell(index, (const float *)query, to);
 }

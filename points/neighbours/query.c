@@ -110,14 +110,6 @@ static void put_answer(const query_work *work, uint64_t at, uint32_t id, double 
         ((float *)work->rows.dist2)[at] = (float)dist2;
 }
 
-/* Of sorted keys, which shrink if the id is in them. */
-static uint32_t leave_out_key(uint64_t *keys, uint32_t count, uint32_t id) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; ++i)
-        if (leaf_key_id(keys[i]) != id) keys[kept++] = keys[i];
-    return kept;
-}
-
 /* A query: where, which of the array it is, whose row it fills, and how many answers of its own
    point are found and left out. */
 typedef struct asked_query {
@@ -127,115 +119,88 @@ typedef struct asked_query {
     uint32_t more;    /* 1 if one is */
 } asked_query;
 
-/* Axes that are not there are 0. */
-static vec3 vec3_of(const void *query, uint32_t dims) {
-    const float *q = (const float *)query;
-    return vec3_make(q[0], dims > 1 ? q[1] : 0, dims == 3 ? q[2] : 0);
+/* Whether answers are found as keys of leaf_index.h; else as neighbours. */
+static bool finds_keys(const point_target *target) {
+    return target->index && target->index->scalar == POINT_FLOAT;
 }
 
-/* One query by buckets; `room` holds its keys. KD_NONE: the offsets are not those of its answers.
- */
-static uint32_t answer_by_index(const query_work *work, const asked_query *asked, uint64_t *room,
-                                uint32_t *near) {
+/* All within the bound, of which `wanted` go to `room`, or as many of the nearest. */
+static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
+                     uint32_t wanted, void *room, uint32_t *near) {
+    const point_metric *metric = work->queries->metric;
+    const pointtree_nd_view *tree = &work->target->tree;
     const leafindex *index = work->target->index;
-    const uint64_t i = asked->row;
-    const uint32_t more = asked->more;
-    const vec3 query = vec3_of(asked->place, work->queries->points.dims);
-    const float bound2 = (float)query_bound2(work, asked->at);
-    if (work->counts) return leafindex_within_keys(index, query, bound2, 0, NULL) - more;
-    uint64_t at = i * work->k;
-    uint32_t count;
-    if (work->offsets) {
-        at = work->offsets[i];
-        if (work->offsets[i + 1] - at > index->shape.count) return KD_NONE;
-        count = (uint32_t)(work->offsets[i + 1] - at) + more;
-        if (leafindex_within_keys(index, query, bound2, count, room) != count) return KD_NONE;
-        leaf_keys_sort(room, count);
-    } else {
-        count = leafindex_nearest_keys(index, query, work->k + more, bound2, room, near);
+    const double *wide = (const double *)query;
+    neighbour_nd *out = (neighbour_nd *)room;
+    if (finds_keys(work->target)) {
+        const float *at = (const float *)query;
+        uint64_t *keys = (uint64_t *)room;
+        return within ? leafindex_within_keys(index, at, (float)bound2, wanted, keys)
+                      : leafindex_nearest_keys(index, at, wanted, (float)bound2, keys, near);
     }
-    if (more) {
-        count = leave_out_key(room, count, asked->skipped);
-        if (!work->offsets && count > work->k) count = work->k;
+    if (index)
+        return within ? leafindex_within_doubles(index, wide, bound2, wanted, out)
+                      : leafindex_nearest_doubles(index, wide, wanted, bound2, out, near);
+    if (metric)
+        return within ? pointtree_metric_within(tree, metric, query, bound2, wanted, out)
+                      : pointtree_metric_nearest_k(tree, metric, query, wanted, bound2, out);
+    return within ? pointtree_nd_within(tree, query, bound2, wanted, out)
+                  : pointtree_nd_nearest_k(tree, query, wanted, bound2, out);
+}
+
+/* Orders what was found, which shrinks by the id that is left out. */
+static uint32_t put_in_order(const query_work *work, const asked_query *asked, void *room,
+                             uint32_t count) {
+    uint64_t *keys = (uint64_t *)room;
+    neighbour_nd *list = (neighbour_nd *)room;
+    const bool are_keys = finds_keys(work->target);
+    if (work->offsets && are_keys) leaf_keys_sort(keys, count);
+    if (work->offsets && !are_keys) neighbour_nd_sort(list, count);
+    if (!asked->more) return count;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        if ((are_keys ? leaf_key_id(keys[i]) : list[i].id) == asked->skipped) continue;
+        if (are_keys)
+            keys[kept++] = keys[i];
+        else
+            list[kept++] = list[i];
     }
+    return !work->offsets && kept > work->k ? work->k : kept;
+}
+
+/* Of keys: what is not wanted costs nothing. */
+static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, uint32_t count) {
     const uint32_t *renamed = work->target->renamed;
     uint32_t *ids = work->rows.ids;
     float *dist2 = (float *)work->rows.dist2;
-    for (uint32_t j = 0; ids && j < count; ++j) ids[at + j] = leaf_key_id(room[j]);
+    for (uint32_t j = 0; ids && j < count; ++j) ids[at + j] = leaf_key_id(keys[j]);
     for (uint32_t j = 0; ids && renamed && j < count; ++j) ids[at + j] = renamed[ids[at + j]];
-    for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(room[j]);
-    return count;
+    for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(keys[j]);
 }
 
-/* Of a sorted list, which shrinks if the id is in it. */
-static uint32_t leave_out(neighbour_nd *list, uint32_t count, uint32_t id) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; ++i)
-        if (list[i].id != id) list[kept++] = list[i];
-    return kept;
-}
-
-/* Axes that are not there are 0. */
-static void take_three(double three[3], const point_target *target, const void *query) {
-    const double *at = (const double *)query;
-    for (uint32_t axis = 0; axis < 3; ++axis) three[axis] = axis < target->tree.dims ? at[axis] : 0;
-}
-
-static uint32_t find_within(const query_work *work, const void *query, double bound2,
-                            uint32_t wanted, neighbour_nd *room) {
-    const point_target *target = work->target;
-    const point_metric *metric = work->queries->metric;
-    if (metric) return pointtree_metric_within(&target->tree, metric, query, bound2, wanted, room);
-    if (target->index_double) {
-        double three[3];
-        take_three(three, target, query);
-        return leafindex_double_within(target->index_double, three, bound2, wanted, room);
-    }
-    return target->index_nd ? leafindex_nd_within(target->index_nd, query, bound2, wanted, room)
-                            : pointtree_nd_within(&target->tree, query, bound2, wanted, room);
-}
-
-static uint32_t find_nearest(const query_work *work, const void *query, uint32_t k, double bound2,
-                             neighbour_nd *room, uint32_t *near) {
-    const point_target *target = work->target;
-    const point_metric *metric = work->queries->metric;
-    if (metric) return pointtree_metric_nearest_k(&target->tree, metric, query, k, bound2, room);
-    if (target->index_double) {
-        double three[3];
-        take_three(three, target, query);
-        return leafindex_double_nearest_k(target->index_double, three, k, bound2, room, near);
-    }
-    return target->index_nd ? leafindex_nd_nearest_k(target->index_nd, query, k, bound2, room)
-                            : pointtree_nd_nearest_k(&target->tree, query, k, bound2, room);
-}
-
-/* One query by a stack-free walk, or by buckets of doubles or of any dimensions. */
-static uint32_t answer_by_neighbours(const query_work *work, const asked_query *asked,
-                                     neighbour_nd *room, uint32_t *near) {
-    const pointtree_nd_view *tree = &work->target->tree;
-    const void *query = asked->place;
+/* One query; KD_NONE: the offsets are not those of its answers. */
+static uint32_t find_row(const query_work *work, const asked_query *asked, void *room,
+                         uint32_t *near) {
     const double bound2 = query_bound2(work, asked->at);
     const uint64_t i = asked->row;
+    const bool within = work->counts || work->offsets;
     uint64_t at = i * work->k;
-    uint32_t count, wanted = 0;
-    if (work->counts || work->offsets) {
-        if (work->offsets) {
-            at = work->offsets[i];
-            if (work->offsets[i + 1] - at > tree->count) return KD_NONE;
-            wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
-        }
-        count = find_within(work, query, bound2, wanted, room);
-        if (work->counts) return count - asked->more;
-        if (count != wanted) return KD_NONE;
-        neighbour_nd_sort(room, count);
-    } else {
-        count = find_nearest(work, query, work->k + asked->more, bound2, room, near);
+    uint32_t wanted = work->counts ? 0 : work->k + asked->more;
+    if (work->offsets) {
+        at = work->offsets[i];
+        if (work->offsets[i + 1] - at > work->target->tree.count) return KD_NONE;
+        wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
     }
-    if (asked->more) {
-        count = leave_out(room, count, asked->skipped);
-        if (!work->offsets && count > work->k) count = work->k;
+    uint32_t count = find(work, asked->place, bound2, within, wanted, room, near);
+    if (work->counts) return count - asked->more;
+    if (work->offsets && count != wanted) return KD_NONE;
+    count = put_in_order(work, asked, room, count);
+    if (finds_keys(work->target)) {
+        put_keys(work, at, (const uint64_t *)room, count);
+        return count;
     }
-    for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, room[j].id, room[j].dist2);
+    const neighbour_nd *list = (const neighbour_nd *)room;
+    for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, list[j].id, list[j].dist2);
     return count;
 }
 
@@ -246,7 +211,7 @@ static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
     const uint64_t wanted =
         (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + asked->more;
     const uint64_t answers = wanted < count ? wanted : count;
-    return work->target->index
+    return finds_keys(work->target)
                ? (work->offsets ? answers : leafindex_room((uint32_t)answers)) * sizeof(uint64_t)
                : answers * sizeof(neighbour_nd);
 }
@@ -308,10 +273,7 @@ static bool answer_again(query_work *work, const asked_query *asked, query_room 
 static bool answer(query_work *work, const asked_query *asked, query_room *room) {
     if (answer_again(work, asked, room)) return true;
     if (!room_grow(room, work, room_bytes(work, asked))) return false;
-    const uint32_t count =
-        work->target->index
-            ? answer_by_index(work, asked, (uint64_t *)room->at, &room->near)
-            : answer_by_neighbours(work, asked, (neighbour_nd *)room->at, &room->near);
+    const uint32_t count = find_row(work, asked, room->at, &room->near);
     if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
     if (work->counts) work->counts[asked->row] = count;
     if (work->counts || work->offsets) return true;
@@ -329,18 +291,11 @@ static void tell(const query_work *work, uint64_t i) {
     to.bound = query_bound2(work, i);
     for (uint32_t t = 0; t < work->targets && to.bound >= 0; ++t) {
         const point_target *target = &work->target[t];
-        double three[3];
         to.renamed = target->renamed;
-        if (target->index) {
-            leafindex_tell(target->index, vec3_of(query, target->tree.dims), &to);
-        } else if (target->index_double) {
-            take_three(three, target, query);
-            leafindex_double_tell(target->index_double, three, &to);
-        } else if (target->index_nd) {
-            leafindex_nd_tell(target->index_nd, query, &to);
-        } else {
+        if (target->index)
+            leafindex_tell(target->index, query, &to);
+        else
             pointtree_tell(&target->tree, work->queries->metric, query, &to);
-        }
     }
 }
 
@@ -364,19 +319,18 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
     memory_free(room.own);
 }
 
-/* The i-th point of a bucket, which is that of a node: its id, and where it is, of floats in
- *copied. */
+/* The i-th point of a bucket, which is that of a node: its id, and where it is, in *copied if the
+   buckets alone hold it. */
 static uint32_t own_point(const point_target *target, const leaf_points *leaf, uint32_t i,
                           uint32_t node, float copied[3], const void **place) {
     const pointtree_nd_view *tree = &target->tree;
-    if (!target->index) {
+    if (tree->coordinates) {
         *place = (const char *)tree->coordinates +
                  (uint64_t)node * tree->dims * point_scalar_bytes(tree->scalar);
         return tree->ids[node];
     }
-    copied[0] = leaf->x[i];
-    copied[1] = leaf->y[i];
-    copied[2] = leaf->z[i];
+    for (int axis = 0; axis < 3; ++axis)
+        copied[axis] = ((const float *)leaf->at)[axis * leaf->places + (int)i];
     *place = copied;
     return leaf->id[i];
 }
@@ -393,9 +347,9 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
     bool goes_on = true;
     for (uint32_t s = (uint32_t)begin; goes_on && s < (uint32_t)end; ++s) {
         uint32_t nodes[LEAF_POINTS];
-        leaf_points leaf = {NULL, NULL, NULL, NULL, 0};
+        leaf_points leaf = {NULL, NULL, 0};
         const uint32_t filled = leaf_members(&shape, s, nodes);
-        if (target->index) leaf = leafindex_bucket(target->index, s);
+        if (!target->tree.coordinates) leaf = leafindex_bucket(target->index, s);
         room.near = s / LEAF_GROUP;
         for (uint32_t i = 0; goes_on && i < filled; ++i) {
             float copied[3];

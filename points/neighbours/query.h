@@ -2,16 +2,13 @@
    (dist2, id), whatever way they are found. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_H
 #define KD_POINTS_NEIGHBOURS_QUERY_H
-#include "points/neighbours/leaf_index_double.h"
-#include "points/neighbours/leaf_index_nd.h"
+#include "points/neighbours/leaf_index.h"
 #include "points/neighbours/request.h"
 
 typedef struct point_target {
     pointtree_nd_view tree;
-    const leafindex *index; /* of the same tree, or NULL */
-    const leafindex_double *index_double;
-    const leafindex_nd *index_nd; /* of these at most one is there; without: stack-free walks */
-    const uint32_t *renamed;      /* what to answer instead of each id, or NULL */
+    const leafindex *index;  /* of the same tree; NULL: stack-free walks */
+    const uint32_t *renamed; /* what to answer instead of each id, or NULL */
 } point_target;
 
 typedef struct point_queries {

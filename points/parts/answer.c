@@ -35,7 +35,7 @@ static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
 
 static bool may_hold(const parts_call *call, uint64_t query, int32_t part, double bound) {
     const part_reach reach = parts_reach(call);
-    if (parts_asks_boxes(call->kind))
+    if (parts_asks_boxes(call))
         return call->of->all[part].count > 0 && box_overlaps(call, query, part);
     return reach_may_hold(&reach, scalars_at(&call->query.points, query), part, bound);
 }
@@ -84,8 +84,7 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
     const parts_call *call = work->call;
     const bool first = work->homes && !work->known;
     if (work->homes && (work->homes[i] == part) != first) return false;
-    if (parts_asks_boxes(call->kind))
-        return may_hold(call, call->begin + i, part, (double)INFINITY);
+    if (parts_asks_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
     *bound = bound_of(work, i);
     return may_hold(call, call->begin + i, part, *bound);
 }
@@ -99,7 +98,7 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
     memcpy(to,
            (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
            bytes);
-    if (parts_asks_boxes(call->kind)) {
+    if (parts_asks_boxes(call)) {
         memcpy(to + bytes,
                (const char *)hi->coordinates +
                    query * (hi->stride_bytes ? hi->stride_bytes : bytes),
@@ -174,7 +173,7 @@ static kd_status choose(parts_asked *out, const parts_call *call, const int32_t 
 static void next_chunk(parts_call *call) {
     const uint64_t count = call->query.points.count;
     call->begin = call->end;
-    if (call->kind == PARTS_NEAREST) {
+    if (call->kind == POINTS_NEAREST) {
         const uint64_t fit = CHUNK_ANSWERS / (uint64_t)call->k, left = count - call->begin;
         call->end = call->begin + (fit < 1 && left ? 1 : fit < left ? fit : left);
         return;
@@ -221,7 +220,7 @@ static kd_status ask_others(parts_call *call, chunk *at, kd_status own) {
 }
 
 static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
-    const bool nearest = call->kind == PARTS_NEAREST;
+    const bool nearest = call->kind == POINTS_NEAREST;
     if (own == KD_OK)
         own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
     KD_TRY(parts_ask(call, &at->asked[0], own));

@@ -15,9 +15,9 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "points/parts/answer_device.h"
+#include "points/parts/answer.h"
 #include "points/parts/answer_kernels.cuh"
-#include "points/parts/share_device.h"
+#include "points/parts/share.h"
 
 namespace {
 #ifdef KD_CUDA_EMULATED
@@ -86,7 +86,7 @@ kd_status clear(borrowed *room, uint64_t bytes) {
 kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach) {
     const parts_call *call = at->call;
     const uint64_t scalar = scalar_bytes(call), count = at->count;
-    const bool counts = parts_counts_only(call->kind), nearest = call->kind == PARTS_NEAREST;
+    const bool counts = call->kind == POINTS_COUNT, nearest = call->kind == POINTS_NEAREST;
     memset(&at->of, 0, sizeof at->of);
     memset(&at->out, 0, sizeof at->out);
     at->of.reach = reach;
@@ -175,7 +175,7 @@ kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_poin
 kd_status find_answers(serving *at, const parts_call *call, const kd_points *tree,
                        const kd_points_query *query, uint64_t *found) {
     const uint64_t count = query->points.count, scalar = scalar_bytes(call);
-    if (call->kind == PARTS_NEAREST) {
+    if (call->kind == POINTS_NEAREST) {
         *found = count * call->k;
         KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
         KD_TRY(at->dist2.take(*found * scalar));
@@ -186,7 +186,7 @@ kd_status find_answers(serving *at, const parts_call *call, const kd_points *tre
     KD_TRY(at->offsets.take((count + 1) * sizeof(uint64_t)));
     KD_TRY(kd_points_within_count(tree, query, at->offsets.as<uint64_t>()));
     *found = 0;
-    if (parts_counts_only(call->kind)) return KD_OK;
+    if (call->kind == POINTS_COUNT) return KD_OK;
     KD_TRY(device_copy(found, at->offsets.as<uint64_t>() + count, sizeof *found, NULL));
     KD_TRY(device_stream_wait(NULL));
     KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
@@ -221,7 +221,7 @@ kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *aske
 
 kd_status launch_merge(const chunk *at, const answers *from) {
     const unsigned blocks = blocks_of(from->count);
-    if (parts_counts_only(at->call->kind))
+    if (at->call->kind == POINTS_COUNT)
         add_counts<<<blocks, BLOCK>>>(at->of, *from);
     else if (at->call->of->scalar == POINT_DOUBLE)
         merge_answers<double><<<blocks, BLOCK>>>(at->of, *from);
@@ -295,9 +295,9 @@ kd_status give(void *to, uint64_t place, uint64_t bytes, const void *from, uint6
 
 kd_status give_rows(chunk *at) {
     const parts_call *call = at->call;
-    const parts_rows *out = &call->out;
+    const points_rows *out = &call->out;
     const uint64_t row = call->first_row + at->first;
-    const uint64_t place = call->kind == PARTS_NEAREST ? row * call->k : call->offsets[row];
+    const uint64_t place = call->kind == POINTS_NEAREST ? row * call->k : call->offsets[row];
     const unsigned blocks = blocks_of(at->count);
     uint64_t *wide = at->wide.as<uint64_t>();
     if (call->of->scalar == POINT_DOUBLE)
@@ -309,27 +309,27 @@ kd_status give_rows(chunk *at) {
     KD_TRY(give(out->ids, place, sizeof *out->ids, at->of.ids, at->rows));
     KD_TRY(give(out->wide, place, sizeof *out->wide, wide, at->rows));
     KD_TRY(give(out->dist2, place, scalar_bytes(call), at->of.dist2, at->rows));
-    if (call->kind == PARTS_NEAREST)
+    if (call->kind == POINTS_NEAREST)
         KD_TRY(give(out->counts, row, sizeof *out->counts, at->of.fill, at->count));
     return device_stream_wait(NULL);
 }
 
 kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reach) {
     const parts_call *call = at->call;
-    const bool nearest = call->kind == PARTS_NEAREST;
+    const bool nearest = call->kind == POINTS_NEAREST;
     KD_TRY(begin_chunk(at, summaries, reach));
     if (nearest) {
         find_homes<<<blocks_of(at->count), BLOCK>>>(at->of);
         KD_CUDA_LAUNCHED("find_homes");
     }
-    if (call->kind == PARTS_WITHIN) KD_TRY(bring_begins(at));
+    if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
     /* each rank begins with its own part, so that no two ask the same one at once */
     const int32_t size = call->of->size, own = call->among->rank;
     for (int32_t i = 0; i < size; ++i)
         KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
     for (int32_t i = 0; nearest && i < size; ++i)
         KD_TRY(ask_part(at, (own + i) % size, ROUND_OTHERS));
-    if (!parts_counts_only(call->kind)) return give_rows(at);
+    if (call->kind != POINTS_COUNT) return give_rows(at);
     KD_TRY(tell_flags(at));
     return give_counts(at);
 }
@@ -338,11 +338,11 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
 void size_chunk(chunk *at, uint64_t most) {
     const parts_call *call = at->call;
     const uint64_t left = call->query.points.count - at->first;
-    uint64_t count = call->kind == PARTS_NEAREST ? most / call->k : most / 4;
+    uint64_t count = call->kind == POINTS_NEAREST ? most / call->k : most / 4;
     count = count < 1 ? 1 : count;
     at->count = count < left ? count : left;
-    at->rows = call->kind == PARTS_NEAREST ? at->count * call->k : 0;
-    if (call->kind != PARTS_WITHIN) return;
+    at->rows = call->kind == POINTS_NEAREST ? at->count * call->k : 0;
+    if (call->kind != POINTS_FILL) return;
     const uint64_t *offsets = call->offsets + call->first_row + at->first;
     uint64_t fits = 1, over = at->count + 1; /* offsets never run backwards */
     while (over - fits > 1) {

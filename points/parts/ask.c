@@ -40,7 +40,8 @@ static uint64_t scalar_bytes(const parts_call *call) {
 static uint64_t what_is_asked(const parts_call *call) {
     uint64_t norm;
     memcpy(&norm, &call->query.norm, sizeof norm);
-    uint64_t mixed = (uint64_t)call->kind << 32 ^ (parts_counts_only(call->kind) ? 0 : call->k);
+    uint64_t mixed = ((uint64_t)call->asks << 2 | (uint64_t)call->kind) << 32 ^
+                     (call->kind == POINTS_COUNT ? 0 : call->k);
     for (int axis = 0; axis < 8; ++axis) {
         uint64_t bits;
         memcpy(&bits, &call->query.period[axis], sizeof bits);
@@ -175,7 +176,7 @@ static kd_status find_within(const parts_call *call, serving *at, uint64_t count
     kd_status status = KD_OK;
     const kd_points_query query = question(call, at, count);
     KD_TRY_GOTO(kd_points_within_count(call->part->tree, &query, at->offsets));
-    if (parts_counts_only(call->kind)) return KD_OK;
+    if (call->kind == POINTS_COUNT) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE(ids, at->offsets[count]));
     KD_TRY_GOTO(memory_reserve(&at->dist2, at->offsets[count], scalar_bytes(call)));
     KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
@@ -193,7 +194,7 @@ static kd_status find_in_boxes(const parts_call *call, serving *at, uint64_t cou
     kd_point_array hi = lo;
     if (count) hi.coordinates = (const char *)at->scalars + call->of->dims * scalar_bytes(call);
     KD_TRY_GOTO(kd_points_in_box_count(call->part->tree, &lo, &hi, at->offsets));
-    if (parts_counts_only(call->kind)) return KD_OK;
+    if (call->kind == POINTS_COUNT) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE(ids, at->offsets[count]));
     KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
     KD_TRY_GOTO(kd_points_in_box(call->part->tree, &lo, &hi, at->offsets, ids));
@@ -207,10 +208,10 @@ done:
 static kd_status find(const parts_call *call, serving *at) {
     const uint64_t count = at->begins[call->of->size];
     KD_TRY(KD_RESERVE(at->offsets, count + 1));
-    if (!parts_asks_boxes(call->kind)) KD_TRY(take_radii(call, at, count));
-    KD_TRY(call->kind == PARTS_NEAREST    ? find_nearest(call, at, count)
-           : parts_asks_boxes(call->kind) ? find_in_boxes(call, at, count)
-                                          : find_within(call, at, count));
+    if (!parts_asks_boxes(call)) KD_TRY(take_radii(call, at, count));
+    KD_TRY(call->kind == POINTS_NEAREST ? find_nearest(call, at, count)
+           : parts_asks_boxes(call)     ? find_in_boxes(call, at, count)
+                                        : find_within(call, at, count));
     if (!at->counts) KD_TRY(KD_RESERVE(at->counts, count));
     for (uint64_t i = 0; i < count; ++i)
         at->counts[i] = (uint32_t)(at->offsets[i + 1] - at->offsets[i]);
@@ -228,13 +229,13 @@ static kd_status take_answers(parts_call *call, parts_asked *asked, const servin
         begins[p] = asked->offsets[asked->begins[p]];
     const uint64_t answers = status == KD_OK ? begins[size] : 0;
     if (status == KD_OK) status = KD_RESERVE(asked->numbers, answers);
-    if (status == KD_OK && !parts_asks_boxes(call->kind))
+    if (status == KD_OK && !parts_asks_boxes(call))
         status = memory_reserve(&asked->dist2, answers, scalar_bytes(call));
     status = parts_agree(call->among, status);
     if (status == KD_OK)
         status = move(call, at->numbers, at->answer_begins, asked->numbers, begins,
                       sizeof *asked->numbers);
-    if (status == KD_OK && !parts_asks_boxes(call->kind))
+    if (status == KD_OK && !parts_asks_boxes(call))
         status = move(call, at->dist2, at->answer_begins, asked->dist2, begins, scalar_bytes(call));
     memory_free(begins);
     return status;
@@ -269,7 +270,7 @@ kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own) {
     KD_TRY_GOTO(move(call, asked->scalars, asked->begins, at.scalars, at.begins, width));
     KD_TRY_GOTO(parts_agree(call->among, find(call, &at)));
     KD_TRY_GOTO(take_counts(call, asked, &at));
-    if (!parts_counts_only(call->kind)) KD_TRY_GOTO(take_answers(call, asked, &at));
+    if (call->kind != POINTS_COUNT) KD_TRY_GOTO(take_answers(call, asked, &at));
 done:
     serving_close(&at);
     return status;

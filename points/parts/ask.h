@@ -1,32 +1,8 @@
 /* Questions from all ranks to the parts, and what the parts find. */
 #ifndef KD_POINTS_PARTS_ASK_H
 #define KD_POINTS_PARTS_ASK_H
+#include "points/api/kinds.h"
 #include "points/parts/parts.h"
-
-typedef enum parts_kind {
-    PARTS_NEAREST = 0, /* rows of k */
-    PARTS_COUNT,       /* how many are within the radius */
-    PARTS_WITHIN,      /* rows at offsets */
-    PARTS_BOX_COUNT,
-    PARTS_BOX
-} parts_kind;
-
-static inline bool parts_asks_boxes(parts_kind kind) {
-    return kind == PARTS_BOX_COUNT || kind == PARTS_BOX;
-}
-
-static inline bool parts_counts_only(parts_kind kind) {
-    return kind == PARTS_COUNT || kind == PARTS_BOX_COUNT;
-}
-
-/* Where answers go: each may be NULL. Ids of 32 or of 64 bits. */
-typedef struct parts_rows {
-    uint32_t *ids;
-    uint64_t *wide;
-    void *dist2;
-    uint32_t *counts;
-    uint64_t *sums; /* of a call that only counts */
-} parts_rows;
 
 /* One rank's call: all ranks make it together, with queries of their own. */
 typedef struct parts_call {
@@ -35,14 +11,15 @@ typedef struct parts_call {
     const points_part *part;
     kd_points_query query; /* checked; its points are this rank's queries, or lower corners */
     kd_point_array hi;     /* upper corners */
-    parts_kind kind;
+    points_kind kind;
+    points_asks asks;
     uint32_t k;
     const uint64_t *offsets; /* of the rows that are to be filled */
     uint64_t first_row;      /* of the first query, and so on; or */
     const uint64_t *row_of;  /* of each query its row */
     const uint64_t *self;    /* of each query a number that does not answer it; or NULL */
     const uint32_t *names;   /* to answer with instead of numbers, or NULL */
-    parts_rows out;
+    points_rows out;
     /* while it lasts */
     uint64_t begin, end; /* the chunk of queries */
     bool more;           /* there are chunks behind it at some rank */
@@ -52,9 +29,13 @@ static inline uint64_t parts_row(const parts_call *call, uint64_t query) {
     return call->row_of ? call->row_of[query] : call->first_row + query;
 }
 
+static inline bool parts_asks_boxes(const parts_call *call) {
+    return call->asks == POINTS_BOXES;
+}
+
 /* Scalars of one question: a point and its radius, or two corners. */
 static inline uint32_t parts_question_width(const parts_call *call) {
-    return parts_asks_boxes(call->kind) ? 2 * call->of->dims : call->of->dims + 1;
+    return parts_asks_boxes(call) ? 2 * call->of->dims : call->of->dims + 1;
 }
 
 /* What this rank asks, part by part, and what it is told. Owner. */

@@ -6,7 +6,6 @@
 #include "core/parallel/primitives.h"
 #include "core/ranks/ranks_threads.h"
 #include "points/parts/answer.h"
-#include "points/parts/answer_device.h"
 
 static const void *behind(const void *at, uint64_t bytes) {
     return at ? (const char *)at + bytes : NULL;
@@ -29,12 +28,12 @@ static kd_status answer_part(void *context, ranks *among) {
     skip_queries(&call.hi, begin, end);
     call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
     call.first_row = begin;
-    return parts_answers_there(call.of, call.kind, call.names) ? answer_device(&call)
-                                                               : parts_answer(&call, KD_OK);
+    return parts_answers_there(call.of, &call) ? answer_device(&call) : parts_answer(&call, KD_OK);
 }
 
-bool parts_answers_there(const points_parts *parts, parts_kind kind, const uint32_t *names) {
-    if (parts_are_shared(parts) || parts->copies || parts->wide || names || parts_asks_boxes(kind))
+bool parts_answers_there(const points_parts *parts, const parts_call *call) {
+    if (parts_are_shared(parts) || parts->copies || parts->wide || call->names ||
+        parts_asks_boxes(call))
         return false;
     for (int32_t p = 0; p < parts->size; ++p)
         if (parts->part[p].device < 0) return false;
@@ -58,18 +57,18 @@ static kd_status answer_copy(void *context, ranks *among) {
     ranks_part(among, among->rank, query.points.count, &begin, &end);
     skip_queries(&query.points, begin, end);
     query.radii = behind(query.radii, begin * scalar);
-    parts_rows to = like->out;
+    points_rows to = like->out;
     const uint64_t at = like->offsets ? like->offsets[begin] : begin * like->k;
     to.ids = to.ids ? to.ids + at : NULL;
     to.dist2 = to.dist2 ? (char *)to.dist2 + at * scalar : NULL;
     to.counts = to.counts ? to.counts + begin : NULL;
-    if (like->kind == PARTS_NEAREST) {
+    if (like->kind == POINTS_NEAREST) {
         KD_TRY(kd_points_nearest(tree, &query, like->k, to.ids, to.dist2, to.counts));
         parts_rename(to.ids, (end - begin) * like->k, like->names);
         return KD_OK;
     }
     KD_TRY_GOTO(KD_RESERVE(offsets, end - begin + 1));
-    if (like->kind == PARTS_COUNT) {
+    if (like->kind == POINTS_COUNT) {
         KD_TRY_GOTO(kd_points_within_count(tree, &query, offsets));
         for (uint64_t i = begin; i < end; ++i)
             to.sums[i] = offsets[i - begin + 1] - offsets[i - begin];
@@ -93,7 +92,7 @@ static void strip(parts_call *call) {
 /* Counts of each row become offsets. */
 static void sum_rows(const parts_call *call, uint64_t count) {
     uint64_t *sums = call->out.sums;
-    if (parts_counts_only(call->kind)) sums[count] = scan_exclusive_u64(sums, sums, count);
+    if (call->kind == POINTS_COUNT) sums[count] = scan_exclusive_u64(sums, sums, count);
 }
 
 kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked) {
@@ -166,13 +165,13 @@ static kd_status ask_own(void *context, ranks *among) {
 static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     const kd_points *one = call->of->part[0].tree;
     const kd_points_query *query = &call->query;
-    const parts_rows *out = &call->out;
+    const points_rows *out = &call->out;
     const uint64_t count = call->of->count;
-    if (call->kind == PARTS_NEAREST) {
+    if (call->kind == POINTS_NEAREST) {
         KD_TRY(
             kd_points_nearest_own(one, query, call->k, order, out->ids, out->dist2, out->counts));
         parts_rename(out->ids, count * call->k, call->names);
-    } else if (call->kind == PARTS_COUNT) {
+    } else if (call->kind == POINTS_COUNT) {
         KD_TRY(kd_points_within_own_count(one, query, order, out->sums));
     } else {
         KD_TRY(kd_points_within_own(one, query, order, call->offsets, out->ids, out->dist2));

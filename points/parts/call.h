@@ -6,9 +6,9 @@
 /* Of the call are set: query, hi, kind, k, offsets, names, out. Sums become offsets. `checked`: how
    the caller's arguments are; of a shared tree all ranks hear of it. */
 kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked);
-/* Whether the parts' devices do all of it (answer_device.h): then queries, radii and rows may lie
-   on devices. `names`: what the points are called, or NULL. */
-bool parts_answers_there(const points_parts *parts, parts_kind kind, const uint32_t *names);
+/* Whether the parts' devices do all of it (answer.h): then queries, radii and rows may lie
+   on devices. */
+bool parts_answers_there(const points_parts *parts, const parts_call *call);
 /* The points of the parts ask; `order`: of each row the point's id, NULL: rows are in the order of
    the input. Of a tree in this process. */
 kd_status parts_call_own(points_parts *parts, parts_call *call, uint32_t *order, bool skips);

@@ -75,7 +75,7 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
 }
 
 static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
-    const parts_rows *out = &call->out;
+    const points_rows *out = &call->out;
     const bool none = number == KD_NO_POINT64;
     if (call->names && !none) number = call->names[number - call->of->first];
     if (out->wide) out->wide[at] = number;
@@ -100,13 +100,13 @@ static void merge_row(merging *work, uint64_t i) {
     const uint64_t row = parts_row(call, query);
     merge_run *begin = work->runs->runs + work->runs->begins[i];
     merge_run *end = work->runs->runs + work->runs->begins[i + 1];
-    if (parts_counts_only(call->kind)) {
+    if (call->kind == POINTS_COUNT) {
         uint64_t sum = 0;
         for (const merge_run *run = begin; run < end; ++run) sum += run->end - run->at;
         call->out.sums[row] = sum - (call->self ? 1 : 0);
         return;
     }
-    const bool nearest = call->kind == PARTS_NEAREST;
+    const bool nearest = call->kind == POINTS_NEAREST;
     const uint64_t wanted = nearest ? call->k - (call->self ? 1 : 0) : 0;
     const uint64_t to = nearest ? row * wanted : call->offsets[row];
     const uint64_t room = nearest ? wanted : call->offsets[row + 1] - to;

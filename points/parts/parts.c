@@ -12,7 +12,7 @@
 #include "core/ranks/ranks_threads.h"
 #include "core/timing.h"
 #include "points/parts/agree.h"
-#include "points/parts/share_device.h"
+#include "points/parts/share.h"
 #include "points/parts/top_select.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>

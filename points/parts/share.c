@@ -3,7 +3,6 @@
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/parts/share_device.h"
 #include "points/tree/bounds.h"
 #include <string.h>
 

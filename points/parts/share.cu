@@ -13,7 +13,7 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "points/parts/share_device.h"
+#include "points/parts/share.h"
 #include <cub/device/device_radix_sort.cuh>
 #include <math.h>
 

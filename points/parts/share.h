@@ -2,6 +2,7 @@
    Shares lie in host memory, or in that of a CUDA device. */
 #ifndef KD_POINTS_PARTS_SHARE_H
 #define KD_POINTS_PARTS_SHARE_H
+#include "core/device/absent.h"
 #include "core/status.h"
 #include "points/parts/top.h"
 
@@ -35,5 +36,31 @@ typedef struct share_split {
 kd_status share_divide(share_split *out, const point_share *share, const top_node *nodes,
                        uint32_t parts);
 void share_split_close(share_split *owned); /* takes a zeroed one */
+
+/* --- a slice in memory of the current CUDA device: the default stream does it all ---------------
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* From now on the current device reads the memory of another by itself, where the machine lets it;
+   else copies between them go through the host. */
+KD_DEVICE_CALL(share_device_reach, (int32_t other));
+/* The box of finite points; KD_ERROR_INPUT names the first of the slice that is not. */
+KD_DEVICE_CALL(share_device_scan, (point_box * box, const point_array *points));
+/* As share_count, tables and bins in host memory. */
+KD_DEVICE_CALL(share_device_count,
+               (const point_share *share, const top_node *nodes, uint32_t node_count,
+                const uint32_t *slots, const top_bracket *brackets, uint32_t bracket_count,
+                int64_t *bins));
+/* As share_divide: coordinates and numbers are device memory, to be freed by device_memory_free,
+   begins host memory. */
+KD_DEVICE_CALL(share_device_divide, (share_split * out, const point_share *share,
+                                     const top_node *nodes, uint32_t node_count, uint32_t parts));
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -26,7 +26,7 @@ typedef struct point_build_cuda {
     double cells;               /* a unit, that `wehr` rounds coordinates to; 0: not at all */
     point_box box;              /* of all points: `wehr` wants it */
     bool has_box;               /* the box is there: others need not find it */
-    point_build_stages *stages; /* NULL, or told of by `kandela` for three floats */
+    point_build_stages *stages; /* NULL, or told of by `select` for three floats */
 } point_build_cuda;
 
 /* What it offers: its row, point_builder_cuda_NAME, ends its file; its NAME stands in the list of

@@ -1,4 +1,4 @@
-/* What the stages of build_kandela.cu share: where the points of a node lie, how points compare,
+/* What the stages of build_select.cu share: where the points of a node lie, how points compare,
    and what is known of the nodes above the bottom.
    A record is (x, y, z, id) with -0 made +0. Records lie in order: all points of a node's left
    sub-tree, the node's own place, all of its right one. How many points a node has follows from its

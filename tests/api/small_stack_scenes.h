@@ -18,6 +18,8 @@ static void make_small(kd_render_options *options) {
     options->final_gather = options->final_gather ? 4 : 0;
     options->threads = 1;
     options->time_seconds = 0;
+    options->filter = 0; /* light and debug have box pixels alone */
+    options->shutter = 0;
     options->target_error = 0;
     memset(options->crop, 0, sizeof options->crop);
     strcpy(options->device, "cpu");

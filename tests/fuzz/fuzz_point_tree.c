@@ -76,35 +76,19 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
 static void build_and_ask(const char *builder, const point_array *points,
                           const pointtree_options *options, uint32_t k, double radius) {
     pointtree tree;
-    leafindex_nd index;
+    leafindex index;
     FUZZ_REQUIRE(pointtree_open_nd(&tree, points, options, builder, NULL) == KD_OK);
     const pointtree_nd_view view = pointtree_get_nd_view(&tree);
     if (pointtree_check_nd(&view, points) != KD_OK)
         fprintf(stderr, "%s: %s\n", builder, kd_last_error());
     FUZZ_REQUIRE(pointtree_check_nd(&view, points) == KD_OK);
-    point_target target = {view, NULL, NULL, NULL, NULL};
+    point_target target = {view, NULL, NULL};
     ask(&target, points, k, radius);
     if (points->count) {
-        FUZZ_REQUIRE(leafindex_nd_open(&index, &view) == KD_OK);
-        target.index_nd = &index;
+        FUZZ_REQUIRE(leafindex_open(&index, &view, false) == KD_OK);
+        target.index = &index;
         ask(&target, points, k, radius);
-        leafindex_nd_close(&index);
-    }
-    if (points->count && points->dims <= 3 && points->scalar == POINT_FLOAT) {
-        leafindex narrow;
-        FUZZ_REQUIRE(leafindex_open(&narrow, &view, false) == KD_OK);
-        target.index_nd = NULL;
-        target.index = &narrow;
-        ask(&target, points, k, radius);
-        leafindex_close(&narrow);
-    }
-    if (points->count && points->dims <= 3 && points->scalar == POINT_DOUBLE) {
-        leafindex_double fine;
-        FUZZ_REQUIRE(leafindex_double_open(&fine, &view) == KD_OK);
-        target.index_nd = NULL;
-        target.index_double = &fine;
-        ask(&target, points, k, radius);
-        leafindex_double_close(&fine);
+        leafindex_close(&index);
     }
     pointtree_close(&tree);
 }

@@ -32,10 +32,12 @@ static uint64_t size_of(void *block) {
 kd_status __real_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
+void *__real_memory_spare(uint64_t bytes);
 void __real_memory_free(void *pointer);
 kd_status __wrap_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __wrap_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
+void *__wrap_memory_spare(uint64_t bytes);
 void __wrap_memory_free(void *pointer);
 
 kd_status __wrap_memory_reserve(void **pointer, uint64_t items, size_t item_bytes) {
@@ -58,6 +60,12 @@ kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t items, size
     count(size_of(*pointer), 0);
     count(0, before);
     return status;
+}
+
+void *__wrap_memory_spare(uint64_t bytes) {
+    void *const taken = __real_memory_spare(bytes);
+    count(size_of(taken), 0);
+    return taken;
 }
 
 void __wrap_memory_free(void *pointer) {

@@ -3,9 +3,9 @@
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "points/builders.h"
-#include "points/kandela/build_kandela.h"
+#include "points/papers/build_wehr.h"
+#include "points/select/build_select.h"
 #include "points/tree/check_device.h"
-#include "points/wehr/build_wehr.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 
@@ -16,7 +16,7 @@ typedef struct build_case {
     point_scalar scalar;
     pointtree_options options;
     wehr_parameters parameters; /* block 0: its defaults */
-    kandela_parameters groups;  /* large 0: its defaults */
+    select_parameters groups;   /* large 0: its defaults */
 } build_case;
 
 typedef struct device_tree {
@@ -106,7 +106,7 @@ static void compare(const build_case *of) {
     device_tree tree;
     device_tree_open(&tree, of, points, &oracle.box);
     assert_int_equal(of->parameters.block ? build_wehr_cuda_with(&tree.arguments, &of->parameters)
-                     : of->groups.large   ? build_kandela_cuda_with(&tree.arguments, &of->groups)
+                     : of->groups.large   ? build_select_cuda_with(&tree.arguments, &of->groups)
                                           : of->builder->build(&tree.arguments),
                      KD_OK);
     assert_int_equal(device_wait(), KD_OK);
@@ -242,8 +242,8 @@ static void kandela_goes_by_groups(void **state) {
                     if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
                     if (counts[i] > most) continue;
                     build_case of = case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
-                    of.groups = (kandela_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
-                                                     sigmas[sigma]};
+                    of.groups = (select_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
+                                                    sigmas[sigma]};
                     if (group == 0) of.options.split = (pointtree_split)(i % 2);
                     compare(&of);
                 }

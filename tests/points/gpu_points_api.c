@@ -288,7 +288,7 @@ static void bad_requests(void **state) {
 /* Every builder's tree is the same on both. */
 static void builders_make_the_same_tree(void **state) {
     (void)state;
-    static const char *const builders[] = {"kandela", "wald", "brown", "wehr"};
+    static const char *const builders[] = {"select", "wald", "brown", "wehr"};
     float cloud[4 * 5000];
     for (int i = 0; i < 4 * 5000; ++i) cloud[i] = (float)(i * 7919 % 1009) / 64;
     const kd_point_array points = kd_point_array_make(cloud, 5000, 4, KD_FLOAT);

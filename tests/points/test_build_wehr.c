@@ -1,11 +1,11 @@
-/* points/wehr/build_wehr.h: one tree for all parameters, cells that round, the paper's closed
+/* points/papers/build_wehr.h: one tree for all parameters, cells that round, the paper's closed
    forms, and its approximate search with the recall that it has. */
 #include "core/parallel/parallel.h"
 #include "points/builders.h"
 #include "points/neighbours/leaf_index.h"
+#include "points/papers/approximate.h"
+#include "points/papers/build_wehr.h"
 #include "points/tree/check.h"
-#include "points/wehr/approximate.h"
-#include "points/wehr/build_wehr.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 
@@ -78,7 +78,7 @@ static void cells_round_and_queries_stay_exact(void **state) {
                 const double bound2 = (double)INFINITY;
                 assert_int_equal(pointtree_nd_nearest_k(&view, asked, 20, bound2, found), 20);
                 uint64_t keys[64];
-                assert_int_equal(leafindex_nearest_keys(&index, query, 20, INFINITY, keys, NULL),
+                assert_int_equal(leafindex_nearest_keys(&index, &query.x, 20, INFINITY, keys, NULL),
                                  20);
                 for (uint32_t i = 0; i < 20; ++i) {
                     assert_int_equal(found[i].id, expected[i].id);

@@ -1,6 +1,6 @@
-/* points/kandela/columns.h against sorting, and AVX2 against the plain versions. */
+/* points/select/columns.h against sorting, and AVX2 against the plain versions. */
 #include "core/math/rng.h"
-#include "points/kandela/columns.h"
+#include "points/select/columns.h"
 #include "tests/test.h"
 #include <stdlib.h>
 

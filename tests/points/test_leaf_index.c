@@ -2,8 +2,8 @@
  */
 #include "core/memory.h"
 #include "points/builders.h"
+#include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
-#include "points/neighbours/leaf_index_double.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 
@@ -30,7 +30,8 @@ static void compare_near(const leafindex *index, vec3 query, uint32_t k, float r
     for (int i = 0; i < 4; ++i) { /* the last time where the one before has been */
         uint32_t near = i == 3 ? places[2] : places[i];
         assert_int_equal(
-            leafindex_nearest_keys(index, query, k, pointtree_bound2(radius), keys, &near), count);
+            leafindex_nearest_keys(index, &query.x, k, pointtree_bound2(radius), keys, &near),
+            count);
         assert_true(near <= last);
         places[2] = i == 2 ? near : places[2];
         for (uint32_t j = 0; j < count; ++j)
@@ -64,20 +65,21 @@ static void compare_query(const pointtree_view *view, const leafindex *index, ve
     for (int r = 0; r < 5; ++r) {
         for (int i = 0; i < KS; ++i) {
             const uint32_t count = pointtree_nearest_k(view, query, ks[i], radii[r], expected);
-            expect_same(count, leafindex_nearest_k(index, query, ks[i], radii[r], keys, found));
+            expect_same(count, leafindex_nearest_some(index, query, ks[i], radii[r], true, NULL,
+                                                      keys, found));
             if (ks[i] <= 50) compare_near(index, query, ks[i], radii[r], count);
             compare_some(index, query, ks[i], radii[r], count);
         }
         const float bound2 = pointtree_bound2(radii[r]);
         const uint32_t within = pointtree_within(view, query, radii[r], POINTS_MAX, expected);
-        assert_int_equal(leafindex_within_keys(index, query, bound2, 0, NULL), within);
-        assert_int_equal(leafindex_within_keys(index, query, bound2, within, keys), within);
+        assert_int_equal(leafindex_within_keys(index, &query.x, bound2, 0, NULL), within);
+        assert_int_equal(leafindex_within_keys(index, &query.x, bound2, within, keys), within);
         neighbour_sort(expected, within);
         leaf_keys_sort(keys, within);
         for (uint32_t i = 0; i < within; ++i)
             assert_true(keys[i] == leaf_key(expected[i].dist2, expected[i].id));
     }
-    assert_int_equal(leafindex_nearest_k(index, query, 0, 1, keys, found), 0);
+    assert_int_equal(leafindex_nearest_some(index, query, 0, 1, true, NULL, keys, found), 0);
 }
 
 static void answers_equal_stack_free_ones(void **state) {
@@ -130,7 +132,7 @@ static void the_tree_comes_back_from_its_buckets(void **state) {
             assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
             memset(coordinates, 0x55, sizeof coordinates);
             memset(ids, 0x55, sizeof ids);
-            leafindex_restore(&index, dims, coordinates, ids);
+            leafindex_restore(&index, coordinates, ids);
             assert_memory_equal(coordinates, tree.coordinates, count * dims * sizeof(float));
             assert_memory_equal(ids, tree.ids, count * sizeof *ids);
             leafindex_close(&index);
@@ -149,7 +151,7 @@ static void expect_same_nd(uint32_t expected_count, uint32_t count) {
     }
 }
 
-static void compare_double_query(const pointtree_nd_view *tree, const leafindex_double *index,
+static void compare_double_query(const pointtree_nd_view *tree, const leafindex *index,
                                  const double query[3]) {
     static const uint32_t ks[] = {1, 2, 4, 5, 7, 8, 9, 16, 17, 60};
     enum { KS = sizeof ks / sizeof *ks };
@@ -165,13 +167,13 @@ static void compare_double_query(const pointtree_nd_view *tree, const leafindex_
         const double bound2 = pointtree_nd_bound2(POINT_DOUBLE, radii[r]);
         for (int i = 0; i < KS; ++i) {
             const uint32_t count = pointtree_nd_nearest_k(tree, query, ks[i], bound2, nd_expected);
-            expect_same_nd(count, leafindex_double_nearest_k(index, query, ks[i], bound2, nd_found,
-                                                             i % 2 ? &near : NULL));
+            expect_same_nd(count, leafindex_nearest_doubles(index, query, ks[i], bound2, nd_found,
+                                                            i % 2 ? &near : NULL));
             assert_true(near <= last);
         }
         const uint32_t within = pointtree_nd_within(tree, query, bound2, POINTS_MAX, nd_expected);
-        assert_int_equal(leafindex_double_within(index, query, bound2, 0, nd_found), within);
-        assert_int_equal(leafindex_double_within(index, query, bound2, within, nd_found), within);
+        assert_int_equal(leafindex_within_doubles(index, query, bound2, 0, nd_found), within);
+        assert_int_equal(leafindex_within_doubles(index, query, bound2, within, nd_found), within);
         neighbour_nd_sort(nd_expected, within);
         neighbour_nd_sort(nd_found, within);
         expect_same_nd(within, within);
@@ -199,8 +201,8 @@ static void compare_double_set(int which, uint32_t count, uint32_t dims, bool fi
     const point_array input = point_array_make(doubles, count, dims, POINT_DOUBLE);
     assert_int_equal(pointtree_open_nd(&tree, &input, &options, "auto", NULL), KD_OK);
     const pointtree_nd_view view = pointtree_get_nd_view(&tree);
-    leafindex_double index;
-    assert_int_equal(leafindex_double_open(&index, &view), KD_OK);
+    leafindex index;
+    assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
     for (uint32_t q = 0; q < 8; ++q) {
         double query[3] = {0, 0, 0};
         double_case(query, q % 3 == 2 ? CASE_UNIFORM : which, q * 7, count, q % 2);
@@ -209,7 +211,7 @@ static void compare_double_set(int which, uint32_t count, uint32_t dims, bool fi
         if (q == 7) query[0] = -(double)INFINITY;
         compare_double_query(&view, &index, query);
     }
-    leafindex_double_close(&index);
+    leafindex_close(&index);
     pointtree_close(&tree);
 }
 
@@ -229,86 +231,113 @@ static uint32_t not_behind(uint64_t *some, uint32_t count, uint64_t bound_key) {
 }
 
 /* Up to a bound, and to each point that is as far as it. */
-static void collected_keys_equal_plain_ones(const leaf_points *leaf, vec3 query, float bound2) {
+static void collected_keys_equal_plain_ones(const leaf_points *leaf, const float *query,
+                                            uint32_t dims, float bound2) {
     for (uint32_t id = 0; id <= LEAF_POINTS; ++id) {
         uint64_t taken[LEAF_POINTS + 8], plain[LEAF_POINTS];
         float dist2[LEAF_POINTS];
         const uint64_t bound_key = leaf_key(bound2, id < LEAF_POINTS ? id : KD_NONE);
-        const uint32_t within = lanes_points_plain(leaf, query, bound2, dist2);
+        const uint32_t within = lanes_points_plain(leaf, query, dims, bound2, dist2);
         const uint32_t count =
             not_behind(plain, lanes_keys_plain(leaf, dist2, within, plain), bound_key);
-        const uint32_t collected = lanes_collect(taken, leaf, query, bound_key);
+        const uint32_t collected = lanes_collect(taken, leaf, query, dims, bound_key);
         assert_int_equal(not_behind(taken, collected, bound_key), count);
         assert_memory_equal(taken, plain, count * sizeof *plain);
     }
 }
 
+static float coordinate(int which, uint32_t i, uint32_t axis) {
+    return vec3_axis(case_point((case_points)which, i + axis / 3 * 50, 0), (int)axis % 3);
+}
+
+static void keys_equal_plain_ones(const leaf_points *leaf, const float dist2[LEAF_POINTS]) {
+    for (uint32_t mask = 0; mask < 1u << 16; mask += 1 + mask % 7) {
+        uint64_t some[LEAF_POINTS], plain_some[LEAF_POINTS];
+        const uint32_t there = mask & ((1u << leaf->places) - 1);
+        const uint32_t some_count = lanes_keys(leaf, dist2, there, some);
+        assert_int_equal(some_count, lanes_keys_plain(leaf, dist2, there, plain_some));
+        assert_memory_equal(some, plain_some, some_count * sizeof *some);
+    }
+}
+
+/* One round: random boxes and a bucket of `count` places of these dimensions. */
+static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
+    static _Alignas(64) float sides[2 * LEAF_GROUP * POINT_DIMS_MAX];
+    static _Alignas(64) float places[(POINT_DIMS_MAX + 1) * LEAF_POINTS];
+    static _Alignas(64) double wide[(POINT_DIMS_MAX + 1) * LEAF_POINTS];
+    const leaf_points leaf = leaf_points_at(places, dims, sizeof(float), count);
+    const leaf_points doubled = leaf_points_at(wide, dims, sizeof(double), LEAF_POINTS);
+    float query[POINT_DIMS_MAX], bound2 = 0;
+    double wide_query[POINT_DIMS_MAX];
+    for (uint32_t i = 0; i < (uint32_t)count; ++i) {
+        const uint32_t id = (i * 7 + round) % (uint32_t)count;
+        memcpy(places + dims * (uint32_t)count + i, &id, sizeof id);
+        memcpy((uint32_t *)(void *)(wide + dims * LEAF_POINTS) + i, &id, sizeof id);
+    }
+    for (uint32_t axis = 0; axis < dims; ++axis) {
+        query[axis] = coordinate(which, round, axis);
+        wide_query[axis] = (double)query[axis];
+        const float apart = query[axis] - coordinate(which, round + 9, axis);
+        bound2 = axis ? bound2 + apart * apart : apart * apart;
+        for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
+            const float a = coordinate(which, round * 32 + i, axis);
+            const float b = coordinate(which, round * 32 + 16 + i, axis);
+            if (i < (uint32_t)count)
+                places[axis * (uint32_t)count + i] = i == 7 && axis == 0 ? NAN : a;
+            wide[axis * LEAF_POINTS + i] = (double)a;
+            if (i >= LEAF_GROUP) continue;
+            sides[2 * LEAF_GROUP * axis + i] = a < b ? a : b;
+            sides[2 * LEAF_GROUP * axis + LEAF_GROUP + i] = a < b ? b : a;
+        }
+    }
+    _Alignas(32) int32_t lanes[LEAF_GROUP], plain_lanes[LEAF_GROUP];
+    const lanes_set set = lanes_of_boxes(sides, query, query, dims);
+    memcpy(lanes, &set, sizeof lanes);
+    lanes_boxes_plain(sides, query, query, dims, plain_lanes);
+    assert_memory_equal(lanes, plain_lanes, sizeof lanes);
+    assert_int_equal(lanes_set_least(set), lanes_least_plain(lanes));
+    _Alignas(32) float dist2[LEAF_POINTS], plain_dist2[LEAF_POINTS];
+    const uint32_t within = lanes_points(&leaf, query, dims, bound2, dist2);
+    assert_int_equal(within, lanes_points_plain(&leaf, query, dims, bound2, plain_dist2));
+    for (int i = 0; i < count; ++i)
+        assert_true(!(within >> i & 1) || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
+    _Alignas(32) double far[LEAF_POINTS], plain_far[LEAF_POINTS];
+    const uint32_t inside =
+        doubles_points(&doubled, wide_query, dims, (double)bound2, KD_NONE, far);
+    assert_int_equal(inside,
+                     doubles_points_plain(&doubled, wide_query, dims, (double)bound2, plain_far));
+    for (int i = 0; i < LEAF_POINTS; ++i)
+        assert_true(!(inside >> i & 1) || memcmp(&far[i], &plain_far[i], sizeof far[i]) == 0);
+    keys_equal_plain_ones(&leaf, plain_dist2);
+    const float bounds[] = {bound2, 0, INFINITY};
+    for (int i = 0; i < 3; ++i) {
+        const lanes_one one = lanes_closest(&leaf, query, dims, bounds[i]);
+        const lanes_one plain = lanes_closest_plain(&leaf, query, dims, bounds[i]);
+        assert_true(one.there == plain.there && one.id == plain.id);
+        assert_true(float_bits(one.dist2) == float_bits(plain.dist2));
+        collected_keys_equal_plain_ones(&leaf, query, dims, bounds[i]);
+    }
+}
+
 static void lanes_equal_plain_ones(void **state) {
     (void)state;
-    static _Alignas(64) leaf_group group;
-    static _Alignas(64) float places[4 * LEAF_POINTS];
     for (int which = 0; which < CASE_POINT_SETS; ++which)
-        for (uint32_t round = 0; round < 100; ++round) {
-            const int count = round % 3 ? LEAF_POINTS : LEAF_POINTS / 2;
-            const leaf_points leaf = leaf_points_at(places, count);
-            for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
-                const vec3 a = case_point((case_points)which, round * 32 + i, 0);
-                const vec3 b = case_point((case_points)which, round * 32 + 16 + i, 0);
-                float *to = places + i;
-                if (i < (uint32_t)count) {
-                    const uint32_t id = (i * 7 + round) % (uint32_t)count;
-                    to[0] = i == 7 ? NAN : a.x;
-                    to[count] = a.y;
-                    to[2 * count] = a.z;
-                    memcpy(to + 3 * count, &id, sizeof id);
-                }
-                for (int axis = 0; axis < 3 && i < LEAF_GROUP; ++axis) {
-                    const float p = vec3_axis(a, axis), q = vec3_axis(b, axis);
-                    group.lo[axis][i] = p < q ? p : q;
-                    group.hi[axis][i] = p < q ? q : p;
-                }
-            }
-            const vec3 query = case_point((case_points)which, round, 0);
-            _Alignas(32) int32_t lanes[LEAF_GROUP], plain_lanes[LEAF_GROUP];
-            _Alignas(32) float dist2[LEAF_POINTS], plain_dist2[LEAF_POINTS];
-            const lanes_set set = lanes_of_boxes(&group, query);
-            memcpy(lanes, &set, sizeof lanes);
-            lanes_boxes_plain(&group, query, plain_lanes);
-            assert_memory_equal(lanes, plain_lanes, sizeof lanes);
-            assert_int_equal(lanes_least(lanes), lanes_least_plain(lanes));
-            const float bound2 =
-                pointtree_dist2(query, case_point((case_points)which, round + 9, 0));
-            assert_int_equal(lanes_points(&leaf, query, bound2, dist2),
-                             lanes_points_plain(&leaf, query, bound2, plain_dist2));
-            for (int i = 0; i < count; ++i)
-                assert_true(i == 7 || float_bits(dist2[i]) == float_bits(plain_dist2[i]));
-            for (uint32_t within = 0; within < 1u << 16; within += 1 + within % 7) {
-                uint64_t some[LEAF_POINTS], plain_some[LEAF_POINTS];
-                const uint32_t there = within & ((1u << leaf.places) - 1);
-                const uint32_t some_count = lanes_keys(&leaf, plain_dist2, there, some);
-                assert_int_equal(some_count,
-                                 lanes_keys_plain(&leaf, plain_dist2, there, plain_some));
-                assert_memory_equal(some, plain_some, some_count * sizeof *some);
-            }
-            const float bounds[] = {bound2, 0, INFINITY};
-            for (int i = 0; i < 3; ++i) {
-                const lanes_one one = lanes_closest(&leaf, query, bounds[i]);
-                const lanes_one plain = lanes_closest_plain(&leaf, query, bounds[i]);
-                assert_true(one.there == plain.there && one.id == plain.id);
-                assert_true(float_bits(one.dist2) == float_bits(plain.dist2));
-                collected_keys_equal_plain_ones(&leaf, query, bounds[i]);
-            }
+        for (uint32_t round = 0; round < 60; ++round) {
+            const uint32_t dims = round % 2 ? 3 : 1 + round / 2 % POINT_DIMS_MAX;
+            compare_lanes(which, round, round % 3 ? LEAF_POINTS : LEAF_POINTS / 2, dims);
         }
 }
 
 static void struck_lanes_are_gone(void **state) {
     (void)state;
-    static _Alignas(64) leaf_group group;
-    for (uint32_t i = 0; i < LEAF_GROUP; ++i)
-        for (int axis = 0; axis < 3; ++axis)
-            group.lo[axis][i] = group.hi[axis][i] = (float)(i * 3 % LEAF_GROUP);
+    static _Alignas(64) float sides[2 * LEAF_GROUP * 3];
+    const float query[3] = {-1, -1, -1};
+    for (int axis = 0; axis < 3; ++axis)
+        for (int lane = 0; lane < LEAF_GROUP; ++lane)
+            sides[2 * LEAF_GROUP * axis + lane] = sides[2 * LEAF_GROUP * axis + LEAF_GROUP + lane] =
+                (float)(lane * 5 % 8);
     for (uint32_t count = 1; count <= LEAF_GROUP; ++count) {
-        lanes_set all = lanes_set_limit(lanes_of_boxes(&group, vec3_all(-1)), count);
+        lanes_set all = lanes_set_limit(lanes_of_boxes(sides, query, query, 3), count);
         bool seen[LEAF_GROUP] = {false};
         int32_t before = -1;
         for (uint32_t i = 0; i < count; ++i) {

@@ -1,8 +1,9 @@
-/* points/neighbours/leaf_index_nd.h against the stack-free queries; which points share a bucket
-   where many coordinates are equal. */
+/* points/neighbours/leaf_index.h of four to eight dimensions against the stack-free queries; which
+   points share a bucket where many coordinates are equal. */
 #include "core/memory.h"
 #include "points/builders.h"
-#include "points/neighbours/leaf_index_nd.h"
+#include "points/neighbours/lanes_doubles.h"
+#include "points/neighbours/leaf_index.h"
 #include "tests/test.h"
 
 enum { COUNT_MAX = 20000, K_MAX = 60, QUERIES = 12 };
@@ -72,8 +73,33 @@ static void expect_same(uint32_t count, uint32_t found_count) {
     }
 }
 
-static void compare(const pointtree_nd_view *tree, const leafindex_nd *index, const void *query) {
-    static const uint32_t ks[] = {1, 2, 7, 8, 9, 16, 17, K_MAX};
+static uint64_t keys[COUNT_MAX];
+
+/* Keys as neighbours. */
+static uint32_t take_keys(uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        found[i].dist2 = (double)leaf_key_dist2(keys[i]);
+        found[i].id = leaf_key_id(keys[i]);
+    }
+    return count;
+}
+
+static uint32_t find_nearest(const leafindex *index, const void *query, uint32_t k, double bound2) {
+    return index->scalar == POINT_DOUBLE
+               ? leafindex_nearest_doubles(index, (const double *)query, k, bound2, found, NULL)
+               : take_keys(leafindex_nearest_keys(index, (const float *)query, k, (float)bound2,
+                                                  keys, NULL));
+}
+
+static uint32_t find_within(const leafindex *index, const void *query, double bound2) {
+    return index->scalar == POINT_DOUBLE
+               ? leafindex_within_doubles(index, (const double *)query, bound2, COUNT_MAX, found)
+               : take_keys(leafindex_within_keys(index, (const float *)query, (float)bound2,
+                                                 COUNT_MAX, keys));
+}
+
+static void compare(const pointtree_nd_view *tree, const leafindex *index, const void *query) {
+    static const uint32_t ks[] = {1, 2, 7, 8, 9, 16, 17, 21, K_MAX};
     double bounds[] = {(double)INFINITY, 0, -1, 1, 0};
     if (tree->count > 40) {
         pointtree_nd_nearest_k(tree, query, 40, (double)INFINITY, expected);
@@ -82,9 +108,9 @@ static void compare(const pointtree_nd_view *tree, const leafindex_nd *index, co
     for (int b = 0; b < 5; ++b) {
         for (size_t i = 0; i < sizeof ks / sizeof *ks; ++i)
             expect_same(pointtree_nd_nearest_k(tree, query, ks[i], bounds[b], expected),
-                        leafindex_nd_nearest_k(index, query, ks[i], bounds[b], found));
+                        find_nearest(index, query, ks[i], bounds[b]));
         const uint32_t within = pointtree_nd_within(tree, query, bounds[b], COUNT_MAX, expected);
-        assert_int_equal(leafindex_nd_within(index, query, bounds[b], COUNT_MAX, found), within);
+        assert_int_equal(find_within(index, query, bounds[b]), within);
         qsort(expected, within, sizeof *expected, by_id);
         qsort(found, within, sizeof *found, by_id);
         expect_same(within, within);
@@ -100,10 +126,10 @@ static void answers_equal_stack_free_ones(void **test) {
                 const point_scalar scalar = (c + dims / 2) % 2 ? POINT_DOUBLE : POINT_FLOAT;
                 pointtree tree;
                 point_array input;
-                leafindex_nd index;
+                leafindex index;
                 open_cloud(&tree, &input, (cloud)which, counts[c], dims, scalar);
                 const pointtree_nd_view view = pointtree_get_nd_view(&tree);
-                assert_int_equal(leafindex_nd_open(&index, &view), KD_OK);
+                assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
                 for (uint32_t q = 0; q < (counts[c] > 5000 ? 2 : QUERIES); ++q) {
                     double place[POINT_DIMS_MAX];
                     float rounded[POINT_DIMS_MAX];
@@ -117,7 +143,7 @@ static void answers_equal_stack_free_ones(void **test) {
                     compare(&view, &index,
                             scalar == POINT_DOUBLE ? (void *)place : (void *)rounded);
                 }
-                leafindex_nd_close(&index);
+                leafindex_close(&index);
                 pointtree_close(&tree);
             }
 }

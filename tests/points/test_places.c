@@ -1,8 +1,8 @@
-/* points/kandela/places.h: keys of doubles keep their order, who shares one is asked; trees are the
+/* points/select/places.h: keys of doubles keep their order, who shares one is asked; trees are the
  * oracle's. */
 #include "core/parallel/parallel.h"
 #include "points/builders.h"
-#include "points/kandela/places.h"
+#include "points/select/places.h"
 #include "points/tree/bounds.h"
 #include "points/tree/pointtree.h"
 #include "tests/test.h"
@@ -114,7 +114,7 @@ static void compare(int set, uint32_t count, uint32_t dims) {
         const uint64_t expected = hash_of(&array, "recursive", rule);
         for (int threads = 1; threads <= (count == MANY ? 8 : 1); threads *= 2) {
             parallel_set_threads(threads);
-            if (hash_of(&array, "kandela", rule) != expected)
+            if (hash_of(&array, "select", rule) != expected)
                 fail_msg("%s: %u points of %u dimensions, %d threads: another tree", sets[set].name,
                          count, dims, threads);
         }

@@ -72,9 +72,9 @@ static void large_trees_do_not_depend_on_threads(void **state) {
         for (int threads = 0; threads < 4; ++threads) {
             pointtree tree;
             parallel_set_threads(threads == 3 ? 8 : threads);
-            assert_int_equal(pointtree_open(&tree, many, MANY, &options,
-                                            threads ? "kandela" : "recursive", NULL),
-                             KD_OK);
+            assert_int_equal(
+                pointtree_open(&tree, many, MANY, &options, threads ? "select" : "recursive", NULL),
+                KD_OK);
             if (threads == 0) expected = pointtree_hash(&tree);
             assert_true(pointtree_hash(&tree) == expected);
             pointtree_close(&tree);

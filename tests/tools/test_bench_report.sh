@@ -17,7 +17,7 @@ def write(path, seed, factor, first):
             level = 2**row * factor * (1 if row else first) * (1 + noise.gauss(0, 0.005))
             ms = sorted(level * (1 + abs(noise.gauss(0, 0.01))) for _ in range(9))
             out.write(json.dumps({
-                "bench": "points", "case": "<uniform>", "builder": "kandela", "device": "cpu",
+                "bench": "points", "case": "<uniform>", "builder": "select", "device": "cpu",
                 "n": 1000 * 2**row, "dims": 3, "rate": 1e6, "hash": "12ab", "checked": True,
                 "cpu": "A & B", "commit": "c",
                 "ms": {"median": ms[4], "min": ms[0], "q1": ms[2], "q3": ms[6], "all": ms}}) + "\n")
@@ -80,7 +80,7 @@ expect_exit 0 "$program" bench report old -o page
 expect_true 'a picture' grep -q '<svg' page/index.html
 expect_true 'texts are escaped' grep -q 'A &amp; B' page/index.html
 expect_true 'and not left bare' test "$(grep -c '<uniform>' page/index.html)" = 0
-expect_true 'the slope of time against size' grep -q 'exponent of n: kandela cpu 1.0' page/index.html
+expect_true 'the slope of time against size' grep -q 'exponent of n: select cpu 1.0' page/index.html
 expect_true 'nothing comes from elsewhere' test "$(grep -cE '<script|<link|src=|href=|url\(' page/index.html)" = 0
 expect_true 'the lines are laid beside it' cmp -s old page/results.jsonl
 expect_true 'each case has a chart of its own' python3 -c "
@@ -99,7 +99,7 @@ done
 expect_true 'the page beside the results is theirs' \
     cmp -s plots/index.html "$source_folder/tools/bench/results/h200-report/index.html"
 
-expect_exit 0 "$program" bench points --sizes 1K,2K --builders kandela --devices cpu --runs 2 --report made
+expect_exit 0 "$program" bench points --sizes 1K,2K --builders select --devices cpu --runs 2 --report made
 expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4
 expect_true 'the page of this run' grep -q 'Building point trees' made/index.html
 expect_true 'the script of PNG plots lies beside it' cmp -s made/plots.py "$source_folder/tools/bench/report/plots.py"
@@ -108,6 +108,6 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
 else
     expect_says err 'python3-matplotlib is not installed'
 fi
-expect_exit 0 "$program" bench points --sizes 1K --builders kandela --devices cpu --runs 2 --report made
+expect_exit 0 "$program" bench points --sizes 1K --builders select --devices cpu --runs 2 --report made
 expect_true 'lines of another run are not kept' test "$(wc -l <made/results.jsonl)" = 2
 expect_done

@@ -1,7 +1,7 @@
 /* One point tree, checked, then built again and again: for benchmarks of builders. */
 #ifndef KD_TOOLS_BENCH_INPUT_TREES_H
 #define KD_TOOLS_BENCH_INPUT_TREES_H
-#include "points/wehr/build_wehr.h"
+#include "points/papers/build_wehr.h"
 #include "tools/bench/bench.h"
 
 /* The points of a case, on the host and, if there is a CUDA device, there too. */

@@ -344,7 +344,7 @@ static kd_status call_index(void *context) {
 
 /* The index that queries need beside the tree, to be weighed against what it saves. */
 static kd_status time_index(knn_case *of) {
-    bench_row row = {.bench = "index", .set = of->set, .builder = "kandela", .device = "cuda:0"};
+    bench_row row = {.bench = "index", .set = of->set, .builder = "select", .device = "cuda:0"};
     row.n = of->count;
     row.dims = 3;
     row.items = (double)of->count;

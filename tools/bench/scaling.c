@@ -137,7 +137,7 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
     query.per_item = true;
     for (int i = 0; i < count; ++i) {
         bench_cloud cloud;
-        bench_row row = {.bench = "scaling", .set = "point trees", .builder = "kandela"};
+        bench_row row = {.bench = "scaling", .set = "point trees", .builder = "select"};
         row.device = where;
         row.n = sizes[i];
         row.dims = 3;
@@ -147,7 +147,7 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
         kd_status status =
             cuda ? bench_tree_cuda(&row, &cloud, &options) : bench_tree_cpu(&row, &cloud, &options);
         if (status == KD_OK) status = bench_growth_note(&build, request, &row);
-        bench_row asked = {.bench = "scaling", .set = "8 nearest", .builder = "kandela"};
+        bench_row asked = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
         asked.device = row.device;
         asked.n = sizes[i];
         asked.dims = 3;

@@ -3,7 +3,7 @@
    section 6, whose times nobody has published. */
 #include "core/files/file.h"
 #include "points/builders.h"
-#include "points/wald/build_wald.h"
+#include "points/papers/build_wald.h"
 #include "tools/bench/papers/papers.h"
 #include "tools/bench/report/plot.h"
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct wald_size {
 static kd_status print_sizes(const bench_request *request, const char *title, const char *type,
                              const wald_size *sizes, int count, uint32_t dims,
                              pointtree_split split) {
-    static const char *const builders[] = {"wald", "kandela", NULL};
+    static const char *const builders[] = {"wald", "select", NULL};
     const pointtree_options options = {split, false, 0};
     paper_table table = paper_table_make(request, "wald-build", "RTX 3090 Ti", false,
                                          request->quick ? 10000 : 10000000);

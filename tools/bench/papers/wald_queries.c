@@ -82,7 +82,7 @@ static kd_status ask_all(const paper_table *table, const asked_tree *of, const q
         asked_tree asked = *of;
         bench_row *ours = &(*rows)[i].ours[on];
         if (i > 4) asked.query.max_radius = 0.01;
-        *ours = paper_row_ours(table, on, "kandela", row->count, 4);
+        *ours = paper_row_ours(table, on, "select", row->count, 4);
         ours->variant = of->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
                         : i > 4   ? "radius 0.01"
                                   : NULL;
@@ -160,8 +160,7 @@ static kd_status print_queries(const paper_table *table, const query_row *row, u
     float *points = NULL, *asked = NULL;
     paper_row rows[QUERY_KINDS];
     memset(rows, 0, sizeof rows);
-    for (int i = 0; i < QUERY_KINDS; ++i)
-        paper_row_begin(&rows[i], table, "kandela", row->count, 4);
+    for (int i = 0; i < QUERY_KINDS; ++i) paper_row_begin(&rows[i], table, "select", row->count, 4);
     const bool on_cpu = rows[0].ours[TABLE_CPU].runs, on_cuda = rows[0].ours[TABLE_CUDA].runs;
     if (on_cpu || on_cuda) {
         KD_TRY_GOTO(paper_uniform(&points, row->count, 4, 1));

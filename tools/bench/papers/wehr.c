@@ -15,7 +15,7 @@ static kd_status table_1(const bench_request *request) {
         double wehr, hu;
     } sizes[] = {{3200, 3.5, 4.6},  {6400, 4, 7.2},     {12800, 4.8, 8.2},
                  {25600, 5.9, 8.8}, {51200, 9.5, 12.4}, {102400, 22.2, 20.2}};
-    static const char *const builders[] = {"wehr", "kandela", NULL};
+    static const char *const builders[] = {"wehr", "select", NULL};
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     paper_table table = paper_table_make(request, "wehr-1", "GTX 660", false, 500000);
     table.other_on[0] = "Hu GTX 660";

@@ -239,7 +239,7 @@ static kd_status figure_8(const bench_request *request) {
 
 static kd_status figure_9(const bench_request *request) {
     static const double published[SIZES] = {61, 302, 605, 0, 1918, 2559, 3245}; /* Table II, R */
-    static const char *const builders[] = {"recursive", "kandela", NULL};
+    static const char *const builders[] = {"recursive", "select", NULL};
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     const paper_table table = paper_table_make(request, "wehr-figure9", "i7-7700HQ", false, 500000);
     paper_table_head(&table, "Wehr and Radkowski, Figure 9: builds on the CPU; `recursive` is the "

@@ -4,8 +4,7 @@
 #include "core/memory.h"
 #include "core/timing.h"
 #include "points/builders.h"
-#include "points/wehr/approximate.h"
-#include "points/wehr/approximate_device.h"
+#include "points/papers/approximate.h"
 #include "tools/bench/papers/papers.h"
 #include <string.h>
 

@@ -1,0 +1,349 @@
+/* A tree on a CUDA device answers: the caller's arrays are brought where the device sees them,
+   layers of a tree that changed are asked one after the other and merged there. Offsets of rows
+   that are to be filled are counted once more: those of another query would write anywhere. */
+#include "points/api/changes.h"
+#include "points/api/points_device_call.h"
+#include "points/api/search.h"
+#include "points/tree/bounds.h"
+
+/* A search under way. */
+typedef struct asking {
+    points_call call;
+    const kd_points *tree;
+    const points_search *search;
+    point_own own;     /* of POINTS_SELF */
+    point_boxes boxes; /* of POINTS_BOXES, where the device sees them */
+    uint64_t rows;     /* queries, boxes or points that ask */
+} asking;
+
+/* --- layers: the tree itself, and those that came after it ------------------------------------ */
+
+static uint32_t layers_of(const asking *of) {
+    const bool one = of->call.whole || !of->tree->changes || of->search->asks != POINTS_QUERIES;
+    return one ? 1 : (uint32_t)of->tree->changes->count;
+}
+
+/* The call's query, asked of a layer; 0 is the tree itself. */
+static point_query_cuda query_of_layer(const asking *of, uint32_t layer) {
+    points_call call = of->call;
+    if (layer == 0) return call.query;
+    call.on = of->tree->changes->layers[layer].tree->cuda;
+    call.query.index = &call.on->index;
+    call.query.method = points_call_method(&call, &of->search->query, call.query.k);
+    return call.query;
+}
+
+static kd_status rename_of_layer(const asking *of, uint32_t layer, uint32_t *ids, uint64_t count) {
+    const points_cuda *on = layer ? of->tree->changes->layers[layer].tree->cuda : of->call.on;
+    return ids && on->renamed ? points_device_rename(ids, count, on->renamed, of->call.stream)
+                              : KD_OK;
+}
+
+/* Points that have gone are told by the leaves alone, and as far as these answer. */
+static bool needs_whole(const asking *of) {
+    const point_query_cuda *q = &of->call.query;
+    const points_changes *changes = of->tree->changes;
+    const bool walks = q->method == POINT_QUERY_WALK || q->metric || q->k > POINT_LEAVES_K_MAX;
+    if (of->search->asks != POINTS_QUERIES) return true;
+    for (int l = 0; changes && l < changes->count; ++l)
+        if (changes->layers[l].gone.count > 0 &&
+            (walks || !changes->layers[l].tree->cuda->index.points))
+            return true;
+    return false;
+}
+
+/* Enough for each layer in turn. */
+static kd_status give_scratch(asking *of) {
+    point_query_cuda *q = &of->call.query;
+    size_t most = 0;
+    if (of->search->asks == POINTS_BOXES) return KD_OK;
+    if (of->search->asks == POINTS_SELF) KD_TRY(point_own_cuda_scratch_bytes(&most, q, &of->own));
+    for (uint32_t l = 0; of->search->asks == POINTS_QUERIES && l < layers_of(of); ++l) {
+        const point_query_cuda layer = query_of_layer(of, l);
+        size_t bytes = 0;
+        KD_TRY(point_query_cuda_scratch_bytes(&bytes, &layer));
+        if (bytes > most) most = bytes;
+    }
+    q->scratch_bytes = most;
+    return points_call_give_scratch(&of->call);
+}
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+/* Of host memory, here and now. */
+static kd_status check_on_host(const points_call *call) {
+    const point_array *radii = &call->radii;
+    point_box box;
+    KD_TRY(point_scan(&box, &call->query.points));
+    for (uint64_t i = 0; i < radii->count; ++i) {
+        const double radius = point_array_coordinate(radii, i, 0);
+        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+                   (unsigned long long)i, radius);
+    }
+    return KD_OK;
+}
+
+/* Whether what the kernels read lies in the staging memory or is not there at all. */
+static bool is_staged(const points_call *call, const void *at) {
+    return !at || ((const char *)at >= call->staging &&
+                   (const char *)at < call->staging + DEVICE_STAGING_BYTES);
+}
+
+/* Queries and radii are looked at where they are; on the device while others work, and told of
+   in the end. Nobody waits for those of an asynchronous call: what is not finite finds nothing. */
+static kd_status check_queries(asking *of) {
+    points_call *call = &of->call;
+    const point_array *points = &call->query.points;
+    if (call->asynchronous || of->search->asks != POINTS_QUERIES) return KD_OK;
+    if (is_staged(call, points->coordinates) && is_staged(call, call->radii.coordinates))
+        return check_on_host(call);
+    call->checks = true;
+    return points_device_find_bad((points_bad *)(void *)call->staging, points, &call->radii,
+                                  call->stream);
+}
+
+/* An array of points, where the device sees it. */
+static kd_status bring_points(points_call *call, point_array *points) {
+    const point_array of = *points;
+    const uint64_t one = of.dims * point_scalar_bytes(of.scalar);
+    return points_call_bring_in(call, &points->coordinates, of.coordinates,
+                                of.count ? (of.count - 1) * of.stride_bytes + one : 0);
+}
+
+static kd_status bring_queries(asking *of) {
+    points_call *call = &of->call;
+    point_query_cuda *q = &call->query;
+    const kd_points_query *query = &of->search->query;
+    const point_scalar scalar = of->tree->tree.scalar;
+    const uint64_t scalar_bytes = point_scalar_bytes(scalar);
+    q->points = points_queries(of->tree, &query->points);
+    KD_TRY(bring_points(call, &q->points));
+    KD_TRY(points_call_bring_in(call, &q->radii, query->radii, of->rows * scalar_bytes));
+    q->coherent = query->coherent != 0;
+    const point_array radii = {q->radii, q->radii ? of->rows : 0, scalar_bytes, 1, scalar};
+    call->radii = radii;
+    return KD_OK;
+}
+
+/* All that the search asks, on the device. */
+static kd_status begin(asking *of, const kd_points *tree, const points_search *search) {
+    points_call *call = &of->call;
+    const kd_points_query *query = &search->query;
+    of->tree = tree;
+    of->search = search;
+    of->rows = search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
+    memset(&of->own, 0, sizeof of->own);
+    KD_TRY(points_call_begin(call, tree, query));
+    if (search->asks == POINTS_QUERIES) KD_TRY(bring_queries(of));
+    call->query.k = search->kind == POINTS_NEAREST ? search->k : 0;
+    call->query.method = points_call_method(call, query, call->query.k);
+    if (needs_whole(of)) {
+        KD_TRY(points_call_whole(call, tree));
+        call->query.method = points_call_method(call, query, call->query.k);
+    }
+    if (search->asks == POINTS_BOXES) {
+        of->boxes = points_boxes(tree, search);
+        KD_TRY(bring_points(call, &of->boxes.lo));
+        return bring_points(call, &of->boxes.hi);
+    }
+    of->own.skips = query->skip_self != 0;
+    return points_call_bring_out(call, (void **)&of->own.order, search->order,
+                                 (uint64_t)call->on->index.tree.count * sizeof *search->order,
+                                 false);
+}
+
+/* The caller's names instead of places in the input, in an order that was asked for. */
+static kd_status rename_order(const asking *of) {
+    const points_call *call = &of->call;
+    return of->own.order && call->on->renamed
+               ? points_device_rename(of->own.order, call->on->index.tree.count, call->on->renamed,
+                                      call->stream)
+               : KD_OK;
+}
+
+/* --- the nearest ------------------------------------------------------------------------------ */
+
+/* The answers of later layers join those of the first, whose k-th bounds what is of use. */
+static kd_status add_layers(asking *of) {
+    points_call *call = &of->call;
+    const point_query_cuda *q = &call->query;
+    const point_scalar scalar = of->tree->tree.scalar;
+    const uint64_t count = q->points.count, answers = count * q->k;
+    const change_rows first = {q->ids, q->dist2, q->counts, NULL};
+    change_rows more = {NULL, NULL, NULL, NULL};
+    KD_TRY(points_call_take(call, (void **)&more.ids, q->ids ? answers * sizeof *more.ids : 0));
+    KD_TRY(points_call_take(call, &more.dist2, answers * point_scalar_bytes(scalar)));
+    KD_TRY(points_call_take(call, (void **)&more.counts, count * sizeof *more.counts));
+    for (uint32_t l = 1; l < layers_of(of); ++l) {
+        point_query_cuda layer = query_of_layer(of, l);
+        layer.ids = more.ids;
+        layer.dist2 = more.dist2;
+        layer.counts = more.counts;
+        if (layer.index->points) {
+            layer.bounds2 = (const float *)q->dist2 + (q->k - 1);
+            layer.bounds_stride = q->k;
+        }
+        KD_TRY(point_query_cuda_nearest(&layer));
+        KD_TRY(rename_of_layer(of, l, more.ids, answers));
+        KD_TRY(change_merge_nearest(&first, &more, count, q->k, scalar, call->stream));
+    }
+    return KD_OK;
+}
+
+static kd_status nearest(const kd_points *tree, const points_search *search) {
+    asking of;
+    points_call *call = &of.call;
+    point_query_cuda *q = &call->query;
+    kd_status status = KD_OK;
+    const point_rows out = {search->out.ids, search->out.dist2, search->out.counts};
+    KD_TRY_GOTO(begin(&of, tree, search));
+    const uint64_t answers = of.rows * search->k;
+    const bool several = layers_of(&of) > 1;
+    call->again = several;
+    KD_TRY_GOTO(points_call_bring_rows(call, &out, of.rows, search->k));
+    if (several && !q->dist2)
+        KD_TRY_GOTO(
+            points_call_take(call, &q->dist2, answers * point_scalar_bytes(tree->tree.scalar)));
+    if (several && !q->counts)
+        KD_TRY_GOTO(points_call_take(call, (void **)&q->counts, of.rows * sizeof *q->counts));
+    KD_TRY_GOTO(check_queries(&of));
+    KD_TRY_GOTO(give_scratch(&of));
+    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_own_cuda_nearest(q, &of.own)
+                                            : point_query_cuda_nearest(q));
+    KD_TRY_GOTO(rename_order(&of));
+    KD_TRY_GOTO(rename_of_layer(&of, 0, q->ids, answers));
+    if (several && of.rows) KD_TRY_GOTO(add_layers(&of));
+done:
+    return points_call_end(call, status);
+}
+
+/* --- counts ----------------------------------------------------------------------------------- */
+
+/* Offsets of all layers together, and, for several, those of each, one behind the other at `own`.
+ */
+static kd_status count_layers(asking *of, uint64_t *offsets, uint64_t *own) {
+    const uint64_t rows = of->rows + 1;
+    const uint32_t layers = layers_of(of);
+    for (uint32_t l = 0; l < layers; ++l) {
+        const point_query_cuda layer = query_of_layer(of, l);
+        KD_TRY(point_query_cuda_count_within(&layer, own ? own + l * rows : offsets));
+    }
+    if (layers == 1) return KD_OK;
+    KD_TRY(device_copy(offsets, own, rows * sizeof *own, of->call.stream));
+    for (uint32_t l = 1; l < layers; ++l)
+        KD_TRY(change_add_offsets(offsets, own + l * rows, rows, of->call.stream));
+    return KD_OK;
+}
+
+/* All that counting takes, and the offsets to memory of the device. */
+static kd_status count_to(asking *of, uint64_t *offsets, uint64_t **own) {
+    points_call *call = &of->call;
+    const uint32_t layers = layers_of(of);
+    KD_TRY(points_call_take(call, (void **)own,
+                            layers > 1 ? layers * (of->rows + 1) * sizeof **own : 0));
+    KD_TRY(check_queries(of));
+    KD_TRY(give_scratch(of));
+    if (of->search->asks == POINTS_BOXES)
+        return points_device_count_boxes(&call->query.index->tree, &of->boxes, offsets,
+                                         call->stream);
+    return of->search->asks == POINTS_SELF
+               ? point_own_cuda_count_within(&call->query, &of->own, offsets)
+               : count_layers(of, offsets, *own);
+}
+
+static kd_status count(const kd_points *tree, const points_search *search) {
+    asking of;
+    kd_status status = KD_OK;
+    uint64_t *found = NULL, *own = NULL;
+    KD_TRY_GOTO(begin(&of, tree, search));
+    KD_TRY_GOTO(points_call_bring_out(&of.call, (void **)&found, search->out.sums,
+                                      (of.rows + 1) * sizeof *found, false));
+    KD_TRY_GOTO(count_to(&of, found, &own));
+    KD_TRY_GOTO(rename_order(&of));
+done:
+    return points_call_end(&of.call, status);
+}
+
+/* --- rows at offsets -------------------------------------------------------------------------- */
+
+/* All that layers find, `answers` in all, to the call's rows. */
+static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t *own,
+                             uint64_t answers) {
+    points_call *call = &of->call;
+    const point_query_cuda *q = &call->query;
+    const point_scalar type = of->tree->tree.scalar;
+    const uint64_t rows = of->rows + 1, scalar = point_scalar_bytes(type);
+    const change_rows out = {q->ids, q->dist2, NULL, offsets};
+    const uint32_t layers = layers_of(of);
+    change_rows all[LAYERS_MOST];
+    uint64_t totals[LAYERS_MOST], first = 0;
+    void *ids = NULL, *dist2 = NULL;
+    KD_TRY(points_call_take(call, &ids, answers * sizeof(uint32_t)));
+    KD_TRY(points_call_take(call, &dist2, answers * scalar));
+    for (uint32_t l = 0; l < layers; ++l)
+        KD_TRY(device_copy(&totals[l], own + (l + 1) * rows - 1, sizeof *totals, call->stream));
+    KD_TRY(device_stream_wait(call->stream));
+    for (uint32_t l = 0; l < layers; first += totals[l++]) {
+        point_query_cuda layer = query_of_layer(of, l);
+        layer.ids = (uint32_t *)ids + first;
+        layer.dist2 = (char *)dist2 + first * scalar;
+        all[l] = (change_rows){layer.ids, layer.dist2, NULL, own + l * rows};
+        if (totals[l] == 0) continue;
+        KD_TRY(point_query_cuda_within(&layer, all[l].offsets));
+        KD_TRY(rename_of_layer(of, l, layer.ids, totals[l]));
+    }
+    return change_merge_within(&out, all, (int)layers, of->rows, type, call->stream);
+}
+
+/* The same of one tree: rows of neighbours want ids and distances both. */
+static kd_status fill_one(asking *of, const uint64_t *offsets, uint64_t answers) {
+    points_call *call = &of->call;
+    point_query_cuda *q = &call->query;
+    const uint64_t scalar = point_scalar_bytes(of->tree->tree.scalar);
+    if (of->search->asks == POINTS_BOXES)
+        return q->ids ? points_device_fill_boxes(&q->index->tree, &of->boxes, offsets,
+                                                 call->on->renamed, q->ids, call->stream)
+                      : KD_OK;
+    if (!q->ids) KD_TRY(points_call_take(call, (void **)&q->ids, answers * sizeof *q->ids));
+    if (!q->dist2) KD_TRY(points_call_take(call, &q->dist2, answers * scalar));
+    KD_TRY(of->search->asks == POINTS_SELF ? point_own_cuda_within(q, &of->own, offsets)
+                                           : point_query_cuda_within(q, offsets));
+    return rename_of_layer(of, 0, q->ids, answers);
+}
+
+static kd_status fill(const kd_points *tree, const points_search *search) {
+    asking of;
+    points_call *call = &of.call;
+    point_query_cuda *q = &call->query;
+    kd_status status = KD_OK;
+    uint64_t answers = 0, *right = NULL, *own = NULL;
+    const void *given = NULL;
+    KD_TRY_GOTO(begin(&of, tree, search));
+    const uint64_t rows = of.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
+    call->asynchronous = false; /* how many there are is waited for */
+    KD_TRY_GOTO(points_call_bring_in(call, &given, search->offsets, rows * sizeof *right));
+    KD_TRY_GOTO(points_call_take(call, (void **)&right, rows * sizeof *right));
+    KD_TRY_GOTO(count_to(&of, right, &own));
+    KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)given, right, rows, call->stream));
+    KD_TRY_GOTO(device_copy(&answers, right + rows - 1, sizeof answers, call->stream));
+    KD_TRY_GOTO(device_stream_wait(call->stream));
+    KD_TRY_GOTO(points_call_bring_out(call, (void **)&q->ids, search->out.ids,
+                                      answers * sizeof *q->ids, false));
+    KD_TRY_GOTO(points_call_bring_out(call, &q->dist2, search->out.dist2, answers * scalar, false));
+    if (answers > 0)
+        KD_TRY_GOTO(own ? fill_layers(&of, right, own, answers) : fill_one(&of, right, answers));
+    KD_TRY_GOTO(rename_order(&of));
+done:
+    return points_call_end(call, status);
+}
+
+static kd_status box(const kd_points *tree, const points_search *search) {
+    return search->kind == POINTS_COUNT ? count(tree, search) : fill(tree, search);
+}
+
+static kd_status self(const kd_points *tree, const points_search *search) {
+    return search->kind == POINTS_NEAREST ? nearest(tree, search) : box(tree, search);
+}
+
+const points_backend points_backend_cuda = {
+    .nearest = nearest, .count = count, .fill = fill, .box = box, .self = self};

@@ -1,0 +1,434 @@
+/* The calls of <kandela/points.h> that ask: what a caller asks, checked, becomes a points_search.
+ */
+#include "points/api/search.h"
+#include "core/device/caller_memory.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "core/names.h"
+#include "core/sized.h"
+#include "points/api/changes.h"
+#include "points/api/points_device.h"
+#include <stdio.h>
+
+static const kd_points_query defaults = {
+    .struct_size = sizeof defaults, .max_radius = (double)INFINITY, .method = "auto", .norm = 2};
+
+void kd_points_query_default_sized(kd_points_query *query, size_t struct_size) {
+    sized_give(query, struct_size, &defaults, sizeof defaults);
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+kd_status points_method_find(point_query_method *out, const char *name) {
+#define ROW(id, name) {POINT_QUERY_##id, #name},
+    static const struct {
+        point_query_method method;
+        const char *name;
+    } rows[] = {POINTS_METHOD_ROWS(ROW)};
+#undef ROW
+    char names[64] = "auto";
+    *out = POINT_QUERY_AUTO;
+    if (name_is_auto(name)) return KD_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        *out = rows[i].method;
+        if (strcmp(rows[i].name, name) == 0) return KD_OK;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, ", %s", rows[i].name);
+    }
+    KD_FAIL(KD_ERROR_USAGE, "unknown query method \"%s\", expected one of %s", name, names);
+}
+
+static kd_status take_query(kd_points_query *out, const kd_points_query *given) {
+    *out = defaults;
+    KD_REQUIRE(given, KD_ERROR_USAGE, "no query given (NULL)");
+    return sized_take(out, sizeof *out, given, "kd_points_query_default");
+}
+
+/* The caller's query and its limits; its points are not looked at. */
+static kd_status take_limits(kd_points_query *query, const kd_points_query *given) {
+    KD_TRY(take_query(query, given));
+    KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
+               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
+    KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
+               "the method of the query has no end: fill queries by kd_points_query_default");
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
+        KD_REQUIRE(query->period[axis] >= 0 && isfinite(query->period[axis]), KD_ERROR_INPUT,
+                   "period %u is %g, expected a finite number of 0 or more (0: none)", axis,
+                   query->period[axis]);
+    KD_REQUIRE(query->norm == 2 || query->norm == 1 || query->norm == (double)INFINITY,
+               KD_ERROR_USAGE, "norm %g, expected 2, 1 or INFINITY", query->norm);
+    point_query_method method;
+    return points_method_find(&method, query->method);
+}
+
+const point_metric *points_metric(point_metric *out, const kd_points_query *query) {
+    bool other = query->norm != 2;
+    out->norm = query->norm == 2 ? POINT_NORM_2 : query->norm == 1 ? POINT_NORM_1 : POINT_NORM_MOST;
+    memcpy(out->period, query->period, sizeof out->period);
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis) other = other || query->period[axis] > 0;
+    return other ? out : NULL;
+}
+
+kd_status points_check_array(const kd_points *tree, const kd_point_array *points,
+                             const char *what) {
+    const uint32_t dims = tree->tree.dims;
+    KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
+               KD_ERROR_USAGE,
+               "%s of %u dimensions and scalar type %d, expected the tree's, %u and %d", what,
+               points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
+    KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
+               "no %s given (NULL), their count is %llu", what, (unsigned long long)points->count);
+    return caller_stride_check(points->count, points->stride_bytes, dims,
+                               point_scalar_bytes(tree->tree.scalar), what);
+}
+
+kd_status points_check_radii(const kd_points *tree, const kd_points_query *query) {
+    for (uint64_t i = 0; query->radii && i < query->points.count; ++i) {
+        const double radius = point_coordinate(query->radii, tree->tree.scalar, (uint32_t)i);
+        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+                   (unsigned long long)i, radius);
+    }
+    return KD_OK;
+}
+
+kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host) {
+    const uint32_t scalar = (uint32_t)point_scalar_bytes(tree->tree.scalar);
+    const bool boxes = search->asks == POINTS_BOXES;
+    const points_rows *out = &search->out;
+    const caller_array arrays[] = {
+        {search->query.points.coordinates, boxes ? "lower corners" : "queries", scalar},
+        {search->hi.coordinates, "upper corners", scalar},
+        {search->query.radii, "radii", scalar},
+        {host ? search->query.scratch : NULL, "scratch", 64},
+        {search->order, "places for the order", sizeof *search->order},
+        {search->offsets, "offsets", sizeof *search->offsets},
+        {out->sums, "offsets", sizeof *out->sums},
+        {out->ids, "places for ids", sizeof *out->ids},
+        {out->wide, "places for ids", sizeof *out->wide},
+        {out->dist2, "places for dist2", scalar},
+        {out->counts, "places for counts", sizeof *out->counts}};
+    return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
+}
+
+kd_status points_check_offsets(const uint64_t *offsets, uint64_t count) {
+    KD_REQUIRE(offsets[0] == 0, KD_ERROR_USAGE, "offsets begin with %llu, expected 0",
+               (unsigned long long)offsets[0]);
+    for (uint64_t i = 0; i < count; ++i)
+        KD_REQUIRE(offsets[i] <= offsets[i + 1], KD_ERROR_USAGE,
+                   "offset %llu is %llu, expected at least the %llu before it",
+                   (unsigned long long)(i + 1), (unsigned long long)offsets[i + 1],
+                   (unsigned long long)offsets[i]);
+    return KD_OK;
+}
+
+static kd_status check_k(const points_search *search, uint64_t rows) {
+    uint64_t answers = 0;
+    const uint32_t k = search->k;
+    KD_REQUIRE(k > 0, KD_ERROR_USAGE, "k is 0, expected 1 or more");
+    KD_REQUIRE(!__builtin_mul_overflow(rows, 8 * (uint64_t)k, &answers), KD_ERROR_USAGE,
+               "%llu queries for %u points each are more than memory can address",
+               (unsigned long long)rows, k);
+    KD_REQUIRE(search->asks != POINTS_SELF || k <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "k is %u, expected at most %u", k, POINTTREE_COUNT_MAX);
+    return KD_OK;
+}
+
+static uint64_t rows_of(const kd_points *tree, const points_search *search) {
+    return search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
+}
+
+/* All that can be said of the arguments without a look at memory that may be a device's. */
+static kd_status check(const kd_points *tree, points_search *search, const kd_points_query *given) {
+    kd_points_query *query = &search->query;
+    if (search->asks == POINTS_BOXES) {
+        KD_TRY(points_check_array(tree, &query->points, "lower corners"));
+        KD_TRY(points_check_array(tree, &search->hi, "upper corners"));
+        KD_REQUIRE(query->points.count == search->hi.count, KD_ERROR_USAGE,
+                   "%llu lower and %llu upper corners", (unsigned long long)query->points.count,
+                   (unsigned long long)search->hi.count);
+    } else {
+        KD_TRY(take_limits(query, given));
+    }
+    if (search->asks == POINTS_QUERIES) KD_TRY(points_check_array(tree, &query->points, "queries"));
+    if (search->asks == POINTS_SELF) {
+        query->points = kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
+        query->radii = NULL;
+        query->scratch = NULL;
+    }
+    if (search->kind == POINTS_NEAREST) KD_TRY(check_k(search, rows_of(tree, search)));
+    if (tree->parts) return KD_OK; /* which brings its arrays first */
+    KD_TRY(points_check_memory(tree, search, tree->cuda == NULL));
+    return search->kind == POINTS_FILL && !tree->cuda
+               ? points_check_offsets(search->offsets, rows_of(tree, search))
+               : KD_OK;
+}
+
+/* --- ids of 64 bits: those of 32 bits answer into the second half of the caller's array, and are
+   then made wider from its beginning
+   --------------------------------------------------------------- */
+
+typedef struct wide_ids {
+    uint64_t *to;     /* the caller's, or NULL: not wanted */
+    uint64_t *host;   /* the same, or where the ids are made wider for a device */
+    uint32_t *narrow; /* the second half of these */
+    uint64_t count;
+} wide_ids;
+
+static kd_status wide_begin(wide_ids *out, uint64_t *to, uint64_t count, const kd_points *tree) {
+    const caller_array place = {to, "places for ids", sizeof *to};
+    memset(out, 0, sizeof *out);
+    KD_TRY(caller_memory_check(&place, 1, !tree->cuda));
+    KD_REQUIRE(count <= UINT64_MAX / sizeof *to, KD_ERROR_USAGE,
+               "%llu answers are more than memory can address", (unsigned long long)count);
+    if (!to || count == 0) return KD_OK;
+    out->to = out->host = to;
+    out->count = count;
+    if (device_in_use() && device_of_pointer(to) >= 0) KD_TRY(KD_RESERVE(out->host, count));
+    out->narrow = (uint32_t *)(void *)out->host + count;
+    return KD_OK;
+}
+
+/* Makes the ids wider; id i is read before place i, which may be its own, is written. */
+static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
+    for (uint64_t i = 0; status == KD_OK && i < ids->count; ++i) {
+        uint32_t narrow;
+        memcpy(&narrow, (const char *)ids->host + (ids->count + i) * sizeof narrow, sizeof narrow);
+        const uint64_t wide = narrow == KD_NO_POINT ? KD_NO_POINT64 : narrow;
+        memcpy((char *)ids->host + i * sizeof wide, &wide, sizeof wide);
+    }
+    if (ids->host == ids->to) return status;
+    if (status == KD_OK)
+        status = device_copy(ids->to, ids->host, ids->count * sizeof *ids->to, stream);
+    if (status == KD_OK) status = device_stream_wait(stream);
+    memory_free(ids->host);
+    return status;
+}
+
+/* How many answers there are; the last offset, which may lie on a device, says so. */
+static kd_status count_answers(uint64_t *out, const kd_points *tree, const points_search *search) {
+    const uint64_t rows = search->query.points.count;
+    *out = rows * search->k;
+    if (search->kind == POINTS_NEAREST) return KD_OK;
+    if (!device_in_use() || device_of_pointer(search->offsets) < 0) {
+        *out = search->offsets[rows];
+        return KD_OK;
+    }
+    KD_TRY(device_copy(out, search->offsets + rows, sizeof *out, tree->options.stream));
+    return device_stream_wait(tree->options.stream);
+}
+
+/* --- dispatch --------------------------------------------------------------------------------- */
+
+static const points_backend *backend_of(const kd_points *tree) {
+    return tree->parts     ? points_distributed.backend
+           : tree->cuda    ? &points_backend_cuda
+           : tree->changes ? &points_backend_layers
+                           : &points_backend_cpu;
+}
+
+static kd_status dispatch(const kd_points *tree, const points_search *search) {
+    const points_backend *backend = backend_of(tree);
+    return (search->asks == POINTS_BOXES     ? backend->box
+            : search->asks == POINTS_SELF    ? backend->self
+            : search->kind == POINTS_NEAREST ? backend->nearest
+            : search->kind == POINTS_COUNT   ? backend->count
+                                             : backend->fill)(tree, search);
+}
+
+/* Every question of every caller. */
+static kd_status search_tree(const kd_points *tree, points_search *search,
+                             const kd_points_query *query) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(search->kind != POINTS_COUNT || search->out.sums, KD_ERROR_USAGE,
+               "no place for the offsets given (NULL)");
+    KD_REQUIRE(search->kind != POINTS_FILL || search->offsets, KD_ERROR_USAGE,
+               "no offsets given (NULL)");
+    if (search->checked == KD_OK) search->checked = check(tree, search, query);
+    if (tree->parts && (!search->out.wide || tree->spread.apart)) return dispatch(tree, search);
+    KD_TRY(search->checked);
+    if (!search->out.wide) return dispatch(tree, search);
+    wide_ids wide;
+    uint64_t answers = 0;
+    KD_TRY(count_answers(&answers, tree, search));
+    KD_TRY(wide_begin(&wide, search->out.wide, answers, tree));
+    search->out.wide = NULL;
+    search->out.ids = wide.narrow;
+    return wide_end(&wide, dispatch(tree, search), tree->options.stream);
+}
+
+/* --- one query a call ------------------------------------------------------------------------- */
+
+enum { ALONE_K = 20, ALONE_ROOM = ALONE_K + 1 /* leafindex_room */ };
+
+/* Answers a query of floats that has nothing set but its point and max_radius with none of the
+   preparations that many share. False: it goes the long way, which also finds what is wrong. */
+static bool answer_alone(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                         uint32_t *ids, float *dist2, uint32_t *counts) {
+    const size_t rest = offsetof(kd_points_query, coherent);
+    if (!tree || !query || !tree->index.shape.count || tree->changes || k - 1 >= ALONE_K ||
+        tree->index.scalar != POINT_FLOAT || query->struct_size != sizeof *query)
+        return false;
+    const kd_point_array *points = &query->points;
+    const float *at = (const float *)points->coordinates;
+    const uintptr_t places = (uintptr_t)at | (uintptr_t)ids | (uintptr_t)dist2 | (uintptr_t)counts;
+    if (points->count != 1 || points->dims != tree->tree.dims || points->scalar != KD_FLOAT ||
+        !at || points->stride_bytes || query->radii || !(query->max_radius >= 0) ||
+        memcmp((const char *)query + rest, (const char *)&defaults + rest, sizeof *query - rest) ||
+        places % sizeof(float) || device_in_use())
+        return false;
+    for (uint32_t axis = 0; axis < points->dims; ++axis)
+        if (!isfinite(at[axis])) return false;
+    uint64_t keys[ALONE_ROOM];
+    const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
+    const uint32_t found = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
+    for (uint32_t j = found; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
+    for (uint32_t j = 0; ids && j < k; ++j)
+        ids[j] = j < found ? points_id_of(tree, leaf_key_id(keys[j])) : KD_NO_POINT;
+    for (uint32_t j = 0; dist2 && j < k; ++j) dist2[j] = leaf_key_dist2(keys[j]);
+    if (counts) counts[0] = found;
+    return true;
+}
+
+/* --- the calls -------------------------------------------------------------------------------- */
+
+kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                            uint32_t *ids, void *dist2, uint32_t *counts) {
+    if (answer_alone(tree, query, k, ids, (float *)dist2, counts)) return KD_OK;
+    points_search search = {
+        .kind = POINTS_NEAREST, .k = k, .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
+                            void *dist2) {
+    return kd_points_nearest(tree, query, 1, ids, dist2, NULL);
+}
+
+kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                              uint64_t *ids, void *dist2, uint32_t *counts) {
+    points_search search = {
+        .kind = POINTS_NEAREST, .k = k, .out = {.wide = ids, .dist2 = dist2, .counts = counts}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query, uint64_t *ids,
+                              void *dist2) {
+    return kd_points_nearest64(tree, query, 1, ids, dist2, NULL);
+}
+
+kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
+                                 uint64_t *offsets) {
+    points_search search = {.kind = POINTS_COUNT, .out = {.sums = offsets}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
+                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
+    points_search search = {
+        .kind = POINTS_FILL, .offsets = offsets, .out = {.ids = ids, .dist2 = dist2}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query,
+                             const uint64_t *offsets, uint64_t *ids, void *dist2) {
+    points_search search = {
+        .kind = POINTS_FILL, .offsets = offsets, .out = {.wide = ids, .dist2 = dist2}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                                uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
+    points_search search = {.kind = POINTS_NEAREST,
+                            .asks = POINTS_SELF,
+                            .k = k,
+                            .order = order,
+                            .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
+                                     uint32_t *order, uint64_t *offsets) {
+    points_search search = {
+        .kind = POINTS_COUNT, .asks = POINTS_SELF, .order = order, .out = {.sums = offsets}};
+    return search_tree(tree, &search, query);
+}
+
+kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query, uint32_t *order,
+                               const uint64_t *offsets, uint32_t *ids, void *dist2) {
+    points_search search = {.kind = POINTS_FILL,
+                            .asks = POINTS_SELF,
+                            .order = order,
+                            .offsets = offsets,
+                            .out = {.ids = ids, .dist2 = dist2}};
+    return search_tree(tree, &search, query);
+}
+
+static kd_status search_boxes(const kd_points *tree, points_search *search,
+                              const kd_point_array *lo, const kd_point_array *hi) {
+    search->asks = POINTS_BOXES;
+    search->query = defaults;
+    if (lo && hi) {
+        search->query.points = *lo;
+        search->hi = *hi;
+    } else {
+        search->checked = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                                      "no %s corners given (NULL)", lo ? "upper" : "lower");
+    }
+    return search_tree(tree, search, NULL);
+}
+
+kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo,
+                                 const kd_point_array *hi, uint64_t *offsets) {
+    points_search search = {.kind = POINTS_COUNT, .out = {.sums = offsets}};
+    return search_boxes(tree, &search, lo, hi);
+}
+
+kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *lo,
+                           const kd_point_array *hi, const uint64_t *offsets, uint32_t *ids) {
+    points_search search = {.kind = POINTS_FILL, .offsets = offsets, .out = {.ids = ids}};
+    return search_boxes(tree, &search, lo, hi);
+}
+
+uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
+    kd_points_query taken;
+    if (!tree || tree->parts || take_query(&taken, query) != KD_OK) return 0;
+    if (tree->cuda) return points_cuda_scratch_bytes(tree, &taken);
+    return points_cpu_scratch_bytes(tree, &taken);
+}
+
+kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
+                          kd_points_visitor visit, void *context) {
+    const point_visitor visitor = {.hear = visit, .context = context};
+    points_search search = {.kind = POINTS_COUNT};
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(visit, KD_ERROR_USAGE, "no function given (NULL)");
+    KD_TRY(check(tree, &search, query));
+    KD_REQUIRE(!tree->cuda && !tree->parts, KD_ERROR_USAGE,
+               "a tree on %s calls no function of the program's, expected one on the CPU",
+               tree->options.device);
+    return points_visit(tree, &search, &visitor);
+}
+
+/* Places in the input as numbers. */
+static kd_status download_numbered(const kd_points *tree, void *coordinates, uint64_t *ids,
+                                   uint8_t *axes) {
+    kd_points copy;
+    KD_TRY(points_copy_whole(&copy, tree));
+    const kd_status status = kd_points_download64(&copy, coordinates, ids, axes);
+    for (uint64_t i = 0; ids && status == KD_OK && i < copy.tree.count; ++i)
+        ids[i] += tree->spread.first;
+    points_release(&copy);
+    return status;
+}
+
+kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_t *ids,
+                               uint8_t *axes) {
+    wide_ids wide;
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    if (tree->spread.first) return download_numbered(tree, coordinates, ids, axes);
+    KD_TRY(wide_begin(&wide, ids, points_live_count(tree), tree));
+    return wide_end(&wide, kd_points_download(tree, coordinates, wide.narrow, axes),
+                    tree->options.stream);
+}

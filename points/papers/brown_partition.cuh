@@ -1,0 +1,207 @@
+/* Stable partition of a presorted list: from the sub-trees of a level to those of one up to four
+   levels below, in three kernels: digits are counted by tile, the counts are scanned, points move.
+   Source: Brown 2015 and Robinson's partitioners; the ranks by ballots are those of radix sorts.
+   Idea: the digit is what the point's tag says of the last levels. Lane d of a warp counts digit d,
+   from as many ballots as a digit has bits. Points of a tile are brought in order in shared memory,
+   so each digit is written as one run.
+   Work: a byte looked up per point, 4 + 1 + 4 + 1 + 4 bytes streamed.
+   Data flow: tags, one list -> count_digits, a block a tile: counts by segment, digit and tile;
+              scan_tiles, a warp a row: counts -> places, in place; move_points, the same tiles:
+              list -> the other list, stably. Three launches a list. */
+#ifndef KD_POINTS_PAPERS_BROWN_PARTITION_CUH
+#define KD_POINTS_PAPERS_BROWN_PARTITION_CUH
+#include "points/papers/brown_lists.cuh"
+
+namespace lists {
+
+constexpr int MOVE_THREADS = 512, MOVE_ROUNDS = 8, MOVE_WARPS = MOVE_THREADS / 32;
+constexpr uint32_t TILE = MOVE_THREADS * MOVE_ROUNDS;
+constexpr int MOVE_BITS = 4; /* levels at a time, at most */
+
+/* The list at hand: split down to level `depth`, `tiles` a segment. */
+struct move {
+    const uint32_t *list;
+    uint32_t *to;
+    uint32_t depth, tiles;
+};
+
+/* The lanes whose digit is `value`; lanes without a digit are in none. */
+template <int BITS>
+__device__ inline unsigned lanes_with(const unsigned (&ballot)[BITS], unsigned active,
+                                      uint32_t value) {
+#pragma unroll
+    for (int b = 0; b < BITS; ++b) active &= value >> b & 1 ? ballot[b] : ~ballot[b];
+    return active;
+}
+
+template <int BITS>
+__device__ inline void vote(unsigned (&ballot)[BITS], unsigned &active, uint32_t digit, bool has) {
+    active = __ballot_sync(ALL_LANES, has);
+#pragma unroll
+    for (int b = 0; b < BITS; ++b) ballot[b] = __ballot_sync(ALL_LANES, digit >> b & 1);
+}
+
+template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void count_digits(stage s, move m) {
+    constexpr uint32_t DIGITS = 1u << BITS;
+    __shared__ uint32_t total[DIGITS];
+    const uint32_t index = blockIdx.x / m.tiles, tile = blockIdx.x % m.tiles;
+    const segment own = list_segment(s.tree, m.depth, index);
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const uint32_t first = tile * TILE + warp * 32 * MOVE_ROUNDS + lane;
+    if (threadIdx.x < DIGITS) total[threadIdx.x] = 0;
+    __syncthreads();
+    uint32_t point[MOVE_ROUNDS], tag[MOVE_ROUNDS], count = 0;
+#pragma unroll
+    for (int r = 0; r < MOVE_ROUNDS; ++r)
+        point[r] = first + 32 * r < own.count ? m.list[own.begin + first + 32 * r] : 0;
+#pragma unroll
+    for (int r = 0; r < MOVE_ROUNDS; ++r)
+        tag[r] = first + 32 * r < own.count ? s.tags[point[r]] : PLACED;
+#pragma unroll
+    for (int r = 0; r < MOVE_ROUNDS; ++r) {
+        if (first + 32 * r < own.count) s.moving[own.begin + first + 32 * r] = (uint8_t)tag[r];
+        unsigned ballot[BITS], active;
+        vote<BITS>(ballot, active, tag[r], !(tag[r] & PLACED));
+        count += __popc(lanes_with<BITS>(ballot, active, lane));
+    }
+    if (lane < DIGITS && count) atomicAdd(&total[lane], count);
+    __syncthreads();
+    if (threadIdx.x < DIGITS)
+        s.counts[((uint64_t)index * DIGITS + threadIdx.x) * m.tiles + tile] = total[threadIdx.x];
+}
+
+/* Counts to sums of the tiles before, and their totals if wanted: a warp a row of `tiles`. */
+__global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uint32_t *totals,
+                                                           uint32_t rows, uint32_t tiles) {
+    constexpr int AHEAD = 8; /* loads in flight */
+    const uint32_t row = (blockIdx.x * BLOCK + threadIdx.x) / 32, lane = threadIdx.x & 31;
+    if (row >= rows) return;
+    uint32_t *own = counts + (uint64_t)row * tiles, before = 0;
+    for (uint32_t first = 0; first < tiles; first += 32 * AHEAD) {
+        uint32_t value[AHEAD];
+#pragma unroll
+        for (int i = 0; i < AHEAD; ++i) {
+            const uint32_t at = first + 32 * i + lane;
+            value[i] = at < tiles ? own[at] : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < AHEAD; ++i) {
+            uint32_t sum = value[i];
+#pragma unroll
+            for (int step = 1; step < 32; step *= 2) {
+                const uint32_t other = __shfl_up_sync(ALL_LANES, sum, step);
+                if (lane >= step) sum += other;
+            }
+            const uint32_t at = first + 32 * i + lane;
+            if (at < tiles) own[at] = before + sum - value[i];
+            before += __shfl_sync(ALL_LANES, sum, 31);
+        }
+    }
+    if (totals && lane == 0) totals[row] = before;
+}
+
+template <int BITS> struct move_shared {
+    static constexpr int DIGITS = 1 << BITS;
+    uint32_t point[TILE];
+    uint8_t tag[TILE];
+    uint32_t warp_before[MOVE_WARPS][DIGITS];
+    uint32_t first[DIGITS]; /* of the digit's points in the tile, in order */
+    uint32_t to[DIGITS];    /* where that one goes */
+    uint32_t points;
+};
+
+/* Warps' counts to what stands before them; where each digit's run goes. One warp. */
+template <int BITS>
+__device__ inline void open_runs(move_shared<BITS> &sh, const stage &s, const move &m,
+                                 uint32_t index, uint32_t tile) {
+    constexpr uint32_t DIGITS = 1u << BITS;
+    const uint32_t digit = threadIdx.x;
+    uint32_t count = 0;
+    for (int w = 0; digit < DIGITS && w < MOVE_WARPS; ++w) {
+        const uint32_t own = sh.warp_before[w][digit];
+        sh.warp_before[w][digit] = count;
+        count += own;
+    }
+    uint32_t sum = count;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, sum, step);
+        if (digit >= (uint32_t)step) sum += other;
+    }
+    if (digit == 31) sh.points = sum;
+    if (digit >= DIGITS) return;
+    const segment part = list_segment(s.tree, m.depth + BITS, (index << BITS) + digit);
+    sh.first[digit] = sum - count;
+    sh.to[digit] = part.begin + s.counts[((uint64_t)index * DIGITS + digit) * m.tiles + tile];
+}
+
+template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void move_points(stage s, move m) {
+    constexpr uint32_t DIGITS = 1u << BITS;
+    __shared__ move_shared<BITS> sh;
+    const uint32_t index = blockIdx.x / m.tiles, tile = blockIdx.x % m.tiles;
+    const segment own = list_segment(s.tree, m.depth, index);
+    if (tile * TILE >= own.count) return;
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const uint32_t first = tile * TILE + warp * 32 * MOVE_ROUNDS + lane;
+    uint32_t point[MOVE_ROUNDS], tag[MOVE_ROUNDS], place[MOVE_ROUNDS], count = 0;
+#pragma unroll
+    for (int r = 0; r < MOVE_ROUNDS; ++r) {
+        const bool has = first + 32 * r < own.count;
+        point[r] = has ? m.list[own.begin + first + 32 * r] : 0;
+        tag[r] = has ? s.moving[own.begin + first + 32 * r] : PLACED;
+    }
+#pragma unroll
+    for (int r = 0; r < MOVE_ROUNDS; ++r) {
+        unsigned ballot[BITS], active;
+        vote<BITS>(ballot, active, tag[r], !(tag[r] & PLACED));
+        const uint32_t digit = tag[r] & (DIGITS - 1);
+        const unsigned peers = lanes_with<BITS>(ballot, active, digit) & ((1u << lane) - 1);
+        place[r] = __shfl_sync(ALL_LANES, count, digit) + __popc(peers);
+        count += __popc(lanes_with<BITS>(ballot, active, lane));
+    }
+    if (lane < DIGITS) sh.warp_before[warp][lane] = count;
+    __syncthreads();
+    if (warp == 0) open_runs<BITS>(sh, s, m, index, tile);
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < MOVE_ROUNDS; ++r) {
+        if (tag[r] & PLACED) continue;
+        const uint32_t digit = tag[r] & (DIGITS - 1);
+        const uint32_t at = sh.first[digit] + sh.warp_before[warp][digit] + place[r];
+        sh.point[at] = point[r];
+        sh.tag[at] = (uint8_t)tag[r];
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < sh.points; i += MOVE_THREADS) {
+        const uint32_t digit = sh.tag[i] & (DIGITS - 1);
+        m.to[sh.to[digit] + i - sh.first[digit]] = sh.point[i];
+    }
+}
+
+inline uint32_t move_tiles(const layout &tree, uint32_t depth) {
+    return (list_segment(tree, depth, 0).count + TILE - 1) / TILE;
+}
+
+template <int BITS> kd_status move_list(const stage &s, const move &m, cudaStream_t stream) {
+    const unsigned blocks = m.tiles << m.depth;
+    const uint32_t rows = 1u << (m.depth + BITS);
+    count_digits<BITS><<<blocks, MOVE_THREADS, 0, stream>>>(s, m);
+    KD_CUDA_LAUNCHED("count_digits");
+    scan_tiles<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, NULL, rows,
+                                                                             m.tiles);
+    KD_CUDA_LAUNCHED("scan_tiles");
+    move_points<BITS><<<blocks, MOVE_THREADS, 0, stream>>>(s, m);
+    KD_CUDA_LAUNCHED("move_points");
+    return KD_OK;
+}
+
+/* By one to MOVE_BITS levels. */
+inline kd_status move_down(const stage &s, const move &m, uint32_t levels, cudaStream_t stream) {
+    return levels == 1   ? move_list<1>(s, m, stream)
+           : levels == 2 ? move_list<2>(s, m, stream)
+           : levels == 3 ? move_list<3>(s, m, stream)
+                         : move_list<4>(s, m, stream);
+}
+
+} // namespace lists
+#endif

@@ -1,0 +1,192 @@
+/* One list of all points an axis, sorted.
+   By (coordinate, id): a stable radix sort of the points in the order of their ids.
+   By the super key (Brown 2015: the coordinate, the next axes' in a cycle, the id): the first list
+   by a radix sort and a sort of each run of equal coordinates; the others then take one radix sort
+   each, from the last axis down: points in the order of axis a + 1, stably sorted along axis a, are
+   in the order of axis a.
+   Work: a radix sort an axis. Where many first coordinates are equal, the first list takes one an
+   axis as well.
+   Data flow: make_columns, a thread a point: input -> columns, ids; of each axis: gather_keys
+              (column -> keys in the order so far), radix sort (-> list), then sort_runs, a
+              thread a run of equal coordinates, in place; find_duplicates, a thread a place:
+              list -> flags. */
+#ifndef KD_POINTS_PAPERS_BROWN_PRESORT_CUH
+#define KD_POINTS_PAPERS_BROWN_PRESORT_CUH
+#include "points/papers/brown_lists.cuh"
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
+
+namespace lists {
+
+constexpr uint32_t RUN = 24; /* more equal coordinates than these are not sorted by one thread */
+
+__device__ inline uint32_t order_bits(float coordinate) {
+    return pointtree_order_bits(coordinate);
+}
+
+__device__ inline uint64_t order_bits(double coordinate) {
+    return pointtree_order_bits_double(coordinate);
+}
+
+template <typename real> struct presort {
+    typedef typename sort_key<real>::type key;
+    const real *points;
+    uint64_t stride;
+    uint32_t dims, count;
+    uint32_t *list[POINT_DIMS_MAX + 1]; /* the last one is spare */
+    key *column[POINT_DIMS_MAX];        /* the coordinates of an axis, by point */
+    key *keys, *keys_sorted;
+    uint8_t *differs;    /* from the point before */
+    uint32_t *long_runs; /* there are any; then: how many points are kept */
+    void *cub;
+    size_t cub_bytes;
+    cudaStream_t stream;
+};
+
+/* Points to columns; ids in order to the spare list. */
+template <typename real> __global__ __launch_bounds__(BLOCK) void make_columns(presort<real> p) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= p.count) return;
+    const real *point = p.points + i * p.stride;
+#pragma unroll
+    for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
+        if (axis < p.dims) p.column[axis][i] = order_bits(point[axis]);
+    p.list[p.dims][i] = i;
+}
+
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void gather_keys(presort<real> p, uint32_t axis,
+                                                     const uint32_t *order) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < p.count) p.keys[i] = p.column[axis][order[i]];
+}
+
+/* -1, 0, 1: by the axes after `axis`, in a cycle. */
+template <typename real>
+__device__ inline int compare_others(const presort<real> &p, uint32_t a, uint32_t b,
+                                     uint32_t axis) {
+    for (uint32_t i = 1; i < p.dims; ++i) {
+        axis = axis + 1 == p.dims ? 0 : axis + 1;
+        const typename presort<real>::key x = p.column[axis][a], y = p.column[axis][b];
+        if (x != y) return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+/* Equal coordinates that begin at this thread's place, in the order of ids: by the other axes.
+   Finds the points that are equal in these, too. */
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void sort_runs(presort<real> p, uint32_t *list) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= p.count) return;
+    const typename presort<real>::key own = p.keys_sorted[i];
+    if (i && p.keys_sorted[i - 1] == own) return;
+    p.differs[i] = 1;
+    if (i + 1 == p.count || p.keys_sorted[i + 1] != own) return;
+    uint32_t run = 2;
+    while (run <= RUN && i + run < p.count && p.keys_sorted[i + run] == own) ++run;
+    if (run > RUN) {
+        *p.long_runs = 1;
+        return;
+    }
+    for (uint32_t j = 1; j < run; ++j) {
+        const uint32_t id = list[i + j];
+        uint32_t hole = i + j;
+        int side = 1;
+        for (; hole > i && (side = compare_others(p, id, list[hole - 1], 0)) < 0; --hole) {
+            list[hole] = list[hole - 1];
+            p.differs[hole] = p.differs[hole - 1];
+        }
+        list[hole] = id;
+        if (hole < i + j) p.differs[hole + 1] = 1;
+        p.differs[hole] = hole == i || side != 0;
+    }
+}
+
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void find_duplicates(presort<real> p, const uint32_t *list) {
+    const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= p.count) return;
+    p.differs[i] = i == 0 || p.keys_sorted[i] != p.keys_sorted[i - 1] ||
+                   compare_others(p, list[i], list[i - 1], 0) != 0;
+}
+
+/* Scratch of the library's sort and selection. */
+template <typename real> kd_status cub_scratch(size_t *bytes, uint32_t count) {
+    typedef typename sort_key<real>::type key;
+    size_t sort = 0, select = 0;
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(NULL, sort, (const key *)NULL, (key *)NULL,
+                                            (const uint32_t *)NULL, (uint32_t *)NULL, count, 0,
+                                            8 * (int)sizeof(key), 0));
+    KD_CUDA(cub::DeviceSelect::Flagged(NULL, select, (const uint32_t *)NULL, (const uint8_t *)NULL,
+                                       (uint32_t *)NULL, (uint32_t *)NULL, count, 0));
+    *bytes = sort > select ? sort : select;
+    return KD_OK;
+}
+
+/* `to`: the points of `from` (NULL: all, in the order of ids) stably sorted along an axis. */
+template <typename real>
+kd_status sort_along(const presort<real> &p, uint32_t axis, const uint32_t *from, uint32_t *to) {
+    size_t bytes = p.cub_bytes;
+    if (from) {
+        gather_keys<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from);
+        KD_CUDA_LAUNCHED("gather_keys");
+    }
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(p.cub, bytes, from ? p.keys : p.column[axis],
+                                            p.keys_sorted, from ? from : p.list[p.dims], to,
+                                            p.count, 0, 8 * (int)sizeof(*p.keys), p.stream));
+    return KD_OK;
+}
+
+inline kd_status read_word(uint32_t *host, const uint32_t *device, cudaStream_t stream) {
+    KD_CUDA(cudaMemcpyAsync(host, device, sizeof *host, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaStreamSynchronize(stream));
+    return KD_OK;
+}
+
+/* The first axis' list by the super key; tells which points differ from those before. */
+template <typename real> kd_status sort_first(const presort<real> &p) {
+    uint32_t long_runs = 0;
+    KD_TRY(sort_along(p, 0, (const uint32_t *)NULL, p.list[0]));
+    KD_CUDA(cudaMemsetAsync(p.long_runs, 0, sizeof *p.long_runs, p.stream));
+    sort_runs<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
+    KD_CUDA_LAUNCHED("sort_runs");
+    KD_TRY(read_word(&long_runs, p.long_runs, p.stream));
+    if (!long_runs) return KD_OK;
+    const uint32_t *from = NULL;
+    for (uint32_t axis = p.dims; axis-- > 0; from = p.list[axis])
+        KD_TRY(sort_along(p, axis, from, p.list[axis]));
+    find_duplicates<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
+    KD_CUDA_LAUNCHED("find_duplicates");
+    return KD_OK;
+}
+
+/* Of equal points, neighbours in the first list, the one of the least id stays. */
+template <typename real> kd_status keep_unique(presort<real> *p) {
+    size_t bytes = p->cub_bytes;
+    uint32_t *spare = p->list[p->dims], kept = 0;
+    KD_CUDA(cub::DeviceSelect::Flagged(p->cub, bytes, p->list[0], p->differs, spare, p->long_runs,
+                                       p->count, p->stream));
+    KD_TRY(read_word(&kept, p->long_runs, p->stream));
+    p->list[p->dims] = p->list[0];
+    p->list[0] = spare;
+    p->count = kept;
+    return KD_OK;
+}
+
+template <typename real> kd_status presort_by_super_key(presort<real> *p, bool unique) {
+    KD_TRY(sort_first(*p));
+    if (unique) KD_TRY(keep_unique(p));
+    for (uint32_t axis = p->dims; axis-- > 1;)
+        KD_TRY(sort_along(*p, axis, p->list[axis + 1 == p->dims ? 0 : axis + 1], p->list[axis]));
+    return KD_OK;
+}
+
+template <typename real> kd_status presort_by_coordinate(const presort<real> &p) {
+    for (uint32_t axis = 0; axis < p.dims; ++axis)
+        KD_TRY(sort_along(p, axis, (const uint32_t *)NULL, p.list[axis]));
+    return KD_OK;
+}
+
+} // namespace lists
+#endif

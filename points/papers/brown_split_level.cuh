@@ -1,0 +1,65 @@
+/* The nodes of a level take their points from their axis' lists, and every other point learns its
+   side of the node that it is under.
+   Work: a pass over the points in the order of their ids: nothing is read at random but the nodes,
+   which are few.
+   Data flow: of each level: take_nodes, a thread a node: the lists' middle entries -> ids of
+              the tree; tell_sides, a thread some points: columns, nodes above -> tags, which
+              brown_partition.cuh reads. */
+#ifndef KD_POINTS_PAPERS_BROWN_SPLIT_LEVEL_CUH
+#define KD_POINTS_PAPERS_BROWN_SPLIT_LEVEL_CUH
+#include "points/papers/brown_presort.cuh"
+
+namespace lists {
+
+/* A node's point stands behind its left sub-tree's. */
+__global__ __launch_bounds__(BLOCK) inline void take_nodes(stage s, list_set from, uint32_t level) {
+    const uint32_t index = blockIdx.x * BLOCK + threadIdx.x;
+    if (index >= 1u << level) return;
+    const uint32_t node = pointtree_level_begin(level) + index;
+    const uint32_t axis = s.tree_axes ? s.tree_axes[node] : level % s.dims;
+    const segment own = list_segment(s.tree, level, index);
+    s.tree_ids[node] = from.list[axis][own.begin + own.left];
+}
+
+constexpr int TOLD = 4; /* points a thread, for loads in flight */
+
+/* `by_super_key`: ties by the next axes, then ids; else by ids. */
+template <typename real>
+__global__ __launch_bounds__(BLOCK) void tell_sides(stage s, presort<real> p, uint32_t level,
+                                                    uint32_t count, bool by_super_key) {
+    typedef typename presort<real>::key key;
+    const uint32_t first = blockIdx.x * BLOCK * TOLD + threadIdx.x;
+    uint32_t node[TOLD], own[TOLD], axis[TOLD], tag[TOLD];
+    key x[TOLD], plane[TOLD];
+#pragma unroll
+    for (int r = 0; r < TOLD; ++r) {
+        const uint32_t i = first + r * BLOCK;
+        node[r] = i >= count ? KD_NONE : level ? s.nodes[i] : 0;
+        tag[r] = i < count && level ? s.tags[i] : 0;
+    }
+#pragma unroll
+    for (int r = 0; r < TOLD; ++r) {
+        if (node[r] == KD_NONE) continue;
+        own[r] = s.tree_ids[node[r]];
+        axis[r] = s.tree_axes ? s.tree_axes[node[r]] : level % s.dims;
+    }
+#pragma unroll
+    for (int r = 0; r < TOLD; ++r) {
+        if (node[r] == KD_NONE) continue;
+        x[r] = p.column[axis[r]][first + r * BLOCK];
+        plane[r] = p.column[axis[r]][own[r]];
+    }
+#pragma unroll
+    for (int r = 0; r < TOLD; ++r) {
+        const uint32_t i = first + r * BLOCK;
+        if (node[r] == KD_NONE) continue;
+        int side = x[r] < plane[r] ? -1 : x[r] > plane[r] ? 1 : 0;
+        if (side == 0 && by_super_key) side = compare_others(p, i, own[r], axis[r]);
+        const bool right = side ? side > 0 : i > own[r];
+        s.nodes[i] = i == own[r] ? KD_NONE : 2 * node[r] + (right ? 2 : 1);
+        s.tags[i] = (uint8_t)(i == own[r] ? PLACED : (tag[r] << 1 | (right ? 1u : 0u)) & HISTORY);
+    }
+}
+
+} // namespace lists
+#endif

@@ -1,0 +1,176 @@
+/* The lower levels: a block takes a chunk of less than 2^HEIGHT points to the end in shared memory.
+   Source: Wehr and Radkowski 2018 sort these by one thread each, by radix and by insertion; a block
+     that shares the work leaves no thread alone with a chunk.
+   Idea: points are named by their place in the chunk; their cells are fetched once. Down to chunks
+     of COUNTED points a level is one stable radix sort of the block, by (place where the point's
+     chunk begins, cell): what is placed already begins at its own place and stays. Below, each
+     point counts those of its chunk that come before it.
+   Work: (HEIGHT + bits) / 4 passes of a block a level, then chunks' sizes in comparisons a point.
+   Data flow: a block a chunk: its ids, their cells -> shared memory -> ids (and axes) of the
+              tree. Blocks read and write apart. */
+#ifndef KD_POINTS_PAPERS_WEHR_BOTTOM_CUH
+#define KD_POINTS_PAPERS_WEHR_BOTTOM_CUH
+#include "points/papers/wehr_chunks.cuh"
+#include "points/tree/widest.cuh"
+#include <cub/block/block_radix_sort.cuh>
+
+namespace wehr {
+
+constexpr int POINTS_A_THREAD = 4;
+constexpr uint32_t COUNTED = 64;
+
+template <int HEIGHT, typename key> struct bottom_shared {
+    static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / POINTS_A_THREAD;
+    typedef cub::BlockRadixSort<key, THREADS, POINTS_A_THREAD, uint16_t> sorter;
+    typename sorter::TempStorage sort;
+    uint16_t order[SLOTS]; /* local names by place */
+    uint32_t cell[SLOTS];  /* on its chunk's axis, by place */
+    uint8_t axis[SLOTS];   /* of the level's nodes */
+};
+
+/* Which chunk each of a thread's places is in. */
+struct places {
+    uint32_t index[POINTS_A_THREAD]; /* of its node on the level; KD_NONE: placed */
+    uint32_t begin[POINTS_A_THREAD], count[POINTS_A_THREAD], left[POINTS_A_THREAD];
+};
+
+/* The sub-tree's place in the whole. */
+struct subtree {
+    uint32_t level, index, count; /* of its root */
+    uint32_t height, low;
+    const uint32_t *names; /* local name to point */
+};
+
+__device__ inline uint32_t node_below(const subtree &of, uint32_t down, uint32_t across) {
+    return pointtree_level_begin(of.level + down) + (of.index << down) + across;
+}
+
+/* The axes of the nodes `down` levels below the root, to shared memory. */
+template <int HEIGHT, typename key, typename real>
+__device__ inline void choose_axes_below(bottom_shared<HEIGHT, key> &sh, const chunk_stage &s,
+                                         const widest::tree &tree, const subtree &of,
+                                         uint32_t down) {
+    for (uint32_t i = threadIdx.x; i < 1u << down; i += sh.THREADS) {
+        const uint32_t node = node_below(of, down, i);
+        if (!s.tree_axes) {
+            sh.axis[i] = (uint8_t)((of.level + down) % s.dims);
+        } else if (node < s.tree.count) {
+            const point_box domain = widest::domain_of<real>(tree, node);
+            sh.axis[i] = (uint8_t)point_box_widest(&domain, s.dims,
+                                                   sizeof(real) == 8 ? POINT_DOUBLE : POINT_FLOAT);
+            s.tree_axes[node] = sh.axis[i];
+        }
+    }
+    __syncthreads();
+}
+
+/* A level by the block's radix sort. */
+template <int HEIGHT, typename key>
+__device__ inline void sort_by_block(bottom_shared<HEIGHT, key> &sh, const places &at,
+                                     uint32_t count, uint32_t bits) {
+    key keys[POINTS_A_THREAD];
+    uint16_t names[POINTS_A_THREAD];
+#pragma unroll
+    for (int i = 0; i < POINTS_A_THREAD; ++i) {
+        const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
+        names[i] = sh.order[place];
+        keys[i] = place >= count || at.index[i] == KD_NONE
+                      ? (key)place << bits
+                      : (key)at.begin[i] << bits | sh.cell[place];
+    }
+    typename bottom_shared<HEIGHT, key>::sorter(sh.sort).Sort(keys, names, 0, (int)bits + HEIGHT);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < POINTS_A_THREAD; ++i)
+        sh.order[threadIdx.x * POINTS_A_THREAD + i] = names[i];
+    __syncthreads();
+}
+
+/* A level by counting: equal cells stay in order. */
+template <int HEIGHT, typename key>
+__device__ inline void sort_by_counting(bottom_shared<HEIGHT, key> &sh, const places &at) {
+    uint32_t to[POINTS_A_THREAD];
+    uint16_t names[POINTS_A_THREAD];
+#pragma unroll
+    for (int i = 0; i < POINTS_A_THREAD; ++i) {
+        const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
+        names[i] = sh.order[place];
+        to[i] = place;
+        if (at.index[i] == KD_NONE) continue;
+        const uint32_t cell = sh.cell[place];
+        to[i] = at.begin[i];
+        for (uint32_t j = at.begin[i]; j < at.begin[i] + at.count[i]; ++j)
+            to[i] += sh.cell[j] < cell || (sh.cell[j] == cell && j < place);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < POINTS_A_THREAD; ++i) sh.order[to[i]] = names[i];
+    __syncthreads();
+}
+
+/* Places the nodes of a level; each other place goes on to its child's chunk. */
+template <int HEIGHT, typename key>
+__device__ inline void descend(const bottom_shared<HEIGHT, key> &sh, const chunk_stage &s,
+                               const subtree &of, uint32_t down, places &at) {
+#pragma unroll
+    for (int i = 0; i < POINTS_A_THREAD; ++i) {
+        if (at.index[i] == KD_NONE) continue;
+        const uint32_t place = threadIdx.x * POINTS_A_THREAD + i, rank = place - at.begin[i];
+        const uint32_t index = at.index[i], left = at.left[i];
+        if (rank == left) {
+            s.tree_ids[node_below(of, down, index)] = of.names[sh.order[place]];
+            at.index[i] = KD_NONE;
+            continue;
+        }
+        at.index[i] = 2 * index + (rank > left);
+        const segment child = segment_of(of.low, of.height - down - 1, at.index[i]);
+        at.begin[i] = child.begin;
+        at.count[i] = child.count;
+        at.left[i] = child.left;
+    }
+    __syncthreads();
+}
+
+template <int HEIGHT, typename key, typename real>
+__global__ __launch_bounds__(bottom_shared<HEIGHT, key>::THREADS) void finish_chunks(
+    chunk_stage s, widest::tree tree, const uint32_t *ids, uint32_t level, uint32_t bits) {
+    __shared__ bottom_shared<HEIGHT, key> sh;
+    const segment own = list_segment(s.tree, level, blockIdx.x);
+    /* A sub-tree without a last level has one level less, all full. */
+    const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
+    const uint32_t height = own.count > upper ? levels : levels - 1;
+    if (height == 0) return;
+    const subtree of = {
+        level,          blockIdx.x, own.count, height, own.count - (upper >> (levels - height)),
+        ids + own.begin};
+    places at;
+    const segment root = segment_of(of.low, height, 0);
+#pragma unroll
+    for (int i = 0; i < POINTS_A_THREAD; ++i) {
+        const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
+        sh.order[place] = (uint16_t)place;
+        at.index[i] = place < own.count ? 0 : KD_NONE;
+        at.begin[i] = 0;
+        at.count[i] = root.count;
+        at.left[i] = root.left;
+    }
+    for (uint32_t down = 0; down < height; ++down) {
+        choose_axes_below<HEIGHT, key, real>(sh, s, tree, of, down);
+#pragma unroll
+        for (int i = 0; i < POINTS_A_THREAD; ++i) {
+            const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
+            if (at.index[i] != KD_NONE)
+                sh.cell[place] =
+                    s.cells[sh.axis[at.index[i]] * s.cell_stride + of.names[sh.order[place]]];
+        }
+        __syncthreads();
+        if (segment_of(of.low, height - down, 0).count > COUNTED)
+            sort_by_block(sh, at, own.count, bits);
+        else
+            sort_by_counting(sh, at);
+        descend(sh, s, of, down, at);
+    }
+}
+
+} // namespace wehr
+#endif

@@ -1,0 +1,386 @@
+/* Trees on several devices and of several processes: options and arrays checked, points/parts
+ * asked. */
+#include "core/device/caller_memory.h"
+#include "core/device/device.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "core/timing.h"
+#include "points/api/search.h"
+#include "points/builders.h"
+#include "points/parts/call.h"
+#include "points/parts/host_arrays.h"
+#include "points/tree/bounds.h"
+#include <kandela/exchange.h>
+#include <stdio.h>
+
+enum { COPIES_MOST = 1000000 /* points of which "auto" gives each part on a CPU all */ };
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static kd_status check(const kd_point_array *points, const kd_points_options *options) {
+    const bool copies = options->spread == KD_POINTS_SPREAD_COPIES;
+    const pointtree_builder *row = pointtree_builder_find(options->builder);
+    KD_REQUIRE(row, KD_ERROR_USAGE, "no point tree builder is called \"%s\"", options->builder);
+    KD_REQUIRE(!copies || options->first_id == 0, KD_ERROR_USAGE,
+               "copies with a first id of %llu, expected 0: or spread the points in parts",
+               (unsigned long long)options->first_id);
+    KD_REQUIRE(!points->ids || options->first_id == 0, KD_ERROR_USAGE,
+               "points with ids and a first id of %llu, expected one of them",
+               (unsigned long long)options->first_id);
+    KD_REQUIRE(!points->ids || points->count < KD_NO_POINT, KD_ERROR_USAGE,
+               "%llu points with ids of 32 bits, expected fewer than 2^32 - 1",
+               (unsigned long long)points->count);
+    const uint32_t scalar_bytes = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
+    const caller_array given[] = {{points->coordinates, "points", scalar_bytes},
+                                  {points->ids, "ids of points", sizeof *points->ids}};
+    KD_TRY(caller_memory_check(given, 1, false));
+    KD_TRY(caller_memory_check(given + 1, 1, true));
+    point_array few = point_array_make(points->coordinates, points->count ? 1 : 0, points->dims,
+                                       points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
+    if (points->stride_bytes) few.stride_bytes = points->stride_bytes;
+    const pointtree_options split = {POINTTREE_WIDEST, false, 0};
+    KD_TRY(pointtree_check_request(&few, &split, row)); /* how many there may be parts say */
+    return caller_stride_check(points->count, points->stride_bytes, points->dims, scalar_bytes,
+                               "points");
+}
+
+/* What the tree tells without its parts. */
+static void describe_whole(kd_points *out, const kd_point_array *points,
+                           const kd_points_options *options) {
+    const points_parts *parts = out->parts;
+    pointtree *tree = &out->tree;
+    kd_points_info info;
+    kd_points_describe_sized(parts->part[0].tree, &info, offsetof(kd_points_info, hash));
+    memcpy(out->builder, info.builder, sizeof out->builder);
+    tree->dims = points->dims;
+    tree->scalar = points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT;
+    tree->count = (uint32_t)(parts->count < KD_NO_POINT ? parts->count : KD_NO_POINT);
+    tree->options.split =
+        options->split == KD_POINTS_SPLIT_WIDEST ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN;
+    tree->box = point_box_empty();
+    for (int32_t p = 0; p < parts->size && !parts->copies; ++p)
+        for (uint32_t axis = 0; axis < tree->dims && parts->all[p].count; ++axis) {
+            point_box_include(&tree->box, axis, parts->all[p].box.lo[axis]);
+            point_box_include(&tree->box, axis, parts->all[p].box.hi[axis]);
+        }
+    if (!parts->copies) return;
+    memcpy(tree->box.lo, info.lo, sizeof info.lo);
+    memcpy(tree->box.hi, info.hi, sizeof info.hi);
+}
+
+/* Whether every device may have all: what a tree of them and its building take is less than half of
+   a CUDA device's memory. Copies ask as fast as one tree, parts go through the host. */
+static bool copies_fit(const kd_point_array *points, const kd_points_options *options) {
+    const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
+    const uint64_t each = 8 * points->dims * scalar + 32;
+    for (int32_t d = 0; d < device_list_count(options->device); ++d) {
+        device found;
+        char name[64];
+        device_list_name(name, options->device, d);
+        if (device_find(&found, name) != KD_OK) return false;
+        const uint64_t most =
+            found.kind == DEVICE_CUDA ? found.memory_bytes / 2 / each : COPIES_MOST;
+        if (points->count > most) return false;
+    }
+    return true;
+}
+
+/* Of one array, or of one for each part. */
+static kd_status open(kd_points *out, const kd_point_array *points, uint32_t count,
+                      const kd_points_options *options, kd_status checked) {
+    points_parts *parts = out->parts;
+    kd_points_options each = *options;
+    kd_point_array given = *points; /* names are for answers alone */
+    each.first_id = 0;
+    parts->dims = points->dims;
+    parts->scalar = points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT;
+    parts->first = options->first_id;
+    const bool few = count == 1 && options->first_id == 0 && copies_fit(points, options);
+    parts->copies = !parts_are_shared(parts) && (options->spread == KD_POINTS_SPREAD_COPIES ||
+                                                 (options->spread == KD_POINTS_SPREAD_AUTO && few));
+    each.spread = KD_POINTS_SPREAD_AUTO;
+    if (points->ids && !parts_are_shared(parts)) {
+        KD_TRY(KD_RESERVE(out->renamed, points->count));
+        memcpy(out->renamed, points->ids, points->count * sizeof *points->ids);
+        given.ids = NULL;
+    }
+    KD_TRY(parts_are_shared(parts) ? parts_open_shared(parts, &given, &each, checked)
+                                   : parts_open(parts, count == 1 ? &given : points, count, &each));
+    if (parts->copies) parts->count = points->count;
+    out->spread = (points_spread){.count = parts->count,
+                                  .first = parts->first,
+                                  .apart = !parts->copies,
+                                  .shared = parts_are_shared(parts),
+                                  .wide = parts->wide};
+    describe_whole(out, points, options);
+    return KD_OK;
+}
+
+static kd_status build(kd_points *out, const kd_point_array *points,
+                       const kd_points_options *options) {
+    const double started = timing_now();
+    memset(out, 0, sizeof *out);
+    out->options = *options;
+    KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
+    KD_TRY(check(points, options));
+    KD_TRY(KD_RESERVE_ZEROED(out->parts, 1));
+    const kd_status status = open(out, points, 1, options, KD_OK);
+    if (status != KD_OK) points_release(out);
+    out->build_seconds = timing_now() - started;
+    return status;
+}
+
+static kd_status check_arrays(const kd_point_array *arrays, uint32_t count,
+                              const kd_points_options *options) {
+    KD_REQUIRE((int)count == device_list_count(options->device), KD_ERROR_USAGE,
+               "%u arrays for devices %s, expected one for each", count, options->device);
+    KD_REQUIRE(options->spread != KD_POINTS_SPREAD_COPIES, KD_ERROR_USAGE,
+               "several arrays as copies, expected to spread them in parts");
+    for (uint32_t a = 0; a < count; ++a) {
+        KD_TRY(check(&arrays[a], options));
+        KD_REQUIRE(!arrays[a].ids, KD_ERROR_USAGE,
+                   "array %u has ids, expected none: points are numbered one after another", a);
+        KD_REQUIRE(arrays[a].dims == arrays->dims && arrays[a].scalar == arrays->scalar,
+                   KD_ERROR_USAGE, "array %u has other dims or scalars than the first", a);
+    }
+    return KD_OK;
+}
+
+kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *arrays, uint32_t count,
+                                const kd_points_options *options) {
+    kd_points_options taken;
+    kd_points *opened = NULL;
+    kd_status status = KD_OK;
+    KD_REQUIRE(out && arrays && count, KD_ERROR_USAGE, "no %s given (NULL)",
+               out ? "arrays" : "place for the tree");
+    *out = NULL;
+    const double started = timing_now();
+    KD_TRY(points_take_options(&taken, options));
+    KD_TRY(check_arrays(arrays, count, &taken));
+    if (count == 1 && taken.first_id == 0) return kd_points_open(out, arrays, options);
+    KD_TRY(KD_RESERVE_ZEROED(opened, 1));
+    opened->options = taken;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(opened->parts, 1));
+    KD_TRY_GOTO(open(opened, arrays, count, &taken, KD_OK));
+    opened->build_seconds = timing_now() - started;
+    *out = opened;
+done:
+    if (status != KD_OK) kd_points_close(opened);
+    return status;
+}
+
+/* --- of several processes ----------------------------------------------------------------------
+ */
+
+static kd_status check_exchange(const kd_exchange *exchange) {
+    KD_REQUIRE(exchange->struct_size >= sizeof *exchange && exchange->all_gather &&
+                   exchange->all_sum && exchange->all_to_all,
+               KD_ERROR_USAGE, "an exchange without its size or one of its functions");
+    KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MOST && exchange->rank >= 0 &&
+                   exchange->rank < exchange->size,
+               KD_ERROR_USAGE, "rank %d of %d, expected 0 to %d of 1 to %d", exchange->rank,
+               exchange->size, exchange->size - 1, PARTS_MOST);
+    return KD_OK;
+}
+
+static kd_status check_shared(const kd_point_array *points, const kd_points_options *options) {
+    KD_REQUIRE(device_list_count(options->device) == 1, KD_ERROR_USAGE,
+               "devices %s for one of several processes, expected one", options->device);
+    KD_REQUIRE(!points->ids, KD_ERROR_USAGE,
+               "points with ids, expected none: those of several "
+               "processes are numbered one after another");
+    return check(points, options);
+}
+
+static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
+    parts->calls.version = RANKS_VERSION;
+    parts->calls.name = "exchange";
+    parts->calls.all_gather = exchange->all_gather;
+    parts->calls.all_sum = exchange->all_sum;
+    parts->calls.all_to_all = exchange->all_to_all;
+    parts->shared.calls = &parts->calls;
+    parts->shared.with = exchange->with;
+    parts->shared.rank = exchange->rank;
+    parts->shared.size = exchange->size;
+    parts->hang_up = exchange->close;
+}
+
+kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
+                                const kd_points_options *options, const kd_exchange *exchange) {
+    KD_REQUIRE(out && points && exchange, KD_ERROR_USAGE, "no %s given (NULL)",
+               !out     ? "place for the tree"
+               : points ? "exchange"
+                        : "points");
+    kd_points *opened = NULL;
+    kd_points_options taken;
+    *out = NULL;
+    const double started = timing_now();
+    KD_TRY(check_exchange(exchange));
+    KD_TRY(KD_RESERVE_ZEROED(opened, 1));
+    kd_status status = KD_RESERVE_ZEROED(opened->parts, 1);
+    if (status != KD_OK) {
+        memory_free(opened);
+        return status;
+    }
+    take_exchange(opened->parts, exchange);
+    kd_status checked = points_take_options(&taken, options);
+    if (checked == KD_OK) checked = check_shared(points, &taken);
+    opened->options = taken;
+    status = open(opened, points, 1, &taken, checked);
+    opened->build_seconds = timing_now() - started;
+    if (status == KD_OK)
+        *out = opened;
+    else
+        kd_points_close(opened);
+    return status;
+}
+
+/* --- what a tree in parts is --------------------------------------------------------------------
+ */
+
+static void close(kd_points *tree) {
+    parts_close(tree->parts);
+    memory_free(tree->parts);
+}
+
+static uint64_t bytes(const kd_points *tree) {
+    return parts_bytes(tree->parts);
+}
+
+static void describe(const kd_points *tree, kd_points_info *info) {
+    const points_parts *parts = tree->parts;
+    info->parts = (uint32_t)parts->size;
+    info->copies = parts->copies;
+    info->top_seconds = parts->top_seconds;
+    info->sent = parts->sent;
+    memcpy(info->device, tree->options.device, sizeof info->device);
+}
+
+static kd_status copy_to(kd_points *copy, const kd_points *tree) {
+    const points_parts *parts = tree->parts;
+    kd_points_options options = tree->options;
+    void *coordinates = NULL;
+    KD_REQUIRE(!parts_are_shared(parts), KD_ERROR_USAGE,
+               "the tree's points lie at several ranks, expected a tree of one process");
+    snprintf(options.device, sizeof options.device, "cpu");
+    options.first_id = 0;
+    KD_TRY(memory_reserve(&coordinates, parts->count * parts->dims,
+                          point_scalar_bytes(parts->scalar)));
+    kd_point_array all = kd_point_array_make(coordinates, parts->count, parts->dims,
+                                             parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    all.ids = tree->renamed;
+    kd_status status = parts_fetch(parts, coordinates);
+    if (status == KD_OK) status = points_build(copy, &all, &options);
+    memory_free(coordinates);
+    return status;
+}
+
+/* --- queries ------------------------------------------------------------------------------------
+ */
+
+static bool is_of_a_device(const void *at) {
+    return at && device_in_use() && device_of_pointer(at) >= 0;
+}
+
+/* What ranks check they say together: the call goes on with `checked`. */
+static kd_status check_arrays_of(const kd_points *tree, const points_search *search) {
+    const kd_points_query *query = &search->query;
+    point_box box;
+    KD_REQUIRE(search->out.wide || search->kind == POINTS_COUNT || !tree->spread.wide,
+               KD_ERROR_USAGE, "a tree whose ids have 64 bits, expected a call with such ids");
+    KD_TRY(points_check_memory(tree, search, false));
+    if (!is_of_a_device(query->radii)) KD_TRY(points_check_radii(tree, query));
+    const point_array queries = points_queries(tree, &query->points);
+    return is_of_a_device(query->points.coordinates) ? KD_OK : point_scan(&box, &queries);
+}
+
+/* What lies on a device comes to the host, but for what `stays`. */
+static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search *search,
+                       bool stays) {
+    kd_points_query *query = &search->query;
+    points_rows *rows = &search->out;
+    const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
+    const caller_array given = {search->offsets, "offsets", sizeof *search->offsets};
+    arrays->stream = query->stream ? query->stream : tree->options.stream;
+    KD_TRY(caller_memory_check(&given, 1, false));
+    KD_TRY(host_arrays_in(arrays, (const void **)&search->offsets,
+                          (count + 1) * sizeof *search->offsets));
+    if (search->kind == POINTS_FILL) KD_TRY(points_check_offsets(search->offsets, count));
+    const uint64_t answers =
+        search->kind == POINTS_FILL ? search->offsets[count] : count * search->k;
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums));
+    if (stays) return device_stream_wait(arrays->stream); /* other devices' streams do not */
+    KD_TRY(host_arrays_points(arrays, &query->points));
+    KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));
+    KD_TRY(host_arrays_out(arrays, (void **)&rows->wide, answers * sizeof *rows->wide));
+    KD_TRY(host_arrays_out(arrays, &rows->dist2, answers * scalar));
+    return host_arrays_out(arrays, (void **)&rows->counts, count * sizeof *rows->counts);
+}
+
+static parts_call call_of(const kd_points *tree, const points_search *search) {
+    const parts_call call = {.of = tree->parts,
+                             .query = search->query,
+                             .hi = search->hi,
+                             .kind = search->kind,
+                             .asks = search->asks,
+                             .k = search->k,
+                             .offsets = search->offsets,
+                             .names = tree->renamed,
+                             .out = search->out};
+    return call;
+}
+
+static kd_status ask(const kd_points *tree, const points_search *search) {
+    host_arrays arrays = {.count = 0};
+    points_search here = *search;
+    kd_status checked = search->checked;
+    parts_call call = call_of(tree, search);
+    if (checked == KD_OK)
+        checked = bring(&arrays, tree, &here, parts_answers_there(tree->parts, &call));
+    if (checked == KD_OK) checked = check_arrays_of(tree, &here);
+    call = call_of(tree, &here);
+    return host_arrays_end(&arrays, parts_call_all(tree->parts, &call, checked));
+}
+
+/* Boxes, and what is given where all points ask, are in host memory. */
+static kd_status check_on_host(const kd_points *tree, const points_search *search, uint64_t rows) {
+    KD_TRY(search->checked);
+    KD_TRY(points_check_memory(tree, search, true));
+    return search->kind == POINTS_FILL ? points_check_offsets(search->offsets, rows) : KD_OK;
+}
+
+static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
+    const kd_status checked = check_on_host(tree, search, search->query.points.count);
+    const points_rows *out = &search->out;
+    const kd_point_array *lo = &search->query.points;
+    parts_call call = call_of(tree, search);
+    if (!tree->parts->copies || checked != KD_OK)
+        return parts_call_all(tree->parts, &call, checked);
+    const kd_points *one = tree->parts->part[0].tree;
+    if (search->kind == POINTS_COUNT)
+        return kd_points_in_box_count(one, lo, &search->hi, out->sums);
+    KD_TRY(kd_points_in_box(one, lo, &search->hi, search->offsets, out->ids));
+    parts_rename(out->ids, search->offsets[lo->count], tree->renamed);
+    return KD_OK;
+}
+
+static kd_status ask_self(const kd_points *tree, const points_search *search) {
+    parts_call call = call_of(tree, search);
+    KD_TRY(check_on_host(tree, search, tree->spread.count));
+    KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
+               "all points ask of a tree of several processes: ask with the points instead");
+    KD_REQUIRE(!tree->spread.wide, KD_ERROR_USAGE,
+               "all points ask of a tree whose ids have 64 bits: ask with the points instead");
+    return parts_call_own(tree->parts, &call, search->order, search->query.skip_self != 0);
+}
+
+static const points_backend backend = {
+    .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
+
+const points_distribution points_distributed = {.build = build,
+                                                .close = close,
+                                                .bytes = bytes,
+                                                .describe = describe,
+                                                .copy = copy_to,
+                                                .backend = &backend};

@@ -1,0 +1,409 @@
+/* A block sorts the points of a sub-tree along one axis, by (coordinate, id).
+   Idea: a counting sort with twice as many bins as there may be points, linear in the coordinate.
+   Where no bin has more than five points, a network over eight places sorts within bins; elsewhere
+   each point counts those of its bin before it. Where data crowd, rounds follow: each crowded bin
+   is spread, linearly between its own ends, over two bins a point, by coordinate, or,
+   if all of these are equal, by id. Data that resist all rounds are still sorted rightly, by the
+   counting within bins.
+   Memory: shared: a float a point, two bytes a bin. */
+#ifndef KD_POINTS_SELECT_BLOCK_SORT_CUH
+#define KD_POINTS_SELECT_BLOCK_SORT_CUH
+#include "points/tree/inorder.cuh"
+
+namespace kandela {
+
+constexpr int ITEMS = 8;                    /* points and slots a thread */
+constexpr uint32_t SMALL = 5, CROWDED = 32; /* points in a bin */
+constexpr int SORT_ROUNDS = 6;
+
+/* The ends of a crowded bin. */
+struct crowd {
+    uint32_t least, most; /* order bits of the coordinates */
+    uint32_t least_id, most_id;
+};
+
+template <int HEIGHT> struct bottom_shared {
+    static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / ITEMS, WARPS = THREADS / 32;
+    static constexpr int BINS = 2 * SLOTS;
+    alignas(16) uint16_t list[3][SLOTS]; /* points by their order on each axis */
+    union {
+        float coordinate[SLOTS]; /* while sorting */
+        uint16_t placed[SLOTS];  /* the pivots, in order */
+    };
+    union {
+        alignas(16) uint16_t bin[BINS]; /* while sorting: counts, then where bins begin */
+        uint8_t side[SLOTS];            /* of each point: see bottom.cuh */
+    };
+    uint32_t warp_sum[2 * WARPS];
+    uint32_t warp_most[WARPS];
+    struct {
+        crowd ends;
+        uint32_t at_least, at_most; /* points at the ends */
+    } all;
+};
+
+__device__ inline uint32_t spread(float x, float least, float most, uint32_t bins) {
+    const float scale = (float)bins / (most - least);
+    const float at = (x - least) * scale;
+    return at < (float)bins ? (uint32_t)at : bins - 1; /* NaN where the range overflows: last */
+}
+
+__device__ inline uint32_t spread_ids(const crowd &in, uint32_t bins, uint32_t id) {
+    const float ids = (float)(in.most_id - in.least_id) + 1.0f;
+    return spread((float)(id - in.least_id), 0.0f, ids, bins);
+}
+
+/* The bin of a point in one that begins at `begin` and is spread over `bins`. */
+__device__ inline uint32_t spread_crowd(const crowd &in, uint32_t begin, uint32_t bins, float x,
+                                        const float4 *record) {
+    if (in.least != in.most)
+        return begin + spread(x, pointtree_float_of_order_bits(in.least),
+                              pointtree_float_of_order_bits(in.most), bins);
+    return begin + spread_ids(in, bins, record_id(*record));
+}
+
+/* Most values lie inside the ends already and need no atomic. */
+__device__ inline void widen(uint32_t *least, uint32_t *most, uint32_t value) {
+    if (value < *(volatile uint32_t *)least) atomicMin(least, value);
+    if (value > *(volatile uint32_t *)most) atomicMax(most, value);
+}
+
+/* Counts to begins, sixteen bins a thread. Returns how many the fullest bin has. */
+template <int HEIGHT> __device__ uint32_t scan_bins(bottom_shared<HEIGHT> &sh) {
+    constexpr int WORDS = sh.BINS / sh.THREADS / 2;
+    const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
+    uint32_t word[WORDS], sum = 0, most = 0;
+#pragma unroll
+    for (int i = 0; i < WORDS; i += 4) {
+        const uint4 packed = ((uint4 *)sh.bin)[(t * WORDS + i) / 4];
+        word[i] = packed.x, word[i + 1] = packed.y, word[i + 2] = packed.z, word[i + 3] = packed.w;
+    }
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i) {
+        const uint32_t low = word[i] & 0xffff, high = word[i] >> 16;
+        most = max(most, max(low, high));
+        word[i] = sum | (sum + low) << 16;
+        sum += low + high;
+    }
+    uint32_t before = sum;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
+        if (lane >= step) before += other;
+    }
+    most = __reduce_max_sync(ALL_LANES, most);
+    if (lane == 31) sh.warp_sum[warp] = before, sh.warp_most[warp] = most;
+    __syncthreads();
+    before -= sum;
+    for (int w = 0; w < warp; ++w) before += sh.warp_sum[w];
+    most = __reduce_max_sync(ALL_LANES, lane < sh.WARPS ? sh.warp_most[lane] : 0);
+    before |= before << 16;
+#pragma unroll
+    for (int i = 0; i < WORDS; i += 4)
+        ((uint4 *)sh.bin)[(t * WORDS + i) / 4] = make_uint4(
+            word[i] + before, word[i + 1] + before, word[i + 2] + before, word[i + 3] + before);
+    __syncthreads();
+    return most;
+}
+
+template <int HEIGHT>
+__device__ inline uint32_t bin_end(const bottom_shared<HEIGHT> &sh, uint32_t bin, uint32_t n) {
+    return bin == sh.BINS - 1 ? n : sh.bin[bin + 1];
+}
+
+/* Loads the coordinates of an axis. */
+template <int HEIGHT>
+__device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis) {
+    float least = INFINITY, most = -INFINITY;
+    if (threadIdx.x == 0) sh.all = {{FULL, 0, FULL, 0}, 0, 0};
+    __syncthreads();
+    const float *from = (const float *)records + axis;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + threadIdx.x;
+        if (q >= n) continue;
+        const float x = from[4 * q];
+        sh.coordinate[q] = x;
+        least = fminf(least, x), most = fmaxf(most, x);
+    }
+    const uint32_t least_bits = __reduce_min_sync(ALL_LANES, pointtree_order_bits(least));
+    const uint32_t most_bits = __reduce_max_sync(ALL_LANES, pointtree_order_bits(most));
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&sh.all.ends.least, least_bits);
+        atomicMax(&sh.all.ends.most, most_bits);
+    }
+    __syncthreads();
+}
+
+/* Counts the points at either end, and, if they crowd there, finds the ends of all ids. Returns
+   whether they do. */
+template <int HEIGHT>
+__device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n) {
+    const float least = pointtree_float_of_order_bits(sh.all.ends.least);
+    const float most = pointtree_float_of_order_bits(sh.all.ends.most);
+    uint32_t at_least = 0, at_most = 0, least_id = FULL, most_id = 0;
+    for (uint32_t q = threadIdx.x; q < n; q += sh.THREADS) {
+        at_least += sh.coordinate[q] == least;
+        at_most += sh.coordinate[q] == most;
+    }
+    const uint32_t both = __reduce_add_sync(ALL_LANES, at_least | at_most << 16);
+    if (threadIdx.x % 32 == 0) {
+        atomicAdd(&sh.all.at_least, both & 0xffff);
+        atomicAdd(&sh.all.at_most, both >> 16);
+    }
+    __syncthreads();
+    if (max(sh.all.at_least, sh.all.at_most) <= CROWDED) return false;
+    for (uint32_t q = threadIdx.x; q < n; q += sh.THREADS) {
+        const uint32_t id = record_id(records[q]);
+        least_id = min(least_id, id), most_id = max(most_id, id);
+    }
+    least_id = __reduce_min_sync(ALL_LANES, least_id);
+    most_id = __reduce_max_sync(ALL_LANES, most_id);
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&sh.all.ends.least_id, least_id);
+        atomicMax(&sh.all.ends.most_id, most_id);
+    }
+    __syncthreads();
+    return true;
+}
+
+/* The first bins: linear in the coordinate. */
+template <int HEIGHT>
+__device__ void spread_all(const bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spot)[ITEMS]) {
+    const float least = pointtree_float_of_order_bits(sh.all.ends.least);
+    const float most = pointtree_float_of_order_bits(sh.all.ends.most);
+    const float scale = (float)sh.BINS / (most - least);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + threadIdx.x;
+        if (q >= n) continue;
+        const float at = (sh.coordinate[q] - least) * scale;
+        spot[i] = (at < (float)sh.BINS ? (uint32_t)at : sh.BINS - 1) << 16;
+    }
+}
+
+/* The same where points crowd at either end (walls of a room): these have bins of their own, linear
+   in the id. */
+template <int HEIGHT>
+__device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n,
+                                 uint32_t (&spot)[ITEMS]) {
+    const crowd ends = sh.all.ends;
+    const float least = pointtree_float_of_order_bits(ends.least);
+    const float most = pointtree_float_of_order_bits(ends.most);
+    const uint32_t low = sh.all.at_least > CROWDED ? 2 * sh.all.at_least : 0;
+    const uint32_t high = sh.all.at_most > CROWDED && least != most ? 2 * sh.all.at_most : 0;
+    const uint32_t bins = sh.BINS - low - high;
+    const float scale = (float)bins / (most - least);
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + threadIdx.x;
+        if (q >= n) continue;
+        const float x = sh.coordinate[q];
+        uint32_t bin;
+        if (low && x == least) {
+            bin = spread_ids(ends, low, record_id(records[q]));
+        } else if (high && x == most) {
+            bin = low + bins + spread_ids(ends, high, record_id(records[q]));
+        } else {
+            const float at = (x - least) * scale;
+            bin = low + (at < (float)bins ? (uint32_t)at : bins - 1);
+        }
+        spot[i] = bin << 16;
+    }
+}
+
+/* Replaces the bin of each of this thread's points: spot = bin << 16 | arrival within the bin. */
+template <int HEIGHT>
+__device__ void spread_crowds(bottom_shared<HEIGHT> &sh, crowd *crowds, const float4 *records,
+                              uint32_t n, uint32_t (&spot)[ITEMS]) {
+    const int t = threadIdx.x;
+    for (uint32_t i = t; i <= sh.SLOTS / (CROWDED + 1); i += sh.THREADS)
+        crowds[i] = {FULL, 0, FULL, 0};
+    __syncthreads();
+#pragma unroll 1
+    for (int by_id = 0; by_id < 2; ++by_id) { /* ids matter where all coordinates are equal */
+#pragma unroll
+        for (int i = 0; i < ITEMS; ++i) {
+            const uint32_t q = i * sh.THREADS + t;
+            if (q >= n) continue;
+            const uint32_t bin = spot[i] >> 16, begin = sh.bin[bin];
+            if (bin_end(sh, bin, n) - begin <= CROWDED) continue;
+            crowd *in = &crowds[begin / (CROWDED + 1)];
+            if (!by_id)
+                widen(&in->least, &in->most, pointtree_order_bits(sh.coordinate[q]));
+            else if (in->least == in->most)
+                widen(&in->least_id, &in->most_id, record_id(records[q]));
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + t;
+        if (q >= n) continue;
+        const uint32_t bin = spot[i] >> 16, begin = sh.bin[bin], size = bin_end(sh, bin, n) - begin;
+        spot[i] = (size <= CROWDED ? 2 * begin
+                                   : spread_crowd(crowds[begin / (CROWDED + 1)], 2 * begin,
+                                                  2 * size, sh.coordinate[q], &records[q]))
+                  << 16;
+    }
+    __syncthreads();
+}
+
+template <int HEIGHT>
+__device__ void count_bins(bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spot)[ITEMS]) {
+    const int t = threadIdx.x;
+    constexpr int PARTS = sh.BINS * sizeof(uint16_t) / sizeof(uint4) / sh.THREADS;
+#pragma unroll
+    for (int i = 0; i < PARTS; ++i) ((uint4 *)sh.bin)[i * sh.THREADS + t] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    uint32_t *words = (uint32_t *)sh.bin;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        if (i * sh.THREADS + t >= n) continue;
+        const uint32_t bin = spot[i] >> 16, shift = (bin & 1) * 16;
+        spot[i] |= atomicAdd(&words[bin >> 1], 1u << shift) >> shift & 0xffff;
+    }
+    __syncthreads();
+}
+
+/* The place of a point within its bin: it counts those before it. */
+template <int HEIGHT>
+__device__ uint32_t rank_in_bin(const bottom_shared<HEIGHT> &sh, const uint16_t *list,
+                                const float4 *records, uint32_t n, uint32_t bin, uint32_t q) {
+    const uint32_t begin = sh.bin[bin], end = bin_end(sh, bin, n);
+    uint32_t rank = begin;
+    if (end - begin == 1) return rank;
+    const float x = sh.coordinate[q];
+    for (uint32_t i = begin; i < end; ++i) {
+        const uint32_t other = list[i];
+        const float y = sh.coordinate[other];
+        if (y < x || (y == x && other != q && record_id(records[other]) < record_id(records[q])))
+            ++rank;
+    }
+    return rank;
+}
+
+/* Of eight neighbours in order of coordinates, the equal ones in order of ids. */
+__device__ inline void order_ties(const float (&x)[8], uint32_t (&point)[8],
+                                  const float4 *records) {
+    bool tied = false;
+#pragma unroll
+    for (int i = 0; i + 1 < 8; ++i) tied |= x[i] == x[i + 1] && x[i] < INFINITY;
+    if (!tied) return;
+    uint32_t id[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) id[i] = x[i] < INFINITY ? record_id(records[point[i]]) : 0;
+    while (tied) {
+        tied = false;
+#pragma unroll
+        for (int i = 0; i + 1 < 8; ++i) {
+            if (!(x[i] == x[i + 1] && id[i + 1] < id[i])) continue;
+            const uint32_t next = id[i + 1], moved = point[i + 1];
+            id[i + 1] = id[i], point[i + 1] = point[i];
+            id[i] = next, point[i] = moved;
+            tied = true;
+        }
+    }
+}
+
+/* Eight neighbours of a list from place `at` on, in order; those from `n` on are none. */
+template <int HEIGHT>
+__device__ void sort_eight_places(const bottom_shared<HEIGHT> &sh, uint16_t *list,
+                                  const float4 *records, uint32_t n, uint32_t at) {
+    constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
+    constexpr int high[19] = {2, 3, 6, 7, 4, 5, 6, 7, 1, 3, 5, 7, 4, 5, 4, 6, 2, 4, 6};
+    if (at >= n) return;
+    uint2 *places = (uint2 *)(list + at); /* four each */
+    const uint2 a = places[0], b = places[1];
+    const uint32_t word[4] = {a.x, a.y, b.x, b.y};
+    uint32_t point[8];
+    float x[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        point[i] = word[i / 2] >> 16 * (i % 2) & 0xffff;
+        x[i] = at + i < n ? sh.coordinate[point[i]] : INFINITY;
+    }
+#pragma unroll
+    for (int i = 0; i < 19; ++i) {
+        const int l = low[i], h = high[i];
+        const bool swap = x[h] < x[l];
+        const float least = swap ? x[h] : x[l], most = swap ? x[l] : x[h];
+        const uint32_t first = swap ? point[h] : point[l], second = swap ? point[l] : point[h];
+        x[l] = least, x[h] = most;
+        point[l] = first, point[h] = second;
+    }
+    order_ties(x, point, records);
+    places[0] = make_uint2(point[0] | point[1] << 16, point[2] | point[3] << 16);
+    places[1] = make_uint2(point[4] | point[5] << 16, point[6] | point[7] << 16);
+}
+
+/* A list in the order of bins of at most five points, into its own: each eight places, then each
+   eight from the fourth on, which hold any five that lie across two of the first. */
+template <int HEIGHT>
+__device__ void sort_small_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list,
+                                const float4 *records, uint32_t n) {
+    const uint32_t at = threadIdx.x * 8;
+    sort_eight_places(sh, list, records, n, at);
+    __syncthreads();
+    if (at + 12 <= sh.SLOTS) sort_eight_places(sh, list, records, n, at + 4);
+    __syncthreads();
+}
+
+/* A list in the order of bins of any size into its own. */
+template <int HEIGHT>
+__device__ void sort_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list, const float4 *records,
+                          uint32_t n, uint32_t (&spot)[ITEMS]) {
+    const int t = threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + t;
+        if (q < n) spot[i] = rank_in_bin(sh, list, records, n, spot[i] >> 16, q);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + t;
+        if (q < n) list[spot[i]] = (uint16_t)q;
+    }
+    __syncthreads();
+}
+
+/* The `n` points of a sub-tree, named by their index in `records`, in order along an axis. Returns
+   whether points crowd at an end of the axis, as they are then likely to at those of the next:
+   `ends` of it. */
+template <int HEIGHT>
+__device__ bool sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis,
+                          bool ends) {
+    const int t = threadIdx.x;
+    uint16_t *list = sh.list[axis];
+    uint32_t spot[ITEMS], fullest;
+    load_axis(sh, records, n, axis);
+    ends = (ends || sh.all.ends.least == sh.all.ends.most) && count_ends(sh, records, n);
+    if (ends)
+        spread_with_ends(sh, records, n, spot);
+    else
+        spread_all(sh, n, spot);
+    count_bins(sh, n, spot);
+    fullest = scan_bins(sh);
+    if (fullest > CROWDED && !ends) ends = count_ends(sh, records, n);
+#pragma unroll 1
+    for (int round = 1; fullest > CROWDED && round < SORT_ROUNDS; ++round) {
+        spread_crowds(sh, (crowd *)list, records, n, spot);
+        count_bins(sh, n, spot);
+        fullest = scan_bins(sh);
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS; ++i) {
+        const uint32_t q = i * sh.THREADS + t;
+        if (q < n) list[sh.bin[spot[i] >> 16] + (spot[i] & 0xffff)] = (uint16_t)q;
+    }
+    __syncthreads();
+    if (fullest <= SMALL)
+        sort_small_bins(sh, list, records, n);
+    else
+        sort_bins(sh, list, records, n, spot);
+    return ends;
+}
+
+} // namespace kandela
+#endif

@@ -1,0 +1,86 @@
+/* The first step of build_select.c: points become columns of keys.
+   Idea: a step takes the number of dimensions first and is copied by SELECT_BY_DIMS for two to
+   four, a constant there, so that its loops over axes and columns have no ends to look for; one
+   copy more does for all others. */
+#ifndef KD_POINTS_SELECT_FILL_H
+#define KD_POINTS_SELECT_FILL_H
+
+#define SELECT_BY_DIMS(dims, step, ...)                                                            \
+    switch (dims) {                                                                                \
+    case 2: step(2, __VA_ARGS__); break;                                                           \
+    case 3: step(3, __VA_ARGS__); break;                                                           \
+    case 4: step(4, __VA_ARGS__); break;                                                           \
+    default: step(dims, __VA_ARGS__); break;                                                       \
+    }
+
+/* Four points at a time; *missed: how often the key did not hold all of a coordinate. */
+COLUMN_FN int64_t fill_places_loop(uint32_t dims, bool ask, const select_work *work, int64_t begin,
+                                   int64_t end, double *missed) {
+    enum { ROWS = 4 };
+    const point_places *places = &work->places;
+    double lo[ROWS * POINT_DIMS_MAX], scale[ROWS * POINT_DIMS_MAX], step[ROWS * POINT_DIMS_MAX];
+    int32_t keys[ROWS * POINT_DIMS_MAX], *to = work->columns[0];
+    for (uint32_t j = 0; j < ROWS * dims; ++j) {
+        lo[j] = places->lo[j % dims];
+        scale[j] = places->scale[j % dims];
+        step[j] = places->step[j % dims];
+    }
+    for (; begin + ROWS <= end; begin += ROWS) {
+        const double *from = (const double *)work->points->coordinates + (uint64_t)begin * dims;
+        for (uint32_t j = 0; j < ROWS * dims; ++j) { /* as point_places_key and _holds */
+            keys[j] = (int32_t)((from[j] - lo[j]) * scale[j] - 0x1p31);
+            if (ask)
+                missed[j] += lo[j] + ((double)keys[j] + 0x1p31) * step[j] != from[j] ? 1.0 : 0.0;
+        }
+        for (uint32_t j = 0; j < ROWS * dims; ++j)
+            to[j % dims * work->stride + (uint64_t)begin + j / dims] = keys[j];
+        for (uint32_t row = 0; row < ROWS; ++row)
+            to[dims * work->stride + (uint64_t)begin + row] = (int32_t)(begin + row);
+    }
+    return begin;
+}
+
+COLUMN_FN void fill_places(uint32_t dims, select_work *work, int64_t begin, int64_t end) {
+    enum { FIRST = 256, ROWS = 4 };
+    double missed[ROWS * POINT_DIMS_MAX] = {0};
+    const int64_t first = end - begin < FIRST ? end : begin + FIRST;
+    int64_t i = fill_places_loop(dims, true, work, begin, first, missed);
+    bool all = true;
+    for (uint32_t axis = 0; axis < dims; ++axis) all &= missed[axis] > 0;
+    if (all) /* nothing is left to know */
+        i = fill_places_loop(dims, false, work, i, end, missed);
+    else
+        i = fill_places_loop(dims, true, work, i, end, missed);
+    for (; i < end; ++i)
+        for (uint32_t axis = 0; axis < dims; ++axis) {
+            const double x = point_places_coordinate(&work->places, (int32_t)i, axis);
+            const int32_t key = point_places_key(&work->places, x, axis);
+            missed[axis] += point_places_holds(&work->places, key, x, axis) ? 0 : 1;
+            work->columns[0][axis * work->stride + (uint64_t)i] = key;
+            work->columns[0][dims * work->stride + (uint64_t)i] = (int32_t)i;
+        }
+    for (uint32_t j = 0; j < ROWS * dims; ++j)
+        if (missed[j] > 0) __atomic_store_n(&work->places.rough[j % dims], 1, __ATOMIC_RELAXED);
+}
+
+COLUMN_FN void fill(uint32_t dims, select_work *work, int64_t begin, int64_t end) {
+    int32_t *to = work->columns[0];
+    if (work->places.points) {
+        fill_places(dims, work, begin, end);
+        return;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+        for (uint32_t axis = 0; axis < dims; ++axis)
+            to[axis * work->stride + (uint64_t)i] =
+                select_key(point_key(&work->keys, (uint64_t)i, axis));
+        to[dims * work->stride + (uint64_t)i] = (int32_t)i;
+    }
+}
+
+static void fill_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    select_work *work = (select_work *)context;
+    SELECT_BY_DIMS(work->out->dims, fill, work, begin, end)
+}
+
+#endif

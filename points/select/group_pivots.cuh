@@ -1,0 +1,157 @@
+/* The pivots of a level of a group, exactly, and the records of their lists sent on.
+   Idea: with the lists above settled, all points of a node are in the places of its sub-tree, so
+   the counters say how many lie left of its bracket, and the pivot is the one of its list at rank
+   left - less. With it the rest of the list knows its sides, and goes on through the brackets below
+   like any record of the pass before. If the bracket missed or the list was too long, the
+   sub-tree's places are emptied and filled again from the group's source, which is still as it was:
+   slow, and as right.
+   Work: a cluster of blocks a node; three reads of the list and one write.
+   Data flow: a cluster a node, depth by depth: counters, brackets, the node's list -> its pivot
+              (id of the tree), and the list's records to the places below. */
+#ifndef KD_POINTS_SELECT_GROUP_PIVOTS_CUH
+#define KD_POINTS_SELECT_GROUP_PIVOTS_CUH
+#include "points/select/level_group.cuh"
+#include "points/select/pivots.cuh"
+
+namespace kandela {
+
+/* A node of a group, and where its records are: in its list, or among all of the root's. */
+struct settled {
+    group_node node;
+    int levels;
+    segment own;
+    bool listed;
+    uint32_t begin, count, less;
+};
+
+template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
+    move_bracket bracket[GROUP_INNER];
+    place to[GROUP_PLACES];
+    uint32_t filled[GROUP_PLACES]; /* those of the cluster's first block count */
+    uint32_t less;
+};
+
+/* Counters, brackets and rooms of the places; what they say about the node. */
+template <int CLUSTER, int THREADS>
+__device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settled &of) {
+    const int t = threadIdx.x, places = (2 << of.levels) - 1;
+    const int top = of.node.place;
+    const uint32_t root = of.node.root, *counts = s.counts + root * GROUP_COUNTS;
+    if (t < 32) {
+        const uint32_t came = t < places ? counts[t] : 0;
+        const uint32_t less = __reduce_add_sync(ALL_LANES, is_under(t, 2 * top + 1) ? came : 0);
+        if (t < places) {
+            sh.filled[t] = came;
+            sh.to[t] = place_of(s, root, t);
+            if (t < places / 2) sh.bracket[t] = group_bracket(s, root, t);
+        }
+        if (t == 0) sh.less = less;
+    }
+    __syncthreads();
+    const place first = sh.to[top], list = s.refined ? second_list(first) : first;
+    of.less = sh.less;
+    of.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
+    of.begin = list.begin;
+    of.listed = sh.filled[top] <= first.room && of.count <= list.room && of.own.left >= of.less &&
+                of.own.left - of.less < of.count;
+    if (of.listed) return;
+    const segment from = node_segment(s.tree, s.physical, root);
+    of.begin = from.begin;
+    of.count = from.count;
+    if (t < places && t > top && is_under(t, top)) sh.filled[t] = 0;
+}
+
+/* Calls `each` with every record of the node, a thread of the cluster a record, and whether there
+   was one; warps stay together. */
+template <int CLUSTER, int THREADS, bool INPUT, class EACH>
+__device__ void each_record(const stage &s, const settled &of, const EACH &each) {
+    constexpr uint32_t STEP = CLUSTER * THREADS;
+    constexpr int LOADS = 4;
+    const uint32_t own = block_rank<CLUSTER>() * THREADS + threadIdx.x;
+    for (uint32_t from = 0; from < of.count; from += LOADS * STEP) {
+        float4 record[LOADS] = {};
+#pragma unroll
+        for (int i = 0; i < LOADS; ++i) {
+            const uint32_t at = from + own + i * STEP;
+            if (at < of.count)
+                record[i] =
+                    of.listed ? s.lists[of.begin + at] : load_record<INPUT>(s, of.begin + at);
+        }
+#pragma unroll
+        for (int i = 0; i < LOADS; ++i)
+            each(record[i],
+                 from + own + i * STEP < of.count &&
+                     (of.listed || in_subtree(s, record[i], of.node.level, of.node.index)));
+    }
+}
+
+/* All but the pivot to places below; a warp's records for one place by one atomic. */
+template <int CLUSTER, int THREADS, bool INPUT>
+__device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settled &of,
+                        point_key pivot) {
+    const int axis = level_axis(of.node.level), below = level_axis(of.node.level + 1);
+    const int lane = threadIdx.x & 31, inner = (1 << of.levels) - 1;
+    uint32_t *filled = in_block<CLUSTER>(sh.filled, 0);
+    each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
+        const point_key key = record_key(record, axis);
+        valid &= key != pivot;
+        const int h =
+            valid ? stop_of(sh.bracket, record, below, 2 * of.node.place + 1 + (key > pivot),
+                            of.node.depth + 1, of.levels)
+                  : GROUP_PLACES - 1;
+        unsigned same = ALL_LANES;
+#pragma unroll
+        for (int bit = 0; bit <= GROUP_LEVELS; ++bit) {
+            const unsigned ones = __ballot_sync(ALL_LANES, h >> bit & 1);
+            same &= h >> bit & 1 ? ones : ~ones;
+        }
+        const int first = __ffs((int)same) - 1;
+        uint32_t at = 0;
+        if (valid && lane == first) at = atomicAdd(&filled[h], __popc(same));
+        at = __shfl_sync(ALL_LANES, at, first) + __popc(same & ((1u << lane) - 1));
+        float4 *const to = h < inner ? s.lists : s.moved;
+        if (valid && at < sh.to[h].room) to[sh.to[h].begin + at] = record;
+    });
+}
+
+/* A cluster a node at `depth`. */
+template <int CLUSTER, int THREADS, bool INPUT>
+__global__ __launch_bounds__(THREADS,
+                             1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
+                                                                int depth) {
+    if (!is_compiled<CLUSTER>()) return;
+    __shared__ settle_shared<THREADS> sh;
+    const uint32_t index = blockIdx.x / CLUSTER;
+    settled of = {};
+    of.node = group_node_of(s, index, depth);
+    of.levels = group_levels(s, of.node.root);
+    of.own = node_segment(s.tree, of.node.level, index);
+    open_settling<CLUSTER>(sh, s, of);
+    const int axis = level_axis(of.node.level);
+    const uint32_t node = node_at(of.node.level, index);
+    if (threadIdx.x == 0) {
+        const point_key lo = s.nodes.lo[node];
+        sh.target[0] = of.listed
+                           ? narrowing{lo, s.nodes.hi[node] - lo, of.own.left - of.less, of.count}
+                           : narrowing{0, KEY_MAX, of.own.left, of.own.count};
+    }
+    sync_cluster<CLUSTER>(); /* the counters are open before others count there */
+    const point_key pivot = select_key<CLUSTER>(sh, [&](const auto &add) {
+        each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
+            if (valid) add(0, record_key(record, axis));
+        });
+    });
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x == 0) {
+        s.nodes.pivot[node] = pivot;
+        s.tree_ids[node] = (uint32_t)pivot;
+        split_region(s, of.node.level, index, pivot);
+    }
+    send_on<CLUSTER, THREADS, INPUT>(sh, s, of, pivot);
+    sync_cluster<CLUSTER>();
+    const int h = threadIdx.x, top = of.node.place;
+    if (block_rank<CLUSTER>() == 0 && h > top && h < (2 << of.levels) - 1 && is_under(h, top))
+        s.counts[of.node.root * GROUP_COUNTS + h] = sh.filled[h];
+}
+
+} // namespace kandela
+#endif

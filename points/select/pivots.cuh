@@ -1,0 +1,275 @@
+/* The pivots of a level, exactly, and the brackets in which those of the next level must lie.
+   Idea: a node's pivot is the candidate (a point within the node's bracket) at rank left - less. Of
+   the points on each side of it, a stratified sample says between which keys the next pivot lies:
+   its rank in the sample is off by a standard deviation of sqrt(m q (1 - q) (1 - m / n)) for m of n
+   points, so a bracket of SIGMAS of them misses hardly ever. If it does, all points of the node are
+   looked at instead of the candidates: slow, and as right.
+   Work: a cluster of blocks a node; two reads of the candidates (some percent of the points), one
+   of the sample, started before the pivot is known so that it costs no time of its own.
+   Source: Floyd and Rivest 1975 for selection by sampled brackets.
+   Data flow: open_root or open_region: input -> the root's region, axis, bracket; then of each
+              level select_pivots, a cluster a node: candidates and counts that move_records
+              left -> the pivot (id of the tree), regions and brackets of the children. */
+#ifndef KD_POINTS_SELECT_PIVOTS_CUH
+#define KD_POINTS_SELECT_PIVOTS_CUH
+#include "points/select/rank_select.cuh"
+
+namespace kandela {
+
+constexpr float SIGMAS = 5.5f;        /* misses once in 10^7 brackets */
+constexpr uint32_t SAMPLE_SHARE = 64; /* brackets end within 1 / 64 of the sample around it */
+constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
+
+struct select_shared : narrow_shared<SELECT_THREADS> {
+    /* of the sampled points left and right of the pivot */
+    uint32_t side_count[2], side_least[2], side_most[2];
+};
+
+/* A hash of 32 bits, every output bit a function of all input bits (the finaliser of MurmurHash3,
+   by multiplication and shifts): where in its stratum a sample lies. */
+__device__ inline uint32_t scramble(uint32_t x) {
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+/* A segment in `draws` equal parts: a stratified sample has one point of each. */
+struct strata {
+    uint32_t draws;
+    uint64_t step; /* 32 bits of it a fraction */
+};
+
+__device__ inline strata strata_of(const segment &from, uint32_t most) {
+    const uint32_t draws = min(from.count, most);
+    return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
+}
+
+__device__ inline uint32_t draw_from(const strata &of, uint32_t draw, uint32_t level) {
+    const uint32_t begin = (uint32_t)(draw * of.step >> 32);
+    const uint32_t width = (uint32_t)((draw + 1) * of.step >> 32) - begin;
+    return begin + __umulhi(scramble(draw + 0x9e3779b9u * level), width);
+}
+
+/* A sample of a segment, DRAWS points a thread. */
+template <int CLUSTER, int DRAWS> struct sample {
+    float4 record[DRAWS];
+    int side[DRAWS]; /* 0 left, 1 right of the pivot, -1: none */
+};
+
+template <int CLUSTER, int DRAWS, bool INPUT>
+__device__ void draw_sample(sample<CLUSTER, DRAWS> &out, const stage &s, uint32_t level,
+                            uint32_t index) {
+    const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
+    const strata of = strata_of(from, CLUSTER * SELECT_THREADS * DRAWS);
+#pragma unroll
+    for (int i = 0; i < DRAWS; ++i) {
+        const uint32_t draw =
+            (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + threadIdx.x);
+        out.side[i] = draw < of.draws ? 0 : -1;
+        if (draw >= of.draws) continue;
+        const uint32_t at = draw_from(of, draw, level);
+        out.record[i] = load_record<INPUT>(s, from.begin + at);
+    }
+}
+
+/* The region and axis of a node's two children. */
+__device__ inline void split_region(const stage &s, uint32_t level, uint32_t index,
+                                    point_key pivot) {
+    const uint32_t node = node_at(level, index), axis = s.nodes.axis[node];
+    for (int right = 0; right < 2; ++right) {
+        const uint32_t child = node_at(level + 1, 2 * index + right);
+        if (!s.nodes.region) {
+            s.nodes.axis[child] = (uint8_t)((level + 1) % 3);
+            continue;
+        }
+        const domain part =
+            domain_clipped(s.nodes.region[node], (int)axis, key_coordinate(pivot), right);
+        s.nodes.region[child] = part;
+        s.nodes.axis[child] = (uint8_t)domain_widest(part);
+    }
+}
+
+/* Where in the sample the pivots of the sides' sub-trees are to be looked for. */
+template <int CLUSTER>
+__device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, uint32_t first) {
+    const int side = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
+    uint32_t m = 0, least = FULL, most = 0;
+    for (int rank = 0; rank < CLUSTER; ++rank) {
+        m += in_block<CLUSTER>(sh.side_count, rank)[side];
+        least = min(least, in_block<CLUSTER>(sh.side_least, rank)[side]);
+        most = max(most, in_block<CLUSTER>(sh.side_most, rank)[side]);
+    }
+    const segment of = node_segment(s.tree, level, first + side);
+    const float n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
+    const float rest = fmaxf(0.0f, 1.0f - (float)m / n);
+    const float reach = SIGMAS * sqrtf((float)m * q * (1.0f - q) * rest) + 2.0f;
+    const float rank = q * (float)m + (upper ? reach : -reach);
+    narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* no bound */
+    if (rank >= 0.0f && rank < (float)m) {
+        target.base = (point_key)least << 32;
+        target.range = ((point_key)most << 32 | FULL) - target.base;
+        target.rank = (uint32_t)rank;
+        target.count = m;
+    }
+    sh.target[threadIdx.x] = target;
+}
+
+/* The keys of the drawn points on their sides' axes; how many each side has, and their ends. */
+template <int CLUSTER, int DRAWS>
+__device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uint32_t first,
+                          const sample<CLUSTER, DRAWS> &drawn, point_key (&key)[DRAWS]) {
+    const int t = threadIdx.x;
+    if (t < 2) sh.side_count[t] = 0, sh.side_least[t] = FULL, sh.side_most[t] = 0;
+    __syncthreads();
+    uint32_t count = 0, least[2] = {FULL, FULL}, most[2] = {0, 0}; /* count: 16 bits a side */
+#pragma unroll
+    for (int i = 0; i < DRAWS; ++i) {
+        if (drawn.side[i] < 0) continue;
+        key[i] = record_key(drawn.record[i],
+                            s.nodes.axis[node_at(level, first + (uint32_t)drawn.side[i])]);
+        const uint32_t bits = (uint32_t)(key[i] >> 32);
+        count += 1u << 16 * drawn.side[i];
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+            least[side] = min(least[side], drawn.side[i] == side ? bits : FULL);
+            most[side] = max(most[side], drawn.side[i] == side ? bits : 0);
+        }
+    }
+    count = __reduce_add_sync(ALL_LANES, count);
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+        const uint32_t l = __reduce_min_sync(ALL_LANES, least[side]);
+        const uint32_t m = __reduce_max_sync(ALL_LANES, most[side]);
+        if (t % 32) continue;
+        atomicAdd(&sh.side_count[side], count >> 16 * side & 0xffff);
+        atomicMin(&sh.side_least[side], l);
+        atomicMax(&sh.side_most[side], m);
+    }
+}
+
+/* The brackets of nodes `first` and `first` + 1 of `level` from the samples of side 0 and 1. */
+template <int CLUSTER, int DRAWS>
+__device__ void find_brackets(select_shared &sh, const stage &s, uint32_t level, uint32_t first,
+                              int sides, const sample<CLUSTER, DRAWS> &drawn) {
+    const int t = threadIdx.x;
+    point_key key[DRAWS];
+    take_keys<CLUSTER, DRAWS>(sh, s, level, first, drawn, key);
+    sync_cluster<CLUSTER>();
+    if (t < 2 * sides) aim_brackets<CLUSTER>(sh, s, level, first);
+    if (t >= 2 * sides && t < 4) sh.target[t] = {0, 0, 0, 0};
+    __syncthreads();
+    const uint32_t tolerance =
+        max(1u, (uint32_t)(CLUSTER * SELECT_THREADS) * DRAWS / 2 / SAMPLE_SHARE);
+    for (int round = 0; round < BRACKET_ROUNDS; ++round) {
+        bool wide = false;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) wide |= sh.target[i].range && sh.target[i].count > tolerance;
+        if (!wide) break;
+        narrow<CLUSTER, 4>(sh, [&](const auto &add) {
+#pragma unroll
+            for (int i = 0; i < DRAWS; ++i)
+                if (drawn.side[i] >= 0) {
+                    add(2 * drawn.side[i], key[i]);
+                    add(2 * drawn.side[i] + 1, key[i]);
+                }
+        });
+    }
+    if (block_rank<CLUSTER>() == 0 && t < 2 * sides) {
+        const uint32_t node = node_at(level, first + t / 2);
+        const narrowing at = sh.target[t];
+        if (t % 2)
+            s.nodes.hi[node] = upper_bound_key(at.base + at.range);
+        else
+            s.nodes.lo[node] = lower_bound_key(at.base);
+    }
+}
+
+/* The root has no pivot above it: region, axis and bracket from a sample of all. */
+template <int CLUSTER, int DRAWS>
+__global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_constant__ stage s) {
+    if (!is_compiled<CLUSTER>()) return;
+    __shared__ select_shared sh;
+    sample<CLUSTER, DRAWS> drawn;
+    draw_sample<CLUSTER, DRAWS, true>(drawn, s, 0, 0);
+    find_brackets<CLUSTER, DRAWS>(sh, s, 0, 0, 1, drawn);
+    sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+}
+
+/* The root's region and axis, by the box if that is known, or else by the bounds found. */
+__global__ void open_region(const __grid_constant__ stage s, bool known, domain box) {
+    domain all = box;
+    for (int a = 0; a < 3 && !known; ++a) {
+        all.lo[a] = pointtree_float_of_order_bits(s.bounds[a]);
+        all.hi[a] = pointtree_float_of_order_bits(s.bounds[3 + a]);
+    }
+    s.nodes.region[0] = all;
+    s.nodes.axis[0] = (uint8_t)domain_widest(all);
+}
+
+template <int CLUSTER, bool INPUT>
+__device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t level, uint32_t index) {
+    const uint32_t node = node_at(level, index);
+    const segment own = node_segment(s.tree, level, index);
+    const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
+    const uint32_t less = s.nodes.less[node], found = s.nodes.found[node];
+    const bool inside = own.left >= less && own.left - less < found;
+    const point_key lo = s.nodes.lo[node];
+    if (threadIdx.x == 0)
+        sh.target[0] = inside ? narrowing{lo, s.nodes.hi[node] - lo, own.left - less, found}
+                              : narrowing{0, KEY_MAX, own.left, own.count};
+    __syncthreads();
+    const uint32_t begin = block_rank<CLUSTER>() * SELECT_THREADS + threadIdx.x;
+    constexpr uint32_t STEP = CLUSTER * SELECT_THREADS;
+    if (inside)
+        return select_key<CLUSTER>(sh, [&](const auto &add) {
+            const point_key *candidates = s.candidates + own.begin;
+            uint32_t i = begin;
+            for (; i + 3 * STEP < found; i += 4 * STEP) {
+                const point_key a = candidates[i], b = candidates[i + STEP];
+                const point_key c = candidates[i + 2 * STEP], d = candidates[i + 3 * STEP];
+                add(0, a), add(0, b), add(0, c), add(0, d);
+            }
+            for (; i < found; i += STEP) add(0, candidates[i]);
+        });
+    return select_key<CLUSTER>(sh, [&](const auto &add) {
+        for (uint32_t i = begin; i < from.count; i += STEP) {
+            const float4 record = load_record<INPUT>(s, from.begin + i);
+            if (in_subtree(s, record, level, index)) add(0, record_key(record, s.nodes.axis[node]));
+        }
+    });
+}
+
+/* A cluster a node of `level`. `last`: the children are the bottom's and need no brackets. */
+template <int CLUSTER, int DRAWS, bool INPUT>
+__global__ __launch_bounds__(SELECT_THREADS, 2) void select_pivots(const __grid_constant__ stage s,
+                                                                   uint32_t level, bool last) {
+    if (!is_compiled<CLUSTER>()) return;
+    __shared__ select_shared sh;
+    const uint32_t index = blockIdx.x / CLUSTER, node = node_at(level, index);
+    sample<CLUSTER, DRAWS> drawn;
+    if (!last) draw_sample<CLUSTER, DRAWS, INPUT>(drawn, s, level, index);
+    const point_key pivot = find_pivot<CLUSTER, INPUT>(sh, s, level, index);
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x == 0) {
+        s.nodes.pivot[node] = pivot;
+        s.tree_ids[node] = (uint32_t)pivot;
+        if (s.tree_axes) s.tree_axes[node] = s.nodes.axis[node];
+        split_region(s, level, index, pivot);
+        __threadfence();
+    }
+    sync_cluster<CLUSTER>();
+    if (last) return;
+    const int axis = s.nodes.axis[node];
+#pragma unroll
+    for (int i = 0; i < DRAWS; ++i) {
+        if (drawn.side[i] < 0) continue;
+        const point_key key = record_key(drawn.record[i], axis);
+        drawn.side[i] = key == pivot || !in_subtree(s, drawn.record[i], level, index) ? -1
+                        : key > pivot                                                 ? 1
+                                                                                      : 0;
+    }
+    find_brackets<CLUSTER, DRAWS>(sh, s, level + 1, 2 * index, 2, drawn);
+    sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+}
+
+} // namespace kandela
+#endif

@@ -1,0 +1,156 @@
+/* Selection by rank among the keys that the threads of a cluster of blocks hold, for several
+   targets at once.
+   Idea: a round counts the keys of each target's interval in bins, linear in the key, and goes on
+   with the bin that holds the rank. Four bins a thread, 2048 of 512, take 11 bits of a key a round,
+   so equal coordinates cost rounds, never correctness. Blocks of a cluster add up each other's
+   counts through distributed shared memory and come to the same result each for itself. */
+#ifndef KD_POINTS_SELECT_RANK_SELECT_CUH
+#define KD_POINTS_SELECT_RANK_SELECT_CUH
+#include "points/tree/inorder.cuh"
+#include <cooperative_groups.h>
+
+namespace kandela {
+
+constexpr int SELECT_THREADS = 512;
+constexpr int NARROW_TARGETS = 8;
+
+/* The keys in base ... base + range, `count` of them, hold the sought one at `rank`. */
+struct narrowing {
+    point_key base, range;
+    uint32_t rank, count;
+};
+
+template <int BLOCK> struct narrow_shared {
+    static constexpr int THREADS = BLOCK, BINS = 4 * THREADS;
+    static constexpr int COLLECT = THREADS < 256 ? THREADS : 256;
+    uint4 bins[THREADS];
+    narrowing target[NARROW_TARGETS];
+    uint32_t warp_sum[THREADS / 32];
+    point_key collected[COLLECT];
+    uint32_t collected_count;
+    point_key pivot;
+};
+
+/* Below compute capability 9.0 there are no clusters: kernels of more than a block a node are empty
+   there and never launched. */
+template <int CLUSTER> __device__ constexpr bool is_compiled() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    return CLUSTER == 1;
+#else
+    return true;
+#endif
+}
+
+template <int CLUSTER> __device__ inline void sync_cluster() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    if (CLUSTER > 1) return cooperative_groups::this_cluster().sync();
+#endif
+    __syncthreads();
+}
+
+/* The same variable in the shared memory of another block of the cluster. */
+template <int CLUSTER, class T> __device__ inline T *in_block(T *shared, int rank) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    if (CLUSTER > 1) return cooperative_groups::this_cluster().map_shared_rank(shared, rank);
+#endif
+    return shared;
+}
+
+template <int CLUSTER> __device__ inline int block_rank() {
+    return CLUSTER > 1 ? (int)(blockIdx.x % CLUSTER) : 0;
+}
+
+template <int BINS> __device__ inline int bin_shift(point_key range) {
+    const int bits = 64 - __clzll((long long)range), kept = 31 - __clz(BINS);
+    return bits > kept ? bits - kept : 0;
+}
+
+/* One round for all targets; RANKS of them in turn are for other ranks of the same keys and
+   interval. `each` calls its argument with (number of the interval, key) for every key of this
+   thread. The threads have to be in step before. */
+template <int CLUSTER, int INTERVALS, int RANKS = 1, int THREADS, class EACH>
+__device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
+    constexpr int BINS = narrow_shared<THREADS>::BINS / INTERVALS, GROUP = THREADS / INTERVALS;
+    static_assert(INTERVALS * RANKS <= NARROW_TARGETS && GROUP >= 32, "an interval has its warps");
+    const int t = threadIdx.x, lane = t & 31, warp = t >> 5, group = t / GROUP;
+    uint32_t *bins = (uint32_t *)sh.bins;
+    sh.bins[t] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+    each([&](int interval, point_key key) {
+        const narrowing &target = sh.target[interval * RANKS];
+        const point_key range = target.range, offset = key - target.base;
+        if (offset <= range)
+            atomicAdd(&bins[interval * BINS + (int)(offset >> bin_shift<BINS>(range))], 1u);
+    });
+    sync_cluster<CLUSTER>();
+    const point_key base = sh.target[group * RANKS].base, range = sh.target[group * RANKS].range;
+    uint32_t wanted[RANKS];
+#pragma unroll
+    for (int r = 0; r < RANKS; ++r) wanted[r] = sh.target[group * RANKS + r].rank;
+    uint32_t own[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int rank = 0; rank < CLUSTER; ++rank) {
+        const uint4 part = in_block<CLUSTER>(sh.bins, rank)[t];
+        own[0] += part.x, own[1] += part.y, own[2] += part.z, own[3] += part.w;
+    }
+    const uint32_t sum = own[0] + own[1] + own[2] + own[3];
+    uint32_t before = sum;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
+        if (lane >= step) before += other;
+    }
+    if (lane == 31) sh.warp_sum[warp] = before;
+    __syncthreads();
+    before -= sum;
+    for (int w = group * (GROUP / 32); w < warp; ++w) before += sh.warp_sum[w];
+#pragma unroll
+    for (int r = 0; r < RANKS; ++r) {
+        const uint32_t rank = wanted[r];
+        if (before > rank || rank - before >= sum) continue;
+        const int shift = bin_shift<BINS>(range);
+        uint32_t less = before;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (less <= rank && rank - less < own[i]) {
+                const point_key skipped = (point_key)(t % GROUP * 4 + i) << shift;
+                const point_key width = (1ull << shift) - 1, rest = range - skipped;
+                sh.target[group * RANKS + r] = {base + skipped, width < rest ? width : rest,
+                                                rank - less, own[i]};
+            }
+            less += own[i];
+        }
+    }
+    sync_cluster<CLUSTER>();
+}
+
+/* The key at target[0]'s rank: narrow until few are left, then count each one's rank. */
+template <int CLUSTER, int THREADS, class EACH>
+__device__ point_key select_key(narrow_shared<THREADS> &sh, const EACH &each) {
+    constexpr int COLLECT = narrow_shared<THREADS>::COLLECT;
+    while (sh.target[0].count > COLLECT && sh.target[0].range) narrow<CLUSTER, 1>(sh, each);
+    const narrowing last = sh.target[0];
+    if (last.range == 0) return last.base;
+    if (threadIdx.x == 0) sh.collected_count = 0;
+    sync_cluster<CLUSTER>();
+    point_key *collected = in_block<CLUSTER>(sh.collected, 0);
+    uint32_t *count = in_block<CLUSTER>(&sh.collected_count, 0);
+    each([&](int, point_key key) {
+        if (key - last.base > last.range) return;
+        const uint32_t at = atomicAdd(count, 1);
+        if (at < COLLECT) collected[at] = key;
+    });
+    sync_cluster<CLUSTER>();
+    if (block_rank<CLUSTER>() == 0 && threadIdx.x < sh.collected_count && threadIdx.x < COLLECT) {
+        const point_key key = sh.collected[threadIdx.x];
+        const uint32_t all = min(sh.collected_count, (uint32_t)COLLECT);
+        uint32_t rank = 0;
+        for (uint32_t i = 0; i < all; ++i) rank += sh.collected[i] < key;
+        if (rank == last.rank) sh.pivot = key;
+    }
+    sync_cluster<CLUSTER>();
+    return *in_block<CLUSTER>(&sh.pivot, 0);
+}
+
+} // namespace kandela
+#endif
