@@ -50,6 +50,15 @@ static inline int32_t picture_sample(const picture *of, int32_t channel) {
     return of->samples < 3 ? 0 : channel;
 }
 
+/* Of 8 and 16 bits: the largest value of a sample, and the value of sample number `index`. */
+static inline uint32_t picture_white(const picture *of) {
+    return of->sample_bytes == 2 ? 65535 : 255;
+}
+static inline uint32_t picture_value(const picture *of, uint64_t index) {
+    return of->sample_bytes == 2 ? ((const uint16_t *)of->texels)[index]
+                                 : ((const uint8_t *)of->texels)[index];
+}
+
 /* What the file is and claims, found possible. KD_ERROR_INPUT with the reason if it is not,
    KD_ERROR_MEMORY. `path` is for messages. */
 kd_status picture_look(picture_info *out, const char *path, const file_view *file);

@@ -87,6 +87,10 @@ typedef struct kd_render_options {
     int32_t allow_outside; /* 1: the scene's files may name files outside of the folder of the scene
                               (a description's or a mesh's own); 0: these are refused, or left
                               out with a warning, whether they are there or not. glTF never may */
+    uint64_t max_texture_memory; /* bytes that the images of a scene may take together, with what
+                                    reading them takes; 0: a quarter of the machine's memory. More
+                                    is KD_ERROR_MEMORY when the scene is loaded. Scene files do not
+                                    set it */
 } kd_render_options;
 
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);

@@ -146,7 +146,7 @@ def _given(name, mesh):
                            for array, kind in zip(arrays, types))
 
 
-def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
+def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0) -> Scene:
     """A scene of a file or of a description in memory, as Scene.
 
     source: a path (a JSON description, a mesh file, "gen:blob:1000"), or a dict with the keys of
@@ -154,7 +154,8 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     instead of a file: "vertices" (n, 3), "faces" (m, 3) or none, "normals" (n, 3), "texcoords"
     (n, 2); or "mesh", a TriangleMesh. folder: where relative paths in a dict begin; None: the working
     directory. allow_outside: whether the scene's files may name files outside of their folder (of `folder`, of the
-    description, of the mesh). InputError says what is wrong and where.
+    description, of the mesh). max_texture_memory: bytes that the textures may take together, with what
+    reading them takes, 0 for a quarter of the machine's; more is OutOfMemory. InputError says what is wrong and where.
 
     >>> import kandela
     >>> scene = kandela.load_scene({
@@ -166,6 +167,7 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     """
     options = _c.kd_render_options_default()
     _c.kd_render_options_set(options, "allow_outside", _text("allow_outside", bool(allow_outside)))
+    _c.kd_render_options_set(options, "max_texture_memory", _text("max_texture_memory", max_texture_memory))
     if not isinstance(source, dict):
         return Scene(_c.kd_scene_load(os.fspath(source), options), options)
     source, meshes = dict(source), []
@@ -203,7 +205,8 @@ def _progress_bar():
 def _taken(scene, options, what):
     """A Scene, and its options with those of the caller."""
     if not isinstance(scene, Scene):
-        scene = load_scene(scene, allow_outside=options.get("allow_outside", False))
+        reading = {name: options[name] for name in ("allow_outside", "max_texture_memory") if name in options}
+        scene = load_scene(scene, **reading)
     taken = scene._options.copy()
     for name, value in options.items():
         if name not in _ROWS:

@@ -46,6 +46,11 @@ void kd_render_options_default_sized(kd_render_options *options, size_t struct_s
     sized_give(options, struct_size, &defaults, sizeof defaults);
 }
 
+void render_options_take_input(kd_render_options *to, const kd_render_options *from) {
+    for (const option_row *row = render_input_rows; row->name; ++row)
+        memcpy((char *)to + row->offset, (const char *)from + row->offset, row->bytes);
+}
+
 kd_status render_options_check(const kd_render_options *options) {
     for (const option_row *row = NULL; (row = render_option_next(row));)
         if (!row->alias) KD_TRY(option_check(row, field_of(options, row)));

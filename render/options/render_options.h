@@ -21,6 +21,9 @@ const option_row *render_option_next(const option_row *row);
 /* By its name, with - or _; NULL: there is none. */
 const option_row *render_option_find(const char *name);
 
+/* Copies what says how the files of a scene may be read: the rows of render_input_rows. */
+void render_options_take_input(kd_render_options *to, const kd_render_options *from);
+
 /* KD_ERROR_USAGE with the first field whose value its row does not take. */
 kd_status render_options_check(const kd_render_options *options);
 /* Of all options that have to be the same where a rendering goes on from a saved state. */

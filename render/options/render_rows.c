@@ -149,6 +149,10 @@ const option_row render_input_rows[] = {
     {OPTION("allow-outside", OPTION_FLAG, allow_outside), .no_key = true, FREE,
      .help = "the scene's files may name files outside of its folder, too; without it these are "
              "refused, or left out with a warning, whether they are there or not"},
+    {OPTION("max-texture-memory", OPTION_BYTES, max_texture_memory), .argument = "BYTES",
+     .initial = "0", .no_key = true, FREE,
+     .help = "refuse a scene, with exit code 4, whose textures take more memory together, with what "
+             "reading them takes; 0: a quarter of the machine's"},
     END};
 
 const option_row render_device_rows[] = {

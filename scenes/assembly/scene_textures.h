@@ -22,8 +22,10 @@ typedef enum texture_role {
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    uint8_t *bytes; /* 4 a texel, or */
-    float *floats;  /* 3 a texel; owned, by memory_free */
+    uint8_t *bytes;   /* `samples` a texel, of two bytes each if `is_wide`, or */
+    float *floats;    /* 3 a texel; owned, by memory_free */
+    uint32_t samples; /* as in texture_view */
+    bool is_wide;
     int32_t width, height;
     bool loaded;        /* not the neutral texel */
     bool shows_normals; /* of heights, but its colours are those of a tangent-space normal map */
@@ -40,6 +42,7 @@ typedef struct texture_store {
     texture_view *views;
     uint32_t *view_images; /* image of each view */
     uint32_t image_count, image_room, view_count, view_room;
+    float *curve;    /* texture_view.curve of all views; owned; NULL: none needs it */
     uint64_t budget; /* bytes that all images may take; 0: a quarter of the machine's memory */
 } texture_store;
 

@@ -46,6 +46,9 @@ cat >two.json <<'END'
             {"quad": [[-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]], "material": "b"}]}
 END
 expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png
+expect_exit 4 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 64M
+expect_says err "--max-texture-memory"
+expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 1G
 
 # It hung for ever.
 expect_exit 3 timeout 20 "$program" render gen:blob:100 --env cut_row.hdr -o cut.png
