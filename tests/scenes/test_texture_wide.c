@@ -29,8 +29,16 @@ static void take_chunk(bytes_out *to, const char *type, const uint8_t *data, uin
 static void put_wide_png(const char *name, uint32_t side, uint32_t samples, const uint16_t *data) {
     static const uint8_t colours[] = {0, 4, 2, 6};
     const uint32_t row = 1 + 2 * samples * side;
-    const uint8_t head[13] = {0, 0, (uint8_t)(side >> 8), (uint8_t)side, 0, 0, (uint8_t)(side >> 8),
-                              (uint8_t)side, 16, colours[samples - 1]};
+    const uint8_t head[13] = {0,
+                              0,
+                              (uint8_t)(side >> 8),
+                              (uint8_t)side,
+                              0,
+                              0,
+                              (uint8_t)(side >> 8),
+                              (uint8_t)side,
+                              16,
+                              colours[samples - 1]};
     uint8_t *packed = (uint8_t *)malloc(6 + (5 + row) * side), *to = packed;
     uint32_t a = 1, b = 0; /* Adler-32 */
     *to++ = 0x78;
@@ -70,8 +78,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
     return store->views[index];
 }
 
-/* Every value of 16 bits, in every role; where 8 bits have the same value it is the same to the bit.
- */
+/* Every value of 16 bits, in every role; where 8 bits have the same value the floats are equal. */
 static void samples_of_16_bits_are_exact(void **state) {
     (void)state;
     enum { SIDE = 256 };
@@ -89,10 +96,11 @@ static void samples_of_16_bits_are_exact(void **state) {
         for (int i = 0; i < SIDE * SIDE; ++i) {
             const vec3 seen = texture_texel(&view, i % SIDE, i / SIDE);
             const double c = i / 65535.0;
-            const double light = c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4);
-            const float value = is_colour ? (float)light : (float)i / 65535;
+            const double linear = c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4);
+            const float value = is_colour ? (float)linear : (float)i / 65535;
             if (seen.x != value || seen.y != value || seen.z != value)
-                fail_msg("%d in role %zu: %.9g, expected %.9g", i, r, (double)seen.x, (double)value);
+                fail_msg("%d in role %zu: %.9g, expected %.9g", i, r, (double)seen.x,
+                         (double)value);
             if (i % 257 == 0)
                 assert_true(seen.x == (is_colour ? srgb_to_linear((uint8_t)(i / 257))
                                                  : (float)(i / 257) / 255));

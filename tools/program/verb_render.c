@@ -20,6 +20,7 @@
 #include "render/api/stats.h"
 #include "render/frame/display.h"
 #include "render/integrators.h"
+#include "render/options/render_options.h"
 #include "tools/program/interrupt.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
