@@ -4,9 +4,9 @@
 #include "accel/tree/input.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
-#include "core/log.h"
 #include "core/memory.h"
 #include "core/names.h"
+#include "core/status.h"
 
 enum { TRIM_BYTES = 1 << 30 };
 

@@ -5,10 +5,10 @@
 #include "accel/tree/check.h"
 #include "accel/tree/corner_rows.h"
 #include "accel/wide/wide_rays.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 
 #define DECLARE(name) extern const tritree_builder tritree_builder_##name;
 TRITREE_BUILDER_ROWS(DECLARE)

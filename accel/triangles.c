@@ -3,15 +3,13 @@
 #include "accel/builders.h"
 #include "accel/triangles_device.h"
 #include "accel/wide/wide_tree.h"
-#include "core/device/caller_memory.h"
-#include "core/device/choose.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
-#include "core/sized.h"
-#include "core/timing.h"
+#include "core/version.h"
 #include <stdio.h>
 
 kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,

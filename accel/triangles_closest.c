@@ -2,7 +2,7 @@
    others that ask wait. */
 #include "accel/rays/nearest_tree.h"
 #include "accel/triangles_device.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"

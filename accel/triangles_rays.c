@@ -2,11 +2,10 @@
    structs or arrays and ours; on a device triangles_cuda does the work. */
 #include "accel/rays/batch.h"
 #include "accel/triangles_device.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/sized.h"
-#include "core/spare.h"
+#include "core/version.h"
 #include <assert.h>
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 # kandela-mpi.so: the plug-in that alone is linked to MPI. The library loads it where a launcher of MPI
-# has started the program (core/ranks/launch.c), so that nothing else needs libmpi.
+# has started the program (distributed/ranks/ranks.c), so that nothing else needs libmpi.
 set(found FALSE)
 if(NOT KD_MPI STREQUAL "OFF")
   find_package(MPI COMPONENTS C QUIET)
@@ -9,7 +9,7 @@ if(NOT KD_MPI STREQUAL "OFF")
 endif()
 kd_optional(KD_MPI ${found} "MPI: one machine only")
 if(KD_MPI_BUILT)
-  add_library(kandela_mpi MODULE ${CMAKE_SOURCE_DIR}/core/mpi/ranks_mpi.c)
+  add_library(kandela_mpi MODULE ${CMAKE_SOURCE_DIR}/distributed/ranks/ranks_mpi.c)
   set_target_properties(kandela_mpi PROPERTIES PREFIX "" OUTPUT_NAME kandela-mpi SUFFIX .so)
   target_link_libraries(kandela_mpi PRIVATE kd_common)
   target_include_directories(kandela_mpi SYSTEM PRIVATE ${MPI_C_INCLUDE_DIRS})
@@ -20,5 +20,5 @@ if(KD_MPI_BUILT)
     add_dependencies(kandela_program kandela_mpi)
   endif()
 endif()
-set_source_files_properties(${CMAKE_SOURCE_DIR}/core/ranks/launch.c PROPERTIES
+set_source_files_properties(${CMAKE_SOURCE_DIR}/distributed/ranks/ranks.c PROPERTIES
   COMPILE_DEFINITIONS KD_LIBDIR="${CMAKE_INSTALL_LIBDIR}")

@@ -1,5 +1,5 @@
 #include "core/isa.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include <stdbool.h>
 #include <string.h>
 

@@ -1,7 +1,13 @@
 #include "core/job.h"
-#include "core/timing.h"
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
+
+double timing_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 
 enum { REPORT_INTERVAL_US = 100000 };
 

@@ -1,7 +1,7 @@
-/* One piece of work as its caller watches it: progress goes out, cancellation comes in, and the
-   seconds of each named stage stay in it. Every long-running function takes a job, NULL if nobody
-   watches. Stage names are those of the stats file: context load plan build hash film emit
-   photon_tree surface render free develop save write. */
+/* A task as its caller watches it: progress goes out, cancellation comes in, and the seconds of
+   each named stage stay in it. Every long-running function takes a job, or NULL. Stage names are
+   those of the stats file: context load plan build hash film emit photon_tree surface render free
+   develop save write. */
 #ifndef KD_CORE_JOB_H
 #define KD_CORE_JOB_H
 #include <stdbool.h>
@@ -13,6 +13,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+double timing_now(void); /* monotonic wall-clock time in seconds */
 
 typedef struct job job;
 
@@ -54,4 +56,5 @@ double job_seconds(const job *watched, const char *name); /* 0 if it never ran *
 #ifdef __cplusplus
 }
 #endif
+
 #endif

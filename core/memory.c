@@ -1,5 +1,4 @@
 #include "core/memory.h"
-#include "core/spare.h"
 #include "core/system/machine.h"
 #include <stdlib.h>
 #include <string.h>
@@ -61,4 +60,11 @@ uint64_t memory_shortages(void) {
 
 uint64_t memory_peak_bytes(void) {
     return machine_peak_bytes();
+}
+
+enum { LARGE_PAGE = 1 << 21, LARGE_ENOUGH = 2 * LARGE_PAGE };
+
+void large_pages_prefer(void *memory, uint64_t bytes) {
+    if (!memory || bytes < LARGE_ENOUGH) return;
+    machine_pages_large(memory, (size_t)bytes); /* what the system cannot do changes nothing */
 }

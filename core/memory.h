@@ -1,4 +1,6 @@
-/* Host memory: 64-byte aligned, sizes checked for overflow, zero items are a valid request. */
+/* Host memory: 64-byte aligned, sizes checked for overflow, zero items are a valid request. Large
+   arrays ask for large pages, which makes filling them and reading them at random cheaper. What is
+   too large for a stack, of which a call of the library has 128 KB, comes from memory_spare. */
 #ifndef KD_CORE_MEMORY_H
 #define KD_CORE_MEMORY_H
 #include "core/status.h"
@@ -36,7 +38,16 @@ uint64_t memory_peak_bytes(void);
 #define KD_GROW(pointer, kept, count)                                                              \
     memory_grow((void **)&(pointer), (kept), (count), sizeof *(pointer))
 
+/* Asks for large pages where the system has them; a no-op for less than a few of these. To be
+   called before the memory is first written. */
+void large_pages_prefer(void *memory, uint64_t bytes);
+
+/* 64-byte aligned, not initialised, freed by memory_free; NULL, without a message, if there is
+   none. */
+void *memory_spare(uint64_t bytes);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

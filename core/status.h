@@ -1,8 +1,10 @@
-/* Errors inside the house: a status goes up, the message and the call path stay with the thread.
-   Bad data is a status; a broken invariant is an assert. */
+/* Errors and messages. A failure is a status that goes up; its message and call path stay with the
+   thread. Bad data is a status; a broken invariant is an assert. The library never prints: messages
+   besides results go to a sink. */
 #ifndef KD_CORE_STATUS_H
 #define KD_CORE_STATUS_H
 #include <kandela/status.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,7 +40,21 @@ void status_clear(void);
         }                                                                                          \
     } while (0)
 
+typedef enum log_level { LOG_WARNING, LOG_INFO, LOG_DETAIL } log_level;
+
+typedef void (*log_sink)(void *context, log_level level, const char *message);
+
+/* Set once, before threads are started. */
+void log_set_sink(log_sink sink, void *context);
+
+/* While it lasts, messages of this thread are dropped: for callers that report in other words. */
+void log_mute(bool mute);
+
+/* printf form, one line, no newline at its end. */
+void log_message(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

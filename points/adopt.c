@@ -3,9 +3,9 @@
          side of an axis bounds most, so six numbers do for all of them.
    Work: one pass over the points, all cores.
    Memory: a bit a point beside the tree. */
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 #include "points/builders.h"
 #include "points/papers/build_wald.h"
 #include "points/tree/bounds.h"

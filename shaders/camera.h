@@ -2,7 +2,7 @@
    one. */
 #ifndef KD_SHADERS_CAMERA_H
 #define KD_SHADERS_CAMERA_H
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
 

@@ -1,7 +1,7 @@
 /* Light at a smooth boundary between two media. */
 #ifndef KD_SHADERS_FRESNEL_H
 #define KD_SHADERS_FRESNEL_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Reflectance of unpolarised light; `eta` is index beyond / index before the boundary, `cosine` in
    [0, 1] between the incoming direction and the normal on its side. 1 for total reflection. */

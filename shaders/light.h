@@ -1,7 +1,7 @@
 /* Where light comes from. Each emitting triangle is a light of its own. */
 #ifndef KD_SHADERS_LIGHT_H
 #define KD_SHADERS_LIGHT_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 typedef enum light_kind {
     LIGHT_TRIANGLE = 0,

@@ -1,7 +1,7 @@
 /* What surfaces are made of: the record. What it does with light: shaders/bsdf.h. */
 #ifndef KD_SHADERS_MATERIAL_H
 #define KD_SHADERS_MATERIAL_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "shaders/medium.h"
 
 typedef enum material_kind {

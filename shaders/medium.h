@@ -16,7 +16,7 @@
 #ifndef KD_SHADERS_MEDIUM_H
 #define KD_SHADERS_MEDIUM_H
 #include "core/math/elementary.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
 

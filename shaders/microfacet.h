@@ -5,7 +5,7 @@
 #ifndef KD_SHADERS_MICROFACET_H
 #define KD_SHADERS_MICROFACET_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* D(m), 1/sr: the facets' projected area adds up to 1. Walter 2007, eq. 33, in the form
    sin^2 + alpha^2 cos^2, which keeps its digits for small alpha. */

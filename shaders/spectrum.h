@@ -13,8 +13,8 @@
             balance heuristic of Veach 1997, section 9.2.4. */
 #ifndef KD_SHADERS_SPECTRUM_H
 #define KD_SHADERS_SPECTRUM_H
+#include "core/math/geometry.h"
 #include "core/math/platform.h"
-#include "core/math/vec3.h"
 #include "shaders/material.h"
 
 /* Tents in micrometres: from, top, to. */

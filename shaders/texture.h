@@ -3,7 +3,7 @@
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* --- the sRGB transfer function, from bytes to linear light -----------------------------------
    Source: IEC 61966-2-1: c / 12.92 up to 0.04045, ((c + 0.055) / 1.055)^2.4 above. */

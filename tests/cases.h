@@ -2,7 +2,7 @@
    (case, count). Tests walk the tables. */
 #ifndef KD_TESTS_CASES_H
 #define KD_TESTS_CASES_H
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 #include "core/math/rng.h"
 
 /* counts worth trying: empty, one, around powers of two */

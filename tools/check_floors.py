@@ -20,7 +20,7 @@ prints the rooms from the ground up, with their files and lines.
   view      a struct called NAME_view is data, which whoever has it may read: it holds no function
             pointer, through which its readers would call up
   words     a wing knows nothing of those above: no name in its code has a word of theirs (WORDS)
-  environment  getenv is called by core/system/place.c alone, which asks nothing in a program with more rights than its
+  environment  getenv is called by core/system/*_paths.c alone, which asks nothing in a program with more rights than its
             user: others call place_variable
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
   fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
@@ -41,7 +41,8 @@ import tempfile
 # From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
 ROOMS = """
     include/kandela include/kandela/mpi
-    core/system core/windows core core/options core/math core/parallel core/files core/ranks core/mpi core/device core/beside core/image core/compare core/develop
+    core/system core core/math core/parallel core/files core/device core/image core/image_processing
+    distributed/ranks
     points/tree points/papers points/select points points/neighbours points/api points/parts
     accel/geometry accel/tree accel/sweep accel/zhou accel/wide accel/packed accel/rays accel accel/placed
     shaders
@@ -248,7 +249,7 @@ def check_words(path, text):
 
 
 def check_environment(path, text):
-    if wing_of(path) in APART or os.path.basename(path) in ("place.c", "windows_place.c"):
+    if wing_of(path) in APART or os.path.basename(path) in ("posix_paths.c", "windows_paths.c"):
         return
     for match in re.finditer(r"(?<![\w_])(?:secure_)?getenv\s*\(", NOT_CODE.sub(blank, text)):
         yield line_of(text, match.start()), "environment: getenv is called, expected place_variable"
@@ -434,8 +435,8 @@ def body(lines, head="int long_one(void)"):
 
 GOOD = {
     "include/kandela/noun.h": "#include <kandela/status.h>\n#include <stdint.h>\n",
-    "shaders/noun.h": '#include "core/math/vec3.h"\n#include "accel/tree/walk.h"\n#include <math.h>\n',
-    "core/math/vec3.h": "#include <math.h>\n",
+    "shaders/noun.h": '#include "core/math/geometry.h"\n#include "accel/tree/walk.h"\n#include <math.h>\n',
+    "core/math/geometry.h": "#include <math.h>\n",
     "core/noun.c": '#include "core/noun.h"\n#include <kandela/noun.h>\n#include <unistd.h>\n',
     "core/noun.h": '/* #include "render/film.h" */\n',
     "core/device/cuda.cuh": '#include "core/noun.h"\n',
@@ -459,13 +460,13 @@ GOOD = {
     "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/film.h"\n',
     "tools/lab/bench/bench.c": '#include "accel/sweep/events.h"\n#include "core/noun.h"\n',
     "README.md": "\n" * 120,
-    "core/math/README.md": "| file | what |\n|-|-|\n| `vec3.h` | three floats |\n",
+    "core/math/README.md": "| file | what |\n|-|-|\n| `geometry.h` | three floats |\n",
     "core/device/README.md": "No table.\n",
 }
 # path, text, line, rule: each added alone to GOOD gives this one violation
 BAD = [
     ("core/up.c", '\n#include "render/film.h"\n', 2, "floor"),
-    ("core/above.c", '#include "core/math/vec3.h"\n', 1, "floor"),
+    ("core/above.c", '#include "core/math/geometry.h"\n', 1, "floor"),
     ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "floor"),
     ("accel/tree/rival.c", '  #  include "accel/sweep/events.h"\n', 1, "floor"),
     ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "floor"),
@@ -498,7 +499,7 @@ BAD = [
     ("core/open.c", "int f(void) {\n", 1, "length"),
     ("core/kernels.cu", "/* Sorts. */\n__global__ void sort(int *list) {\n}\n", 1, "fields"),
     ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
-    ("core/lost.c", "/* As\n   math/vec3.h, noun.h, <unistd.h> and core/gone.cuh do. */\n#include <unistd.h>\n", 2, "files"),
+    ("core/lost.c", "/* As\n   math/geometry.h, noun.h, <unistd.h> and core/gone.cuh do. */\n#include <unistd.h>\n", 2, "files"),
     ("scenes/obj/mesh.h", "", 1, "name"),
     ("core/README.md", "\n" * 121, 121, "crowd"),
     ("core/math/unnamed.h", "", 1, "page"),

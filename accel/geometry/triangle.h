@@ -32,8 +32,7 @@
    tree, for what is a hit depends on ray and triangle only. */
 #ifndef KD_ACCEL_GEOMETRY_TRIANGLE_H
 #define KD_ACCEL_GEOMETRY_TRIANGLE_H
-#include "core/math/box.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 /* A ray prepared for many triangles. */
 typedef struct triangle_caster {

@@ -4,7 +4,7 @@
 #include "accel/tree/tritree.h"
 #include "accel/tree/walk.h"
 #include "core/job.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 #ifdef __cplusplus
 extern "C" {

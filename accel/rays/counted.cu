@@ -5,9 +5,9 @@
               hits or blocked. */
 #include "accel/rays/counted.h"
 #include "accel/rays/packed_batch.cuh"
-#include "core/beside/beside.h"
-#include "core/beside/spread.cuh"
+#include "core/device/beside.h"
 #include "core/device/cuda.h"
+#include "core/device/wave_parts.cuh"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #define KD_ACCEL_RAYS_COUNTED_H
 #include "accel/rays/tree_device.h"
 #include "core/device/absent.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,7 +12,7 @@
 #ifndef KD_ACCEL_RAYS_NEAREST_TREE_H
 #define KD_ACCEL_RAYS_NEAREST_TREE_H
 #include "accel/rays/nearest_triangle.h"
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 enum {

@@ -10,7 +10,7 @@
    corners. Must be compiled without contraction. */
 #ifndef KD_ACCEL_RAYS_NEAREST_TRIANGLE_H
 #define KD_ACCEL_RAYS_NEAREST_TRIANGLE_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Doubles, less the asked point. */
 typedef struct near3 {

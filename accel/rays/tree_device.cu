@@ -8,7 +8,7 @@
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
-#include "core/log.h"
+#include "core/status.h"
 
 namespace {
 

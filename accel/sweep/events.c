@@ -1,6 +1,5 @@
 #include "accel/sweep/events.h"
 #include "core/memory.h"
-#include "core/spare.h"
 #include <string.h>
 
 enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };

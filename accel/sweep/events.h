@@ -4,7 +4,7 @@
    Idea: an event is one number whose order is that of events, so that sorting compares once. */
 #ifndef KD_ACCEL_SWEEP_EVENTS_H
 #define KD_ACCEL_SWEEP_EVENTS_H
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 /* At equal positions what ends comes before what lies in the plane, before what begins. */

@@ -7,7 +7,7 @@
          double once a node, so any scale of coordinates works. */
 #ifndef KD_ACCEL_TREE_SAH_H
 #define KD_ACCEL_TREE_SAH_H
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 
 typedef struct sah_costs {
     float traversal, intersect;

@@ -12,7 +12,6 @@
 #define KD_ACCEL_WIDE_WIDE_CAST_H
 #include "accel/wide/wide_walk.h"
 #include "core/memory.h"
-#include "core/spare.h"
 
 enum {
     WIDE_STREAM = 64,

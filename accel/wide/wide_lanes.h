@@ -4,7 +4,7 @@
 #ifndef KD_ACCEL_WIDE_WIDE_LANES_H
 #define KD_ACCEL_WIDE_WIDE_LANES_H
 #include "accel/geometry/vector8.h"
-#include "core/math/lane_order.h"
+#include "core/math/bits.h"
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 enum { WIDE_LANES = 16 };

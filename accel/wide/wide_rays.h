@@ -2,7 +2,7 @@
 #ifndef KD_ACCEL_WIDE_WIDE_RAYS_H
 #define KD_ACCEL_WIDE_WIDE_RAYS_H
 #include "accel/wide/wide_tree.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,6 @@
 #include "accel/geometry/triangle_clip.h"
 #include "accel/wide/wide_parts.h"
 #include "accel/wide/wide_rays.h"
-#include "core/large_pages.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 

@@ -14,9 +14,9 @@
          not level by level, which gives the same nodes. */
 #include "accel/tree/build.h"
 #include "accel/zhou/large_nodes.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 
 enum { ROOTS_AT_ONCE = 32, RAW_AT_ONCE = 256 };
 

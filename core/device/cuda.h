@@ -1,7 +1,8 @@
-/* For .cu files only: checked calls, and scratch memory measured and handed out by the same code.
- */
+/* For .cu files only: checked calls, scratch memory measured and handed out by the same code, and a
+   current device and memory of its pool for as long as a variable lives. */
 #ifndef KD_CORE_DEVICE_CUDA_H
 #define KD_CORE_DEVICE_CUDA_H
+#include "core/device/device_stream.h"
 #include "core/status.h"
 #include <cuda_runtime.h>
 #include <stddef.h>
@@ -93,5 +94,27 @@ static inline void *cuda_arena_take(cuda_arena *arena, uint64_t count, size_t it
     arena->used += (size_t)((count * item_bytes + 255) / 256 * 256);
     return taken;
 }
+
+/* The thread's current device; the one before is it again in the end. */
+struct entered {
+    int32_t previous = 0;
+    bool in = false;
+    ~entered() {
+        if (in) device_leave(previous);
+    }
+    kd_status enter(int32_t device) {
+        KD_TRY(device_enter(device, &previous));
+        in = true;
+        return KD_OK;
+    }
+};
+
+/* Of the current device, which is it again when this ends; on the default stream. */
+struct borrowed {
+    void *memory = NULL;
+    ~borrowed() { device_pool_release(memory, NULL); }
+    kd_status take(uint64_t bytes) { return device_pool_reserve(&memory, bytes ? bytes : 1, NULL); }
+    template <class T> T *as() const { return (T *)memory; }
+};
 
 #endif

@@ -1,9 +1,11 @@
 #include "core/device/device.h"
-#include "core/log.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
 #include "core/names.h"
 #include "core/parallel/parallel.h"
+#include "core/status.h"
 #include "core/system/machine.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,4 +110,116 @@ void device_list_name(char out[64], const char *names, int index) {
     }
     for (; index > 0 && strchr(names, ','); --index) names = strchr(names, ',') + 1;
     snprintf(out, 64, "%.*s", (int)strcspn(names, ","), names);
+}
+
+kd_status device_choose(int32_t *out, const char *name, const void *memory, uint64_t items,
+                        bool able) {
+    *out = -1;
+    if (name_is_auto(name)) {
+        if (device_cuda_count() == 0 || !able) return KD_OK;
+        *out = device_of_pointer(memory);
+        if (*out < 0 && items >= DEVICE_ITEMS_LEAST) *out = 0;
+        return KD_OK;
+    }
+    device found;
+    KD_TRY(device_find(&found, name));
+    if (found.kind == DEVICE_CUDA) *out = found.index;
+    return KD_OK;
+}
+
+bool device_retreats(const char *name, kd_status failure, const void *memory) {
+    return name_is_auto(name) && (failure == KD_ERROR_MEMORY || failure == KD_ERROR_DEVICE) &&
+           device_of_pointer(memory) < 0;
+}
+
+kd_status caller_memory_check(const caller_array *arrays, int count, bool host) {
+    const bool ask = host && device_in_use();
+    for (int i = 0; i < count; ++i) {
+        const caller_array *a = &arrays[i];
+        KD_REQUIRE((uintptr_t)a->pointer % a->alignment == 0, KD_ERROR_USAGE,
+                   "%s at %p, expected them aligned to %u bytes", a->name, a->pointer,
+                   a->alignment);
+        if (!a->pointer || !ask) continue;
+        const int32_t owner = device_of_pointer(a->pointer);
+        KD_REQUIRE(owner < 0, KD_ERROR_USAGE,
+                   "%s at %p is memory of cuda:%d, expected host memory: the tree is on the CPU",
+                   a->name, a->pointer, owner);
+    }
+    return KD_OK;
+}
+
+kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t item,
+                              uint64_t element_bytes, const char *name) {
+    const uint64_t each = item * element_bytes, stride = stride_bytes ? stride_bytes : each;
+    uint64_t bytes = 0;
+    KD_REQUIRE(stride >= each && stride % element_bytes == 0, KD_ERROR_USAGE,
+               "stride of %llu bytes between %s, expected a multiple of %llu of at least %llu",
+               (unsigned long long)stride_bytes, name, (unsigned long long)element_bytes,
+               (unsigned long long)each);
+    KD_REQUIRE(!__builtin_mul_overflow(count, stride, &bytes) && bytes <= INT64_MAX, KD_ERROR_USAGE,
+               "%llu %s with a stride of %llu bytes are more than memory can hold",
+               (unsigned long long)count, name, (unsigned long long)stride);
+    return KD_OK;
+}
+
+/* Each device that was asked for; the first one's driver starts. */
+static kd_status find_devices(const char *names) {
+    device where;
+    for (int i = device_list_count(names) - 1; i >= 0; --i) {
+        char name[64];
+        device_list_name(name, names, i);
+        KD_TRY(device_find(&where, name));
+    }
+    if (where.kind == DEVICE_CPU) return KD_OK;
+    int32_t before;
+    void *memory = NULL;
+    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* said where it is used */
+    if (device_memory_reserve(&memory, 1) == KD_OK) device_memory_free(memory);
+    device_leave(before);
+    return KD_OK;
+}
+
+static void *wake(void *context) {
+    waking *of = (waking *)context;
+    of->found = find_devices(of->names);
+    return NULL;
+}
+
+void waking_begin(waking *out, const char *names) {
+    out->names = names;
+    out->found = KD_OK;
+    out->has_thread = threads_start(&out->thread, wake, out) == 0;
+}
+
+kd_status waking_end(waking *ended, job *watched) {
+    if (!ended->has_thread) return KD_OK;
+    job_stage_begin(watched, "context", 0);
+    pthread_join(ended->thread, NULL);
+    ended->has_thread = false;
+    const kd_status status = ended->found == KD_OK ? KD_OK : find_devices(ended->names);
+    job_stage_end(watched);
+    return status;
+}
+
+static void *retire(void *context) {
+    const retiring *of = (const retiring *)context;
+    device where;
+    for (int i = device_list_count(of->names) - 1; i >= 0; --i) {
+        char name[64];
+        device_list_name(name, of->names, i);
+        if (device_find(&where, name) == KD_OK && where.kind == DEVICE_CUDA)
+            device_retire(where.index);
+    }
+    return NULL;
+}
+
+void retiring_begin(retiring *out, const char *names) {
+    if (out->has_thread) return;
+    out->names = names;
+    out->has_thread = threads_start(&out->thread, retire, out) == 0;
+}
+
+void retiring_end(retiring *ended) {
+    if (ended->has_thread) pthread_join(ended->thread, NULL);
+    ended->has_thread = false;
 }

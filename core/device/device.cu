@@ -1,5 +1,4 @@
 #include "core/device/device.h"
-#include "core/device/waking.h"
 #include <cuda_runtime.h>
 #include <pthread.h>
 #include <stdio.h>

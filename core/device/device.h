@@ -1,8 +1,12 @@
-/* Where work can run: the CPU, and each CUDA device that this build and this machine have. */
+/* Where work can run: the CPU, and each CUDA device that this build and this machine have. Also the
+   choice of a device for a call of the public interface and checks of the arrays that its caller
+   passes, and contexts of CUDA that start or end while the program does something else. */
 #ifndef KD_CORE_DEVICE_DEVICE_H
 #define KD_CORE_DEVICE_DEVICE_H
 #include "core/device/absent.h"
+#include "core/job.h"
 #include "core/status.h"
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,7 +54,71 @@ const char *device_code_lacks(const char *code, int capability);
    tests, or a folder in front of /proc and /dev. */
 bool device_card_is_there(const char *root);
 
+enum {
+    DEVICE_ITEMS_LEAST = 100000 /* from which on "auto" takes a device for memory of the host */
+};
+
+/* The CUDA device to take, or -1: the CPU. "auto": the one that `memory` (of the host, of a device
+   or NULL) belongs to, else the first for DEVICE_ITEMS_LEAST items and more; -1 unless it is
+   `able`. */
+kd_status device_choose(int32_t *out, const char *name, const void *memory, uint64_t items,
+                        bool able);
+/* Whether "auto" may go on on the CPU after this failure on a device. */
+bool device_retreats(const char *name, kd_status failure, const void *memory);
+
+/* An array that a caller of the public interface passes: a check refuses it before it is read where
+   that would end the process. */
+typedef struct caller_array {
+    const void *pointer; /* NULL is fine */
+    const char *name;    /* for the message */
+    uint32_t alignment;  /* bytes, a power of two */
+} caller_array;
+
+/* KD_ERROR_USAGE names the first array that is not aligned or, if the call works on the `host`, is
+   memory of a CUDA device. */
+kd_status caller_memory_check(const caller_array *arrays, int count, bool host);
+
+/* KD_ERROR_USAGE if `count` items (`name`: "points") of `item` elements cannot lie stride_bytes
+   from each other (0: packed): that is not whole elements, or one would lie over the next, or they
+   are more bytes than any memory has. Otherwise no product of them leaves 64 bits. */
+kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t item,
+                              uint64_t element_bytes, const char *name);
+
+/* CUDA contexts are created by a thread while the program reads files, because a driver takes as
+   long to start as a scene of some size to load; and destroyed by a thread while it writes the
+   picture, which the driver would otherwise do at the end of the process with nothing beside it.
+ */
+typedef struct waking {
+    pthread_t thread;
+    bool has_thread;
+    const char *names; /* "cuda:0,cuda:1" */
+    kd_status found;
+} waking;
+
+/* Starts the thread if one can be had. The caller owns `names` and keeps it until the end. */
+void waking_begin(waking *out, const char *names);
+/* Waits for the contexts, as the stage "context"; fails if a device is absent. May be called for
+   one that has ended or never begun (all zero). */
+kd_status waking_end(waking *ended, job *watched);
+
+typedef struct retiring {
+    pthread_t thread;
+    bool has_thread;
+    const char *names;
+} retiring;
+
+/* Destroys the contexts of these devices, if a thread can be had: their memory is lost, and this
+   process may not use them again. The caller owns `names` and keeps it until the end. A second call
+   does nothing. */
+void retiring_begin(retiring *out, const char *names);
+/* Waits for the end. May be called for one that has ended or never begun (all zero). */
+void retiring_end(retiring *ended);
+
+/* Ends the context of a device. */
+KD_DEVICE_ANSWER(void, device_retire, (int index), );
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

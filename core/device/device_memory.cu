@@ -1,8 +1,10 @@
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
+#include "core/parallel/parallel.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 namespace {
 
@@ -106,4 +108,160 @@ bool device_memory_owns(const void *pointer) {
 kd_status device_wait(void) {
     KD_CUDA(cudaDeviceSynchronize());
     return KD_OK;
+}
+
+/* Pageable host memory to and from a device, by a ring of pinned pieces.
+   Idea: the driver copies pageable memory through a small pinned piece of its own, by the calling
+         thread alone: 8 to 10 GB/s, and the first touch of new pages besides. Here all threads
+         copy to or from some pieces while others cross.
+   Memory: 32 MB of pinned memory a call at a time, kept by the process for the next; where they
+           cannot be had the driver copies as it does.
+   Data flow: in: host -> piece, by all threads -> device, in the stream's order; out: device ->
+              piece -> host, by all threads; a piece waits for its event before it is used again. */
+
+namespace {
+
+constexpr int PIECES = 4;
+constexpr uint64_t PIECE_BYTES = 8 << 20, GRAIN_BYTES = 512 << 10;
+/* Bytes that are worth a ring: if there is one, if it has to be made first (10 ms). */
+constexpr uint64_t WORTH_TAKING = 32 << 20, WORTH_MAKING = 256 << 20;
+
+/* Rings that nobody has; each begins with where the next one is. */
+pthread_mutex_t rings_guard = PTHREAD_MUTEX_INITIALIZER;
+char *rings_free;
+
+struct ring {
+    char *memory;
+    cudaEvent_t done[PIECES];
+    int events;
+};
+
+struct copying {
+    char *to;
+    const char *from;
+    uint64_t bytes;
+};
+
+bool has_ring() {
+    pthread_mutex_lock(&rings_guard);
+    const bool has = rings_free != NULL;
+    pthread_mutex_unlock(&rings_guard);
+    return has;
+}
+
+void ring_close(ring *owned) {
+    for (int i = 0; i < owned->events; ++i) cudaEventDestroy(owned->done[i]);
+    if (!owned->memory) return;
+    pthread_mutex_lock(&rings_guard);
+    *(char **)(void *)owned->memory = rings_free;
+    rings_free = owned->memory;
+    pthread_mutex_unlock(&rings_guard);
+}
+
+/* Events are those of the current device. Without memory where none can be pinned. */
+kd_status ring_open(ring *out) {
+    pthread_mutex_lock(&rings_guard);
+    out->memory = rings_free;
+    if (rings_free) rings_free = *(char **)(void *)rings_free;
+    pthread_mutex_unlock(&rings_guard);
+    if (!out->memory && cudaHostAlloc((void **)&out->memory, PIECES * PIECE_BYTES,
+                                      cudaHostAllocPortable) != cudaSuccess) {
+        cudaGetLastError();
+        out->memory = NULL;
+        return KD_OK;
+    }
+    for (; out->events < PIECES; ++out->events) KD_CUDA(cudaEventCreate(&out->done[out->events]));
+    return KD_OK;
+}
+
+void copy_some(void *context, int64_t begin, int64_t end, int) {
+    const copying *work = (const copying *)context;
+    const uint64_t first = (uint64_t)begin * GRAIN_BYTES, last = (uint64_t)end * GRAIN_BYTES;
+    memcpy(work->to + first, work->from + first, (last < work->bytes ? last : work->bytes) - first);
+}
+
+void copy_by_all(char *to, const char *from, uint64_t bytes) {
+    copying work = {to, from, bytes};
+    parallel_for((int64_t)((bytes + GRAIN_BYTES - 1) / GRAIN_BYTES), 1, copy_some, &work);
+}
+
+uint64_t piece_bytes(uint64_t bytes, uint64_t piece) {
+    const uint64_t left = bytes - piece * PIECE_BYTES;
+    return left < PIECE_BYTES ? left : PIECE_BYTES;
+}
+
+kd_status cross_in(const ring *by, char *to, const char *from, uint64_t bytes,
+                   cudaStream_t stream) {
+    const uint64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    for (uint64_t i = 0; i < pieces; ++i) {
+        const uint64_t at = i * PIECE_BYTES, some = piece_bytes(bytes, i);
+        char *piece = by->memory + i % PIECES * PIECE_BYTES;
+        if (i >= PIECES) KD_CUDA(cudaEventSynchronize(by->done[i % PIECES]));
+        copy_by_all(piece, from + at, some);
+        KD_CUDA(cudaMemcpyAsync(to + at, piece, some, cudaMemcpyHostToDevice, stream));
+        KD_CUDA(cudaEventRecord(by->done[i % PIECES], stream));
+    }
+    return KD_OK;
+}
+
+kd_status fetch_piece(const ring *by, const char *from, uint64_t bytes, uint64_t which,
+                      cudaStream_t stream) {
+    char *piece = by->memory + which % PIECES * PIECE_BYTES;
+    KD_CUDA(cudaMemcpyAsync(piece, from + which * PIECE_BYTES, piece_bytes(bytes, which),
+                            cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaEventRecord(by->done[which % PIECES], stream));
+    return KD_OK;
+}
+
+kd_status cross_out(const ring *by, char *to, const char *from, uint64_t bytes,
+                    cudaStream_t stream) {
+    const uint64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    for (uint64_t i = 0; i < pieces && i < PIECES; ++i)
+        KD_TRY(fetch_piece(by, from, bytes, i, stream));
+    for (uint64_t i = 0; i < pieces; ++i) {
+        KD_CUDA(cudaEventSynchronize(by->done[i % PIECES]));
+        copy_by_all(to + i * PIECE_BYTES, by->memory + i % PIECES * PIECE_BYTES,
+                    piece_bytes(bytes, i));
+        if (i + PIECES < pieces) KD_TRY(fetch_piece(by, from, bytes, i + PIECES, stream));
+    }
+    return KD_OK;
+}
+
+/* By the driver's own pinned piece. */
+kd_status cross_plainly(void *to, const void *from, uint64_t bytes, void *stream) {
+    KD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
+    return device_stream_wait(stream);
+}
+
+bool is_pageable(const void *pointer) {
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess)
+        return attributes.type == cudaMemoryTypeUnregistered;
+    cudaGetLastError();
+    return true;
+}
+
+} // namespace
+
+extern "C" bool device_crosses(const void *to, const void *from, uint64_t bytes) {
+    if (bytes < WORTH_TAKING || (bytes < WORTH_MAKING && !has_ring())) return false;
+    return is_pageable(to) ? device_of_pointer(from) >= 0
+                           : is_pageable(from) && device_of_pointer(to) >= 0;
+}
+
+kd_status device_cross(void *to, const void *from, uint64_t bytes, void *stream) {
+    ring by = {};
+    const bool out = device_of_pointer(to) < 0;
+    kd_status status = ring_open(&by);
+    if (status == KD_OK && !by.memory) return cross_plainly(to, from, bytes, stream);
+    if (status == KD_OK)
+        status = (out ? cross_out : cross_in)(&by, (char *)to, (const char *)from, bytes,
+                                              (cudaStream_t)stream);
+    /* pieces may be on their way, whatever happened */
+    if (status == KD_OK ? !out : by.events > 0) {
+        const kd_status waited = device_stream_wait(stream);
+        if (status == KD_OK) status = waited;
+    }
+    ring_close(&by);
+    return status;
 }

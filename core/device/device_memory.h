@@ -5,6 +5,7 @@
 #include "core/device/absent.h"
 #include "core/status.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -25,7 +26,28 @@ KD_DEVICE_ANSWER(uint64_t, device_memory_peak_bytes, (void), 0);
 /* Waits for all work on the current device; reports what went wrong in it. */
 KD_DEVICE_CALL(device_wait, (void));
 
+typedef struct device_buffer {
+    void *memory;
+    uint64_t bytes;
+} device_buffer;
+
+static inline void device_buffer_free(device_buffer *owned) { /* takes a zeroed one */
+    device_memory_free(owned->memory);
+    owned->memory = NULL;
+    owned->bytes = 0;
+}
+
+/* Room for at least so many bytes; what was in it is lost if it has to grow. */
+static inline kd_status device_buffer_reserve(device_buffer *buffer, uint64_t bytes) {
+    if (bytes <= buffer->bytes && buffer->memory) return KD_OK;
+    device_buffer_free(buffer);
+    KD_TRY(device_memory_reserve(&buffer->memory, bytes));
+    buffer->bytes = bytes;
+    return KD_OK;
+}
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -1,6 +1,7 @@
-/* What calls on behalf of a user's stream need: the current device, whose memory a pointer is,
-   memory of the device's pool, copies either way. Without CUDA in the build every call is
-   KD_ERROR_DEVICE. `stream` is a cudaStream_t, NULL the default one. */
+/* Streams of a CUDA device: the current device, whose memory a pointer is, memory of the device's
+   pool, copies either way, and the seconds that the device spends between two marks on a stream.
+   Without CUDA in the build every call is KD_ERROR_DEVICE. `stream` is a cudaStream_t, NULL the
+   default one. */
 #ifndef KD_CORE_DEVICE_DEVICE_STREAM_H
 #define KD_CORE_DEVICE_DEVICE_STREAM_H
 #include "core/device/absent.h"
@@ -42,7 +43,32 @@ KD_DEVICE_ANSWER(bool, device_crosses, (const void *to, const void *from, uint64
 KD_DEVICE_CALL(device_cross, (void *to, const void *from, uint64_t bytes, void *stream));
 KD_DEVICE_CALL(device_stream_wait, (void *stream));
 
+typedef struct device_timer {
+    void *begin, *end; /* cudaEvent_t */
+} device_timer;
+
+KD_DEVICE_CALL(device_timer_open, (device_timer * out));
+KD_DEVICE_ANSWER(void, device_timer_close, (device_timer * owned), ); /* takes a zeroed one */
+KD_DEVICE_CALL(device_timer_start, (device_timer * timer, void *stream));
+/* Marks the end, waits for it, and gives the seconds since start. */
+KD_DEVICE_CALL(device_timer_stop, (device_timer * timer, void *stream, double *seconds));
+
+/* Marks between which the stages of one run lie. */
+enum { DEVICE_MARKS_MAX = 128 };
+typedef struct device_marks {
+    void *marks[DEVICE_MARKS_MAX]; /* cudaEvent_t */
+    int count;
+} device_marks;
+
+KD_DEVICE_CALL(device_marks_open, (device_marks * out, int count));
+KD_DEVICE_ANSWER(void, device_marks_close, (device_marks * owned), ); /* takes a zeroed one */
+KD_DEVICE_CALL(device_marks_record, (const device_marks *to, int which, void *stream));
+/* Waits for the last mark; seconds[i] lie between marks i and i + 1. All must have been recorded.
+ */
+KD_DEVICE_CALL(device_marks_read, (const device_marks *from, double *seconds));
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -2,12 +2,14 @@
    it is whole, so that a failure leaves what was there before. Devices and pipes (/dev/null,
    /dev/stdout) are written as they are, a link's target is replaced.
    Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer holds the first one that it can lock,
-   so threads and processes that write to one name keep apart, and what a killed one has left is
-   taken or removed by the next, since its lock died with it. */
+   so threads and processes that write to one name keep apart, and the next writer takes or removes
+   what a killed one has left, since its lock died with it.
+   A companion is a file installed beside this code: a program to start, a plug-in to load. */
 #ifndef KD_CORE_FILES_FILE_H
 #define KD_CORE_FILES_FILE_H
 #include "core/status.h"
-#include "core/system/mapping.h"
+#include "core/system/files.h"
+#include "core/system/paths.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -57,7 +59,21 @@ char *file_path_beside(const char *path, const char *name);
 /* The part of `path` from its last dot on, in place; "" if none. */
 const char *file_suffix(const char *path);
 
+typedef struct companion {
+    const char *variable; /* of the environment, which names it instead; not in setuid programs */
+    const char *name;     /* of the file */
+    const char *const *places; /* folders, from the one of this code; each ends with "/" or is "" */
+    int place_count;
+    place_use use; /* PLACE_READABLE, PLACE_RUNNABLE */
+} companion;
+
+/* Writes its path: what the variable says, whether or not it is there; else the first that is there
+   beside where this code was loaded from, the shared library or the program; else beside the
+   program. False if there is none, or its path is too long. */
+bool companion_find(const companion *wanted, char found[PLACE_BYTES]);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -1,3 +1,297 @@
+#include "core/files/file.h"
+#include "core/image/hdr.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct hdr_header {
+    int32_t scanlines, length; /* in the file's order */
+    bool by_columns;           /* a scanline is a column of the picture */
+    bool from_right, from_bottom;
+    bool converts;      /* `to_rec709` is not the identity */
+    float to_rec709[9]; /* row major; multiplies a column of the file's values */
+    double gamma;       /* as a line says; 1: the values are linear */
+    size_t pixels;      /* where they begin in the file */
+} hdr_header;
+
+/* KD_ERROR_INPUT with the reason; `path` is for messages. */
+kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *file);
+
+/* Source: G. Ward, "Radiance File Formats": a first line "#?RADIANCE", lines of NAME=VALUE, an empty
+           line, and the resolution, "-Y 480 +X 640": the first axis numbers the scanlines, the sign
+           says which way it is walked; X runs to the right, Y up.
+   Idea: EXPOSURE and COLORCORR are factors that the file's values have been multiplied by; there
+         may be several, and radiance is the value divided by all of them. With the primaries they
+         make one matrix.
+   Differs from it in: any first line that begins with "#?" is taken; white of PRIMARIES is adapted
+         to that of Rec. 709 (Bradford), so that (1, 1, 1) stays white; GAMMA is not Radiance's own
+         and is not undone, the reader warns of it. */
+
+typedef struct line_cursor {
+    const char *at, *end; /* of the file */
+    const char *line;     /* the line taken last */
+    size_t count;         /* its length without the line's end */
+} line_cursor;
+
+static bool line_take(line_cursor *from) {
+    const size_t left = (size_t)(from->end - from->at);
+    const char *stop = left ? (const char *)memchr(from->at, '\n', left) : NULL;
+    if (!stop) return false;
+    from->line = from->at;
+    from->count = (size_t)(stop - from->at);
+    from->at = stop + 1;
+    if (from->count && from->line[from->count - 1] == '\r') --from->count;
+    return true;
+}
+
+/* --- values --- */
+
+/* The value's text if the line is NAME=VALUE, else NULL; cut to the buffer. */
+static const char *value_of(const line_cursor *from, const char *name, char text[256]) {
+    const size_t length = strlen(name);
+    if (from->count < length + 1 || memcmp(from->line, name, length) || from->line[length] != '=')
+        return NULL;
+    size_t count = from->count - length - 1;
+    if (count > 255) count = 255;
+    memcpy(text, from->line + length + 1, count);
+    text[count] = '\0';
+    return text;
+}
+
+static const char *spaces_skip(const char *at) {
+    return at + strspn(at, " \t");
+}
+
+/* A decimal number, whatever the locale; NULL: there is none. */
+static const char *number_take(double *out, const char *at) {
+    double value = 0, sign = 1;
+    int scale = 0, digits = 0;
+    at = spaces_skip(at);
+    if (*at == '-' || *at == '+') sign = *at++ == '-' ? -1 : 1;
+    for (; *at >= '0' && *at <= '9'; ++at, ++digits) value = 10 * value + (*at - '0');
+    if (*at == '.')
+        for (++at; *at >= '0' && *at <= '9'; ++at, ++digits, --scale)
+            value = 10 * value + (*at - '0');
+    if (!digits) return NULL;
+    if (*at == 'e' || *at == 'E') {
+        const char *power = at + 1;
+        const bool falls = *power == '-';
+        int size = 0;
+        if (*power == '-' || *power == '+') ++power;
+        if (*power < '0' || *power > '9') return NULL;
+        for (; *power >= '0' && *power <= '9'; ++power)
+            if (size < 10000) size = 10 * size + (*power - '0');
+        scale += falls ? -size : size;
+        at = power;
+    }
+    *out = sign * (scale < 0 ? value / pow(10, -scale) : value * pow(10, scale));
+    return at;
+}
+
+/* As many numbers as are wanted, and nothing behind them. */
+static bool numbers_take(double *out, int count, const char *text) {
+    for (int i = 0; i < count && text; ++i) text = number_take(out + i, text);
+    return text && *spaces_skip(text) == '\0';
+}
+
+/* --- colours --- */
+
+typedef double matrix[9];
+
+static void matrix_multiply(matrix out, const matrix a, const matrix b) {
+    matrix made;
+    for (int i = 0; i < 9; ++i) {
+        made[i] = 0;
+        for (int k = 0; k < 3; ++k) made[i] += a[i / 3 * 3 + k] * b[3 * k + i % 3];
+    }
+    memcpy(out, made, sizeof made);
+}
+
+static bool matrix_invert(matrix out, const matrix of) {
+    matrix made;
+    for (int i = 0; i < 9; ++i) { /* cofactors, transposed */
+        const int r = i % 3, c = i / 3;
+        const int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
+        made[i] = of[3 * r1 + c1] * of[3 * r2 + c2] - of[3 * r1 + c2] * of[3 * r2 + c1];
+    }
+    const double determinant = of[0] * made[0] + of[1] * made[3] + of[2] * made[6];
+    if (!(fabs(determinant) > 1e-12)) return false;
+    for (int i = 0; i < 9; ++i) out[i] = made[i] / determinant;
+    return true;
+}
+
+static void white_of(double xyz[3], double x, double y) {
+    xyz[0] = x / y;
+    xyz[1] = 1;
+    xyz[2] = (1 - x - y) / y;
+}
+
+/* From RGB of these chromaticities (red, green, blue, white; x and y each) to XYZ. */
+static bool xyz_of_primaries(matrix out, const double at[8]) {
+    matrix columns, inverse;
+    double white[3];
+    for (int i = 0; i < 4; ++i)
+        if (!(at[2 * i + 1] > 1e-3)) return false;
+    for (int c = 0; c < 3; ++c) {
+        columns[c] = at[2 * c];
+        columns[3 + c] = at[2 * c + 1];
+        columns[6 + c] = 1 - at[2 * c] - at[2 * c + 1];
+    }
+    white_of(white, at[6], at[7]);
+    if (!matrix_invert(inverse, columns)) return false;
+    for (int i = 0; i < 9; ++i) {
+        double amount = 0;
+        for (int k = 0; k < 3; ++k) amount += inverse[3 * (i % 3) + k] * white[k];
+        out[i] = columns[i] * amount;
+    }
+    return true;
+}
+
+static const double rec709[8] = {0.64, 0.33, 0.3, 0.6, 0.15, 0.06, 0.3127, 0.329};
+
+static bool whites_adapt(matrix out, const double from[2]) {
+    static const matrix cones = {0.8951, 0.2664, -0.1614, -0.7502, 1.7135,
+                                 0.0367, 0.0389, -0.0685, 1.0296};
+    matrix inverse, scaled;
+    double before[3], after[3];
+    white_of(before, from[0], from[1]);
+    white_of(after, rec709[6], rec709[7]);
+    if (!matrix_invert(inverse, cones)) return false;
+    for (int i = 0; i < 9; ++i) {
+        double b = 0, a = 0;
+        for (int k = 0; k < 3; ++k) {
+            b += cones[i / 3 * 3 + k] * before[k];
+            a += cones[i / 3 * 3 + k] * after[k];
+        }
+        if (!(fabs(b) > 1e-6)) return false;
+        scaled[i] = cones[i] * a / b;
+    }
+    matrix_multiply(out, inverse, scaled);
+    return true;
+}
+
+/* What the lines say of the values. */
+typedef struct hdr_values {
+    bool is_xyz, has_primaries;
+    double gamma, factor[3];
+    double primaries[8];
+} hdr_values;
+
+static bool matrix_make(hdr_header *out, const hdr_values *of) {
+    matrix made = {1, 0, 0, 0, 1, 0, 0, 0, 1}, from_xyz, adapted;
+    if (of->is_xyz || of->has_primaries) {
+        matrix to_xyz;
+        if (!xyz_of_primaries(to_xyz, rec709) || !matrix_invert(from_xyz, to_xyz)) return false;
+        memcpy(made, from_xyz, sizeof made);
+    }
+    if (!of->is_xyz && of->has_primaries) {
+        matrix to_xyz;
+        if (!xyz_of_primaries(to_xyz, of->primaries) || !whites_adapt(adapted, of->primaries + 6))
+            return false;
+        matrix_multiply(made, made, adapted);
+        matrix_multiply(made, made, to_xyz);
+    }
+    out->converts = of->is_xyz || of->has_primaries;
+    for (int i = 0; i < 9; ++i) {
+        out->to_rec709[i] = (float)(made[i] / of->factor[i % 3]);
+        out->converts |= of->factor[i % 3] != 1;
+        if (!isfinite(out->to_rec709[i])) return false;
+    }
+    return true;
+}
+
+/* --- lines --- */
+
+static kd_status format_take(hdr_values *to, const char *path, const char *text) {
+    const char *name = spaces_skip(text);
+    to->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
+    KD_REQUIRE(to->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
+               "%s: FORMAT=%.64s, expected 32-bit_rle_rgbe or 32-bit_rle_xyze", path, text);
+    return KD_OK;
+}
+
+static kd_status value_take(hdr_values *to, const char *path, const line_cursor *from) {
+    char room[256];
+    const char *text;
+    double found[8];
+    if ((text = value_of(from, "FORMAT", room))) return format_take(to, path, text);
+    if ((text = value_of(from, "EXPOSURE", room))) {
+        KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
+                   "%s: EXPOSURE=%.64s, expected a positive number", path, text);
+        for (int c = 0; c < 3; ++c) to->factor[c] *= found[0];
+    } else if ((text = value_of(from, "COLORCORR", room))) {
+        KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
+                   KD_ERROR_INPUT, "%s: COLORCORR=%.64s, expected three positive numbers", path,
+                   text);
+        for (int c = 0; c < 3; ++c) to->factor[c] *= found[c];
+    } else if ((text = value_of(from, "PRIMARIES", room))) {
+        KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
+                   "%s: PRIMARIES=%.64s, expected eight numbers", path, text);
+        memcpy(to->primaries, found, sizeof found);
+        to->has_primaries = memcmp(found, rec709, sizeof found) != 0;
+    } else if ((text = value_of(from, "GAMMA", room))) {
+        KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
+                   "%s: GAMMA=%.64s, expected a number", path, text);
+        to->gamma = found[0];
+    }
+    return KD_OK;
+}
+
+/* "-Y 480": the axis, its direction, its size. */
+static const char *axis_take(char *axis, bool *falls, int32_t *size, const char *at) {
+    at = spaces_skip(at);
+    if ((*at != '-' && *at != '+') || (at[1] != 'X' && at[1] != 'Y')) return NULL;
+    *falls = *at == '-';
+    *axis = at[1];
+    at = spaces_skip(at + 2);
+    const size_t digits = strspn(at, "0123456789");
+    if (digits < 1 || digits > 9) return NULL;
+    *size = atoi(at);
+    return *size > 0 ? at + digits : NULL;
+}
+
+static kd_status resolution_take(hdr_header *out, const char *path, const line_cursor *from) {
+    char text[128], axes[2] = {0, 0};
+    bool falls[2] = {false, false};
+    const size_t count = from->count < sizeof text - 1 ? from->count : sizeof text - 1;
+    memcpy(text, from->line, count);
+    text[count] = '\0';
+    const char *at = axis_take(&axes[0], &falls[0], &out->scanlines, text);
+    if (at) at = axis_take(&axes[1], &falls[1], &out->length, at);
+    KD_REQUIRE(at && *spaces_skip(at) == '\0' && axes[0] != axes[1], KD_ERROR_INPUT,
+               "%s: resolution \"%.64s\", expected one like \"-Y 480 +X 640\"", path, text);
+    out->by_columns = axes[0] == 'X';
+    out->from_right = falls[out->by_columns ? 0 : 1];
+    out->from_bottom = !falls[out->by_columns ? 1 : 0];
+    return KD_OK;
+}
+
+kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *file) {
+    line_cursor lines = {file->bytes, file->bytes + file->count, file->bytes, 0};
+    hdr_values values = {.gamma = 1, .factor = {1, 1, 1}};
+    memset(out, 0, sizeof *out);
+    KD_REQUIRE(line_take(&lines) && lines.count >= 2 && !memcmp(lines.line, "#?", 2),
+               KD_ERROR_INPUT, "%s: not a Radiance picture: expected it to begin with #?RADIANCE",
+               path);
+    for (;;) {
+        KD_REQUIRE(line_take(&lines), KD_ERROR_INPUT,
+                   "%s: truncated: the file ends within its header", path);
+        if (lines.count == 0) break;
+        KD_TRY(value_take(&values, path, &lines));
+    }
+    KD_REQUIRE(line_take(&lines), KD_ERROR_INPUT, "%s: truncated: the file ends before its pixels",
+               path);
+    KD_TRY(resolution_take(out, path, &lines));
+    KD_REQUIRE(matrix_make(out, &values), KD_ERROR_INPUT,
+               "%s: EXPOSURE, COLORCORR or PRIMARIES that no colours come from", path);
+    out->gamma = values.gamma;
+    out->pixels = (size_t)(lines.at - file->bytes);
+    return KD_OK;
+}
+
 /* Source: G. Ward, "Real Pixels", Graphics Gems II, and the Radiance reference manual's file formats:
            a pixel is three mantissas and an exponent, in scanlines that are packed by runs of each
            of the four (2, 2, length), by repeated pixels (1, 1, 1, count), or not at all.
@@ -7,12 +301,6 @@
          scanlines is bounded by the file's size before anything is reserved.
    Differs from it in: mantissas are not moved by a half; a run that would go beyond its scanline,
          or that repeats a pixel before the first, is damage. */
-#include "core/image/hdr.h"
-#include "core/image/hdr_header.h"
-#include "core/log.h"
-#include "core/memory.h"
-#include <math.h>
-#include <string.h>
 
 enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff }; /* lengths that may be packed by mantissas */
 

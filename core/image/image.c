@@ -2,7 +2,6 @@
 #include "core/hash.h"
 #include "core/image/encode.h"
 #include "core/image/formats.h"
-#include "core/large_pages.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include <math.h>

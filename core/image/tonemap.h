@@ -2,7 +2,7 @@
    negative values become black, infinite ones white. */
 #ifndef KD_CORE_IMAGE_TONEMAP_H
 #define KD_CORE_IMAGE_TONEMAP_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include <kandela/render.h>
 
 /* IEC 61966-2-1; x clamped to [0, 1]. */

@@ -2,7 +2,7 @@
    Periodic with NOISE_PERIOD lattice cells, so that the numbers fit in a cache. */
 #ifndef KD_CORE_MATH_NOISE_H
 #define KD_CORE_MATH_NOISE_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 enum { NOISE_PERIOD = 64 };

@@ -3,7 +3,7 @@
 #ifndef KD_CORE_MATH_SAMPLING_H
 #define KD_CORE_MATH_SAMPLING_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Unit disc, density 1/pi. Source: Shirley and Chiu 1997, "A low distortion map between disk and
    square". */

@@ -1,7 +1,7 @@
 /* Affine maps in double precision: p' = M p + t, rows of M first. */
 #ifndef KD_CORE_MATH_TRANSFORM_H
 #define KD_CORE_MATH_TRANSFORM_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 typedef struct transform {
     double m[3][4];

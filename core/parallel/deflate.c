@@ -13,7 +13,6 @@
 
 #if KD_HAVE_DEFLATE
 #include "core/parallel/parallel.h"
-#include "core/spare.h"
 #include <libdeflate.h>
 
 /* Bytes of a piece: level 1 makes one block of up to 65,535. */

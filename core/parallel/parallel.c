@@ -1,11 +1,274 @@
+/* Parallel loops over threads that all callers of the process share: started when they are first
+   wanted, asleep when there is nothing to do.
+   Idea: a caller that has pieces of work lists them on its own stack and does them itself; idle
+         workers take pieces from the list, too. So nobody waits for a worker that has not come:
+         where other processes keep the cores busy, the caller does all pieces. A worker that finds
+         nothing looks again for some microseconds, because the next loop often follows at once, and
+         then sleeps. */
 #include "core/parallel/parallel.h"
-#include "core/log.h"
-#include "core/parallel/cores.h"
-#include "core/parallel/workers.h"
-#include "core/system/place.h"
+#include "core/job.h"
+#include "core/status.h"
+#include "core/system/machine.h"
+#include "core/system/paths.h"
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+int cores_count(void) {
+    static atomic_int known; /* all that come first find the same */
+    int cores = atomic_load_explicit(&known, memory_order_relaxed);
+    if (cores > 0) return cores;
+    cores = machine_cores();
+    atomic_store_explicit(&known, cores, memory_order_relaxed);
+    return cores;
+}
+
+enum {
+    WAKE_EACH = 2,     /* sleepers that one thread wakes: 2, 4, 8 ... */
+    LOOKS_A_CLOCK = 32 /* looks between two of the clock */
+};
+/* Who waits looks without a pause for about what it takes to wake a thread, and gives its core to
+   whoever wants it between two looks from then on; then it sleeps. */
+static const double spin_seconds = 50e-6, yield_seconds = 1e-3;
+
+/* Pieces of one call, on the caller's stack. The pool's mutex guards what is not atomic. */
+typedef struct work_list {
+    void (*run)(void *context, int64_t piece, int thread);
+    void *context;
+    int64_t pieces;
+    int threads, joined; /* at most; so far, with the caller */
+    struct work_list *next;
+    _Alignas(64) atomic_llong taken; /* pieces, and more at its end */
+    _Alignas(64) atomic_int working; /* workers that are at it */
+} work_list;
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened, left; /* a list was opened; its last worker left one */
+    work_list *lists;            /* open ones, the oldest first */
+    pthread_t workers[PARALLEL_THREADS_MAX];
+    int count, asleep, busy, waiting; /* workers, those asleep, at work; callers that wait */
+    bool closed, forkable;            /* the library is being unloaded; a child may follow */
+    unsigned forks;                   /* how often this process is a child: no thread sees it change
+                                         but the one that forked */
+    atomic_uint openings;             /* lists opened so far: what idle workers look at */
+} pool = {
+    .mutex = THREADS_MUTEX, .opened = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+static _Thread_local bool inside;
+static _Thread_local int own_number;
+
+/* Whether this thread is within a call of run, and then its number there, else 0. */
+static bool workers_inside(void) {
+    return inside;
+}
+
+static int workers_thread(void) {
+    return own_number;
+}
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Waits for another opening, or the last of a list's workers, but not for long. */
+static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *working) {
+    if (cores_count() == 1) return;
+    const double begin = timing_now();
+    double now = begin;
+    do {
+        if (now - begin > spin_seconds) sched_yield();
+        for (int look = 0; look < LOOKS_A_CLOCK; ++look) {
+            if (openings && atomic_load_explicit(openings, memory_order_relaxed) != seen) return;
+            if (working && atomic_load_explicit(working, memory_order_acquire) == 0) return;
+            pause_briefly();
+        }
+        now = timing_now();
+    } while (now - begin < yield_seconds);
+}
+
+static void work_at(work_list *list, int thread) {
+    const unsigned forks = pool.forks;
+    own_number = thread;
+    inside = true;
+    do { /* a worker that has become a process goes no further */
+        const int64_t piece = atomic_fetch_add_explicit(&list->taken, 1, memory_order_relaxed);
+        if (piece >= list->pieces) break;
+        list->run(list->context, piece, thread);
+    } while (thread == 0 || forks == pool.forks);
+    inside = false;
+    own_number = 0;
+}
+
+/* The mutex is held. */
+static bool has_room(const work_list *list) {
+    return list->joined < list->threads &&
+           atomic_load_explicit(&list->taken, memory_order_relaxed) < list->pieces;
+}
+
+/* The oldest list that takes one more; NULL if there is none. The mutex is held. */
+static work_list *find_list(void) {
+    work_list *list = pool.lists;
+    while (list && !has_room(list)) list = list->next;
+    return list;
+}
+
+static void wake(int wanted) {
+    for (int i = 0; i < wanted && i < WAKE_EACH; ++i) pthread_cond_signal(&pool.opened);
+}
+
+/* How many sleepers should be woken for a list. The mutex is held. */
+static int sleepers_for(const work_list *list) {
+    const int room = list->threads - list->joined;
+    return room < pool.asleep ? room : pool.asleep;
+}
+
+/* Joins a list and works at it. The mutex is held before and after. */
+static void help(work_list *list) {
+    const unsigned forks = pool.forks;
+    const int thread = list->joined++;
+    ++pool.busy;
+    atomic_fetch_add_explicit(&list->working, 1, memory_order_relaxed);
+    const int sleepers = has_room(list) ? sleepers_for(list) : 0;
+    pthread_mutex_unlock(&pool.mutex);
+    wake(sleepers);
+    work_at(list, thread);
+    pthread_mutex_lock(&pool.mutex);
+    if (forks != pool.forks)
+        threads_process_end(); /* a worker forked: that child has no more to do */
+    --pool.busy;
+    /* the caller may go on at once: the list is no more */
+    if (atomic_fetch_sub_explicit(&list->working, 1, memory_order_release) == 1 && pool.waiting)
+        pthread_cond_broadcast(&pool.left);
+}
+
+/* Nothing to do: looks for some time, then sleeps. The mutex is held before and after. */
+static void rest(unsigned *seen) {
+    const unsigned openings = atomic_load_explicit(&pool.openings, memory_order_relaxed);
+    if (openings != *seen && pool.count < cores_count()) {
+        *seen = openings;
+        pthread_mutex_unlock(&pool.mutex);
+        spin(&pool.openings, openings, NULL);
+        pthread_mutex_lock(&pool.mutex);
+        return;
+    }
+    ++pool.asleep;
+    pthread_cond_wait(&pool.opened, &pool.mutex);
+    --pool.asleep;
+}
+
+static void *serve(void *unused) {
+    unsigned seen = 0;
+    pthread_mutex_lock(&pool.mutex);
+    while (!pool.closed) {
+        work_list *list = find_list();
+        if (list)
+            help(list);
+        else
+            rest(&seen);
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    return unused;
+}
+
+static void before_fork(void) {
+    pthread_mutex_lock(&pool.mutex);
+}
+
+static void after_fork(void) {
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* The child has this thread alone: what others had open or locked is forgotten. */
+static void in_child(void) {
+    pool.mutex = (pthread_mutex_t)THREADS_MUTEX;
+    pthread_cond_init(&pool.opened, NULL);
+    pthread_cond_init(&pool.left, NULL);
+    pool.lists = NULL;
+    pool.count = pool.asleep = pool.busy = pool.waiting = 0;
+    ++pool.forks;
+}
+
+/* When the library is loaded, so that no fork comes before. */
+__attribute__((constructor)) static void workers_hook(void) {
+    pool.forkable = threads_at_fork(before_fork, after_fork, in_child);
+}
+
+/* Starts workers until there are `wanted`, or no more can be started. The mutex is held. */
+static void start_workers(int wanted) {
+    if (pool.closed || !pool.forkable) return;
+    while (pool.count < wanted && threads_start(&pool.workers[pool.count], serve, NULL) == 0)
+        ++pool.count;
+}
+
+static void open_list(work_list *list) {
+    pthread_mutex_lock(&pool.mutex);
+    work_list **end = &pool.lists;
+    while (*end) end = &(*end)->next;
+    *end = list;
+    start_workers(list->threads - 1);
+    atomic_fetch_add_explicit(&pool.openings, 1, memory_order_relaxed);
+    const int sleepers = sleepers_for(list);
+    pthread_mutex_unlock(&pool.mutex);
+    wake(sleepers);
+}
+
+/* No worker finds the list any more. */
+static void close_list(const work_list *list) {
+    pthread_mutex_lock(&pool.mutex);
+    work_list **at = &pool.lists;
+    while (*at && *at != list) at = &(*at)->next;
+    if (*at) *at = list->next; /* a forked child has forgotten it */
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* Until the workers that are at the list have left it. */
+static void wait_for(const work_list *list, unsigned forks) {
+    if (atomic_load_explicit(&list->working, memory_order_acquire) == 0) return;
+    spin(NULL, 0, &list->working);
+    if (atomic_load_explicit(&list->working, memory_order_acquire) == 0) return;
+    pthread_mutex_lock(&pool.mutex);
+    ++pool.waiting;
+    while (forks == pool.forks && atomic_load_explicit(&list->working, memory_order_acquire) > 0)
+        pthread_cond_wait(&pool.left, &pool.mutex);
+    if (pool.waiting > 0) --pool.waiting;
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* Does run(context, piece, thread) for [0, pieces) on at most `threads` threads, and returns when
+   all are done. `thread` is the number of the caller's own or of a worker's within this call: 0 up
+   to threads - 1. Not for use inside of run: see workers_inside. */
+static void workers_run(int64_t pieces, int threads,
+                        void (*run)(void *context, int64_t piece, int thread), void *context) {
+    work_list list = {.run = run, .context = context, .pieces = pieces, .joined = 1};
+    list.threads = pieces < threads ? (int)pieces : threads;
+    const unsigned forks = pool.forks;
+    open_list(&list);
+    work_at(&list, 0);
+    close_list(&list);
+    wait_for(&list, forks);
+}
+
+/* At exit, and when the library is unloaded: idle workers end. Where some are at work, another
+   thread is still inside the library, and it is the end of the process. */
+__attribute__((destructor)) static void workers_close(void) {
+    if (!threads_outlast_library()) return;
+    pthread_mutex_lock(&pool.mutex);
+    pool.closed = true;
+    const int count = pool.busy || pool.lists ? 0 : pool.count;
+    pool.count = count;
+    atomic_fetch_add_explicit(&pool.openings, 1, memory_order_relaxed);
+    pthread_cond_broadcast(&pool.opened);
+    pthread_mutex_unlock(&pool.mutex);
+    for (int i = 0; i < count; ++i) pthread_join(pool.workers[i], NULL);
+}
 
 static atomic_int asked_threads; /* within the limit; 0: the usual number */
 

@@ -26,7 +26,12 @@ typedef void (*parallel_body)(void *context, int64_t begin, int64_t end, int thr
    After a fork the child has workers of its own. */
 void parallel_for(int64_t count, int64_t grain, parallel_body body, void *context);
 
+/* The cores that this process may use: those of its affinity mask, or fewer where its control group
+   (version 2) grants less time; at least 1. Determined once. */
+int cores_count(void);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -1,4 +1,4 @@
-/* A connection to a server, by TCP. */
+/* A TCP connection to a server. */
 #ifndef KD_CORE_SYSTEM_CONNECTION_H
 #define KD_CORE_SYSTEM_CONNECTION_H
 #include <stdbool.h>
@@ -20,4 +20,5 @@ void connection_close(intptr_t owned); /* takes a negative one */
 #ifdef __cplusplus
 }
 #endif
+
 #endif

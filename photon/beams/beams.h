@@ -1,7 +1,7 @@
 /* Beams: flights of photons through media, and boxes over their pieces. Types only. */
 #ifndef KD_PHOTON_BEAMS_BEAMS_H
 #define KD_PHOTON_BEAMS_BEAMS_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "photon/density/kernels.h"
 
 /* Light on a straight way through one medium. */

@@ -6,7 +6,7 @@
          fit. */
 #ifndef KD_PHOTON_DENSITY_FLUX_SUM_H
 #define KD_PHOTON_DENSITY_FLUX_SUM_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 typedef struct flux_sum {
     int64_t x, y, z;

@@ -19,7 +19,7 @@
 #ifndef KD_PHOTON_DENSITY_KERNELS_H
 #define KD_PHOTON_DENSITY_KERNELS_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Id, name. */
 #define PHOTON_KERNEL_ROWS(ROW)                                                                    \

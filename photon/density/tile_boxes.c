@@ -5,7 +5,7 @@
                as tiles and four: of 7 tiles at most 4 boxes without parts are made. A function of
                its input: no chance, the same on any number of threads. A second part that another
                thread takes is built where the first one cannot reach, and moved up to it. */
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 #include "core/memory.h"
 #include "core/parallel/tasks.h"
 #include "photon/density/tile_set.h"

@@ -7,10 +7,10 @@
    Work: 16 rays a probe and two shadow rays; ROUNDS gathers of 16.
    Memory: 64 bytes a probe and 25 while it runs.
    Invariants: a function of the scene and the radius: rounds read the values of the one before. */
-#include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
+#include "core/status.h"
 #include "photon/density/tile_probe.h"
 
 enum { PROBE_GRAIN = 256, PROBES_AT_ONCE = 16 };

@@ -6,9 +6,9 @@
    Memory: the photons, and one batch: about 10 MB of photons and 64 bytes a path. */
 #include "photon/emission/emit.h"
 #include "accel/rays/batch.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 #include "photon/emission/emit_ranks.h"
 #include "points/tree/pointtree.h"
 

@@ -14,7 +14,7 @@
               place_photons (a thread a place: order, heap -> list), begin_next_batch (one
               thread). After the last: finish_photons, a thread a photon: list -> powers in W,
               positions, hash. */
-#include "core/beside/beside.h"
+#include "core/device/beside.h"
 #include "core/device/cuda.h"
 #include "core/memory.h"
 #include "photon/emission/emit.h"

@@ -3,7 +3,7 @@
 #ifndef KD_PHOTON_EMISSION_EMIT_DEVICE_H
 #define KD_PHOTON_EMISSION_EMIT_DEVICE_H
 #include "core/device/absent.h"
-#include "core/device/device_buffer.h"
+#include "core/device/device_memory.h"
 #include "photon/emission/emit.h"
 
 #ifdef __cplusplus

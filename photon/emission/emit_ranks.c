@@ -1,6 +1,6 @@
 #include "photon/emission/emit_ranks.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 
 kd_status emit_share_open(emit_share *out, ranks *among) {
     memset(out, 0, sizeof *out);

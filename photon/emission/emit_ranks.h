@@ -5,7 +5,7 @@
    Invariants: who traces a path makes no difference to any number. */
 #ifndef KD_PHOTON_EMISSION_EMIT_RANKS_H
 #define KD_PHOTON_EMISSION_EMIT_RANKS_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/ledger.h"
 

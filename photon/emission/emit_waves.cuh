@@ -13,7 +13,6 @@
 #ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #include "accel/rays/counted.h"
-#include "core/beside/spread.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/emission/photon_trace.h"
 

@@ -1,7 +1,7 @@
 #include "photon/emission/exchange.h"
 #include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 
 /* For the others, and for the bytes. */
 static kd_status wait_counted(ranks *among) {

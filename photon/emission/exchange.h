@@ -1,8 +1,9 @@
 /* Device memory of ranks that have a CUDA device each: from device to device where they are linked
-   (core/ranks/link.h), else by way of the hosts. Waited for. All ranks call them together. */
+   (distributed/ranks/nccl.h), else by way of the hosts. Waited for. All ranks call them together.
+ */
 #ifndef KD_PHOTON_EMISSION_EXCHANGE_H
 #define KD_PHOTON_EMISSION_EXCHANGE_H
-#include "core/ranks/link.h"
+#include "distributed/ranks/nccl.h"
 
 #ifdef __cplusplus
 extern "C" {

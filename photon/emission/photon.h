@@ -2,7 +2,7 @@
    which begins at `position` and flies through a medium until something is in its way. */
 #ifndef KD_PHOTON_EMISSION_PHOTON_H
 #define KD_PHOTON_EMISSION_PHOTON_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 typedef struct photon {
     vec3 position;     /* world */

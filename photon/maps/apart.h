@@ -2,7 +2,7 @@
    tell each other of them. All ranks call these together. */
 #ifndef KD_PHOTON_MAPS_APART_H
 #define KD_PHOTON_MAPS_APART_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "photon/emission/emit.h"
 #include "points/tree/pointtree.h"
 

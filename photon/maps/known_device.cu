@@ -10,7 +10,6 @@
                that of a photon beyond: the answers are those of the walk, by (dist2, id).
    Data flow: known_nearest, a thread a place: places, sides, index, irradiance -> the place's
               answer, or its number in `more`; known_more, a warp a number: the same. */
-#include "core/beside/spread.cuh"
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"

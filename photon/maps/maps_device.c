@@ -1,6 +1,6 @@
 /* The parts of maps on a device that are no kernels. */
 #include "photon/maps/maps_device.h"
-#include "core/beside/beside.h"
+#include "core/device/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "photon/emission/exchange.h"

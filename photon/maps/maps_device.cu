@@ -4,7 +4,7 @@
    Data flow: list -> tree by the point builder -> order_photons, a thread a photon, or the
               index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
               whose radii the host reads. */
-#include "core/beside/beside.h"
+#include "core/device/beside.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "photon/maps/map_index.cuh"

@@ -6,7 +6,7 @@
    Invariants: the same bits on any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/maps/photon_map.h"
 

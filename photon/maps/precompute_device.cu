@@ -13,7 +13,7 @@
               know_within, a warp a request, once a map: index -> sums and radii; tile_looks.cu:
               -> integrals; know, a thread a photon: these -> irradiance. */
 #include "core/device/cuda.h"
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "photon/density/estimate_adaptive.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"

@@ -1,5 +1,5 @@
 #include "points/api/changes.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "points/api/arguments.h"

@@ -1,5 +1,5 @@
 /* Points of a tree go. */
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/api/changes.h"

@@ -1,11 +1,11 @@
 /* The calls of <kandela/points.h> that ask: what a caller asks, checked, becomes a points_search.
  */
 #include "points/api/search.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/names.h"
-#include "core/sized.h"
+#include "core/version.h"
 #include "points/api/changes.h"
 #include "points/api/points_device.h"
 #include <stdio.h>

@@ -7,7 +7,7 @@
    Work: a round reads each column once. */
 #ifndef KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
 #define KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
-#include "core/device/warp_columns.cuh"
+#include "core/device/warp_sort.cuh"
 #include "points/neighbours/warp_per_query.cuh"
 
 namespace point_index {

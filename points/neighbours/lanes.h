@@ -3,11 +3,11 @@
    Distances are summed axis by axis, as those of points/tree/walk_nd.h are. */
 #ifndef KD_POINTS_NEIGHBOURS_LANES_H
 #define KD_POINTS_NEIGHBOURS_LANES_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "points/tree/point_array.h"
 #include <stdbool.h>
 #ifdef __AVX2__
-#include "core/math/lane_order.h"
+#include "core/math/bits.h"
 #include <immintrin.h>
 #endif
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)

@@ -1,6 +1,5 @@
 /* Buckets of points under groups of eight boxes, made: see leaf_index.h. */
 #include "points/neighbours/leaf_index.h"
-#include "core/large_pages.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 

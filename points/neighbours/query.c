@@ -2,7 +2,7 @@
          curve through the tree's box; answers go where the caller's order wants them.
    Work: a radix sort of 8 bytes a query, beside the queries themselves. */
 #include "points/neighbours/query.h"
-#include "core/math/morton.h"
+#include "core/math/bits.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"

@@ -15,7 +15,6 @@
               query's own place. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
-#include "core/device/warp_columns.cuh"
 #include "core/device/warp_sort.cuh"
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/prior_bound.cuh"

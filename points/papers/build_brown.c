@@ -10,10 +10,10 @@
            one integer.
    Differs from the paper in: medians are those of the left-balanced tree; equal points stay, in the
            order of their ids, unless their removal is asked for. */
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
-#include "core/timing.h"
 #include "points/tree/build.h"
 #include "points/tree/coordinate_keys.h"
 

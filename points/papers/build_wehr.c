@@ -14,9 +14,9 @@
            fetched by them, instead of all axes being rearranged; a factor of 0 keeps all bits of a
            coordinate. */
 #include "points/papers/build_wehr.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 #include "points/tree/coordinate_keys.h"
 
 enum { WEHR_INSERTION = 16, WEHR_DIGITS_MAX = 1 << 11, WEHR_BLOCKS_MAX = 4096 };

@@ -15,7 +15,7 @@
               sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then
               of each level wehr_chunks.cuh (list -> list, ids of the tree), at last
    wehr_bottom.cuh. */
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
 #include "points/papers/brown_presort.cuh"
 #include "points/papers/build_wehr.h"
 #include "points/papers/wehr_bottom.cuh"

@@ -2,7 +2,7 @@
    for one that has given up. */
 #ifndef KD_POINTS_PARTS_AGREE_H
 #define KD_POINTS_PARTS_AGREE_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 
 /* The first rank's failure, with its words, at every rank; else KD_OK. All ranks call it. */
 kd_status parts_agree(ranks *among, kd_status own);

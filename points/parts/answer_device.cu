@@ -10,7 +10,6 @@
               merge_answers, or add_counts, a thread a question: answers -> rows of who asked. In
               the end close_rows, a thread a query: rows -> what is not filled. Each waits for the
               one before it. */
-#include "core/device/borrowed.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

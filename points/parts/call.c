@@ -4,7 +4,7 @@
 #include "points/parts/call.h"
 #include "core/memory.h"
 #include "core/parallel/primitives.h"
-#include "core/ranks/ranks_threads.h"
+#include "distributed/ranks/ranks.h"
 #include "points/parts/answer.h"
 
 static const void *behind(const void *at, uint64_t bytes) {

@@ -1,7 +1,7 @@
 /* A point tree whose sub-trees lie on several devices, or at several ranks. */
 #ifndef KD_POINTS_PARTS_PARTS_H
 #define KD_POINTS_PARTS_PARTS_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "points/tree/point_array.h"
 #include <kandela/points.h>
 

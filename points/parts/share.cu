@@ -8,7 +8,6 @@
               points, planes -> a part's number each; a sort of these; find_begins: sorted numbers
               -> where parts begin; move_points: points in that order. Each launch waits for the
               one before it. */
-#include "core/device/borrowed.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

@@ -1,7 +1,7 @@
 /* The planes of the upper levels, selected by all ranks together. */
 #ifndef KD_POINTS_PARTS_TOP_SELECT_H
 #define KD_POINTS_PARTS_TOP_SELECT_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "points/parts/share.h"
 
 /* Nodes of a tree over so many parts. */

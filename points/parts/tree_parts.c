@@ -1,10 +1,9 @@
 /* Trees on several devices and of several processes: options and arrays checked, points/parts
  * asked. */
-#include "core/device/caller_memory.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "points/api/search.h"
 #include "points/builders.h"
 #include "points/parts/call.h"

@@ -11,7 +11,6 @@
    Differs: keys of doubles: see places.h.
    Invariants: the order (coordinate, id) has no equals, so the tree is the oracle's. A sample that
          misses costs time, never correctness. */
-#include "core/large_pages.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/select/columns.h"

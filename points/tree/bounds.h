@@ -1,7 +1,7 @@
 /* One pass over points: their bounding box, and the refusal of what is not finite. */
 #ifndef KD_POINTS_TREE_BOUNDS_H
 #define KD_POINTS_TREE_BOUNDS_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 #include "points/tree/point_array.h"
 

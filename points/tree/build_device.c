@@ -1,5 +1,5 @@
 #include "points/tree/build_device.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 
 kd_status point_build_cuda_check(const point_build_cuda *a, size_t needed) {
     KD_REQUIRE(a->points.count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,

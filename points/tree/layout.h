@@ -7,7 +7,7 @@
    k-d trees", sections 2 and 4. */
 #ifndef KD_POINTS_TREE_LAYOUT_H
 #define KD_POINTS_TREE_LAYOUT_H
-#include "core/math/box.h"
+#include "core/math/geometry.h"
 #include "points/tree/point_array.h"
 
 /* 2i+2 of the last node must fit 32 bits. */

@@ -1,10 +1,9 @@
 #include "points/tree/pointtree.h"
-#include "core/device/caller_memory.h"
+#include "core/device/device.h"
 #include "core/hash.h"
-#include "core/large_pages.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 #include "points/tree/bounds.h"
 #include "points/tree/build.h"
 

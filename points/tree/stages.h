@@ -2,7 +2,7 @@
    stream belongs to a stage, and says how many bytes it has to move. */
 #ifndef KD_POINTS_TREE_STAGES_H
 #define KD_POINTS_TREE_STAGES_H
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 /* The public face: handles around scenes and pictures. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/sized.h"
+#include "core/version.h"
 #include "render/api/photons.h"
 #include "render/api/render.h"
 #include "render/api/render_placing.h"

@@ -1,5 +1,5 @@
 #include "render/api/render_devices.h"
-#include "core/ranks/ranks_threads.h"
+#include "distributed/ranks/ranks.h"
 #include <string.h>
 
 typedef struct device_party {

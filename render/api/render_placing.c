@@ -1,6 +1,6 @@
 #include "render/api/render_placing.h"
 #include "core/device/device.h"
-#include "core/log.h"
+#include "core/status.h"
 #include "render/integrators.h"
 #include "scenes/assembly/scene.h"
 

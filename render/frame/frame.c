@@ -4,10 +4,9 @@
          parts of a pass the keeper may save picture and state (state.c), from which --resume goes
          on. "there", as in of->there, is the CUDA device. */
 #include "render/frame/frame.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/spare.h"
-#include "core/timing.h"
 #include "render/frame/frame_device.h"
 #include <stdatomic.h>
 

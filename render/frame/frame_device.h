@@ -4,7 +4,7 @@
 #define KD_RENDER_FRAME_FRAME_DEVICE_H
 #include "accel/rays/tree_device.h"
 #include "core/device/device.h"
-#include "core/device/device_buffer.h"
+#include "core/device/device_memory.h"
 #include "render/frame/film.h"
 #include "scenes/assembly/scene_cuda.h"
 

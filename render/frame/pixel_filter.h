@@ -11,7 +11,7 @@
 #ifndef KD_RENDER_FRAME_PIXEL_FILTER_H
 #define KD_RENDER_FRAME_PIXEL_FILTER_H
 #include "core/math/elementary.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "render/options/names.h"
 
 #define PIXEL_FILTER_RADIUS 1.5f   /* pixels */

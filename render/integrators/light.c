@@ -12,9 +12,9 @@
          that, counted and reported. */
 #include "render/integrators/light.h"
 #include "core/device/device_memory.h"
-#include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/status.h"
 #include "photon/emission/exchange.h"
 #include "render/frame/frame_device.h"
 #include "render/integrators/launches.h"

@@ -1,7 +1,7 @@
 #include "render/options/render_options.h"
 #include "core/hash.h"
-#include "core/sized.h"
-#include "core/spelling.h"
+#include "core/names.h"
+#include "core/version.h"
 #include <assert.h>
 #include <string.h>
 

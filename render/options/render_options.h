@@ -4,7 +4,7 @@
    from it. */
 #ifndef KD_RENDER_OPTIONS_RENDER_OPTIONS_H
 #define KD_RENDER_OPTIONS_RENDER_OPTIONS_H
-#include "core/options/option.h"
+#include "core/option.h"
 #include <kandela/render.h>
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
    Memory: that of waves for all slots of a launch.
    Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
                then what the shadow ray brings, then, one wave later, the drawn half. */
-#include "core/beside/spread.cuh"
+#include "core/device/wave_parts.cuh"
 #include "render/photon_mapping/eye_store.cuh"
 
 namespace {

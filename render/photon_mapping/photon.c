@@ -4,8 +4,8 @@
    k/m of 1/m of the photons is as large as one that holds k of all: the mean over the samples has
    the expected value that it has with one map. */
 #include "core/hash.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/eye_path.h"

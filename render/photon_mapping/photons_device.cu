@@ -14,7 +14,7 @@
    Data flow: of each sample: eye_ask_slots or eye_walk_slots -> slots and requests; gathering, once
               a map -> sums and radii of each request, and by tiles integrals (tile_looks.cu);
               add_to_film, a thread a slot: its requests' sums in order -> the film. */
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "render/photon_mapping/eye_store.cuh"
 #include "render/waves/waves.h"
 

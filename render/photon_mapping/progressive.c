@@ -16,10 +16,10 @@
          their k-th neighbours in pass 0; direct light comes from shadow rays, not from photons.
          `ppm` draws spp rays a pixel once and takes them again in turn, as its fixed measurement
          points, but draws the ways through rough lenses behind them anew. */
-#include "core/beside/beside.h"
+#include "core/device/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photons_device.h"

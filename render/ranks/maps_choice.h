@@ -2,7 +2,7 @@
    picture, so bytes and what the connection moves decide. */
 #ifndef KD_RENDER_RANKS_MAPS_CHOICE_H
 #define KD_RENDER_RANKS_MAPS_CHOICE_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "render/options/names.h"
 
 #define RANK_MAPS_ID(id, name) RANK_MAPS_##id,

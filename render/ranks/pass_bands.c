@@ -1,6 +1,6 @@
 /* Each rank has a band of rows for many passes, and keeps its sums: a pass sends no pixels. */
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "render/frame/frame_device.h"
 #include "render/ranks/pass_ranks.h"
 #include <string.h>

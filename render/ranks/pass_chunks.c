@@ -1,8 +1,8 @@
 /* Rank 0 has the film. A thread of it answers the other ranks: each tells what it has done, with
    the sums of its rows, and gets the next chunk, with the sums so far if there are any. Rank 0's
    own chunks are taken by the caller's thread. */
-#include "core/system/threads.h"
-#include "core/timing.h"
+#include "core/job.h"
+#include "core/system/machine.h"
 #include "render/ranks/pass_ranks.h"
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The loop of frame_run, decided by rank 0. */
 #include "render/ranks/shared_frame.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "render/ranks/pass_ranks.h"
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A frame that several ranks take together, with the bits of one: render/ranks/README.md. */
 #ifndef KD_RENDER_RANKS_SHARED_FRAME_H
 #define KD_RENDER_RANKS_SHARED_FRAME_H
-#include "core/ranks/ranks.h"
+#include "distributed/ranks/ranks.h"
 #include "render/frame/frame.h"
 
 /* What a rank did, for the figures. */

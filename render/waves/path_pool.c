@@ -12,7 +12,6 @@
 #include "accel/rays/batch.h"
 #include "core/math/sobol_many.h"
 #include "core/memory.h"
-#include "core/spare.h"
 
 enum { POOL = 512 };
 

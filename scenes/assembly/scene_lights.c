@@ -2,8 +2,8 @@
    the power of each, and the choice between them in proportion to it. */
 #include "shaders/surface.h" /* first: its functions have parameters named scene */
 
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene_parts.h"
 

@@ -1,9 +1,9 @@
 #include "scenes/assembly/scene_textures.h"
 #include "core/files/file.h"
 #include "core/image/picture.h"
-#include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/status.h"
 #include "core/system/machine.h"
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 #include "scenes/assimp/import_materials.h"
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/obj/mtl.h"
 #include <assimp/material.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "scenes/assimp/import_scene.h"
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/assimp/import_materials.h"
 #include "scenes/mesh/polygon.h"
 #include <assimp/cfileio.h>

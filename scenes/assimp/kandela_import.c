@@ -9,9 +9,9 @@
    core. FILE is read before a byte of it is looked at; from then on the process is confined
    (import_confine.h). A sanitizer's build is not: its runtime needs what is refused. */
 #include "core/files/file.h"
-#include "core/log.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/status.h"
 #include "scenes/assimp/import_confine.h"
 #include "scenes/assimp/import_packed.h"
 #include "scenes/assimp/import_scene.h"

@@ -5,7 +5,7 @@
            Predicates". Must be compiled without contraction. */
 #ifndef KD_SCENES_CHECK_EXACT_H
 #define KD_SCENES_CHECK_EXACT_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 /* Of the area of a, b, c in the plane of the axes i and j: 1 counter-clockwise, -1, 0. */
 int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j);

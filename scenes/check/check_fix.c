@@ -6,7 +6,7 @@
 #include "scenes/check/check_fix.h"
 #include "core/files/file.h"
 #include "core/memory.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include "scenes/check/check_obj.h"
 #include <limits.h>
 #include <stdlib.h>

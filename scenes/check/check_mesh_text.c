@@ -1,6 +1,6 @@
 /* A mesh that came from another format as the text of an OBJ file. */
 #include "core/memory.h"
-#include "core/system/text_stream.h"
+#include "core/system/files.h"
 #include "scenes/check/check_fix.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What a rendering refuses although each line and triangle is sound: it is asked for, by putting
    the scene together as a rendering does. */
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/check/check_parts.h"
 

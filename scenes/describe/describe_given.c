@@ -1,5 +1,5 @@
 /* Meshes that a caller gives as arrays: "file": "mesh:NAME" in a description. */
-#include "core/spelling.h"
+#include "core/names.h"
 #include "scenes/describe/describe_reader.h"
 #include <string.h>
 

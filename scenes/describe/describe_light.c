@@ -1,5 +1,5 @@
 /* One entry of "lights". */
-#include "core/log.h"
+#include "core/status.h"
 #include "scenes/describe/describe_reader.h"
 
 static const float radians = KD_PI / 180;

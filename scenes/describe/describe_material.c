@@ -1,6 +1,6 @@
 /* Materials of a description: defined by name, put in place of a file's own, or changed in part. */
 #include "core/memory.h"
-#include "core/spelling.h"
+#include "core/names.h"
 #include "scenes/describe/describe_reader.h"
 #include "scenes/describe/metals.h"
 #include "shaders/spectrum.h"

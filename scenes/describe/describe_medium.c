@@ -1,6 +1,6 @@
 /* Media of a description: defined by name, for materials and for the fog around them. */
 #include "core/memory.h"
-#include "core/spelling.h"
+#include "core/names.h"
 #include "scenes/describe/describe_reader.h"
 
 kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map) {

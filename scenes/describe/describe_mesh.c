@@ -1,9 +1,9 @@
 /* One entry of "meshes": where its triangles come from, where they are put, what they are made of.
  */
 #include "core/files/file.h"
-#include "core/log.h"
 #include "core/memory.h"
-#include "core/spelling.h"
+#include "core/names.h"
+#include "core/status.h"
 #include "scenes/describe/describe_reader.h"
 #include "scenes/generate/generate.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Metals by name: how much of white light they reflect, in Rec. 709. */
 #ifndef KD_SCENES_DESCRIBE_METALS_H
 #define KD_SCENES_DESCRIBE_METALS_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 
 #define METAL_NAMES                                                                                \
     "aluminium|chromium|copper|gold|iron|iridium|platinum|rhodium|silver|titanium|tungsten"

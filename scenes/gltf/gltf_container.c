@@ -1,7 +1,7 @@
 /* From the file's bytes to its tree of JSON: GLB's chunks, the version, the extensions that it
    needs, and the lists that others refer to by number. */
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/gltf/gltf_file.h"
 #include "scenes/text/text.h"
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "scenes/import/import_answer.h"
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 
 enum { ERROR_BYTES = 2048, WARNING_BYTES = 1 << 16, NAME_BYTES = 1 << 14, NO_NAME = -1 };
 static const uint64_t magic = 0x31706d496e616b6aull;

@@ -1,7 +1,7 @@
 #include "scenes/import/import_assimp.h"
 #include "core/files/file.h"
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/text/paths.h"
 
 static kd_status mesh_take(void *to, const char *path, uint64_t most_bytes, import_source source,

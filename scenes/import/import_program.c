@@ -1,7 +1,7 @@
 #include "scenes/import/import_program.h"
 #if KD_HAVE_ASSIMP
 #include "core/files/child.h"
-#include "core/files/companion.h"
+#include "core/files/file.h"
 #include "core/memory.h"
 #include <errno.h>
 #include <limits.h>

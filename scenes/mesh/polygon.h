@@ -1,7 +1,7 @@
 /* Polygons into triangles. */
 #ifndef KD_SCENES_MESH_POLYGON_H
 #define KD_SCENES_MESH_POLYGON_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 /* Cuts the polygon of `count` >= 3 corners (all finite) into exactly count - 2 triangles with its

@@ -2,7 +2,7 @@
  */
 #ifndef KD_SCENES_MESH_WELD_H
 #define KD_SCENES_MESH_WELD_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 
 /* numbers[i] = the number of places[i], counted in the order in which places first occur; 0 and -0

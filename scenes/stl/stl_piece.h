@@ -1,7 +1,7 @@
 /* The inside of the STL reader: facets in pieces, each of which one thread reads at a time. */
 #ifndef KD_SCENES_STL_STL_PIECE_H
 #define KD_SCENES_STL_STL_PIECE_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "scenes/text/problems.h"
 #include "scenes/text/text_chunks.h"
 

@@ -1,7 +1,7 @@
 #include "scenes/text/json_keys.h"
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/memory.h"
-#include "core/spelling.h"
+#include "core/names.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

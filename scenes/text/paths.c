@@ -1,7 +1,7 @@
 #include "scenes/text/paths.h"
 #include "core/files/file.h"
 #include "core/memory.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include <stdio.h>
 
 /* --- what may be read ------------------------------------------------------------------------- */

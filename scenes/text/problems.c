@@ -1,6 +1,6 @@
 #include "scenes/text/problems.h"
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "accel/rays/tree_device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
-#include "core/log.h"
+#include "core/status.h"
 #include "nasty_rays.h"
 #include "packed_oracle.h"
 #include "tests/gpu.h"

@@ -3,7 +3,7 @@
 #define KD_TESTS_TRIANGLE_SETS_H
 #include "accel/geometry/triangle.h"
 #include "accel/tree/tritree.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/memory.h"
 #include "tests/cases.h"
 #include "tests/test.h"

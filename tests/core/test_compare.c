@@ -1,9 +1,8 @@
 /* render/compare and render/flip. The expected values come from an independent program in double
    precision, which filters with the 2D kernels of the papers directly. */
-#include "core/compare/compare.h"
-#include "core/compare/flip.h"
 #include "core/image/encode.h"
 #include "core/image/picture.h"
+#include "core/image_processing/compare.h"
 #include "core/parallel/parallel.h"
 #include "tests/test.h"
 #include <math.h>

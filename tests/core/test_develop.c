@@ -1,7 +1,7 @@
-/* core/develop and what develops: 8-bit files, tone curves, sizes. */
-#include "core/develop/resize.h"
+/* core/image_processing/develop.h and what develops: 8-bit files, tone curves, sizes. */
 #include "core/image/encode.h"
 #include "core/image/tonemap.h"
+#include "core/image_processing/develop.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

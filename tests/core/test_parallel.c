@@ -1,9 +1,8 @@
 /* Loops over all threads: forked children, loops inside loops, many callers at once, and counts of
    threads that change meanwhile. Whatever hangs is ended after a minute. */
-#include "core/log.h"
-#include "core/parallel/cores.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/tasks.h"
+#include "core/status.h"
 #include "tests/test.h"
 #include <pthread.h>
 #include <sched.h>

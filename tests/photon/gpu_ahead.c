@@ -1,7 +1,7 @@
 /* Work beside other work on one device: what a task does, how it fails and is dropped; and pictures
    by `sppm` and `ppm`, whose next pass's maps are made beside this pass's samples, are those
    without it, bit for bit, also where a rendering is interrupted in between and goes on later. */
-#include "core/beside/beside.h"
+#include "core/device/beside.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 

@@ -1,7 +1,7 @@
 /* Photons, ledgers, trees, radii and irradiance made on the device are the CPU's, bit for bit, for
    any batch size. */
 #include "core/device/device.h"
-#include "core/log.h"
+#include "core/status.h"
 #include "photon/maps/maps_device.h"
 #include "photon_scenes_device.h"
 #include "tests/gpu.h"

@@ -1,7 +1,7 @@
 /* photon/emit, photon_map: the ledger closes, the same photons come from any split of the work, and
    they carry the flux that algebra says. */
-#include "core/log.h"
 #include "core/parallel/parallel.h"
+#include "core/status.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 

@@ -1,4 +1,4 @@
-/* A library with the names of NCCL that link.c asks for, over memory that all threads of a process
+/* A library with the names of NCCL that nccl.c asks for, over memory that all threads of a process
    read: an emulated device's. Ranks are threads. `stand_in_bytes` counts what was moved. */
 #include <pthread.h>
 #include <stdatomic.h>

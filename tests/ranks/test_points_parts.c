@@ -1,7 +1,7 @@
 /* Trees on several devices, which are CPUs here: every nasty set, in parts and as copies, answers
    what one tree does, byte by byte: the k nearest, all within a radius, boxes, other norms,
    periods, all points ask; ids of 64 bits; points that come and go; files; what is refused. */
-#include "core/ranks/ranks_threads.h"
+#include "distributed/ranks/ranks.h"
 #include "tests/points/own_cases.h"
 #include "tests/ranks/parts_cases.h"
 #include <kandela/exchange.h>

@@ -3,7 +3,7 @@
  */
 #include "accel/builders.h"
 #include "core/device/device.h"
-#include "core/log.h"
+#include "core/status.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "scenes/assembly/scene_hash.h"

@@ -1,5 +1,5 @@
 /* Photons in batches show the same picture in expectation. */
-#include "core/compare/compare.h"
+#include "core/image_processing/compare.h"
 #include "small_demo.h"
 
 static double block_relmse(const image *a, const image *b) {

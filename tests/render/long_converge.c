@@ -1,6 +1,6 @@
 /* Methods that have little in common converge to the same pictures: path, photon with and without
    final gather, sppm, on five scenes; furnaces by every method; energy that is accounted for. */
-#include "core/compare/compare.h"
+#include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "test.h"
 #include <unistd.h>

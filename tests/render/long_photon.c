@@ -1,7 +1,7 @@
 /* Photon maps against path tracing: pictures, and the flux of a caustic. */
 #include "accel/builders.h"
 #include "accel/rays/cast.h"
-#include "core/compare/compare.h"
+#include "core/image_processing/compare.h"
 #include "core/parallel/parallel.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"

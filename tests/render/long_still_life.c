@@ -1,5 +1,5 @@
 /* The still life by photon maps and by path tracing. */
-#include "core/compare/compare.h"
+#include "core/image_processing/compare.h"
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"

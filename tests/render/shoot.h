@@ -3,8 +3,8 @@
 #define KD_TESTS_SHOOT_H
 #include "accel/builders.h"
 #include "core/image/image.h"
+#include "core/job.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators.h"

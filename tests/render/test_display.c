@@ -1,5 +1,5 @@
 /* The display protocol, as a viewer on the other side hears it. */
-#include "core/log.h"
+#include "core/status.h"
 #include "render/api/render.h"
 #include "render/frame/display.h"
 #include "test.h"

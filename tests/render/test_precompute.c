@@ -1,5 +1,5 @@
 /* Irradiance kept at the photons changes what a final gather costs, not what it shows. */
-#include "core/compare/compare.h"
+#include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 /* A closed mesh without a fault, and faults to plant in it. */
 #ifndef KD_TESTS_SCENES_DOCTOR_BODIES_H
 #define KD_TESTS_SCENES_DOCTOR_BODIES_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "tests/test.h"
 
 enum { BODY_ROOM = 4096, BODY_FAULT = 100 /* the triangle that is touched */ };

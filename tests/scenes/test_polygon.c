@@ -1,8 +1,8 @@
 /* scenes/polygon: n - 2 triangles, area kept, none turned over, in every plane and at every scale.
  */
+#include "core/job.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "scenes/mesh/polygon.h"
 #include "tests/test.h"
 

@@ -1,8 +1,8 @@
 /* scenes/scene: lights and their powers, tables, default camera and light, placement. */
 #include "shaders/light_sampling.h"
 /* before the type `scene`: parameters of the header above have that name */
-#include "core/log.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/assembly/scene.h"
 #include "tests/scenes/files.h"
 #include <glob.h>

@@ -1,7 +1,7 @@
 /* shaders/texture.h against double precision, and scenes/scene_textures: what files become. */
-#include "core/log.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
+#include "core/status.h"
 #include "scenes/assembly/scene_textures.h"
 #include "tests/scenes/files.h"
 #include <stb/stb_image_write.h>

@@ -1,5 +1,5 @@
 /* Options: the line beats the environment, every kind of misuse has its own clear refusal. */
-#include "core/spelling.h"
+#include "core/names.h"
 #include "tests/test.h"
 #include "tools/program/line/options.h"
 

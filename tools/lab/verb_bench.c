@@ -1,7 +1,7 @@
 /* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
  */
 #include "core/files/file.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/papers/papers.h"
 #include "tools/lab/report/compare.h"

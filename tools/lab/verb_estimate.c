@@ -1,9 +1,9 @@
 /* kandela estimate: a laboratory; how far each estimator is from the truth on the same photons, and
    how long it takes. */
-#include "core/compare/compare.h"
 #include "core/files/file.h"
+#include "core/image_processing/compare.h"
 #include "core/memory.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"

@@ -4,7 +4,7 @@
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/room_camera.h"
 #include "scenes/assembly/scene.h"

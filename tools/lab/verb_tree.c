@@ -1,6 +1,6 @@
 /* kandela tree: a triangle tree X-rayed, level by level. */
 #include "accel/builders.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/tree_levels.h"

@@ -3,7 +3,7 @@
 #ifndef KD_TOOLS_PEERS_JUDGE_RAY_H
 #define KD_TOOLS_PEERS_JUDGE_RAY_H
 #include "accel/tree/tritree.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include <math.h>
 
 typedef struct judgement {

@@ -1,7 +1,7 @@
 /* tinybvh for compare_embree. */
 #ifndef KD_TOOLS_PEERS_TINYBVH_RAYS_H
 #define KD_TOOLS_PEERS_TINYBVH_RAYS_H
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 
 #ifdef __cplusplus
 extern "C" {

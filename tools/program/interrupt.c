@@ -1,5 +1,5 @@
 #include "tools/program/interrupt.h"
-#include "core/system/signals.h"
+#include "core/system/process.h"
 #include <kandela/status.h>
 #include <signal.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* kandela VERB: finds the verb, reads its line by its table, answers with its status. */
 #include "core/memory.h"
-#include "core/spelling.h"
+#include "core/names.h"
 #include "core/status.h"
-#include "core/system/signals.h"
+#include "core/system/process.h"
 #include "tools/program/info.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/pages.h"

@@ -1,7 +1,7 @@
 #include "tools/program/output.h"
 #include "core/files/file.h"
 #include "core/memory.h"
-#include "core/system/temporary.h"
+#include "core/system/files.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>

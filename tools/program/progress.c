@@ -1,7 +1,7 @@
 #include "tools/program/progress.h"
-#include "core/system/place.h"
-#include "core/system/terminal.h"
-#include "core/timing.h"
+#include "core/job.h"
+#include "core/system/paths.h"
+#include "core/system/process.h"
 #include "tools/program/line/general.h"
 #include <pthread.h>
 #include <stdio.h>

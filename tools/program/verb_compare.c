@@ -1,7 +1,7 @@
 /* kandela compare: one number for how far a picture is from another. */
-#include "core/compare/compare.h"
 #include "core/image/formats.h"
 #include "core/image/picture.h"
+#include "core/image_processing/compare.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"

@@ -1,8 +1,7 @@
 /* kandela develop: from a picture's radiance to pictures for a screen, without rendering again. */
-#include "core/develop/denoise.h"
-#include "core/develop/resize.h"
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
+#include "core/image_processing/develop.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/verb.h"
 #include "tools/program/output.h"

@@ -4,7 +4,7 @@
 #include "accel/builders.h"
 #include "accel/tree/check.h"
 #include "accel/wide/wide_tree.h"
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
 #include "core/parallel/parallel.h"
 #include "tools/lab/bench/input_models.h"
 #include <string.h>

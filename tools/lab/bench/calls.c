@@ -3,8 +3,8 @@
    host memory, all points asking by a copy of them and by themselves. Queries are held against a
    tree of the same points on the CPU before they are timed, self joins against the copy's rows. */
 #include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/bench/input_sets.h"
 #include <kandela/points.h>

@@ -3,8 +3,8 @@
    because a batch that joins layers takes longer than others. Answers are held against those of a
    new tree before they are timed. On a device all arrays lie in its memory. */
 #include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/bench/input_sets.h"
 #include <kandela/points.h>

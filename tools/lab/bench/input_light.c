@@ -1,6 +1,6 @@
 #include "tools/lab/bench/input_light.h"
 #include "accel/builders.h"
-#include "core/system/place.h"
+#include "core/system/paths.h"
 #include <stdio.h>
 #include <string.h>
 

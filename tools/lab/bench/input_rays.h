@@ -2,7 +2,7 @@
 #ifndef KD_TOOLS_LAB_BENCH_INPUT_RAYS_H
 #define KD_TOOLS_LAB_BENCH_INPUT_RAYS_H
 #include "accel/tree/tritree.h"
-#include "core/math/ray.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 #include "shaders/camera.h"
 

@@ -1,7 +1,7 @@
 /* Point sets for benchmarks, as pure functions of (set, index, count). */
 #ifndef KD_TOOLS_LAB_BENCH_INPUT_SETS_H
 #define KD_TOOLS_LAB_BENCH_INPUT_SETS_H
-#include "core/math/vec3.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
 #include "points/tree/point_array.h"
 

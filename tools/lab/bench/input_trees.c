@@ -1,6 +1,6 @@
 #include "tools/lab/bench/input_trees.h"
 #include "core/device/device_memory.h"
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "points/builders.h"

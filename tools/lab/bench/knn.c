@@ -3,7 +3,7 @@
    random order; a sort of them counts; those of "image" are what a camera sees, pixel by pixel, and
    are not sorted. Answers are checked against brute force before they are timed. */
 #include "core/device/device_memory.h"
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

@@ -1,6 +1,6 @@
 /* kandela bench load: how fast mesh files become triangles. The rate is in bytes of the file. */
 #include "core/files/file.h"
-#include "core/timing.h"
+#include "core/job.h"
 #include "scenes/readers.h"
 #include "tools/lab/bench/bench.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* kandela bench photons: how many photons are emitted and stored a second, and how long their trees
    take. Half of those wanted are of the global map, half of the caustic one, if there are lenses.
    Lists of all devices have to be the same, photon for photon. */
-#include "core/timing.h"
+#include "core/job.h"
 #include "photon/maps/maps_device.h"
 #include "tools/lab/bench/input_light.h"
 #include <string.h>

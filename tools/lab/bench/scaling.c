@@ -3,8 +3,8 @@
    says which way, and what does that. */
 #include "tools/lab/bench/scaling.h"
 #include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "tools/lab/bench/input_models.h"
 #include "tools/lab/bench/input_sets.h"
 #include "tools/lab/bench/input_trees.h"

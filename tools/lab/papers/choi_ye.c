@@ -8,10 +8,10 @@
 #include "accel/rays/batch_device.h"
 #include "accel/tree/check.h"
 #include "core/device/device_memory.h"
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
 #include "core/hash.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "tools/lab/bench/input_rays.h"
 #include <ctype.h>
 #include <string.h>

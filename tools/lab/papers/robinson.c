@@ -1,8 +1,8 @@
 /* Robinson, "Implementation of a parallel k-d tree on GPUs" after Brown 2015: the performance
    examples, each stage apart; by threads; what his Figure 1 shows, on data. */
+#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "core/timing.h"
 #include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"

@@ -3,9 +3,9 @@
    its memory.
  */
 #include "core/device/device_memory.h"
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "points/builders.h"
 #include "tools/lab/papers/papers.h"
 #include <kandela/points.h>

@@ -1,6 +1,6 @@
 #include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"

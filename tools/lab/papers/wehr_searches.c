@@ -1,8 +1,8 @@
 /* Wehr and Radkowski 2018, Table III: closest points by their approximate search. */
 #include "core/device/device_memory.h"
-#include "core/device/device_timer.h"
+#include "core/device/device_stream.h"
+#include "core/job.h"
 #include "core/memory.h"
-#include "core/timing.h"
 #include "points/builders.h"
 #include "points/papers/approximate.h"
 #include "tools/lab/papers/papers.h"

@@ -1,7 +1,7 @@
 #include "tools/lab/report/report.h"
 #include "core/files/file.h"
-#include "core/log.h"
-#include "core/system/place.h"
+#include "core/status.h"
+#include "core/system/paths.h"
 #include "core/system/process.h"
 #include "tools/report_script.h"
 #include <cjson/cJSON.h>

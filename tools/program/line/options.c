@@ -1,7 +1,7 @@
 #include "tools/program/line/options.h"
 #include "core/memory.h"
-#include "core/spelling.h"
-#include "core/system/place.h"
+#include "core/names.h"
+#include "core/system/paths.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

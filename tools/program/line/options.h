@@ -3,7 +3,7 @@
    applied to several structs, so that it also beats what a file said after the line was read. */
 #ifndef KD_TOOLS_PROGRAM_LINE_OPTIONS_H
 #define KD_TOOLS_PROGRAM_LINE_OPTIONS_H
-#include "core/options/option.h"
+#include "core/option.h"
 
 #ifdef __cplusplus
 extern "C" {

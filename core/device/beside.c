@@ -1,0 +1,108 @@
+#include "core/device/beside.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "core/system/machine.h"
+#include <string.h>
+#include <time.h>
+
+enum {
+    LOOK_NANOSECONDS = 10 * 1000 * 1000
+}; /* between looks at whether the caller's is cancelled */
+
+struct beside_task {
+    pthread_t thread;
+    int32_t device;
+    beside_work work;
+    void *context;
+    job own;
+    kd_status status;
+    char words[1024]; /* of a failure */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_over;
+};
+
+static kd_status do_work(beside_task *of) {
+    int32_t before;
+    KD_TRY(device_enter(of->device, &before));
+    kd_status status = device_thread_stream_begin();
+    if (status == KD_OK) {
+        status = of->work(of->context, &of->own);
+        const kd_status ended = device_thread_stream_end();
+        if (status == KD_OK) status = ended;
+    }
+    device_leave(before);
+    return status;
+}
+
+static void *run(void *context) {
+    beside_task *of = (beside_task *)context;
+    of->status = do_work(of);
+    if (of->status != KD_OK) strncpy(of->words, kd_last_error(), sizeof of->words - 1);
+    pthread_mutex_lock(&of->mutex);
+    of->is_over = true;
+    pthread_cond_signal(&of->changed);
+    pthread_mutex_unlock(&of->mutex);
+    return NULL;
+}
+
+static void close_beside(beside_task *owned) {
+    pthread_mutex_destroy(&owned->mutex);
+    pthread_cond_destroy(&owned->changed);
+    memory_free(owned);
+}
+
+kd_status beside_begin(beside_task **out, beside_work work, void *context) {
+    beside_task *made = NULL;
+    *out = NULL;
+    KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    made->work = work;
+    made->context = context;
+    job_init(&made->own);
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    kd_status status = device_now(&made->device);
+    if (status == KD_OK) {
+        if (threads_start(&made->thread, run, made) != 0)
+            status =
+                status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "no thread could be started");
+    }
+    if (status == KD_OK)
+        *out = made;
+    else
+        close_beside(made);
+    return status;
+}
+
+/* Until it is over, or some time has gone by. */
+static bool wait_a_while(beside_task *of) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_NANOSECONDS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        ++until.tv_sec;
+    }
+    pthread_mutex_lock(&of->mutex);
+    if (!of->is_over) pthread_cond_timedwait(&of->changed, &of->mutex, &until);
+    const bool over = of->is_over;
+    pthread_mutex_unlock(&of->mutex);
+    return over;
+}
+
+kd_status beside_end(beside_task *ended, const job *watched) {
+    if (!ended) return KD_OK;
+    while (!wait_a_while(ended))
+        if (job_cancelled(watched)) atomic_store(&ended->own.cancelled, true);
+    pthread_join(ended->thread, NULL);
+    const kd_status status = ended->status;
+    if (status != KD_OK) status_fail(status, __FILE__, __LINE__, "%s", ended->words);
+    close_beside(ended);
+    return status;
+}
+
+void beside_drop(beside_task *dropped) {
+    if (!dropped) return;
+    atomic_store(&dropped->own.cancelled, true);
+    if (beside_end(dropped, NULL) != KD_OK) status_clear();
+}

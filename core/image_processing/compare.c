@@ -1,0 +1,286 @@
+#include "core/image_processing/compare.h"
+#include "core/image/formats.h"
+#include "core/image/tonemap.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include <stdatomic.h>
+#include <string.h>
+
+static const char *const colours[] = {"R", "G", "B"};
+
+static bool is_for_display(const char *path) {
+    const image_format *format = image_format_find(path);
+    return format && format->display;
+}
+
+kd_status compare_metric_find(compare_metric *out, const char *name, const char *path_a,
+                              const char *path_b) {
+    static const struct {
+        const char *name;
+        compare_metric metric;
+    } table[] = {{"rmse", COMPARE_RMSE},
+                 {"relmse", COMPARE_RELMSE},
+                 {"psnr", COMPARE_PSNR},
+                 {"flip", COMPARE_FLIP_HDR},
+                 {"max", COMPARE_MAX}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
+        if (!strcmp(name, table[i].name)) {
+            *out = table[i].metric;
+            if (*out == COMPARE_FLIP_HDR && is_for_display(path_a) && is_for_display(path_b))
+                *out = COMPARE_FLIP;
+            return KD_OK;
+        }
+    KD_FAIL(KD_ERROR_USAGE, "metric \"%s\", expected rmse, relmse, psnr, flip or max", name);
+}
+
+bool compare_is_worse(compare_metric metric, double value, double limit) {
+    return metric == COMPARE_PSNR ? !(value >= limit) : !(value <= limit);
+}
+
+/* --- what is compared --- */
+
+typedef struct values_found {
+    uint64_t bad;
+    int64_t first[3]; /* the first pixel of each channel that is bad; -1: none */
+} values_found;
+
+static void values_look(values_found *of, const float *row, int64_t begin, int32_t width, int c) {
+    for (int32_t x = 0; x < width; ++x) {
+        if (isfinite(row[x])) continue;
+        ++of->bad;
+        if (of->first[c] < 0) of->first[c] = begin + x;
+    }
+}
+
+static kd_status values_check(const image_rows *of, const char *which) {
+    values_found found = {0, {-1, -1, -1}};
+    float *rows = NULL;
+    const size_t width = (size_t)of->width;
+    if (of->packed) return KD_OK;
+    KD_TRY(KD_RESERVE(rows, 3 * width));
+    float *const row[3] = {rows, rows + width, rows + 2 * width};
+    kd_status status = KD_OK;
+    for (int64_t y = 0; y < of->height && status == KD_OK; ++y) {
+        status = image_rows_get(of, y, row);
+        for (int c = 0; c < 3 && status == KD_OK; ++c)
+            values_look(&found, row[c], y * of->width, of->width, c);
+    }
+    memory_free(rows);
+    KD_TRY(status);
+    if (!found.bad) return KD_OK;
+    const int c = found.first[0] >= 0 ? 0 : found.first[1] >= 0 ? 1 : 2;
+    KD_FAIL(KD_ERROR_INPUT,
+            "%s image: %llu values are NaN or infinite, the first in channel %s of pixel (%d, "
+            "%d), expected finite ones",
+            which, (unsigned long long)found.bad, colours[c], (int)(found.first[c] % of->width),
+            (int)(found.first[c] / of->width));
+}
+
+/* --- the comparison: by strips, with so many rows around each as FLIP's filters reach --- */
+
+enum { STRIP_PIXELS = 1 << 19, STRIP_ROWS = 64 };
+
+typedef struct compare_strip {
+    const image_rows *a, *b;
+    compare_metric metric;
+    const flip_exposures *exposures;
+    int64_t begin, end;   /* rows that are compared */
+    int64_t above, below; /* rows that are in memory */
+    float *planes_a[3], *planes_b[3];
+    float *error;    /* a pixel in memory */
+    double *row_sum; /* of the whole picture: of what the metric averages, or the largest */
+    atomic_int status;
+} compare_strip;
+
+/* What the metric averages, of one pixel in memory. */
+static double pixel_term(const compare_strip *of, int64_t i) {
+    double sum = 0, largest = 0;
+    if (of->metric == COMPARE_FLIP || of->metric == COMPARE_FLIP_HDR) return (double)of->error[i];
+    for (int c = 0; c < 3; ++c) {
+        const double a = (double)of->planes_a[c][i], b = (double)of->planes_b[c][i];
+        const double distance = fabs(a - b);
+        largest = distance > largest ? distance : largest;
+        sum += distance * distance / (of->metric == COMPARE_RELMSE ? b * b + 0.01 : 1);
+    }
+    return of->metric == COMPARE_MAX ? largest : sum / 3;
+}
+
+static void rows_fetch(void *context, int64_t begin, int64_t end, int thread) {
+    compare_strip *of = (compare_strip *)context;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i) {
+        float *a[3], *b[3];
+        for (int c = 0; c < 3; ++c) {
+            a[c] = of->planes_a[c] + i * of->a->width;
+            b[c] = of->planes_b[c] + i * of->a->width;
+        }
+        kd_status status = image_rows_get(of->a, of->above + i, a);
+        if (status == KD_OK) status = image_rows_get(of->b, of->above + i, b);
+        if (status != KD_OK) atomic_store(&of->status, (int)status);
+    }
+}
+
+static void rows_compare(void *context, int64_t begin, int64_t end, int thread) {
+    const compare_strip *of = (const compare_strip *)context;
+    const bool is_squared = of->metric == COMPARE_RMSE || of->metric == COMPARE_PSNR;
+    const int64_t width = of->a->width;
+    (void)thread;
+    for (int64_t y = of->begin + begin; y < of->begin + end; ++y) {
+        double sum = 0;
+        for (int64_t i = (y - of->above) * width; i < (y - of->above + 1) * width; ++i) {
+            const double term = pixel_term(of, i);
+            if (of->metric != COMPARE_MAX)
+                sum += term;
+            else if (term > sum)
+                sum = term;
+            of->error[i] = (float)(is_squared ? sqrt(term) : term);
+        }
+        of->row_sum[y] = sum;
+    }
+}
+
+static kd_status strip_compare(compare_strip *of) {
+    const int32_t width = of->a->width, rows = (int32_t)(of->below - of->above);
+    flip_picture test, reference;
+    for (int c = 0; c < 3; ++c) {
+        test.planes[c] = of->planes_a[c];
+        reference.planes[c] = of->planes_b[c];
+    }
+    parallel_for(rows, 4, rows_fetch, of);
+    KD_REQUIRE(atomic_load(&of->status) == KD_OK, (kd_status)atomic_load(&of->status),
+               "out of memory for rows of a picture");
+    if (of->metric == COMPARE_FLIP) KD_TRY(flip_errors(of->error, &test, &reference, width, rows));
+    if (of->metric == COMPARE_FLIP_HDR)
+        KD_TRY(flip_errors_hdr(of->error, &test, &reference, width, rows, of->exposures));
+    parallel_for(of->end - of->begin, 16, rows_compare, of);
+    return KD_OK;
+}
+
+static double rows_reduce(const compare_strip *of) {
+    double sum = 0;
+    const int64_t height = of->a->height;
+    for (int64_t y = 0; y < height; ++y) {
+        if (of->metric != COMPARE_MAX)
+            sum += of->row_sum[y];
+        else if (of->row_sum[y] > sum)
+            sum = of->row_sum[y];
+    }
+    if (of->metric == COMPARE_MAX) return sum;
+    const double mean = sum / ((double)of->a->width * (double)height);
+    if (of->metric == COMPARE_RMSE) return sqrt(mean);
+    if (of->metric == COMPARE_PSNR) return mean > 0 ? -10 * log10(mean) : (double)INFINITY;
+    return mean;
+}
+
+/* `all`: NULL, or where the errors of all pixels go. */
+static kd_status strips_compare(compare_strip *of, float *all, int64_t rows, int64_t reach) {
+    const int64_t width = of->a->width, height = of->a->height;
+    for (of->begin = 0; of->begin < height; of->begin = of->end) {
+        of->end = of->begin + rows < height ? of->begin + rows : height;
+        of->above = of->begin > reach ? of->begin - reach : 0;
+        of->below = of->end + reach < height ? of->end + reach : height;
+        KD_TRY(strip_compare(of));
+        if (all)
+            memcpy(all + of->begin * width, of->error + (of->begin - of->above) * width,
+                   (size_t)((of->end - of->begin) * width) * sizeof *all);
+    }
+    return KD_OK;
+}
+
+static kd_status errors_find(double *value, float *all, const image_rows *a, const image_rows *b,
+                             compare_metric metric) {
+    flip_exposures exposures;
+    compare_strip of = {.a = a, .b = b, .metric = metric, .exposures = &exposures, .row_sum = NULL};
+    const int64_t height = a->height, fitting = STRIP_PIXELS / a->width;
+    int64_t rows = fitting < STRIP_ROWS ? STRIP_ROWS : fitting;
+    if (rows > height) rows = height;
+    const bool is_flip = metric == COMPARE_FLIP || metric == COMPARE_FLIP_HDR;
+    const int64_t reach = is_flip ? FLIP_REACH : 0;
+    const uint64_t pixels = (uint64_t)(rows + 2 * reach) * (uint64_t)a->width;
+    float *block = NULL;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(block, 7 * pixels));
+    KD_TRY_GOTO(KD_RESERVE(of.row_sum, (uint64_t)height));
+    for (uint64_t c = 0; c < 3; ++c) {
+        of.planes_a[c] = block + c * pixels;
+        of.planes_b[c] = block + (3 + c) * pixels;
+    }
+    of.error = block + 6 * pixels;
+    if (metric == COMPARE_FLIP_HDR) KD_TRY_GOTO(flip_exposures_find(&exposures, b));
+    KD_TRY_GOTO(strips_compare(&of, all, rows, reach));
+    *value = rows_reduce(&of);
+done:
+    memory_free(block);
+    memory_free(of.row_sum);
+    return status;
+}
+
+/* --- the difference image --- */
+
+/* Black, violet, red, orange, yellow, white as shown by sRGB; returned linear. */
+static vec3 map_colour(float t) {
+    static const float stops[][3] = {
+        {0, 0, 0},           {0.28f, 0.06f, 0.47f}, {0.73f, 0.18f, 0.35f},
+        {0.96f, 0.5f, 0.2f}, {0.99f, 0.86f, 0.4f},  {1, 1, 1}};
+    const float at = 5 * float_min(float_max(t, 0), 1);
+    const int i = at < 4 ? (int)at : 4;
+    const float s = at - (float)i;
+    return vec3_make(srgb_decode(stops[i][0] + s * (stops[i + 1][0] - stops[i][0])),
+                     srgb_decode(stops[i][1] + s * (stops[i + 1][1] - stops[i][1])),
+                     srgb_decode(stops[i][2] + s * (stops[i + 1][2] - stops[i][2])));
+}
+
+/* *error = the plane of errors, which are to be filled in. */
+static kd_status difference_open(image *difference, float **error, const image_rows *of) {
+    float *plane;
+    KD_TRY(image_open(difference, of->width, of->height));
+    for (int c = 0; c < 4; ++c)
+        KD_TRY(image_add(difference, c < 3 ? colours[c] : "Error", c < 3 ? &plane : error));
+    return KD_OK;
+}
+
+static void difference_colour(image *difference, const float *error) {
+    const size_t count = (size_t)difference->width * (size_t)difference->height;
+    for (size_t i = 0; i < count; ++i) {
+        const vec3 colour = map_colour(log2f(1 + 1023 * error[i]) / 10);
+        difference->planes[0][i] = colour.x;
+        difference->planes[1][i] = colour.y;
+        difference->planes[2][i] = colour.z;
+    }
+}
+
+kd_status compare_rows(double *value, const image_rows *a, const image_rows *b,
+                       compare_metric metric, int32_t block, image *difference) {
+    if (difference) memset(difference, 0, sizeof *difference);
+    KD_REQUIRE(block >= 0, KD_ERROR_USAGE, "blocks of %d pixels, expected 0 or more", block);
+    KD_REQUIRE(a->width == b->width && a->height == b->height, KD_ERROR_INPUT,
+               "the images have %d x %d and %d x %d pixels, expected the same size", a->width,
+               a->height, b->width, b->height);
+    KD_TRY(values_check(a, "the first"));
+    KD_TRY(values_check(b, "the second"));
+    image_rows means_a, means_b;
+    float *error = NULL;
+    kd_status status = KD_OK;
+    if (block > 1) {
+        image_rows_of_blocks(&means_a, a, block);
+        image_rows_of_blocks(&means_b, b, block);
+        a = &means_a;
+        b = &means_b;
+    }
+    if (difference) KD_TRY_GOTO(difference_open(difference, &error, a));
+    KD_TRY_GOTO(errors_find(value, error, a, b, metric));
+    if (difference) difference_colour(difference, error);
+done:
+    if (status != KD_OK && difference) image_close(difference);
+    return status;
+}
+
+kd_status compare_images(double *value, const image *a, const image *b, compare_metric metric,
+                         int32_t block, image *difference) {
+    image_rows rows_a, rows_b;
+    if (difference) memset(difference, 0, sizeof *difference);
+    KD_TRY(image_rows_of_image(&rows_a, a, "the first"));
+    KD_TRY(image_rows_of_image(&rows_b, b, "the second"));
+    KD_TRY(compare_rows(value, &rows_a, &rows_b, metric, block, difference));
+    return KD_OK;
+}

@@ -1,0 +1,40 @@
+#include "core/names.h"
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { NEAREST_LENGTH = 64 };
+
+static int lower(char c) {
+    return tolower((unsigned char)c);
+}
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+int nearest_distance(const char *a, const char *b) {
+    const int rows = (int)strnlen(a, NEAREST_LENGTH), columns = (int)strnlen(b, NEAREST_LENGTH);
+    int edits[3][NEAREST_LENGTH + 1]; /* row i lies at i % 3 */
+    for (int j = 0; j <= columns; ++j) edits[0][j] = j;
+    for (int i = 1; i <= rows; ++i) {
+        int *row = edits[i % 3];
+        const int *above = edits[(i + 2) % 3], *above_two = edits[(i + 1) % 3];
+        row[0] = i;
+        for (int j = 1; j <= columns; ++j) {
+            const int replaced = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
+            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1]))
+                row[j] = least(row[j], above_two[j - 2] + 1);
+        }
+    }
+    return edits[rows % 3][columns];
+}
+
+void nearest_consider(const char **best, const char *given, const char *candidate) {
+    const int distance = nearest_distance(given, candidate);
+    /* a slip: one edit, and one more for each three letters */
+    if (distance > 1 + (int)strlen(given) / 3 || distance >= (int)strlen(candidate)) return;
+    if (!*best || distance < nearest_distance(given, *best)) *best = candidate;
+}

@@ -1,0 +1,212 @@
+/* The text of an option becomes the value of its field, or an error that says what was expected. */
+#include "core/names.h"
+#include "core/option.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A text on its way into a field. */
+typedef struct option_words {
+    const option_row *row;
+    const char *text;
+    option_source source;
+} option_words;
+
+static kd_status refuse_with(const option_words *given, const char *more) {
+    char expected[OPTION_TEXT_BYTES];
+    const option_row *row = given->row;
+    option_expect(expected, sizeof expected, row);
+    if (given->source == OPTION_BY_ENVIRONMENT)
+        KD_FAIL(KD_ERROR_USAGE, "%s=%.80s: expected %s%s", row->environment, given->text, expected,
+                more);
+    KD_FAIL(KD_ERROR_USAGE, "%s%s %.80s: expected %s%s",
+            given->source == OPTION_BY_LINE ? "--" : "", row->name, given->text, expected, more);
+}
+
+static kd_status refuse(const option_words *given) {
+    return refuse_with(given, "");
+}
+
+static bool in_range(const option_row *row, double value) {
+    return row->least >= row->most || (value >= row->least && value <= row->most);
+}
+
+/* A number without blanks, hexadecimals, "inf" and "nan"; *end is where it stops, NULL if none. */
+static double read_real(const char *text, const char **end) {
+    *end = NULL;
+    const char *digits = text + (*text == '-' || *text == '+');
+    if (!isdigit((unsigned char)digits[*digits == '.'])) return 0;
+    if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) {
+        *end = digits + 1;
+        return 0;
+    }
+    char *stop;
+    const double value = strtod(text, &stop);
+    if (stop != text && isfinite(value)) *end = stop;
+    return value;
+}
+
+/* Digits with an optional k, M or G, or a real that is whole and exact ("2e6"). */
+static uint64_t read_whole(const char *text, const char **end) {
+    *end = NULL;
+    uint64_t value = 0, scale = 1;
+    const char *c = text;
+    for (; isdigit((unsigned char)*c); ++c) {
+        const uint64_t digit = (uint64_t)(*c - '0');
+        if (value > (UINT64_MAX - digit) / 10) return 0;
+        value = 10 * value + digit;
+    }
+    if (*c == '.' || *c == 'e' || *c == 'E') {
+        const double real = read_real(text, end);
+        if (!*end || real < 0 || real > 9007199254740992.0 || real != floor(real)) *end = NULL;
+        return *end ? (uint64_t)real : 0;
+    }
+    if (c == text) return 0;
+    if (*c == 'k') scale = 1000;
+    if (*c == 'M') scale = 1000000;
+    if (*c == 'G') scale = 1000000000;
+    if (scale > 1) ++c;
+    if (value > UINT64_MAX / scale) return 0;
+    *end = c;
+    return value * scale;
+}
+
+static kd_status set_uint64(const option_words *given, void *field) {
+    const char *end;
+    const uint64_t value = read_whole(given->text, &end);
+    if (!end || *end || !in_range(given->row, (double)value)) return refuse(given);
+    memcpy(field, &value, sizeof value);
+    return KD_OK;
+}
+
+/* The power of 1024 that a unit stands for, -1 if it is none: "", "K", "k", "KiB", "KB", "B", ...
+ */
+static int unit_power(const char *unit) {
+    static const char letters[] = "KMGT";
+    const char *found = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    const char *rest = found ? unit + 1 : unit;
+    if (found && *rest == 'i' && rest[1] == 'B') ++rest;
+    if (strcmp(rest, "") != 0 && strcmp(rest, "B") != 0) return -1;
+    return found ? (int)(found - letters) + 1 : 0;
+}
+
+static kd_status set_bytes(const option_words *given, void *field) {
+    const char *end;
+    const double value = read_real(given->text, &end);
+    const int power = end ? unit_power(end) : -1;
+    const double bytes = power < 0 ? -1 : floor(ldexp(value, 10 * power));
+    if (power < 0 || value < 0 || bytes > 0x1p62 || (value > 0 && bytes < 1) ||
+        (power == 0 && value != bytes))
+        return refuse(given);
+    const uint64_t whole = (uint64_t)bytes;
+    memcpy(field, &whole, sizeof whole);
+    return KD_OK;
+}
+
+static kd_status set_int32s(const option_words *given, void *field) {
+    const option_row *row = given->row;
+    const char *c = given->text;
+    const int count = row->count > 1 ? row->count : 1;
+    for (int i = 0; i < count; ++i) {
+        const bool negative = *c == '-';
+        const char *end;
+        const uint64_t magnitude = read_whole(c + negative, &end);
+        const double value = negative ? -(double)magnitude : (double)magnitude;
+        const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
+        if (!end || *end != after || fabs(value) > INT32_MAX || !in_range(row, value))
+            return refuse(given);
+        const int32_t number = (int32_t)value;
+        memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
+        c = end + 1;
+    }
+    return KD_OK;
+}
+
+static kd_status set_floats(const option_words *given, void *field) {
+    const option_row *row = given->row;
+    const char *c = given->text;
+    const int count = row->count > 1 ? row->count : 1;
+    if (row->automatic && strcmp(c, row->automatic) == 0) {
+        const float chosen_later = NAN;
+        memcpy(field, &chosen_later, sizeof chosen_later);
+        return KD_OK;
+    }
+    for (int i = 0; i < count; ++i) {
+        const char *end;
+        const double value = read_real(c, &end);
+        const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
+        if (!end || *end != after || !isfinite((float)value) || !in_range(row, value))
+            return refuse(given);
+        const float number = (float)value;
+        memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
+        c = end + 1;
+    }
+    return KD_OK;
+}
+
+static kd_status set_double(const option_words *given, void *field) {
+    const char *end;
+    const double value = read_real(given->text, &end);
+    if (!end || *end || !in_range(given->row, value)) return refuse(given);
+    memcpy(field, &value, sizeof value);
+    return KD_OK;
+}
+
+/* Which of the choices the text is. */
+static kd_status find_choice(const option_words *given, int32_t *chosen) {
+    const char *best = NULL, *name;
+    char more[96] = "";
+    for (int i = 0; (name = given->row->choice(i)); ++i) {
+        if (strcmp(name, given->text) == 0) {
+            *chosen = i;
+            return KD_OK;
+        }
+        nearest_consider(&best, given->text, name);
+    }
+    if (best) snprintf(more, sizeof more, "; did you mean %s?", best);
+    return refuse_with(given, more);
+}
+
+static kd_status set_name(const option_words *given, char *field) {
+    int32_t chosen;
+    if (given->row->choice) KD_TRY(find_choice(given, &chosen));
+    if (strlen(given->text) >= given->row->bytes) return refuse(given);
+    memcpy(field, given->text, strlen(given->text) + 1);
+    return KD_OK;
+}
+
+static kd_status set_list(const option_words *given, option_list *field) {
+    KD_REQUIRE(field->count < OPTION_LIST_ITEMS, KD_ERROR_USAGE, "--%s: given more than %d times",
+               given->row->name, OPTION_LIST_ITEMS);
+    field->items[field->count++] = given->text;
+    return KD_OK;
+}
+
+static kd_status set_flag(const option_words *given, void *field) {
+    const int32_t on = !given->text || strcmp(given->text, "on") == 0;
+    if (!on && strcmp(given->text, "off") != 0) return refuse(given);
+    if (given->row->bytes == sizeof on)
+        memcpy(field, &on, sizeof on);
+    else
+        *(bool *)field = on != 0;
+    return KD_OK;
+}
+
+kd_status option_set(const option_row *row, const char *text, option_source source, void *field) {
+    const option_words given = {row, text, source};
+    switch (row->kind) {
+    case OPTION_FLAG: return set_flag(&given, field);
+    case OPTION_TEXT: *(const char **)field = text; return KD_OK;
+    case OPTION_LIST: return set_list(&given, (option_list *)field);
+    case OPTION_NAME: return set_name(&given, (char *)field);
+    case OPTION_CHOICE: return find_choice(&given, (int32_t *)field);
+    case OPTION_UINT64: return set_uint64(&given, field);
+    case OPTION_BYTES: return set_bytes(&given, field);
+    case OPTION_INT32: return set_int32s(&given, field);
+    case OPTION_FLOAT: return set_floats(&given, field);
+    case OPTION_DOUBLE: return set_double(&given, field);
+    }
+    KD_FAIL(KD_ERROR_RUNTIME, "--%s: unknown kind of option", row->name);
+}

@@ -1,0 +1,225 @@
+#include "core/system/files.h"
+#include "core/system/machine.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/sysmacros.h>
+#endif
+
+static file_identity identity_of(const struct stat *info) {
+    return (file_identity){(uint64_t)info->st_dev, (uint64_t)info->st_ino};
+}
+
+file_kind file_identify(file_identity *out, const char *path) {
+    struct stat info;
+    if (stat(path, &info) != 0) return FILE_ABSENT;
+    if (out) *out = identity_of(&info);
+    if (S_ISDIR(info.st_mode)) return FILE_FOLDER;
+    return S_ISREG(info.st_mode) ? FILE_REGULAR : FILE_OTHER;
+}
+
+static void time_of(int64_t *seconds, int64_t *nanoseconds, const struct stat *info) {
+#ifdef __APPLE__
+    *seconds = info->st_mtimespec.tv_sec;
+    *nanoseconds = info->st_mtimespec.tv_nsec;
+#else
+    *seconds = info->st_mtim.tv_sec;
+    *nanoseconds = info->st_mtim.tv_nsec;
+#endif
+}
+
+mapping_end mapping_find(mapping_source *out, const char *path) {
+    /* O_NONBLOCK: a pipe without a writer would be waited for before it can be refused */
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return MAPPING_CANNOT_OPEN;
+    struct stat info;
+    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
+        close(descriptor);
+        return MAPPING_NOT_REGULAR;
+    }
+    out->file = descriptor;
+    out->bytes = (uint64_t)info.st_size;
+    out->which = identity_of(&info);
+    time_of(&out->seconds, &out->nanoseconds, &info);
+    return MAPPING_MADE;
+}
+
+enum { LARGE_PAGE = 1 << 21 };
+
+/* Of memory for so many bytes of a file: whole large pages from half of one on, because filling
+   small ones takes as long as reading. */
+static size_t room_for(uint64_t bytes) {
+    const size_t room = (size_t)bytes;
+    if (room < LARGE_PAGE / 2 || room > SIZE_MAX - LARGE_PAGE) return room;
+    return (room + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+}
+
+mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+    *memory = NULL;
+    if (from->bytes == 0) return MAPPING_MADE;
+    const size_t room = room_for(from->bytes);
+    void *made = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) return MAPPING_FAILED;
+    if (room >= LARGE_PAGE) machine_pages_large(made, room);
+    *memory = made;
+    return MAPPING_MADE;
+}
+
+bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+    char *to = (char *)memory;
+    while (count > 0) {
+        const ssize_t got = pread((int)from->file, to + begin, (size_t)count, (off_t)begin);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) errno = 0;
+        if (got <= 0) return false;
+        begin += (uint64_t)got;
+        count -= (uint64_t)got;
+    }
+    return true;
+}
+
+bool mapping_is_unchanged(const mapping_source *from) {
+    struct stat info;
+    int64_t seconds, nanoseconds;
+    if (fstat((int)from->file, &info) != 0) return false;
+    time_of(&seconds, &nanoseconds, &info);
+    return (uint64_t)info.st_size == from->bytes && seconds == from->seconds &&
+           nanoseconds == from->nanoseconds;
+}
+
+void mapping_drop(mapping_source *owned) {
+    close((int)owned->file);
+    owned->file = -1;
+}
+
+void mapping_close(void *memory, uint64_t bytes) {
+    if (memory) munmap(memory, room_for(bytes));
+}
+
+/* Whether this descriptor is of what the name means now, and not a stranger's trap. */
+static bool is_ours(int descriptor, const char *name, bool is_new) {
+    struct stat held, named;
+    return fstat(descriptor, &held) == 0 && lstat(name, &named) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev && S_ISREG(named.st_mode) &&
+           named.st_nlink == 1 && (is_new || named.st_uid == geteuid());
+}
+
+/* Neither open follows a link that somebody has planted under the name: O_EXCL refuses one. */
+int temporary_take(const char *name, bool existing_only) {
+    int descriptor = existing_only ? -1 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const bool is_new = descriptor >= 0;
+    if (!is_new && !existing_only && errno != EEXIST) return -1;
+    if (!is_new) descriptor = open(name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) {
+        if (!existing_only) errno = EWOULDBLOCK; /* somebody else's, or it has just been renamed */
+        return -1;
+    }
+    const bool locked =
+        flock(descriptor, LOCK_EX | LOCK_NB) == 0 || (is_new && errno != EWOULDBLOCK);
+    if (locked && is_ours(descriptor, name, is_new)) return descriptor;
+    close(descriptor);
+    errno = EWOULDBLOCK;
+    return -1;
+}
+
+bool temporary_is_there(const char *name) {
+    struct stat info;
+    return lstat(name, &info) == 0;
+}
+
+int temporary_hold(int descriptor) {
+    return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+int temporary_sync(int descriptor) {
+    return fsync(descriptor);
+}
+
+int temporary_rename(const char *name, const char *to) {
+    return rename(name, to);
+}
+
+/* A device that takes nothing says so only when it is written to. */
+static bool is_always_full(int descriptor) {
+#ifdef __linux__
+    struct stat info;
+    return fstat(descriptor, &info) == 0 && S_ISCHR(info.st_mode) &&
+           info.st_rdev == makedev(1, 7); /* /dev/full */
+#else
+    (void)descriptor;
+    return false;
+#endif
+}
+
+int temporary_direct(const char *path) {
+    /* O_NONBLOCK: a pipe that nobody reads is refused with ENXIO instead of waited for */
+    const int descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return -1;
+    const int flags = fcntl(descriptor, F_GETFL);
+    if (is_always_full(descriptor))
+        errno = ENOSPC;
+    else if (flags >= 0 && fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) == 0)
+        return descriptor;
+    const int reason = errno;
+    close(descriptor);
+    errno = reason;
+    return -1;
+}
+
+/* What a link names, beside the link where it is relative. */
+static char *link_follow(const char *link) {
+    char named[PATH_MAX];
+    const ssize_t bytes = readlink(link, named, sizeof named - 1);
+    if (bytes < 0) return NULL;
+    named[bytes] = '\0';
+    const char *slash = named[0] == '/' ? NULL : strrchr(link, '/');
+    const size_t folder = slash ? (size_t)(slash - link) + 1 : 0;
+    char *joined = (char *)malloc(folder + (size_t)bytes + 1);
+    if (!joined) return NULL;
+    memcpy(joined, link, folder);
+    memcpy(joined + folder, named, (size_t)bytes + 1);
+    return joined;
+}
+
+char *temporary_target(const char *path) {
+    enum { LINKS_MOST = 40 }; /* as the system itself follows */
+    char *target = NULL;
+    for (int i = 0; i <= LINKS_MOST; ++i) {
+        struct stat info;
+        errno = 0;
+        if (lstat(target ? target : path, &info) != 0 || !S_ISLNK(info.st_mode)) return target;
+        char *next = link_follow(target ? target : path);
+        free(target);
+        if (!next) return NULL;
+        target = next;
+    }
+    free(target);
+    errno = ELOOP;
+    return NULL;
+}
+
+bool text_stream_open(text_stream *out) {
+    out->text = NULL;
+    out->count = 0;
+    out->stream = open_memstream(&out->text, &out->count);
+    return out->stream != NULL;
+}
+
+bool text_stream_end(text_stream *of) {
+    const bool failed = ferror(of->stream) != 0;
+    const bool whole = fclose(of->stream) == 0 && !failed;
+    of->stream = NULL;
+    if (whole) return true;
+    free(of->text);
+    of->text = NULL;
+    return false;
+}

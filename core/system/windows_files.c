@@ -1,0 +1,160 @@
+/* Windows lets nobody else open a file that is open for writing here: that is the lock of a
+   temporary file. It may be renamed while it is open. */
+#include "core/system/files.h"
+#include "core/system/windows_names.h"
+#include <fcntl.h>
+#include <io.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static HANDLE open_to(const char *path, DWORD access, DWORD flags) {
+    wchar_t name[PLACE_BYTES];
+    if (!wide_from(name, path)) return INVALID_HANDLE_VALUE;
+    const DWORD share = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    const HANDLE opened = CreateFileW(name, access, share, NULL, OPEN_EXISTING, flags, NULL);
+    if (opened == INVALID_HANDLE_VALUE) errno_from_system();
+    return opened;
+}
+
+static file_kind kind_of(file_identity *out, uint64_t *bytes, HANDLE file) {
+    BY_HANDLE_FILE_INFORMATION said;
+    if (GetFileType(file) != FILE_TYPE_DISK || !GetFileInformationByHandle(file, &said))
+        return FILE_OTHER;
+    out->device = said.dwVolumeSerialNumber;
+    out->number = (uint64_t)said.nFileIndexHigh << 32 | said.nFileIndexLow;
+    *bytes = (uint64_t)said.nFileSizeHigh << 32 | said.nFileSizeLow;
+    return said.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY ? FILE_FOLDER : FILE_REGULAR;
+}
+
+file_kind file_identify(file_identity *out, const char *path) {
+    file_identity found = {0, 0};
+    uint64_t bytes = 0;
+    const HANDLE file = open_to(path, 0, FILE_FLAG_BACKUP_SEMANTICS); /* folders, too */
+    if (file == INVALID_HANDLE_VALUE) return FILE_ABSENT;
+    const file_kind kind = kind_of(&found, &bytes, file);
+    CloseHandle(file);
+    if (out) *out = found;
+    return kind;
+}
+
+mapping_end mapping_find(mapping_source *out, const char *path) {
+    const HANDLE file = open_to(path, GENERIC_READ, FILE_FLAG_BACKUP_SEMANTICS);
+    if (file == INVALID_HANDLE_VALUE) return MAPPING_CANNOT_OPEN;
+    memset(out, 0, sizeof *out);
+    if (kind_of(&out->which, &out->bytes, file) != FILE_REGULAR) {
+        CloseHandle(file);
+        return MAPPING_NOT_REGULAR;
+    }
+    out->file = (intptr_t)file;
+    return MAPPING_MADE;
+}
+
+/* Windows refuses to shorten a file that is mapped, so its own mapping is safe: nothing is left to
+   be read. */
+mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+    *memory = NULL;
+    if (from->bytes == 0) return MAPPING_MADE;
+    const HANDLE object = CreateFileMappingW((HANDLE)from->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+    if (object) {
+        *memory = MapViewOfFile(object, FILE_MAP_COPY, 0, 0, 0);
+        CloseHandle(object); /* the view keeps it */
+    }
+    if (*memory) return MAPPING_MADE;
+    errno_from_system();
+    return MAPPING_FAILED;
+}
+
+bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+    (void)memory;
+    errno = 0;
+    return begin + count <= from->bytes;
+}
+
+bool mapping_is_unchanged(const mapping_source *from) {
+    file_identity which;
+    uint64_t bytes = 0;
+    return kind_of(&which, &bytes, (HANDLE)from->file) == FILE_REGULAR && bytes == from->bytes;
+}
+
+void mapping_drop(mapping_source *owned) {
+    CloseHandle((HANDLE)owned->file);
+    owned->file = -1;
+}
+
+void mapping_close(void *memory, uint64_t bytes) {
+    (void)bytes;
+    if (memory) UnmapViewOfFile(memory);
+}
+
+static int descriptor_of(const char *path, DWORD how, DWORD share) {
+    wchar_t name[PLACE_BYTES];
+    if (!wide_from(name, path)) return -1;
+    const HANDLE file = CreateFileW(name, GENERIC_WRITE | DELETE, share, NULL, how, 0, NULL);
+    if (file == INVALID_HANDLE_VALUE) {
+        errno_from_system();
+        return -1;
+    }
+    const int descriptor = _open_osfhandle((intptr_t)file, _O_BINARY);
+    if (descriptor < 0) CloseHandle(file);
+    return descriptor;
+}
+
+int temporary_take(const char *name, bool existing_only) {
+    return descriptor_of(name, existing_only ? OPEN_EXISTING : OPEN_ALWAYS, FILE_SHARE_DELETE);
+}
+
+bool temporary_is_there(const char *name) {
+    return place_allows(name, PLACE_EXISTS);
+}
+
+int temporary_hold(int descriptor) {
+    return _dup(descriptor);
+}
+
+int temporary_sync(int descriptor) {
+    return _commit(descriptor);
+}
+
+int temporary_rename(const char *name, const char *to) {
+    wchar_t from[PLACE_BYTES], wanted[PLACE_BYTES];
+    if (!wide_from(from, name) || !wide_from(wanted, to)) return -1;
+    if (MoveFileExW(from, wanted, MOVEFILE_REPLACE_EXISTING)) return 0;
+    errno_from_system();
+    return -1;
+}
+
+int temporary_direct(const char *path) {
+    const int descriptor = _open(path, _O_WRONLY | _O_BINARY); /* NUL, a pipe */
+    return descriptor;
+}
+
+char *temporary_target(const char *path) {
+    (void)path; /* links need rights that programs seldom have */
+    return NULL;
+}
+
+bool text_stream_open(text_stream *out) {
+    out->text = NULL;
+    out->count = 0;
+    out->stream = tmpfile();
+    return out->stream != NULL;
+}
+
+bool text_stream_end(text_stream *of) {
+    const bool failed = ferror(of->stream) != 0 || fflush(of->stream) != 0;
+    const long bytes = failed ? -1 : ftell(of->stream);
+    if (bytes >= 0) of->text = (char *)malloc((size_t)bytes + 1);
+    rewind(of->stream);
+    if (of->text) {
+        of->count = fread(of->text, 1, (size_t)bytes, of->stream);
+        of->text[of->count] = '\0';
+    }
+    fclose(of->stream);
+    of->stream = NULL;
+    const bool whole = of->text && of->count == (size_t)bytes;
+    if (whole) return true;
+    free(of->text);
+    of->text = NULL;
+    return false;
+}

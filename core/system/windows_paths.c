@@ -1,0 +1,78 @@
+#include "core/system/paths.h"
+#include "core/system/windows_names.h"
+#include <stdlib.h>
+
+bool place_of_path(char out[PLACE_BYTES], const char *path) {
+    wchar_t name[PLACE_BYTES], whole[PLACE_BYTES];
+    if (!wide_from(name, path)) return false;
+    const HANDLE file = CreateFileW(name, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                                    NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (file == INVALID_HANDLE_VALUE) return false;
+    const DWORD length = GetFinalPathNameByHandleW(file, whole, PLACE_BYTES, 0);
+    CloseHandle(file);
+    return length > 0 && length < PLACE_BYTES && name_from(out, whole);
+}
+
+bool place_of_link(char out[PLACE_BYTES], const char *path) {
+    (void)out;
+    (void)path; /* links need rights that programs seldom have */
+    return false;
+}
+
+static bool of_module(char out[PLACE_BYTES], HMODULE module) {
+    wchar_t name[PLACE_BYTES];
+    const DWORD length = GetModuleFileNameW(module, name, PLACE_BYTES);
+    return length > 0 && length < PLACE_BYTES && name_from(out, name);
+}
+
+bool place_of_program(char out[PLACE_BYTES]) {
+    return of_module(out, NULL);
+}
+
+bool place_of_library(char out[PLACE_BYTES]) {
+    static const char here = 0;
+    HMODULE module = NULL;
+    return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
+                                  GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                              &here, &module) &&
+           of_module(out, module);
+}
+
+bool place_allows(const char *path, place_use use) {
+    wchar_t name[PLACE_BYTES];
+    if (!wide_from(name, path)) return false;
+    const DWORD found = GetFileAttributesW(name);
+    if (found == INVALID_FILE_ATTRIBUTES) {
+        errno_from_system();
+        return false;
+    }
+    if (use == PLACE_EXISTS || !(found & FILE_ATTRIBUTE_DIRECTORY)) return true;
+    errno = EACCES;
+    return false;
+}
+
+const char *place_variable(const char *name) {
+    return getenv(name);
+}
+
+bool place_make_folder(const char *path) {
+    wchar_t name[PLACE_BYTES];
+    if (!wide_from(name, path)) return false;
+    if (CreateDirectoryW(name, NULL) || GetLastError() == ERROR_ALREADY_EXISTS) return true;
+    errno_from_system();
+    return false;
+}
+
+void folder_each(const char *folder, void (*see)(void *context, const char *name), void *context) {
+    wchar_t pattern[PLACE_BYTES + 2];
+    char name[PLACE_BYTES];
+    WIN32_FIND_DATAW entry;
+    if (!wide_from(pattern, folder)) return;
+    wcscat(pattern, L"/*");
+    const HANDLE open = FindFirstFileW(pattern, &entry);
+    if (open == INVALID_HANDLE_VALUE) return;
+    do {
+        if (name_from(name, entry.cFileName)) see(context, name);
+    } while (FindNextFileW(open, &entry));
+    FindClose(open);
+}

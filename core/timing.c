@@ -1,8 +1,0 @@
-#include "core/timing.h"
-#include <time.h>
-
-double timing_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}

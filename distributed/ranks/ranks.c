@@ -1,0 +1,230 @@
+/* What ranks exchange, counted and timed; and whether a launcher of MPI has started this process:
+   then the plug-in is loaded. */
+#include "distributed/ranks/ranks.h"
+#include "core/files/file.h"
+#include "core/job.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include "core/system/process.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static kd_status count_call(ranks *of, double begun, uint64_t sent, int failed, const char *what,
+                            uint64_t bytes) {
+    of->waited += timing_now() - begun;
+    KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
+               "rank %d of %d: the exchange with the other ranks has failed (%s of %llu bytes)",
+               of->rank, of->size, what, (unsigned long long)bytes);
+    of->sent += sent;
+    return KD_OK;
+}
+
+kd_status ranks_broadcast(ranks *of, void *bytes, uint64_t count) {
+    if (!ranks_shared(of) || count == 0) return KD_OK;
+    const double begun = timing_now();
+    const int failed = of->calls->broadcast(of->with, bytes, count, 0);
+    return count_call(of, begun, of->rank == 0 ? count : 0, failed, "broadcast", count);
+}
+
+kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins) {
+    if (!ranks_shared(of) || begins[of->size] == begins[0]) return KD_OK;
+    const double begun = timing_now();
+    const uint64_t own = begins[of->rank + 1] - begins[of->rank];
+    const int failed = of->calls->all_gather(of->with, bytes, begins);
+    return count_call(of, begun, own, failed, "all-gather", begins[of->size] - begins[0]);
+}
+
+kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count) {
+    uint64_t *begins = NULL;
+    if (!ranks_shared(of)) return KD_OK;
+    KD_TRY(KD_RESERVE(begins, (uint64_t)of->size + 1));
+    for (int32_t r = 0; r <= of->size; ++r) begins[r] = (uint64_t)r * count;
+    const kd_status status = ranks_all_gather(of, bytes, begins);
+    memory_free(begins);
+    return status;
+}
+
+kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count) {
+    if (!ranks_shared(of) || count == 0) return KD_OK;
+    const double begun = timing_now();
+    const uint64_t bytes = count * sizeof *values;
+    const int failed = of->calls->all_sum(of->with, values, count);
+    return count_call(of, begun, bytes, failed, "sum", bytes);
+}
+
+int ranks_copy(const ranks *of, void *to, const void *from, uint64_t bytes) {
+    if (bytes == 0) return 0;
+    if (of && of->copy) return of->copy(to, from, bytes);
+    memcpy(to, from, bytes);
+    return 0;
+}
+
+kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
+                           const uint64_t *into_begins) {
+    if (!ranks_shared(of)) {
+        KD_REQUIRE(ranks_copy(of, (char *)into + into_begins[0], (const char *)bytes + begins[0],
+                              begins[1] - begins[0]) == 0,
+                   KD_ERROR_DEVICE, "%llu bytes could not be copied",
+                   (unsigned long long)(begins[1] - begins[0]));
+        return KD_OK;
+    }
+    const double begun = timing_now();
+    const uint64_t all = begins[of->size] - begins[0];
+    const uint64_t others = all - (begins[of->rank + 1] - begins[of->rank]);
+    const int failed = of->calls->all_to_all(of->with, bytes, begins, into, into_begins);
+    return count_call(of, begun, others, failed, "exchange", all);
+}
+
+kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    if (!ranks_shared(of)) return KD_OK;
+    const double begun = timing_now();
+    const int failed = of->calls->send(of->with, to, tag, bytes, count);
+    return count_call(of, begun, count, failed, "message", count);
+}
+
+kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
+                        int32_t *sender) {
+    if (!ranks_shared(of)) return KD_OK;
+    const double begun = timing_now();
+    const int failed = of->calls->receive(of->with, from, tag, bytes, count, sender);
+    return count_call(of, begun, 0, failed, "message", count);
+}
+
+kd_status ranks_any(ranks *of, bool mine, bool *any) {
+    int64_t said = mine;
+    KD_TRY(ranks_all_sum(of, &said, 1));
+    *any = said != 0;
+    return KD_OK;
+}
+
+kd_status ranks_measure(ranks *of, double *bandwidth) {
+    enum { BYTES = 1 << 20, TIMES = 4 };
+    char *room = NULL;
+    double least = 0;
+    bool lacking = false;
+    *bandwidth = 0;
+    if (!ranks_shared(of)) return KD_OK;
+    const uint64_t all = (uint64_t)of->size * BYTES;
+    kd_status status = KD_RESERVE_ZEROED(room, all);
+    const kd_status heard = ranks_any(of, status != KD_OK, &lacking);
+    if (status == KD_OK) status = heard;
+    if (status == KD_OK && lacking) { /* all end, or the others would wait for it */
+        memory_free(room);
+        KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
+                (unsigned long long)all);
+    }
+    for (int i = 0; i < TIMES && status == KD_OK; ++i) {
+        const double begun = timing_now();
+        status = ranks_all_gather_even(of, room, BYTES);
+        const double took = timing_now() - begun;
+        if (i == 0 || took < least) least = took;
+    }
+    memory_free(room);
+    KD_TRY(status);
+    /* each rank's bytes go to all others */
+    if (least > 0) *bandwidth = (double)(all - BYTES) / least;
+    return ranks_broadcast(of, bandwidth, sizeof *bandwidth);
+}
+
+void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
+    const uint64_t size = of ? (uint64_t)of->size : 1, each = count / size, more = count % size;
+    const uint64_t at = (uint64_t)rank;
+    *begin = at * each + (at < more ? at : more);
+    *end = *begin + each + (at < more ? 1 : 0);
+}
+
+/* Ranks that the launcher speaks of; 0: it says a rank, but not of how many; -1: there is none. */
+static long launched(void) {
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+    static const char *const places[] = {"PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        const char *said = place_variable(sizes[i]);
+        if (said && *said) return strtol(said, NULL, 10);
+    }
+    for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+        const char *slurm = place_variable("SLURM_STEP_NUM_TASKS");
+        if (place_variable(places[i])) return slurm && *slurm ? strtol(slurm, NULL, 10) : 0;
+    }
+    return -1;
+}
+
+/* The first of the names that is set to a number; `otherwise` if none is. */
+static int32_t number_in(const char *const names[], int count, int32_t otherwise) {
+    for (int i = 0; i < count; ++i) {
+        const char *said = place_variable(names[i]);
+        const long number = said && *said ? strtol(said, NULL, 10) : -1;
+        if (number >= 0 && number <= RANKS_MOST) return (int32_t)number;
+    }
+    return otherwise;
+}
+
+static void find_locals(ranks *out) {
+    static const char *const places[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                         "SLURM_LOCALID"};
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_NTASKS_PER_NODE"};
+    out->local = number_in(places, 3, 0);
+    out->locals = number_in(sizes, 3, 1);
+}
+
+static bool plugin_find(char found[PLACE_BYTES]) {
+    static const char *const places[] = {"", "kandela/", "../lib/kandela/", "../lib/",
+                                         "../" KD_LIBDIR "/kandela/"};
+    const companion plugin = {"KANDELA_MPI", "kandela-mpi.so", places,
+                              sizeof places / sizeof *places, PLACE_READABLE};
+    return companion_find(&plugin, found);
+}
+
+/* Why the plug-in cannot be used, in the linker's words. */
+static kd_status plugin_load(ranks *out, const char *path) {
+    /* global: parts that MPI itself loads look for its names */
+    out->library = plugin_open(path, true);
+    KD_REQUIRE(out->library, KD_ERROR_DEVICE, "the plug-in for MPI cannot be loaded: %s",
+               plugin_reason());
+    out->calls = (const ranks_calls *)plugin_symbol(out->library, RANKS_SYMBOL);
+    KD_REQUIRE(out->calls && out->calls->version == RANKS_VERSION, KD_ERROR_DEVICE,
+               "%s: no plug-in of this version (%d), expected that of the same build", path,
+               RANKS_VERSION);
+    KD_REQUIRE(out->calls->open(&out->with, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
+               "%s: MPI does not start, or offers no threads (MPI_THREAD_SERIALIZED)", path);
+    KD_REQUIRE(out->size <= RANKS_MOST, KD_ERROR_USAGE, "%d ranks, expected at most %d", out->size,
+               RANKS_MOST);
+    return KD_OK;
+}
+
+kd_status ranks_open(ranks *out) {
+    char path[PLACE_BYTES];
+    const long others = launched();
+    memset(out, 0, sizeof *out);
+    out->size = out->locals = 1;
+    if (others < 0 || others == 1) return KD_OK;
+    if (!plugin_find(path)) {
+        if (others == 0) {
+            log_message(LOG_WARNING, "started as a rank, but kandela-mpi.so is not here: alone");
+            return KD_OK;
+        }
+        KD_FAIL(KD_ERROR_DEVICE,
+                "started as one of %ld ranks, but found no kandela-mpi.so beside this program: "
+                "expected a build with MPI (-DKD_MPI=ON), or KANDELA_MPI to name it",
+                others);
+    }
+    const kd_status status = plugin_load(out, path);
+    if (status == KD_OK) {
+        find_locals(out);
+        return KD_OK;
+    }
+    memset(out, 0, sizeof *out); /* the plug-in stays loaded: MPI may have left handlers behind */
+    out->size = out->locals = 1;
+    return status_pass(status, __FILE__, __LINE__, "plugin_load");
+}
+
+/* The plug-in stays loaded: MPI leaves handlers behind. */
+void ranks_close(ranks *owned) {
+    if (owned->calls && owned->library) owned->calls->close(owned->with);
+    memset(owned, 0, sizeof *owned);
+}
+
+void ranks_abort(const ranks *of, int32_t code) {
+    if (of && of->calls) of->calls->abort(of->with, code);
+}

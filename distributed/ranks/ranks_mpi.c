@@ -1,0 +1,227 @@
+/* The plug-in kandela-mpi.so: the one file that knows MPI.
+   Idea: calls that do not wait are started, and looked at until they are done: again and again at
+         first, then with pauses, so that ranks that wait leave their core to those that work. MPI
+         moves bytes while it is looked at: no pause before so many could have come.
+   Invariants: MPI counts by int: whatever is longer goes in pieces of PIECE bytes. */
+#include "distributed/ranks/ranks.h"
+#include <mpi.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS = 500000 };
+
+typedef struct connection {
+    MPI_Comm world;
+    int rank, size;
+    bool opened; /* MPI was started here */
+} connection;
+
+/* What is waited for without a pause: a small message, and a byte of a large one where memory or a
+   network is slow, seconds. */
+static const double at_once = 1e-3, byte_seconds = 1e-8;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int wait_for(MPI_Request *request, MPI_Status *status, uint64_t bytes) {
+    const double pausing = now() + at_once + byte_seconds * (double)bytes;
+    long nanoseconds = PAUSE_LEAST_NS;
+    for (int done = 0;;) {
+        if (MPI_Test(request, &done, status) != MPI_SUCCESS) return 1;
+        if (done) return 0;
+        if (now() < pausing) {
+            sched_yield();
+            continue;
+        }
+        const struct timespec pause = {0, nanoseconds};
+        nanosleep(&pause, NULL);
+        if (nanoseconds < PAUSE_MOST_NS) nanoseconds *= 2;
+    }
+}
+
+static int mpi_open(void **with, int32_t *rank, int32_t *size) {
+    int level = 0, begun = 0;
+    connection *made = (connection *)calloc(1, sizeof *made);
+    if (!made || MPI_Initialized(&begun) != MPI_SUCCESS) goto failed;
+    if (begun ? MPI_Query_thread(&level) != MPI_SUCCESS
+              : MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS)
+        goto failed;
+    made->opened = !begun;
+    if (level < MPI_THREAD_SERIALIZED ||
+        MPI_Comm_dup(MPI_COMM_WORLD, &made->world) != MPI_SUCCESS ||
+        MPI_Comm_rank(made->world, &made->rank) != MPI_SUCCESS ||
+        MPI_Comm_size(made->world, &made->size) != MPI_SUCCESS)
+        goto failed;
+    MPI_Comm_set_errhandler(made->world, MPI_ERRORS_RETURN);
+    *rank = made->rank;
+    *size = made->size;
+    *with = made;
+    return 0;
+failed:
+    free(made);
+    return 1;
+}
+
+static void mpi_close(void *with) {
+    connection *own = (connection *)with;
+    MPI_Request request;
+    if (MPI_Ibarrier(own->world, &request) == MPI_SUCCESS) wait_for(&request, MPI_STATUS_IGNORE, 0);
+    MPI_Comm_free(&own->world);
+    if (own->opened) MPI_Finalize();
+    free(own);
+}
+
+static int piece_of(uint64_t left) {
+    return left < PIECE ? (int)left : PIECE;
+}
+
+static int mpi_broadcast(void *with, void *bytes, uint64_t count, int32_t from) {
+    connection *own = (connection *)with;
+    for (uint64_t at = 0; at < count;) {
+        const int piece = piece_of(count - at);
+        MPI_Request request;
+        if (MPI_Ibcast((char *)bytes + at, piece, MPI_BYTE, from, own->world, &request) !=
+                MPI_SUCCESS ||
+            wait_for(&request, MPI_STATUS_IGNORE, (uint64_t)piece))
+            return 1;
+        at += (uint64_t)piece;
+    }
+    return 0;
+}
+
+/* In one call if MPI can count it, else a broadcast from each. */
+static int mpi_all_gather(void *with, void *bytes, const uint64_t *begins) {
+    connection *own = (connection *)with;
+    const uint64_t all = begins[own->size] - begins[0];
+    int failed = 0;
+    if (all > PIECE) {
+        for (int r = 0; r < own->size && !failed; ++r)
+            failed = mpi_broadcast(with, (char *)bytes + begins[r], begins[r + 1] - begins[r], r);
+        return failed;
+    }
+    int *counts = (int *)malloc(2 * (size_t)own->size * sizeof *counts);
+    if (!counts) return 1;
+    int *places = counts + own->size;
+    for (int r = 0; r < own->size; ++r) {
+        counts[r] = (int)(begins[r + 1] - begins[r]);
+        places[r] = (int)(begins[r] - begins[0]);
+    }
+    MPI_Request request;
+    failed = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, (char *)bytes + begins[0], counts,
+                             places, MPI_BYTE, own->world, &request) != MPI_SUCCESS ||
+             wait_for(&request, MPI_STATUS_IGNORE, all);
+    free(counts);
+    return failed;
+}
+
+static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
+    connection *own = (connection *)with;
+    for (uint64_t at = 0; at < count;) {
+        const int piece = piece_of(8 * (count - at)) / 8;
+        MPI_Request request;
+        if (MPI_Iallreduce(MPI_IN_PLACE, values + at, piece, MPI_INT64_T, MPI_SUM, own->world,
+                           &request) != MPI_SUCCESS ||
+            wait_for(&request, MPI_STATUS_IGNORE, 8 * (uint64_t)piece))
+            return 1;
+        at += (uint64_t)piece;
+    }
+    return 0;
+}
+
+/* One piece each way between two neighbours in a round of steps; either may be empty. */
+static int swap_piece(connection *own, const char *out, int out_count, int to, char *in,
+                      int in_count, int from) {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int failed = 0;
+    if (in_count)
+        failed |= MPI_Irecv(in, in_count, MPI_BYTE, from, SWAP_TAG, own->world, &requests[0]) !=
+                  MPI_SUCCESS;
+    if (out_count)
+        failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, own->world, &requests[1]) !=
+                  MPI_SUCCESS;
+    for (int i = 0; i < 2 && !failed; ++i)
+        failed |=
+            requests[i] != MPI_REQUEST_NULL &&
+            wait_for(&requests[i], MPI_STATUS_IGNORE, (uint64_t)in_count + (uint64_t)out_count);
+    return failed;
+}
+
+/* In step s each rank gives to the one s places behind it, and takes from the one s before. */
+static int mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
+                          const uint64_t *into_begins) {
+    connection *own = (connection *)with;
+    for (int step = 0; step < own->size; ++step) {
+        const int to = (own->rank + step) % own->size;
+        const int from = (own->rank + own->size - step) % own->size;
+        uint64_t out = begins[to], in = into_begins[from];
+        while (out < begins[to + 1] || in < into_begins[from + 1]) {
+            const int give = piece_of(begins[to + 1] - out);
+            const int take = piece_of(into_begins[from + 1] - in);
+            if (swap_piece(own, (const char *)bytes + out, give, to, (char *)into + in, take, from))
+                return 1;
+            out += (uint64_t)give;
+            in += (uint64_t)take;
+        }
+    }
+    return 0;
+}
+
+static int mpi_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    connection *own = (connection *)with;
+    uint64_t at = 0;
+    do {
+        const int piece = piece_of(count - at);
+        MPI_Request request;
+        if (MPI_Isend((const char *)bytes + at, piece, MPI_BYTE, to, tag, own->world, &request) !=
+                MPI_SUCCESS ||
+            wait_for(&request, MPI_STATUS_IGNORE, (uint64_t)piece))
+            return 1;
+        at += (uint64_t)piece;
+    } while (at < count);
+    return 0;
+}
+
+static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
+                       int32_t *sender) {
+    connection *own = (connection *)with;
+    int source = from == RANKS_ANY ? MPI_ANY_SOURCE : from;
+    uint64_t at = 0;
+    do {
+        const int piece = piece_of(count - at);
+        MPI_Request request;
+        MPI_Status status;
+        int found = 0;
+        if (MPI_Irecv((char *)bytes + at, piece, MPI_BYTE, source, tag, own->world, &request) !=
+                MPI_SUCCESS ||
+            wait_for(&request, &status, (uint64_t)piece) ||
+            MPI_Get_count(&status, MPI_BYTE, &found) != MPI_SUCCESS || found != piece)
+            return 1;
+        source = status.MPI_SOURCE; /* the pieces that follow are of the same */
+        at += (uint64_t)piece;
+    } while (at < count);
+    if (sender) *sender = source;
+    return 0;
+}
+
+static void mpi_abort(void *with, int32_t code) {
+    MPI_Abort(((connection *)with)->world, code);
+}
+
+__attribute__((visibility("default"))) extern const ranks_calls kd_ranks_mpi;
+const ranks_calls kd_ranks_mpi = {.version = RANKS_VERSION,
+                                  .name = "MPI",
+                                  .open = mpi_open,
+                                  .close = mpi_close,
+                                  .broadcast = mpi_broadcast,
+                                  .all_gather = mpi_all_gather,
+                                  .all_sum = mpi_all_sum,
+                                  .all_to_all = mpi_all_to_all,
+                                  .send = mpi_send,
+                                  .receive = mpi_receive,
+                                  .abort = mpi_abort};

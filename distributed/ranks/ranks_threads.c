@@ -1,0 +1,246 @@
+/* Idea: whoever comes to a collective call leaves a pointer and waits until all are there; then
+   each copies from the others, and leaves when all have. Messages are copied into a list. */
+#include "core/memory.h"
+#include "core/system/machine.h"
+#include "distributed/ranks/ranks.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { THREADS_MOST = 1024 };
+
+typedef struct message {
+    struct message *next;
+    int32_t from, to, tag;
+    uint64_t count;
+    char bytes[];
+} message;
+
+typedef struct meeting {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int32_t size, here;
+    uint64_t round;
+    bool broken;
+    void **places; /* of this call, a rank each */
+    message *first, **last;
+    int32_t failed; /* the rank that broke it */
+    kd_status why;
+    char words[1024];
+} meeting;
+
+typedef struct member {
+    meeting *at;
+    ranks_body body;
+    void *context;
+    ranks among;
+    pthread_t thread;
+    kd_status status;
+} member;
+
+/* Waits until all ranks are here; 1 if one has given up. */
+static int meet(meeting *at) {
+    pthread_mutex_lock(&at->mutex);
+    const uint64_t round = at->round;
+    if (++at->here == at->size) {
+        at->here = 0;
+        ++at->round;
+        pthread_cond_broadcast(&at->changed);
+    }
+    while (at->round == round && !at->broken) pthread_cond_wait(&at->changed, &at->mutex);
+    const int broken = at->broken;
+    pthread_mutex_unlock(&at->mutex);
+    return broken;
+}
+
+static int place(member *own, void *bytes) {
+    own->at->places[own->among.rank] = bytes;
+    return meet(own->at);
+}
+
+static int threads_broadcast(void *with, void *bytes, uint64_t count, int32_t from) {
+    member *own = (member *)with;
+    if (place(own, bytes)) return 1;
+    if (own->among.rank != from) memcpy(bytes, own->at->places[from], count);
+    return meet(own->at);
+}
+
+static int threads_all_gather(void *with, void *bytes, const uint64_t *begins) {
+    member *own = (member *)with;
+    if (place(own, bytes)) return 1;
+    for (int32_t r = 0; r < own->among.size; ++r)
+        if (r != own->among.rank)
+            memcpy((char *)bytes + begins[r], (char *)own->at->places[r] + begins[r],
+                   begins[r + 1] - begins[r]);
+    return meet(own->at);
+}
+
+/* Each rank adds up its part of the values and hands it to all. */
+static int threads_all_sum(void *with, int64_t *values, uint64_t count) {
+    member *own = (member *)with;
+    uint64_t begin, end;
+    if (place(own, values)) return 1;
+    ranks_part(&own->among, own->among.rank, count, &begin, &end);
+    for (uint64_t i = begin; i < end; ++i) {
+        uint64_t sum = 0;
+        for (int32_t r = 0; r < own->among.size; ++r)
+            sum += (uint64_t)((const int64_t *)own->at->places[r])[i];
+        for (int32_t r = 0; r < own->among.size; ++r)
+            ((int64_t *)own->at->places[r])[i] = (int64_t)sum;
+    }
+    return meet(own->at);
+}
+
+typedef struct parcel {
+    const char *bytes;
+    const uint64_t *begins;
+} parcel;
+
+static int threads_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
+                              const uint64_t *into_begins) {
+    member *own = (member *)with;
+    parcel given = {(const char *)bytes, begins};
+    int wrong = 0;
+    if (place(own, &given)) return 1;
+    const int32_t rank = own->among.rank;
+    for (int32_t r = 0; r < own->among.size; ++r) {
+        const parcel *from = (const parcel *)own->at->places[r];
+        const uint64_t count = from->begins[rank + 1] - from->begins[rank];
+        wrong |= count != into_begins[r + 1] - into_begins[r];
+        if (!wrong)
+            wrong = ranks_copy(&own->among, (char *)into + into_begins[r],
+                               from->bytes + from->begins[rank], count);
+    }
+    return meet(own->at) || wrong;
+}
+
+static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    member *own = (member *)with;
+    meeting *at = own->at;
+    char *room = NULL;
+    if (KD_RESERVE(room, sizeof(message) + count) != KD_OK) return 1;
+    message *made = (message *)(void *)room;
+    made->next = NULL;
+    made->from = own->among.rank;
+    made->to = to;
+    made->tag = tag;
+    made->count = count;
+    memcpy(made->bytes, bytes, count);
+    pthread_mutex_lock(&at->mutex);
+    *at->last = made;
+    at->last = &made->next;
+    const int broken = at->broken;
+    pthread_cond_broadcast(&at->changed);
+    pthread_mutex_unlock(&at->mutex);
+    return broken;
+}
+
+/* The first message that fits, taken out of the list; NULL: none is there yet. */
+static message *take_message(meeting *at, int32_t from, int32_t to, int32_t tag) {
+    for (message **link = &at->first; *link; link = &(*link)->next) {
+        message *found = *link;
+        if (found->to != to || found->tag != tag || (from != RANKS_ANY && found->from != from))
+            continue;
+        *link = found->next;
+        if (!*link) at->last = link;
+        return found;
+    }
+    return NULL;
+}
+
+static int threads_receive(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
+                           int32_t *sender) {
+    member *own = (member *)with;
+    meeting *at = own->at;
+    message *found = NULL;
+    pthread_mutex_lock(&at->mutex);
+    while (!at->broken && !(found = take_message(at, from, own->among.rank, tag)))
+        pthread_cond_wait(&at->changed, &at->mutex);
+    pthread_mutex_unlock(&at->mutex);
+    if (!found) return 1;
+    const int wrong = found->count != count;
+    if (!wrong) memcpy(bytes, found->bytes, count);
+    if (sender) *sender = found->from;
+    memory_free(found);
+    return wrong;
+}
+
+static void threads_abort(void *with, int32_t code) {
+    member *own = (member *)with;
+    meeting *at = own->at;
+    pthread_mutex_lock(&at->mutex);
+    if (!at->broken) {
+        at->broken = true;
+        at->failed = own->among.rank;
+        at->why = (kd_status)code;
+        strncpy(at->words, kd_last_error(), sizeof at->words - 1);
+    }
+    pthread_cond_broadcast(&at->changed);
+    pthread_mutex_unlock(&at->mutex);
+}
+
+static const ranks_calls threads_calls = {.version = RANKS_VERSION,
+                                          .name = "threads",
+                                          .broadcast = threads_broadcast,
+                                          .all_gather = threads_all_gather,
+                                          .all_sum = threads_all_sum,
+                                          .all_to_all = threads_all_to_all,
+                                          .send = threads_send,
+                                          .receive = threads_receive,
+                                          .abort = threads_abort};
+
+static void *run_member(void *context) {
+    member *own = (member *)context;
+    own->status = own->body(own->context, &own->among);
+    if (own->status != KD_OK && own->status != KD_INTERRUPTED)
+        threads_abort(own, (int32_t)own->status);
+    return NULL;
+}
+
+static kd_status run_members(meeting *at, member *members) {
+    int32_t started = 1;
+    while (started < at->size &&
+           threads_start(&members[started].thread, run_member, members + started) == 0)
+        ++started;
+    if (started < at->size) {
+        status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "no thread for rank %d", started);
+        threads_abort(members, KD_ERROR_RUNTIME);
+    } else {
+        run_member(members);
+    }
+    for (int32_t r = 1; r < started; ++r) pthread_join(members[r].thread, NULL);
+    if (at->broken) return status_fail(at->why, __FILE__, __LINE__, "%s", at->words);
+    return members[0].status;
+}
+
+kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
+    kd_status status = KD_OK;
+    member *members = NULL;
+    meeting at = {
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .size = size};
+    at.last = &at.first;
+    KD_REQUIRE(size >= 1 && size <= THREADS_MOST, KD_ERROR_USAGE, "%d ranks, expected 1 to %d",
+               size, THREADS_MOST);
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(members, (uint64_t)size));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(at.places, (uint64_t)size));
+    for (int32_t r = 0; r < size; ++r) {
+        member *one = members + r;
+        one->at = &at;
+        one->body = body;
+        one->context = context;
+        one->among.rank = r;
+        one->among.size = size;
+        one->among.calls = &threads_calls;
+        one->among.with = one;
+    }
+    KD_TRY_GOTO(run_members(&at, members));
+done:
+    while (at.first) {
+        message *next = at.first->next;
+        memory_free(at.first);
+        at.first = next;
+    }
+    memory_free(at.places);
+    memory_free(members);
+    return status;
+}
