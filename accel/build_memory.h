@@ -1,7 +1,7 @@
 /* The memory of one build on a CUDA device, the tree out of it, and which builder makes it. */
 #ifndef KD_ACCEL_BUILD_MEMORY_H
 #define KD_ACCEL_BUILD_MEMORY_H
-#include "accel/tree/build_device.h"
+#include "accel/tree/build.h"
 
 #ifdef __cplusplus
 extern "C" {

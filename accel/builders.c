@@ -2,9 +2,8 @@
    asked for, takes stock. */
 #include "accel/builders.h"
 #include "accel/tree/build.h"
-#include "accel/tree/check.h"
-#include "accel/tree/corner_rows.h"
-#include "accel/wide/wide_rays.h"
+#include "accel/tree/tritree.h"
+#include "accel/wide/wide_tree.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/names.h"

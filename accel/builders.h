@@ -1,11 +1,10 @@
 /* The tables of triangle tree builders, and the owner of a tree that one of them made. A new
    builder is a file that ends with its row, tritree_builder_NAME (accel/tree/build.h), and its NAME
-   in the list here; on a device tritree_builder_cuda_NAME (accel/tree/build_device.h), in the other
+   in the list here; on a device tritree_builder_cuda_NAME (accel/tree/build.h), in the other
    list. */
 #ifndef KD_ACCEL_BUILDERS_H
 #define KD_ACCEL_BUILDERS_H
 #include "accel/tree/build.h"
-#include "accel/tree/build_device.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,6 @@
 #include "accel/triangles.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/triangles_device.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"

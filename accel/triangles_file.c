@@ -9,7 +9,7 @@
    distrust: sizes against the file's, the checksum, the triangles, then the tree itself by all its
    invariants. */
 #include "accel/builders.h"
-#include "accel/triangles_device.h"
+#include "accel/triangles.h"
 #include "core/files/parts_file.h"
 #include "core/memory.h"
 #include <assert.h>

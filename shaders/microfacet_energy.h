@@ -13,7 +13,6 @@
 #define KD_SHADERS_MICROFACET_ENERGY_H
 #include "core/math/elementary.h"
 #include "core/math/geometry.h"
-#include "shaders/fresnel.h"
 #include "shaders/microfacet.h"
 #include "shaders/microfacet_tables.h"
 

@@ -5,8 +5,8 @@
    Work: scenes without media pay one comparison. */
 #ifndef KD_SHADERS_PASSAGE_H
 #define KD_SHADERS_PASSAGE_H
-#include "accel/placed/placed_walk.h"
-#include "accel/rays/cast.h"
+#include "accel/placed_walk.h"
+#include "accel/rays/batch.h"
 #include "shaders/surface.h"
 
 enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */

@@ -8,9 +8,9 @@
    Work: two rays a surface.
    Memory: none beyond the stack of one ray.
    Invariants: a pure function of (scene, options, ray, key); unbiased up to max_depth.
-   Media: a flight's length is drawn before each surface (medium.h); where light is scattered
+   Media: a flight's length is drawn before each surface (material.h); where light is scattered
           there, the phase function takes the part of a surface's, and draws are its own.
-   Wavelengths: dispersive glass turns a path into one of a drawn wavelength (spectrum.h).
+   Wavelengths: dispersive glass turns a path into one of a drawn wavelength (material.h).
    Differs from the books in: numbers are Owen-scrambled Sobol points (sobol.h); a surface of
          opacity below 1 is skipped by chance along the path and weakens shadow rays by its
          share. */
@@ -19,8 +19,8 @@
 #include "core/math/sobol.h"
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"
+#include "shaders/material.h"
 #include "shaders/passage.h"
-#include "shaders/spectrum.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
 /* dimensions of sobol_draw; the camera's is at bounce 0, 4 is eye_path.h's */

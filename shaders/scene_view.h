@@ -1,15 +1,148 @@
-/* The whole scene as per-item functions see it: plain pointers and counts, borrowed from a scene
-   (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in world space, and meshes
-   in spaces of their own with the places that they are put at (accel/placed/placed.h); methods that
-   do not look at `placed` are given scenes in which each placement has become a copy. */
+/* Lights, cameras, and the whole scene as per-item functions see it: plain pointers and counts,
+   borrowed from a scene (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in
+   world space, and meshes in spaces of their own with the places that they are put at
+   (accel/placed.h); methods that do not look at `placed` are given scenes in which each placement
+   has become a copy. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
-#include "accel/placed/placed.h"
+#include "accel/placed.h"
 #include "accel/tree/layout.h"
-#include "shaders/camera.h"
-#include "shaders/light.h"
+#include "core/math/geometry.h"
+#include "core/math/rng.h"
+#include "core/math/sampling.h"
 #include "shaders/material.h"
 #include "shaders/texture.h"
+
+/* Where light comes from. Each emitting triangle is a light of its own. */
+
+typedef enum light_kind {
+    LIGHT_TRIANGLE = 0,
+    LIGHT_POINT = 1,
+    LIGHT_SPOT = 2,
+    LIGHT_DIRECTIONAL = 3,
+    LIGHT_ENVIRONMENT = 4
+} light_kind;
+
+typedef struct light {
+    int32_t kind;      /* light_kind */
+    uint32_t triangle; /* LIGHT_TRIANGLE: which */
+    vec3 position;     /* point, spot; triangle: its centre (light_on_triangle) */
+    vec3 direction;    /* spot, directional: unit, the way the light flies; triangle: its normal */
+    vec3 emitted; /* triangle: radiance W/(sr m^2) (times its emission map); point, spot (on the
+                     axis): radiant intensity W/sr; directional: irradiance W/m^2 across the
+                     beam; environment: radiance (times its map) */
+    float cos_inner, cos_outer; /* spot: full inside, smooth falloff to zero outside */
+    float area;                 /* triangle: m^2 (one side) */
+    uint32_t two_sided;         /* triangle */
+    float power; /* W emitted into the scene: mean of the three channels; drives the choice */
+} light;
+
+/* A spot's share of its intensity at the cosine between its axis and a direction: 1 inside, a
+   smooth step in the cosine down to 0. Its integral over directions is pi (2 - cos_inner -
+   cos_outer), so power = pi (2 - cos_inner - cos_outer) x mean intensity. */
+KD_FN float light_spot_falloff(const light *spot, float cosine) {
+    if (cosine >= spot->cos_inner) return 1;
+    if (!(cosine > spot->cos_outer)) return 0;
+    const float t = (cosine - spot->cos_outer) / (spot->cos_inner - spot->cos_outer);
+    return t * t * (3 - 2 * t);
+}
+
+/* Light from infinity in all directions: constant, or a latitude-longitude image (y is up, the
+   image's centre is towards -z) with its sampling tables. */
+typedef struct environment_view {
+    uint32_t light;          /* index of its light record, KD_NONE: there is none */
+    uint32_t texture;        /* index of its image, KD_NONE: constant */
+    float rotation;          /* radians about y */
+    int32_t width, height;   /* of the sampling tables */
+    const float *row_cdf;    /* height + 1, 0..1: marginal over rows, weighted by sin(theta) */
+    const float *column_cdf; /* height x (width + 1): conditional in each row */
+    vec3 scene_centre;       /* bounding sphere of the scene */
+    float scene_radius;
+} environment_view;
+
+/* A camera: a pinhole or thin lens, or parallel rays (orthographic). Pixel (0, 0) is the top left
+   one. */
+
+typedef struct camera {
+    vec3 eye, look_at, up;
+    float fov_degrees;    /* vertical, (0, 180) */
+    float lens_radius;    /* 0: pinhole */
+    float focus_distance; /* along the view axis; 0: distance to look_at */
+    float tall;           /* orthographic: height of what is seen, scene units; 0: perspective */
+} camera;
+
+/* Between two, at t of 0 to 1, each number evenly. */
+KD_FN camera camera_between(const camera *a, const camera *b, float t) {
+    camera at;
+    at.eye = vec3_along(a->eye, t, vec3_sub(b->eye, a->eye));
+    at.look_at = vec3_along(a->look_at, t, vec3_sub(b->look_at, a->look_at));
+    at.up = vec3_along(a->up, t, vec3_sub(b->up, a->up));
+    at.fov_degrees = a->fov_degrees + t * (b->fov_degrees - a->fov_degrees);
+    at.lens_radius = a->lens_radius + t * (b->lens_radius - a->lens_radius);
+    at.focus_distance = a->focus_distance + t * (b->focus_distance - a->focus_distance);
+    at.tall = a->tall + t * (b->tall - a->tall);
+    return at;
+}
+
+/* Axes: tangent to the right, bitangent up, normal forward; unit and orthogonal. An `up` along the
+   view takes some other direction. */
+KD_FN frame3 camera_frame(const camera *view) {
+    vec3 forward = vec3_normalize(vec3_sub(view->look_at, view->eye));
+    if (vec3_is_zero(forward)) forward = vec3_make(0, 0, -1);
+    vec3 right = vec3_normalize(vec3_cross(forward, vec3_normalize(view->up)));
+    if (vec3_is_zero(right)) right = frame3_around(forward).tangent;
+    frame3 axes;
+    axes.normal = forward;
+    axes.tangent = right;
+    axes.bitangent = vec3_cross(right, forward);
+    return axes;
+}
+
+/* What the rays of all pixels share. */
+typedef struct camera_sight {
+    frame3 axes;
+    float pixel; /* its side at distance 1; orthographic: in scene units */
+} camera_sight;
+
+KD_FN camera_sight camera_sight_of(const camera *view, int32_t height) {
+    camera_sight sight;
+    sight.axes = camera_frame(view);
+    const float half =
+        view->tall > 0 ? 0.5f * view->tall : float_tan(view->fov_degrees * (KD_PI / 360));
+    sight.pixel = 2 * half / (float)height;
+    return sight;
+}
+
+/* camera_ray, its sight known. */
+KD_FN ray camera_ray_by(const camera *view, const camera_sight *sight, int32_t width,
+                        int32_t height, int32_t x, int32_t y, rng_block random) {
+    const float across = ((float)x + random.value[0] - 0.5f * (float)width) * sight->pixel;
+    const float upward = (0.5f * (float)height - (float)y - random.value[1]) * sight->pixel;
+    vec3 local = vec3_make(across, upward, 1);
+    vec3 origin = view->eye;
+    if (view->tall > 0) {
+        origin = vec3_add(origin, frame3_to_world(&sight->axes, vec3_make(across, upward, 0)));
+        local = vec3_make(0, 0, 1);
+    }
+    if (view->lens_radius > 0) {
+        const float focus = view->focus_distance > 0
+                                ? view->focus_distance
+                                : vec3_length(vec3_sub(view->look_at, view->eye));
+        const vec2 disc = sample_disc(random.value[2], random.value[3]);
+        const vec3 lens = vec3_make(disc.x * view->lens_radius, disc.y * view->lens_radius, 0);
+        local = vec3_sub(vec3_scale(local, focus), lens);
+        origin = vec3_add(origin, frame3_to_world(&sight->axes, lens));
+    }
+    return ray_make(origin, vec3_normalize(frame3_to_world(&sight->axes, local)), 0, INFINITY);
+}
+
+/* A ray (unit direction) through pixel (x, y) of width x height. random.value[0], [1] place it in
+   the pixel (even ones: a box filter), [2], [3] on the lens. */
+KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
+                     rng_block random) {
+    const camera_sight sight = camera_sight_of(view, height);
+    return camera_ray_by(view, &sight, width, height, x, y, random);
+}
 
 typedef struct mesh_view {
     const vec3 *positions;

@@ -6,8 +6,8 @@
    stays on the viewer's side of the triangle, so that interpolated normals leave no black rims. */
 #ifndef KD_SHADERS_SURFACE_H
 #define KD_SHADERS_SURFACE_H
-#include "accel/geometry/triangle.h"
-#include "shaders/fresnel.h"
+#include "accel/tree/triangle.h"
+#include "shaders/microfacet.h"
 #include "shaders/surface_layers.h"
 
 typedef struct surface {

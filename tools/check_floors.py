@@ -44,9 +44,9 @@ ROOMS = """
     core/system core core/math core/parallel core/files core/device core/image core/image_processing
     distributed/ranks
     points/tree points/papers points/select points points/neighbours points/api points/parts
-    accel/geometry accel/tree accel/sweep accel/zhou accel/wide accel/packed accel/rays accel accel/placed
+    accel/tree accel/sweep accel/zhou accel/wide accel/rays accel
     shaders
-    photon/emission photon/density photon/beams photon photon/maps
+    photon/emission photon/density photon/maps
     scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
     render/options scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
@@ -56,10 +56,10 @@ FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
-    points/papers points/select accel/sweep accel/zhou accel/wide
+    points/papers points/select accel/sweep accel/zhou
     scenes/text scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp
 """.split()
-PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/packed/packed_loops.cuh")
+PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
 FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
@@ -441,11 +441,11 @@ GOOD = {
     "core/noun.h": '/* #include "render/film.h" */\n',
     "core/device/cuda.cuh": '#include "core/noun.h"\n',
     "accel/tree/walk.h": '#include "core/noun.h"\n' + body(60),
-    "accel/sweep/events.h": '#include "accel/tree/walk.h"\n',
+    "accel/sweep/sweep.h": '#include "accel/tree/walk.h"\n',
     "accel/sweep/place.h": "",
     "accel/zhou/place.h": "",
-    "accel/rays/loops.cuh": '#include "core/device/cuda.cuh"\n',
-    "accel/builders.c": '#include "accel/sweep/events.h"\n',
+    "accel/rays/batch_loops.cuh": '#include "core/device/cuda.cuh"\n',
+    "accel/builders.c": '#include "accel/sweep/sweep.h"\n',
     "points/tree/inorder.cuh": "",
     "scenes/mesh/mesh.c": "/* " + "\n" * 496 + ' */\nchar brace = \'{\';\nconst char *s = "}{";\n',
     "scenes/mesh/mesh.h": "",
@@ -458,7 +458,7 @@ GOOD = {
     "tests/test.h": "",
     "tests/cases.h": "",
     "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/film.h"\n',
-    "tools/lab/bench/bench.c": '#include "accel/sweep/events.h"\n#include "core/noun.h"\n',
+    "tools/lab/bench/bench.c": '#include "accel/sweep/sweep.h"\n#include "core/noun.h"\n',
     "README.md": "\n" * 120,
     "core/math/README.md": "| file | what |\n|-|-|\n| `geometry.h` | three floats |\n",
     "core/device/README.md": "No table.\n",
@@ -468,12 +468,12 @@ BAD = [
     ("core/up.c", '\n#include "render/film.h"\n', 2, "floor"),
     ("core/above.c", '#include "core/math/geometry.h"\n', 1, "floor"),
     ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "floor"),
-    ("accel/tree/rival.c", '  #  include "accel/sweep/events.h"\n', 1, "floor"),
+    ("accel/tree/rival.c", '  #  include "accel/sweep/sweep.h"\n', 1, "floor"),
     ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "floor"),
     ("shaders/up.h", '// x\n#include "render/film.h"\n', 2, "floor"),
     ("core/angled.h", "#include <render/film.h>\n", 1, "floor"),
-    ("render/nosy.c", '#include "accel/sweep/events.h"\n', 1, "private"),
-    ("render/loops.cu", '#include "accel/rays/loops.cuh"\n', 1, "cuda"),
+    ("render/nosy.c", '#include "accel/sweep/sweep.h"\n', 1, "private"),
+    ("render/loops.cu", '#include "accel/rays/batch_loops.cuh"\n', 1, "cuda"),
     ("shaders/source.c", "", 1, "place"),
     ("core/near.c", '#include "near.h"\n', 1, "place"),
     ("core/attic/old.c", "", 1, "place"),

@@ -1,6 +1,5 @@
 #include "accel/rays/batch.h"
-#include "accel/rays/cast.h"
-#include "accel/wide/wide_rays.h"
+#include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
 
 enum {

@@ -2,7 +2,7 @@
    Data flow: the caller's rays (copied here if they lie on the host) -> hits or any-hits, by
               one of the kernels below; cast_plain is the one that lives here, a thread a ray. */
 #include "accel/rays/batch_device.h"
-#include "accel/rays/packed_batch.cuh"
+#include "accel/rays/batch_loops.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

@@ -1,10 +1,10 @@
 /* Rays whose number only the device knows.
-   Idea: the loops of packed_batch.cuh with a grid of what the device holds, whose blocks read
+   Idea: the loops of batch_loops.cuh with a grid of what the device holds, whose blocks read
          the number and loop. Without the tree's packed form a thread each walks the nodes.
    Data flow: rays, *count -> hits or blocked, records of rays that were put off; then these ->
               hits or blocked. */
-#include "accel/rays/counted.h"
-#include "accel/rays/packed_batch.cuh"
+#include "accel/rays/batch_device.h"
+#include "accel/rays/batch_loops.cuh"
 #include "core/device/beside.h"
 #include "core/device/cuda.h"
 #include "core/device/wave_parts.cuh"

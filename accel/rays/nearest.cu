@@ -1,6 +1,6 @@
 /* Nearest triangles on a device: the plain walk, a thread a point.
    Data flow: points -> nearest. */
-#include "accel/rays/nearest_device.h"
+#include "accel/rays/nearest.h"
 #include "accel/rays/nearest_walk.h"
 #include "core/device/cuda.h"
 

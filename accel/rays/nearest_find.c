@@ -1,8 +1,8 @@
 /* Nearest triangles of many points, on all cores; a point's walk goes by vectors: eight boxes at
    once, and the triangles of a leaf four at a time, each lane by the operations of
    near_triangle_distance2. */
-#include "accel/geometry/vector8.h"
 #include "accel/rays/nearest_walk.h"
+#include "accel/tree/vectors.h"
 #include "core/parallel/parallel.h"
 
 enum { GRAIN = 256, LANES = 4 };

@@ -1,4 +1,4 @@
-#include "accel/rays/nearest_tree.h"
+#include "accel/rays/nearest.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/select_keys.h"

@@ -7,7 +7,7 @@
    those as near the smallest id. */
 #ifndef KD_ACCEL_RAYS_NEAREST_WALK_H
 #define KD_ACCEL_RAYS_NEAREST_WALK_H
-#include "accel/rays/nearest_tree.h"
+#include "accel/rays/nearest.h"
 
 typedef struct nearest_best {
     double distance2;

@@ -2,9 +2,9 @@
    Data flow: the host's arrays, or another device array, -> one block of memory; prepare_nodes,
               a thread a node, and prepare_rows, a thread a reference, -> the copies that fast
               kernels read. Each is read after the stream has come by. */
-#include "accel/geometry/triangle.h"
-#include "accel/packed/packed_device.h"
 #include "accel/rays/tree_device.h"
+#include "accel/tree/triangle.h"
+#include "accel/wide/packed_form.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

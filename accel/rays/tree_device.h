@@ -18,9 +18,9 @@ extern "C" {
      view.leaf_rows  for each reference, in the order of the leaves, the three corners: a row of
                      four floats an axis, the fourth the bits of the triangle's id
      view.packed     if packed: the tree once more, as batches of rays walk it
-                     (accel/packed/packed_form.h)
+                     (accel/wide/packed_form.h)
    A leaf's triangles are copied (48 bytes a reference), so that a leaf is read in one go.
-   What renders and what emits photons gets the view alone, and casts by accel/tree/walk_device.h.
+   What renders and what emits photons gets the view alone, and casts by accel/tree/walk.h.
  */
 typedef struct tritree_cuda {
     tritree_view view;
@@ -43,7 +43,7 @@ KD_DEVICE_CALL(tritree_cuda_open_view, (tritree_cuda * out, const tritree_view *
                                         uint32_t position_count, void *stream));
 /* Gives the tree its packed form, once. Where it has none (packed_form.h) or memory does not
    suffice, one line is logged, the tree says so, and rays walk the nodes. Memory and scratch:
-   packed_device.h. Waits for the stream. On failure the tree is as it was. */
+   packed_form.h. Waits for the stream. On failure the tree is as it was. */
 KD_DEVICE_CALL(tritree_cuda_pack, (tritree_cuda * tree, void *stream));
 KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* takes a zeroed one */
 /* Device memory that a tree of this size takes; 0 without CUDA. */

@@ -9,6 +9,9 @@
    Differs from the paper in: as in sweep.h. */
 #include "accel/sweep/sweep.h"
 #include "accel/tree/build.h"
+#include "core/memory.h"
+#include "core/parallel/tasks.h"
+#include <stdio.h>
 
 static uint64_t build_sweep_scratch_bytes(uint32_t triangle_count) {
     return sweep_scratch_bytes(triangle_count);
@@ -46,3 +49,123 @@ const tritree_builder tritree_builder_sweep = {
     .references = 4,
     .build = build_sweep,
     .exact = true};
+
+/* The exact SAH builder on all cores: the same tree as build_sweep.c, bit for bit.
+   Source: Wald and Havran 2006, section 4; subtrees side by side as in Shevtsov, Soupikov,
+           Kapustin 2007; the steps are in sweep.c.
+   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). One that
+         takes it works on its rows with a stack and a writer of its own, whose nodes are appended
+         when the left child is done; else it follows in place, as in the serial builder. In large
+         nodes the three axes are offered, too, and pieces of the triangles.
+   Work: O(n log n) on all cores.
+   Memory: that of the sweep, and as much again for what lies below branches that were taken.
+   Invariants: as in sweep.h; what is appended lands where the serial builder would have put it.
+   Differs from the papers in: exact planes everywhere; bins tell only where to look. */
+
+enum { BRANCH_TRIANGLES = 1024 }; /* what is worth a task */
+
+/* A child that another thread may take. */
+typedef struct branch {
+    task base;
+    sweep *from;
+    const sweep_node *node;
+    sweep work; /* the taker's */
+    sweep_node root;
+    kd_status status;
+    char message[256];
+} branch;
+
+static uint64_t build_parallel_scratch_bytes(uint32_t triangle_count) {
+    return 350 * (uint64_t)triangle_count;
+}
+
+static kd_status grow(sweep *work, const sweep_node *node);
+
+static void grow_branch(task *self) {
+    branch *of = (branch *)(void *)self;
+    of->status = sweep_branch(&of->work, &of->root, of->from, of->node);
+    if (of->status == KD_OK) of->status = grow(&of->work, &of->root);
+    if (of->status == KD_OK) sweep_close_rows(&of->work);
+    if (of->status != KD_OK) snprintf(of->message, sizeof of->message, "%s", kd_last_error());
+}
+
+static kd_status append(sweep *work, const sweep_node *node, branch *grown) {
+    KD_REQUIRE(grown->status == KD_OK, grown->status, "%s", grown->message);
+    return tree_writer_append(&work->writer, node->at, &grown->work.writer, work->pool);
+}
+
+/* Both children of a node, the right one on another thread if one is idle. */
+static kd_status grow_apart(sweep *work, const sweep_node *left, const sweep_node *right) {
+    branch other;
+    memset(&other, 0, sizeof other);
+    other.base.run = grow_branch;
+    other.base.kind = TASK_BRANCH;
+    other.from = work;
+    other.node = right;
+    task_offer(work->pool, &other.base);
+    kd_status status = grow(work, left);
+    const bool taken = task_join(work->pool, &other.base);
+    if (status == KD_OK) status = taken ? append(work, right, &other) : grow(work, right);
+    if (taken) sweep_close(&other.work);
+    return status;
+}
+
+static kd_status grow(sweep *work, const sweep_node *node) {
+    const rows_stack before = work->stack;
+    sweep_node left, right;
+    bool split = false;
+    KD_TRY(sweep_step(work, node, &split, &left, &right));
+    if (!split) return KD_OK;
+    if (left.count >= BRANCH_TRIANGLES && right.count >= BRANCH_TRIANGLES) {
+        KD_TRY(grow_apart(work, &left, &right));
+    } else {
+        KD_TRY(grow(work, &left));
+        KD_TRY(grow(work, &right));
+    }
+    rows_release(&work->stack, before);
+    return KD_OK;
+}
+
+typedef struct whole_tree {
+    sweep work;
+    const tritree *out;
+    const tritree_input *input;
+    const tritree_options *options;
+    const job *watched;
+    kd_status status;
+    char message[256];
+} whole_tree;
+
+static void grow_tree(task_pool *pool, void *context) {
+    whole_tree *tree = (whole_tree *)context;
+    sweep_node root;
+    tree->status = sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool,
+                              tree->watched);
+    if (tree->status == KD_OK) tree->status = grow(&tree->work, &root);
+    if (tree->status == KD_OK) sweep_close_rows(&tree->work);
+    if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());
+}
+
+static kd_status build_parallel(tritree *out, const tritree_input *input,
+                                const tritree_options *options, job *watched) {
+    whole_tree tree;
+    memset(&tree, 0, sizeof tree);
+    tree.out = out;
+    tree.input = input;
+    tree.options = options;
+    tree.watched = watched;
+    task_pool_run(grow_tree, &tree);
+    if (tree.status == KD_OK) tree_writer_finish(&tree.work.writer, out);
+    sweep_close(&tree.work);
+    KD_REQUIRE(tree.status == KD_OK, tree.status, "%s", tree.message);
+    return KD_OK;
+}
+
+const tritree_builder tritree_builder_parallel = {
+    .name = "parallel",
+    .source = "Wald and Havran 2006: the same, on all cores",
+    .scratch_bytes = build_parallel_scratch_bytes,
+    .references = 4,
+    .build = build_parallel,
+    .exact = true,
+    .all_cores = true};

@@ -1,7 +1,8 @@
 /* Beginning and end of a sweep: the rows of all triangles, or a branch's own memory. */
-#include "accel/geometry/triangle.h"
 #include "accel/sweep/sweep.h"
+#include "accel/tree/triangle.h"
 #include "core/memory.h"
+#include <string.h>
 
 enum { PARTS_TRIANGLES = 16384, PARTS_MOST = 8 }; /* fewer are one part */
 
@@ -112,4 +113,130 @@ void sweep_close(sweep *owned) {
     sweep_close_rows(owned);
     tree_writer_close(&owned->writer);
     memset(owned, 0, sizeof *owned);
+}
+
+enum { ROWS = 7, SPARE = 2 * VECTOR8_LANES, PAGE = 1024 /* numbers */, APART = 144 };
+
+static kd_status push_block(rows_stack *stack, uint64_t room) {
+    rows_block *block = NULL;
+    kd_status status = KD_OK;
+    KD_TRY(KD_RESERVE_ZEROED(block, 1));
+    block->room = room;
+    /* rows that begin at the same place of a page would contend for the same lines of a cache */
+    block->stride = (room + PAGE - 1) / PAGE * PAGE + APART;
+    KD_TRY_GOTO(KD_RESERVE(block->numbers, ROWS * block->stride));
+    block->below = stack->block;
+    stack->block = block;
+    stack->top = 0;
+    return KD_OK;
+done:
+    memory_free(block);
+    return status;
+}
+
+kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, sweep_rows *out) {
+    const uint64_t taken = (count + SPARE + 15) / 16 * 16;
+    if (!stack->block || stack->top + taken > stack->block->room)
+        KD_TRY(push_block(stack, taken > expected ? taken : expected));
+    const rows_block *block = stack->block;
+    float *row[ROWS];
+    for (int i = 0; i < ROWS; ++i)
+        row[i] = block->numbers + (uint64_t)i * block->stride + stack->top;
+    out->id = (uint32_t *)(void *)row[0];
+    for (int axis = 0; axis < 3; ++axis) {
+        out->lo[axis] = row[1 + axis];
+        out->hi[axis] = row[4 + axis];
+    }
+    stack->top += taken;
+    return KD_OK;
+}
+
+kd_status rows_push(rows_stack *stack, uint64_t count, sweep_rows *out) {
+    return rows_push_first(stack, count, stack->block ? stack->block->room / 2 : 0, out);
+}
+
+void rows_release(rows_stack *stack, rows_stack before) {
+    while (stack->block != before.block) {
+        rows_block *block = stack->block;
+        stack->block = block->below;
+        memory_free(block->numbers);
+        memory_free(block);
+    }
+    stack->top = before.top;
+}
+
+enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };
+static const int shifts[PASSES + 1] = {30, 41, 52, 64}; /* position and type */
+
+static uint32_t digit_of(sweep_event event, int pass) {
+    const uint64_t key = (uint64_t)event ^ 0x8000000000000000u;
+    return (uint32_t)(key >> shifts[pass]) & ((1u << (shifts[pass + 1] - shifts[pass])) - 1);
+}
+
+/* Least significant digit first: stable. False: there is no memory to count digits in. */
+static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
+    uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_spare(PASSES * sizeof *begin);
+    if (!begin) return false;
+    memset(begin, 0, PASSES * sizeof *begin);
+    for (uint64_t i = 0; i < count; ++i)
+        for (int pass = 0; pass < PASSES; ++pass) ++begin[pass][digit_of(events[i], pass)];
+    for (int pass = 0; pass < PASSES; ++pass) {
+        uint32_t sum = 0;
+        for (int digit = 0; digit < DIGITS; ++digit) {
+            const uint32_t here = begin[pass][digit];
+            begin[pass][digit] = sum;
+            sum += here;
+        }
+        const sweep_event *from = pass % 2 ? scratch : events;
+        sweep_event *to = pass % 2 ? events : scratch;
+        for (uint64_t i = 0; i < count; ++i) to[begin[pass][digit_of(from[i], pass)]++] = from[i];
+    }
+    static_assert(PASSES % 2 == 1, "the last pass ends in scratch");
+    memcpy(events, scratch, count * sizeof *events);
+    memory_free(begin);
+    return true;
+}
+
+/* Each goes where as many lie before it as are less: no branch to predict. */
+static void rank_sort(sweep_event *to, const sweep_event *from, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+        const sweep_event event = from[i];
+        int64_t before = 0;
+        for (uint64_t k = 0; k < count; ++k) before += from[k] < event;
+        to[before] = event;
+    }
+}
+
+static void merge_runs(sweep_event *to, const sweep_event *a, uint64_t a_count,
+                       const sweep_event *b, uint64_t b_count) {
+    const sweep_event *a_end = a + a_count, *b_end = b + b_count;
+    while (a < a_end && b < b_end) {
+        const bool second = *b < *a;
+        *to++ = second ? *b : *a;
+        b += second;
+        a += !second;
+    }
+    memcpy(to, a, (uint64_t)(a_end - a) * sizeof *to);
+    memcpy(to + (a_end - a), b, (uint64_t)(b_end - b) * sizeof *to);
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
+    if (count >= RADIX_MIN && radix_sort(events, scratch, count)) return;
+    for (uint64_t i = 0; i < count; i += RUN)
+        rank_sort(scratch + i, events + i, lesser(RUN, count - i));
+    sweep_event *from = scratch, *to = events;
+    for (uint64_t run = RUN; run < count; run *= 2) {
+        for (uint64_t i = 0; i < count; i += 2 * run) {
+            const uint64_t first = lesser(run, count - i), second = lesser(run, count - i - first);
+            merge_runs(to + i, from + i, first, from + i + first, second);
+        }
+        sweep_event *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != events) memcpy(events, from, count * sizeof *events);
 }

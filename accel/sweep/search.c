@@ -1,5 +1,4 @@
-#include "accel/sweep/search.h"
-#include "accel/sweep/sah8.h"
+#include "accel/sweep/sweep.h"
 #include "core/memory.h"
 
 enum { LANES = VECTOR8_LANES, TRIANGLES_A_BIN = 8 };

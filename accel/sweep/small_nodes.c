@@ -1,7 +1,5 @@
-#include "accel/sweep/small_nodes.h"
 #include "accel/sweep/clip_halves.h"
-#include "accel/sweep/rows.h"
-#include "accel/sweep/sah8.h"
+#include "accel/sweep/sweep.h"
 #include "core/memory.h"
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2, LEVELS_HERE = 6 };

@@ -1,6 +1,5 @@
 #include "accel/sweep/sweep.h"
 #include "accel/sweep/clip_halves.h"
-#include "accel/sweep/small_nodes.h"
 
 enum { LANES = VECTOR8_LANES };
 enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MOST = 8 }; /* worth a task */

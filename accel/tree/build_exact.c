@@ -15,10 +15,9 @@
          triangles lie wholly in that side: they get a flat child; a node of more than
    EXACT_SMALL_MOST triangles becomes a leaf once the cuts above leave more than EXACT_GROWTH_MOST
          references per triangle. */
-#include "accel/tree/build_exact.h"
-#include "accel/geometry/triangle_clip.h"
 #include "accel/tree/build.h"
 #include "accel/tree/sah.h"
+#include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
 #include "core/memory.h"
 #include <stdlib.h>

@@ -8,8 +8,8 @@
    Memory: 4 bytes for each id on the way from root to leaf.
    Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references a triangle in all.
    Differs from the paper in: nothing. */
-#include "accel/geometry/triangle_clip.h"
 #include "accel/tree/build.h"
+#include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
 #include "core/memory.h"
 

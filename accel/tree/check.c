@@ -1,6 +1,6 @@
-#include "accel/tree/check.h"
-#include "accel/geometry/triangle_clip.h"
 #include "accel/tree/sah.h"
+#include "accel/tree/triangle_clip.h"
+#include "accel/tree/tritree.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 

@@ -1,7 +1,7 @@
 /* Data flow: a thread an element, one launch each: pack, the caller's vertices -> positions;
               number -> indices 0, 1, ...; find_bad, positions and indices -> the least id that
               is bad, which the host reads. */
-#include "accel/tree/input.h"
+#include "accel/tree/build.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 

@@ -1,8 +1,8 @@
 /* What a triangle tree is, whoever built it: its options, what its triangles must be, what there is
    of it, how it is seen. */
 #include "accel/tree/tritree.h"
-#include "accel/geometry/triangle.h"
 #include "accel/tree/build.h"
+#include "accel/tree/triangle.h"
 #include "core/hash.h"
 #include "core/parallel/parallel.h"
 

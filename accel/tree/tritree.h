@@ -58,7 +58,26 @@ tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1
 tritree_view tritree_get_view(const tritree *from);
 uint64_t tritree_hash(const tritree *from); /* of nodes and references */
 
+/* The invariants of a triangle tree, executed. Knows the layout, and no builder.
+     T1  each node is reached once
+     T2  each split lies inside its box
+     T3  every triangle that meets a leaf's interior is in that leaf, none twice; one that lies in a
+         split's plane is on either side of it
+     T4  references are of triangles that can be hit, each leaf's its own
+     T5  no leaf is deeper than the limit
+     T6  the leaves' volumes add up to that of the box of all triangles
+     T7  the recomputed statistics, SAH cost included, equal the reported ones */
+
+/* KD_ERROR_CHECK and "T<n>: what is wrong where" for the first invariant that does not hold. */
+kd_status tritree_check(const tritree *tree);
+
+/* What a CPU tests rays against: each triangle's corners as vectors. */
+
+/* Fills rows from the input. Memory: 48 bytes a triangle. */
+kd_status tree_rows_fill(tritree *tree);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -1,5 +1,7 @@
 #include "accel/tree/writer.h"
+#include "accel/tree/tritree.h"
 #include "core/memory.h"
+#include "core/parallel/parallel.h"
 
 enum { LAYOUT_LIMIT = 1 << 30 }; /* nodes and references are addressed with 30 bits */
 enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* fewer nodes are one piece */
@@ -104,4 +106,22 @@ void tree_writer_finish(tree_writer *writer, tritree *out) {
     out->references = writer->references;
     out->reference_count = (uint32_t)writer->reference_count;
     memset(writer, 0, sizeof *writer);
+}
+
+enum { GRAIN = 4096 };
+
+static void fill_rows(void *context, int64_t begin, int64_t end, int thread) {
+    tritree *tree = (tritree *)context;
+    const vec3 *corner = tree->input.positions;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i) {
+        const uint32_t *index = tree->input.triangles + 3 * i;
+        tree->rows[i] = triangle_rows_make(corner[index[0]], corner[index[1]], corner[index[2]]);
+    }
+}
+
+kd_status tree_rows_fill(tritree *tree) {
+    KD_TRY(KD_RESERVE(tree->rows, tree->input.triangle_count));
+    parallel_for(tree->input.triangle_count, GRAIN, fill_rows, tree);
+    return KD_OK;
 }

@@ -36,7 +36,17 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
 /* Hands the arrays over to the tree. */
 void tree_writer_finish(tree_writer *writer, tritree *out);
 
+/* The exact tree's definition where Wald and Havran 2006 leave it open: no level of the tree has
+   more than about 2 EXACT_GROWTH_MOST references a triangle. */
+
+/* A node of more than EXACT_SMALL_MOST triangles and of more growth than EXACT_GROWTH_MOST is a
+   leaf. Its growth is how many references a triangle had if all nodes were cut as those on the way
+   to it: since the sum of count / growth over the nodes of a level is never more than the number of
+   all triangles, no level has more than 2 x 16 times as many. Real models stay below 5. */
+enum { EXACT_GROWTH_MOST = 16, EXACT_SMALL_MOST = 80 };
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

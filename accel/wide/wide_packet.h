@@ -12,7 +12,7 @@
    rounds twice where a ray's own step rounds twice, and is within the same margin. */
 #ifndef KD_ACCEL_WIDE_WIDE_PACKET_H
 #define KD_ACCEL_WIDE_WIDE_PACKET_H
-#include "accel/wide/wide_rays.h"
+#include "accel/wide/wide_tree.h"
 #include "accel/wide/wide_walk.h"
 
 enum {

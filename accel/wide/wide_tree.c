@@ -1,7 +1,6 @@
 #include "accel/wide/wide_tree.h"
-#include "accel/geometry/triangle_clip.h"
-#include "accel/wide/wide_parts.h"
-#include "accel/wide/wide_rays.h"
+#include "accel/tree/triangle_clip.h"
+#include "accel/wide/wide_build.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 

@@ -12,7 +12,12 @@
 #ifndef KD_ACCEL_WIDE_WIDE_TREE_H
 #define KD_ACCEL_WIDE_WIDE_TREE_H
 #include "accel/tree/layout.h"
+#include "core/math/geometry.h"
 #include "core/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum {
     WIDE_CELLS_MOST = 16,
@@ -57,7 +62,7 @@ static inline wide_node wide_node_at(const wide_tree *tree, uint32_t index) {
     return node;
 }
 
-/* *out is the tree's wide form for the CPU that this runs on (wide_rays.h: wide_cells_best), or
+/* *out is the tree's wide form for the CPU that this runs on (wide_cells_best), or
    NULL if nothing in it can be hit or it has more than 2^28 nodes or triangles in leaves. The same
    for any number of threads. `from` has rows. */
 kd_status wide_tree_open(wide_tree **out, const tritree_view *from);
@@ -67,5 +72,39 @@ void wide_tree_close(wide_tree *owned); /* takes NULL */
 uint64_t wide_tree_bytes(const wide_tree *of);
 /* What it takes while it is made and after, from a tree of so many nodes and references. */
 uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells);
+
+/* Rays through a wide tree: one, or many that need not be alike. */
+
+/* How many cells the nodes must have that rays walk on the CPU that this runs on. */
+uint32_t wide_cells_best(void);
+
+/* What tritree_cast answers, to the bit; with `any`, only whether the hit's triangle is KD_NONE is
+   told. The tree has a wide form. */
+ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any);
+
+/* The rays whose numbers are listed: hits[i] is rays[i]'s. */
+void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,
+                ray_hit *hits);
+/* The same for any hit: blocked[i] is 1 if rays[i] meets anything, else 0. */
+void trace_wide_any(const tritree_view *tree, const ray *rays, const uint32_t *listed,
+                    uint32_t count, uint8_t *blocked);
+
+/* What packets took, and what their rays would have taken in a stream: cycles, reckoned by what
+   nodes, cells and triangles take on the average. */
+typedef struct packet_use {
+    uint32_t together, apart;
+} packet_use;
+
+enum { WIDE_PACKET = 16 };
+
+/* Casts the rays together if they are much alike (origins, directions, octant), else returns false
+   and does nothing. hits[i] is what tritree_cast(rays[i]) answers, to the bit; with `any`, only
+   whether hits[i].triangle is KD_NONE is told. Adds to `use`. */
+bool trace_wide_packet(const tritree_view *tree, const ray rays[WIDE_PACKET], bool any,
+                       ray_hit hits[WIDE_PACKET], packet_use *use);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

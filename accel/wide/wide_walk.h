@@ -2,19 +2,18 @@
    Idea: a step has no branch: the cells that the ray meets are compressed, in the order of the
    walk backwards, to the top of its stack, and the topmost word says what comes next. So the steps
    of many rays may run one after the other without a wrong guess, each while the others wait for
-   memory or for their own results (wide_cast.h). A leaf asks one question, after all has been
+   memory or for their own results (wide_rays.c). A leaf asks one question, after all has been
    computed: is there a hit in range? A ray that asks for any hit needs no order and no distances.
    Invariants: a leaf is visited unless the ray surely misses all in it. A unit is 2^-24 of the
    ray's reach, the largest distance along an axis to the tree's box. Bounds are less the tree's
    centre, so that bound * inverse + back is off by at most 12 units |inverse| (6 of them the
-   triangle test's, walk_bounds.h); bounds are widened by 16 units of the tree's reach when they are
+   triangle test's, walk.h); bounds are widened by 16 units of the tree's reach when they are
    made. A ray from farther away has what its own reach asks for beyond that added at every step
    (`more`). What a leaf's vectors decide, triangle_meet decides with the same operations; what they
    leave open it is asked for: answers are those of tritree_cast to the bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WIDE_WALK_H
-#include "accel/geometry/triangle8.h"
-#include "accel/geometry/vector4.h"
+#include "accel/tree/vectors.h"
 #include "accel/tree/walk.h"
 #include "accel/wide/wide_lanes.h"
 #include "accel/wide/wide_tree.h"

@@ -1,4 +1,4 @@
-#include "accel/zhou/large_nodes.h"
+#include "accel/zhou/build_zhou.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 

@@ -17,9 +17,9 @@
               one stream, each reads what those before it wrote. */
 #ifndef KD_ACCEL_ZHOU_PIPELINE_CUH
 #define KD_ACCEL_ZHOU_PIPELINE_CUH
-#include "accel/geometry/triangle.h"
-#include "accel/tree/build_device.h"
+#include "accel/tree/build.h"
 #include "accel/tree/sah.h"
+#include "accel/tree/triangle.h"
 #include "core/device/cuda.h"
 #include <stdint.h>
 

@@ -15,8 +15,8 @@
    accel/tree/sah.h. */
 #ifndef KD_ACCEL_ZHOU_STAGES_H
 #define KD_ACCEL_ZHOU_STAGES_H
-#include "accel/geometry/triangle_clip.h"
 #include "accel/tree/sah.h"
+#include "accel/tree/triangle_clip.h"
 
 enum {
     ZHOU_SMALL_MOST = 64, /* T: triangles of a small node, a bit each */

@@ -17,6 +17,7 @@
 #include "photon/density/tiles.h"
 #include "photon/emission/photon.h"
 #include "points/tree/walk.h"
+#include "shaders/surface.h"
 
 /* More photons than this are not gathered at once: the list lies on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
@@ -42,7 +43,7 @@ typedef struct photon_map_view {
     uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
     photon_kernel kernel;
     float scale;          /* flux_scale of the photons' strongest channel */
-    bool adaptive;        /* of the k nearest as many as the light allows: estimate_adaptive.h */
+    bool adaptive;        /* of the k nearest as many as the light allows: estimate_radius.h */
     bool walks;           /* looks walk the tree, on a device too, each by itself */
     photon_finder finder; /* host code only; NULL: the tree is walked */
     const void *index;    /* the finder's */
@@ -216,5 +217,26 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
     }
     return false;
 }
+
+/* Looks into photon maps that wait until many can be answered at once. */
+
+enum { FINAL_GATHER_MOST = 65536 }; /* rays of the final gather */
+
+/* A surface that is to be looked at. */
+typedef struct eye_request {
+    surface at;
+    vec3 wo, throughput;
+    uint32_t next; /* of the same path, or KD_NONE */
+} eye_request;
+
+/* Requests that the threads of a warp made at once: neighbours in the picture, at most 32. */
+typedef struct eye_packet {
+    uint32_t first, count;
+} eye_packet;
+
+/* How many there are of each; may grow beyond `room`: those are not there. */
+typedef struct eye_asked {
+    uint32_t requests, packets;
+} eye_asked;
 
 #endif

@@ -3,7 +3,6 @@
 #ifndef KD_PHOTON_DENSITY_TILE_PROBE_H
 #define KD_PHOTON_DENSITY_TILE_PROBE_H
 #include "core/device/absent.h"
-#include "photon/density/tile_openness.h"
 #include "photon/density/tile_parts.h"
 #include "shaders/light_sampling.h"
 #include "shaders/passage.h"

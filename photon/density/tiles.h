@@ -3,7 +3,7 @@
          are one set. Here it is: all sides of triangles whose own normal is within 60 degrees of
          the place's, wherever they lie in the ball; a photon bears the normal of the side on
          which it landed. A tile is a triangle or a part of one, with a weight for each side: its
-         opacity, times how bright even light would leave it (tile_openness.h); what no light
+         opacity, times how bright even light would leave it (tile_parts.h); what no light
          reaches (tile_reach.c) is left out, unless the place itself lies there. Tiles lie in the
          leaves of a tree of boxes; a box that is small beside the radius and surely counts as a
          whole, by the cone of its normals, is one look.
@@ -18,9 +18,8 @@
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
 #include "photon/density/flux_sum.h"
-#include "photon/density/tile_openness.h"
+#include "photon/density/kernels.h"
 #include "photon/density/tile_parts.h"
-#include "photon/density/triangle_integral.h"
 
 /* Sides of triangles whose normals differ by more than this cosine hold no photons of each other.
  */

@@ -12,10 +12,9 @@
               request's place, by the warp's first lane. The order of the warps does not matter. */
 #ifndef KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #define KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
-#include "photon/density/estimate_adaptive.h"
-#include "photon/density/fixed_radius.h"
+#include "photon/density/estimate.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/density/photon_leaves.cuh"
-#include "photon/density/request.h"
 
 namespace photon_gathering_cuda {
 using gather_index::ALL;

@@ -18,7 +18,6 @@
 #include "core/device/cuda.h"
 #include "core/memory.h"
 #include "photon/emission/emit.h"
-#include "photon/emission/emit_device.h"
 #include "photon/emission/emit_ranks.h"
 #include "photon/emission/emit_waves.cuh"
 #include "photon/emission/photon.h"

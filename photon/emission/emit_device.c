@@ -1,7 +1,7 @@
 /* The parts of emission on a device that are no kernels. */
-#include "photon/emission/emit_device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
+#include "photon/emission/emit.h"
 #include "photon/emission/emit_ranks.h"
 #include "photon/emission/exchange.h"
 

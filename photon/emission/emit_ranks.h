@@ -7,7 +7,7 @@
 #define KD_PHOTON_EMISSION_EMIT_RANKS_H
 #include "distributed/ranks/ranks.h"
 #include "photon/emission/emit.h"
-#include "photon/emission/ledger.h"
+#include "photon/emission/photon.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,7 +12,7 @@
                one way, and one thread a kernel. */
 #ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
-#include "accel/rays/counted.h"
+#include "accel/rays/batch_device.h"
 #include "core/device/wave_parts.cuh"
 #include "photon/emission/photon_trace.h"
 

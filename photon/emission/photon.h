@@ -3,6 +3,7 @@
 #ifndef KD_PHOTON_EMISSION_PHOTON_H
 #define KD_PHOTON_EMISSION_PHOTON_H
 #include "core/math/geometry.h"
+#include "core/math/platform.h"
 
 typedef struct photon {
     vec3 position;     /* world */
@@ -44,6 +45,84 @@ KD_FN uint64_t photon_hash(const photon *landed, uint64_t place) {
     for (int i = 0; i < PHOTON_WORDS; i += 2)
         hash = hash_mix(hash + ((uint64_t)word[i] << 32 | word[i + 1]));
     return hash;
+}
+
+/* Where the watts of a path go, and sums of many paths' ledgers that are the same numbers in any
+   order, on any number of threads and on any device: fixed point.
+   Idea: a path's watts are rounded to a unit of 2^-37 to 2^-36 of the lights' power, and whole
+         numbers add up alike in any order. A unit is far below what a double's sum over millions of
+         paths loses, and a path that carries 2^26 times the lights' power still fits.
+   Memory: 128 bits a sum, in two halves, so that devices can add with 64-bit atomics: up to 2^31
+           paths. */
+
+/* What became of the watts (mean of the channels) of one path or of many. */
+typedef struct photon_ledger {
+    double emitted;
+    double absorbed; /* by surfaces: what came in less what was scattered */
+    double escaped;  /* flew out of the scene */
+    double media;    /* absorbed by media */
+    double ended;    /* by roulette and draws of colours, less what they gave: 0 in the mean */
+    double cut;      /* still flying after the last surface allowed */
+    uint32_t rays;
+} photon_ledger;
+
+enum { LEDGER_ROWS = 6 }; /* emitted, absorbed, escaped, ended, cut, media */
+
+typedef struct ledger_units {
+    int64_t row[LEDGER_ROWS];
+} ledger_units;
+
+typedef struct ledger_sum {
+    int64_t high[LEDGER_ROWS]; /* of the upper 32 bits of each number */
+    uint64_t low[LEDGER_ROWS]; /* of the lower 32 bits */
+    uint64_t rays;
+} ledger_sum;
+
+/* Units in a watt. */
+KD_FN double ledger_scale(float total_power) {
+    const bool usual = total_power > 0 && total_power <= FLT_MAX;
+    return usual ? ldexp(1.0, 36 - ilogb((double)total_power)) : 1;
+}
+
+KD_FN int64_t ledger_round(double watts, double scale) {
+    const double units = watts * scale, most = 0x1p62;
+    return llrint(units < -most ? -most : units > most ? most : units);
+}
+
+KD_FN ledger_units ledger_in_units(const photon_ledger *path, double scale) {
+    ledger_units made;
+    made.row[0] = ledger_round(path->emitted, scale);
+    made.row[1] = ledger_round(path->absorbed, scale);
+    made.row[2] = ledger_round(path->escaped, scale);
+    made.row[3] = ledger_round(path->ended, scale);
+    made.row[4] = ledger_round(path->cut, scale);
+    made.row[5] = ledger_round(path->media, scale);
+    return made;
+}
+
+KD_FN void ledger_sum_add(ledger_sum *sum, const ledger_units *path, uint32_t rays) {
+    for (int i = 0; i < LEDGER_ROWS; ++i) {
+        const uint64_t bits = (uint64_t)path->row[i];
+        sum->high[i] += (int64_t)(int32_t)(uint32_t)(bits >> 32);
+        sum->low[i] += bits & 0xffffffffu;
+    }
+    sum->rays += rays;
+}
+
+/* The mean over `paths` paths, W. */
+KD_FN photon_ledger ledger_sum_mean(const ledger_sum *sum, double scale, uint64_t paths) {
+    double watts[LEDGER_ROWS];
+    for (int i = 0; i < LEDGER_ROWS; ++i)
+        watts[i] = ((double)sum->high[i] * 0x1p32 + (double)sum->low[i]) / scale / (double)paths;
+    photon_ledger mean;
+    memset(&mean, 0, sizeof mean);
+    mean.emitted = watts[0];
+    mean.absorbed = watts[1];
+    mean.escaped = watts[2];
+    mean.ended = watts[3];
+    mean.cut = watts[4];
+    mean.media = watts[5];
+    return mean;
 }
 
 #endif

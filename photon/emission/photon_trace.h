@@ -11,13 +11,12 @@
                cut. */
 #ifndef KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #define KD_PHOTON_EMISSION_PHOTON_TRACE_H
-#include "accel/rays/cast.h"
-#include "photon/emission/ledger.h"
+#include "accel/rays/batch.h"
 #include "photon/emission/photon.h"
 #include "shaders/bsdf.h"
 #include "shaders/light_emit.h"
+#include "shaders/material.h"
 #include "shaders/passage.h"
-#include "shaders/spectrum.h"
 
 /* Cut-out surfaces that a ray may pass on its way to the next surface. */
 enum { PHOTON_LAYERS = 256 };

@@ -3,7 +3,7 @@
 #ifndef KD_PHOTON_MAPS_MAPS_DEVICE_H
 #define KD_PHOTON_MAPS_MAPS_DEVICE_H
 #include "core/device/absent.h"
-#include "photon/emission/emit_device.h"
+#include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 
 #ifdef __cplusplus

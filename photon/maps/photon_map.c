@@ -4,10 +4,10 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
+#include "photon/density/estimators.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/photon.h"
 #include "photon/maps/apart.h"
-#include "photon/maps/defaults.h"
 #include "points/builders.h"
 #include <stdatomic.h>
 #include <stdlib.h>

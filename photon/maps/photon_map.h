@@ -4,11 +4,11 @@
    straight from its source is in none: shadow rays find it better. Owner. */
 #ifndef KD_PHOTON_MAPS_PHOTON_MAP_H
 #define KD_PHOTON_MAPS_PHOTON_MAP_H
-#include "photon/beams/beam_set.h"
+#include "photon/density/beams.h"
 #include "photon/density/estimate.h"
+#include "photon/density/estimators.h"
 #include "photon/density/tile_set.h"
 #include "photon/emission/emit.h"
-#include "photon/estimators.h"
 #include "points/neighbours/leaf_index.h"
 #include "points/tree/pointtree.h"
 

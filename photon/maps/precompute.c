@@ -1,13 +1,13 @@
 /* Irradiance at every photon, once, so that a final gather asks for the nearest photon only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/density/estimate_adaptive.h.
+           4(3); what is computed is in photon/density/estimate_radius.h.
    Work: two estimates a photon, all cores; then a gather ray asks for one photon, not for k.
    Memory: 12 bytes a photon.
    Invariants: the same bits on any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "distributed/ranks/ranks.h"
-#include "photon/density/estimate_adaptive.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 
 enum { PRECOMPUTE_GRAIN = 256 };

@@ -1,7 +1,7 @@
 /* Irradiance at every photon on a CUDA device, for a final gather that asks the nearest photon
    only.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/density/estimate_adaptive.h.
+           4(3); what is computed is in photon/density/estimate_radius.h.
    Idea: a warp a photon and map finds what counts, as for surfaces (warp_per_surface.cuh), but what
          landed is weighed as it is, and the photon's own power as much as it should. Estimates of
          as many photons as the light allows are made by a thread each, and so are all where maps
@@ -14,7 +14,7 @@
               -> integrals; know, a thread a photon: these -> irradiance. */
 #include "core/device/cuda.h"
 #include "distributed/ranks/ranks.h"
-#include "photon/density/estimate_adaptive.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
 

@@ -16,8 +16,8 @@
 #ifndef KD_PHOTON_MAPS_TILE_GROUPS_CUH
 #define KD_PHOTON_MAPS_TILE_GROUPS_CUH
 #include "core/device/cuda.h"
-#include "photon/density/fixed_radius.h"
-#include "photon/density/request.h"
+#include "photon/density/estimate.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/maps/maps_device.h"
 
 namespace tile_groups {

@@ -3,7 +3,7 @@
 #include "render/api/plan.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/packed/packed_form.h"
+#include "accel/wide/packed_form.h"
 #include "core/names.h"
 #include "photon/density/tile_set.h"
 #include "photon/maps/apart.h"

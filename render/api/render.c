@@ -1,7 +1,7 @@
 #include "render/api/render.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/placed/placed_tree.h"
+#include "accel/placed.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/job.h"

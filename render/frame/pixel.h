@@ -3,8 +3,8 @@
 #ifndef KD_RENDER_FRAME_PIXEL_H
 #define KD_RENDER_FRAME_PIXEL_H
 #include "render/frame/pixel_filter.h"
-#include "shaders/camera.h"
 #include "shaders/path.h"
+#include "shaders/scene_view.h"
 
 enum { PIXEL_PASS = 0x70697865 }; /* rng_key.pass of pixel samples: none of a photon's */
 

@@ -6,7 +6,7 @@
    Invariants: a pure function of (seed, pass, path); the same photons as photon_trace's. */
 #ifndef KD_RENDER_INTEGRATORS_LIGHT_PATH_H
 #define KD_RENDER_INTEGRATORS_LIGHT_PATH_H
-#include "photon/density/fixed_radius.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/emission/photon_trace.h"
 #include "shaders/path.h"
 

@@ -1,5 +1,5 @@
 /* Methods that look at placements, on a CUDA device: a thread a pixel, whose rays walk the trees of
-   placed meshes by accel/placed/placed_walk.h. And `path` and `direct`, which go by waves where
+   placed meshes by accel/placed_walk.h. And `path` and `direct`, which go by waves where
    nothing is placed. */
 #include "render/integrators/methods.cuh"
 #include "render/waves/waves.h"

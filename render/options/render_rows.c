@@ -2,9 +2,7 @@
 #include "accel/builders.h"
 #include "core/image/tonemap.h"
 #include "photon/density/estimate.h"
-#include "photon/density/request.h"
-#include "photon/estimators.h"
-#include "photon/maps/defaults.h"
+#include "photon/density/estimators.h"
 #include "render/options/names.h"
 #include "render/options/render_options.h"
 #include <assert.h>

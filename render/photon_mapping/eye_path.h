@@ -11,12 +11,11 @@
    gather ray's end is as blurred as a direct look: there it goes on as a path. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
-#include "accel/rays/cast.h"
-#include "photon/beams/beam_radiance.h"
-#include "photon/density/estimate_adaptive.h"
-#include "photon/density/fixed_radius.h"
+#include "accel/rays/batch.h"
+#include "photon/density/beam_radiance.h"
+#include "photon/density/estimate.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/density/media_estimate.h"
-#include "photon/density/request.h"
 #include "photon/emission/photon_trace.h"
 #include "shaders/path.h"
 #include <stddef.h>

@@ -3,7 +3,7 @@
            and Jensen 2008, "Progressive photon mapping"; Knaus and Zwicker 2011, "Progressive
            photon mapping: a probabilistic approach".
    Idea: a pass makes photon maps of its own and takes one sample of every pixel with one radius
-         per map for the whole picture (photon/density/fixed_radius.h). The picture is the mean
+         per map for the whole picture (photon/density/estimate_radius.h). The picture is the mean
          of all passes. Why one radius and no statistics per pixel: a pass is then a pure
          function of its number and two lengths, so it is the same bits on any device and thread,
          and a rendering goes on from the film and those lengths alone. Media: places on the ray

@@ -6,7 +6,7 @@
    Work: a kernel's grid is what the device holds; no count comes to the host. */
 #ifndef KD_RENDER_WAVES_PATH_RUN_CUH
 #define KD_RENDER_WAVES_PATH_RUN_CUH
-#include "accel/rays/counted.h"
+#include "accel/rays/batch_device.h"
 #include "render/frame/frame.h"
 #include "render/waves/path_store.cuh"
 

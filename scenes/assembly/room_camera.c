@@ -6,10 +6,10 @@
    Work: 1024 rays, and 256 for each of nine standpoints.
    Invariants: scale-free, a pure function of the mesh, its lights and the picture's shape. */
 #include "scenes/assembly/room_camera.h"
-#include "accel/rays/cast.h"
+#include "accel/rays/batch.h"
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
-#include "shaders/camera.h"
+#include "shaders/scene_view.h"
 
 enum { ROOM_RAYS = 512, VIEW_RAYS = 16 };
 static const float room_share = 0.9f; /* an open side of a cube leaves 0.83 */

@@ -1,5 +1,5 @@
 #include "scenes/assembly/scene.h"
-#include "accel/placed/placed_tree.h"
+#include "accel/placed.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/status.h"

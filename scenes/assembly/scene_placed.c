@@ -1,5 +1,5 @@
 /* Meshes that are placed, and the copies that stand for them where a method knows no placements. */
-#include "accel/placed/placed_tree.h"
+#include "accel/placed.h"
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
 

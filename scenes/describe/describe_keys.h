@@ -3,8 +3,8 @@
 #define KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
 #include "scenes/mesh/maps.h"
 #include "scenes/text/json_keys.h"
-#include "shaders/light.h"
 #include "shaders/material.h"
+#include "shaders/scene_view.h"
 #include <kandela/render.h>
 
 typedef struct described_scene {

@@ -3,7 +3,7 @@
 #include "core/names.h"
 #include "scenes/describe/describe_reader.h"
 #include "scenes/describe/metals.h"
-#include "shaders/spectrum.h"
+#include "shaders/material.h"
 
 static void words_from(described_material *words, const mesh_material *from) {
     const material *record = &from->record;

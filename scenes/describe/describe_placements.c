@@ -1,5 +1,5 @@
 /* One mesh at many places: from the description itself, from a file of matrices, or at random. */
-#include "accel/placed/placed_tree.h"
+#include "accel/placed.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
 #include "core/memory.h"

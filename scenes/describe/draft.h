@@ -1,13 +1,12 @@
 /* What a description or a mesh file says of a scene, before it is assembled. */
 #ifndef KD_SCENES_DESCRIBE_DRAFT_H
 #define KD_SCENES_DESCRIBE_DRAFT_H
-#include "accel/placed/placed.h"
+#include "accel/placed.h"
 #include "core/status.h"
 #include "scenes/describe/keyframes.h"
 #include "scenes/mesh/mesh.h"
-#include "shaders/camera.h"
-#include "shaders/light.h"
-#include "shaders/medium.h"
+#include "shaders/material.h"
+#include "shaders/scene_view.h"
 
 /* A sky without clouds, by the position of the sun. */
 typedef struct clear_sky {

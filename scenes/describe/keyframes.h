@@ -4,7 +4,7 @@
    before the first key and behind the last one all stays as it is there. */
 #ifndef KD_SCENES_DESCRIBE_KEYFRAMES_H
 #define KD_SCENES_DESCRIBE_KEYFRAMES_H
-#include "shaders/camera.h"
+#include "shaders/scene_view.h"
 
 typedef struct camera_key {
     double frame;

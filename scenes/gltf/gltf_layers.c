@@ -2,7 +2,7 @@
    hold them. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
-#include "shaders/spectrum.h"
+#include "shaders/material.h"
 
 static kd_status number(gltf_surface *to, const json_place *at, const cJSON *from, const char *key,
                         float most, float *value) {

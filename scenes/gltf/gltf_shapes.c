@@ -1,6 +1,6 @@
 /* Meshes that several nodes show: written once in their own space, and placed, where the caller can
    have that; and equal places, which get one number within each such mesh. */
-#include "accel/placed/placed.h"
+#include "accel/placed.h"
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 #include "scenes/mesh/weld.h"

@@ -2,8 +2,8 @@
    time, and cost hardly more than the exact ones. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/tree/check.h"
-#include "accel/triangles_device.h"
+#include "accel/tree/tritree.h"
+#include "accel/triangles.h"
 #include "core/device/device.h"
 #include "scenes/generate/generate.h"
 #include "tests/gpu.h"

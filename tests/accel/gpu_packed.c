@@ -1,7 +1,7 @@
 /* The packed form that a device makes of a tree: the bytes of the one made on the CPU. */
 #include "accel/builders.h"
-#include "accel/packed/packed_device.h"
 #include "accel/rays/tree_device.h"
+#include "accel/wide/packed_form.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/status.h"

@@ -2,7 +2,7 @@
    its budget is too small. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "core/device/device.h"
 #include "scenes/obj/obj.h"
 #include "tests/gpu.h"

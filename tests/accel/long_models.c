@@ -2,8 +2,7 @@
    rays against all triangles, the same hits at any scale. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
-#include "accel/rays/cast.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "scenes/obj/obj.h"
 #include "triangle_sets.h"
 

@@ -3,7 +3,7 @@
    builder may refuse instead, naming the bytes. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "core/device/device.h"
 #include "triangle_sets.h"
 

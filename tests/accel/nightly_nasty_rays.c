@@ -3,7 +3,6 @@
    them, those of all triangles; double arithmetic has nothing to say against those. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
-#include "accel/rays/cast.h"
 #include "nasty_rays.h"
 #include "scenes/obj/obj.h"
 

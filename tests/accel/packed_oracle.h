@@ -1,9 +1,9 @@
-/* The packed form of a tree (accel/packed) made plainly, level by level, on the CPU: the oracle of
-   packed_make.cu, which makes the same bytes. */
+/* The packed form of a tree (accel/wide/packed_form.h) made plainly, level by level, on the CPU:
+   the oracle of packed_make.cu, which makes the same bytes. */
 #ifndef KD_TESTS_ACCEL_PACKED_ORACLE_H
 #define KD_TESTS_ACCEL_PACKED_ORACLE_H
-#include "accel/packed/packed_finer.h"
-#include "accel/packed/packed_node.h"
+#include "accel/wide/packed_measure.h"
+#include "accel/wide/packed_node.h"
 #include "core/memory.h"
 #include "core/status.h"
 

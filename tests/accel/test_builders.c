@@ -1,6 +1,6 @@
 /* Every builder on every nasty triangle set, by the checker; the checker itself by sabotage. */
 #include "accel/builders.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 

@@ -2,8 +2,7 @@
    oracles of nasty_rays.h. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
-#include "accel/rays/cast.h"
-#include "accel/wide/wide_rays.h"
+#include "accel/wide/wide_tree.h"
 #include "nasty_rays.h"
 
 enum { RAYS = 1024, TRIANGLES = 400 };

@@ -1,10 +1,9 @@
 /* The fast exact builder's tree against that of `exact`, which is built as the heuristic is
    defined: what makes it fast, against what it stands for. */
 #include "accel/builders.h"
-#include "accel/geometry/triangle_clip.h"
 #include "accel/sweep/clip_halves.h"
-#include "accel/sweep/small_nodes.h"
 #include "accel/sweep/sweep.h"
+#include "accel/tree/triangle_clip.h"
 #include "triangle_sets.h"
 
 static void the_tree_is_the_plain_one(void **state) {

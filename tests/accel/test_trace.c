@@ -1,8 +1,7 @@
 /* accel/tree/walk.h on the trees of every builder, against testing all triangles. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
-#include "accel/rays/cast.h"
-#include "accel/wide/wide_rays.h"
+#include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 

@@ -1,8 +1,8 @@
-/* accel/geometry/triangle.h and triangle_clip.h: closed surfaces do not leak, no surface meets the
+/* accel/tree/triangle.h and triangle_clip.h: closed surfaces do not leak, no surface meets the
    ray that leaves it, clipping loses no point. */
 #include "accel/builders.h"
-#include "accel/geometry/triangle_clip.h"
-#include "accel/rays/cast.h"
+#include "accel/rays/batch.h"
+#include "accel/tree/triangle_clip.h"
 #include "triangle_sets.h"
 
 static vec3 random_unit(uint32_t stream, uint32_t i) {

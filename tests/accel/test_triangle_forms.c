@@ -1,9 +1,9 @@
-/* The forms of the watertight test (accel/geometry/README.md) hold to triangle_meet bit for bit:
+/* The forms of the watertight test (accel/tree/README.md) hold to triangle_meet bit for bit:
    what triangle8 and triangle_rows rule out it misses, what triangle8 finds it finds with the same
    t, u and v; and the two rule out the same. Triangles of all scales, needles, points on edges and
    corners, rays along axes. */
-#include "accel/geometry/triangle8.h"
-#include "accel/geometry/triangle_rows.h"
+#include "accel/tree/layout.h"
+#include "accel/wide/wide_lanes.h"
 #include "core/math/rng.h"
 #include "test.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* accel/wide/wide_tree.h: what every wide tree must keep, and that it is the same on any number of
    threads. That rays find the same in it: test_trace.c. */
 #include "accel/builders.h"
-#include "accel/wide/wide_rays.h"
+#include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 

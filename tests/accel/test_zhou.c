@@ -1,8 +1,8 @@
 /* The builder `zhou`: its stages' bodies by their properties, its small stage against counting
    without masks, the same tree on any number of threads. */
 #include "accel/builders.h"
-#include "accel/tree/check.h"
-#include "accel/zhou/small_nodes.h"
+#include "accel/tree/tritree.h"
+#include "accel/zhou/build_zhou.h"
 #include "core/parallel/parallel.h"
 #include "triangle_sets.h"
 

@@ -1,7 +1,7 @@
 /* Triangle sets of tests/cases.h as a tree's input, and rays worth casting at them. */
 #ifndef KD_TESTS_TRIANGLE_SETS_H
 #define KD_TESTS_TRIANGLE_SETS_H
-#include "accel/geometry/triangle.h"
+#include "accel/tree/triangle.h"
 #include "accel/tree/tritree.h"
 #include "core/math/geometry.h"
 #include "core/memory.h"

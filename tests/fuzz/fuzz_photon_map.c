@@ -2,7 +2,7 @@
    checksums put right, as one would who wants to do harm. */
 #include "accel/builders.h"
 #include "core/hash.h"
-#include "photon/density/estimate_adaptive.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,9 +1,9 @@
 /* Triangles of any shape through every builder of the table: the tree holds its invariants, and
    rays meet what a look at all triangles meets. */
 #include "accel/builders.h"
-#include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
-#include "accel/tree/check.h"
+#include "accel/tree/triangle.h"
+#include "accel/tree/tritree.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>

@@ -2,7 +2,7 @@
    integrals are held against its values. */
 #ifndef KD_TESTS_PHOTON_KERNEL_VALUE_H
 #define KD_TESTS_PHOTON_KERNEL_VALUE_H
-#include "photon/density/photon_kernel.h"
+#include "photon/density/kernels.h"
 #include <math.h>
 
 static inline double kernel_value(photon_kernel kernel, double s) {

@@ -1,11 +1,11 @@
-/* photon/density/estimate_adaptive.h: a gather ray takes the irradiance that the nearest photon
+/* photon/density/estimate_radius.h: a gather ray takes the irradiance that the nearest photon
    knows; over all places its mean is that of estimates made there, for every kernel and estimator.
    For test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are
    strewn, by which kernels, and how near the mean must be. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"
-#include "photon/density/estimate_adaptive.h"
+#include "photon/density/estimate_radius.h"
 #include "points/builders.h"
 #include "tests/test.h"
 

@@ -1,9 +1,9 @@
-/* photon/beams/: a beam's light against closed forms, the walk against all pieces one by one, and
-   evenly lit media up to their walls. */
+/* photon/density/beams.h: a beam's light against closed forms, the walk against all pieces one by
+   one, and evenly lit media up to their walls. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
-#include "photon/beams/beam_radiance.h"
-#include "photon/beams/beam_set.h"
+#include "photon/density/beam_radiance.h"
+#include "photon/density/beams.h"
 #include "photon/maps/photon_map.h"
 #include "scene_fixture.h"
 #include "test.h"

@@ -1,7 +1,6 @@
 /* photon/density/: kernels over what is there of a disc, densities right up to the corners. */
-#include "accel/rays/cast.h"
-#include "photon/density/estimate_adaptive.h"
-#include "photon/density/fixed_radius.h"
+#include "accel/rays/batch.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "points/builders.h"

@@ -1,6 +1,6 @@
 /* photon/density/tiles.h, tile_set.h: what estimates divide by, beside closed answers for each kind
    of sheet, a sum over all triangles, and furnaces. */
-#include "photon/density/estimate_adaptive.h"
+#include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "tests/photon/kernel_value.h"

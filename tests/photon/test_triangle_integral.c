@@ -1,7 +1,7 @@
-/* photon/density/triangle_integral.h: kernels over triangles in a ball, beside sums over many small
+/* photon/density/kernels.h: kernels over triangles in a ball, beside sums over many small
    ones. */
 #include "core/math/rng.h"
-#include "photon/density/triangle_integral.h"
+#include "photon/density/kernels.h"
 #include "tests/photon/kernel_value.h"
 #include "tests/test.h"
 

@@ -1,7 +1,7 @@
 /* Placed meshes: rays find what testing every triangle of every copy finds, to the bit, wherever
    the copies are; the boxes above them hold what they are said to hold. */
-#include "accel/placed/placed_tree.h"
-#include "accel/placed/placed_walk.h"
+#include "accel/placed.h"
+#include "accel/placed_walk.h"
 #include "tests/accel/nasty_rays.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };

@@ -1,6 +1,6 @@
 /* Photon maps against path tracing: pictures, and the flux of a caustic. */
 #include "accel/builders.h"
-#include "accel/rays/cast.h"
+#include "accel/rays/batch.h"
 #include "core/image_processing/compare.h"
 #include "core/parallel/parallel.h"
 #include "photon/maps/photon_map.h"

@@ -1,6 +1,6 @@
 /* Rendered scenes whose answer is known, and promises of the frame loop. */
 #include "accel/builders.h"
-#include "accel/rays/cast.h"
+#include "accel/rays/batch.h"
 #include "shaders/path.h"
 #include "shoot.h"
 #include "test.h"

@@ -2,7 +2,7 @@
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
-#include "shaders/spectrum.h"
+#include "shaders/material.h"
 #include "test.h"
 
 static const char *const path = KD_TEST_SOURCE_DIR "/scenes/prism.json";

@@ -1,6 +1,6 @@
 /* Progressive photon mapping: radii, furnaces, the same bits on any number of threads. */
 #include "core/hash.h"
-#include "photon/density/fixed_radius.h"
+#include "photon/density/estimate_radius.h"
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"

@@ -6,7 +6,6 @@
 #ifndef KD_TESTS_SHADERS_MICROFACET_WALK_H
 #define KD_TESTS_SHADERS_MICROFACET_WALK_H
 #include "core/math/rng.h"
-#include "shaders/fresnel.h"
 #include "shaders/microfacet.h"
 
 typedef struct microfacet_walk {

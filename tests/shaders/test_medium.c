@@ -1,7 +1,7 @@
 /* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of wavelengths.
  */
 #include "photon/density/media_estimate.h"
-#include "shaders/spectrum.h"
+#include "shaders/material.h"
 #include "tests/test.h"
 
 enum { DRAWS = 1 << 20 };

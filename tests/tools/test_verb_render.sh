@@ -179,7 +179,8 @@ KANDELA_DEVICE=cpu expect_exit 0 timeout 60 "${render[@]}" --integrator photon -
     --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
 expect_says err "photons when the time for them was up"
-# nor does light from a whole sky, of which caustics are rare: emission ends, and what is there is shown
+# nor does light from a whole sky, of which caustics are rare: emission ends, and what is there is shown; the limit of 30 s
+# leaves AddressSanitizer the time to mark the photons' memory, and all 600 million would take minutes
 cat >sky.json <<'J'
 {"kandela": 1, "environment": {"radiance": [1, 1, 1.2]},
  "materials": {"coat": {"kind": "plastic", "diffuse": [0.5, 0.3, 0.1]}},
@@ -193,7 +194,7 @@ for method in photon sppm; do
     is '"time limit"' time.json outcome
     expect_says err "of 300000000 photons when the time for them was up"
     expect_true "$method ends near its limit" python3 -c \
-        "import json; s = json.load(open('time.json'))['seconds']; exit(not s['emit'] + s['photon_tree'] + s['render'] < 10)"
+        "import json; s = json.load(open('time.json'))['seconds']; exit(not s['emit'] + s['photon_tree'] + s['render'] < 30)"
     expect_true "$method has a picture" test -s "$method.pfm"
 done
 

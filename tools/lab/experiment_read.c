@@ -1,5 +1,5 @@
 /* What an experiment is asked, as text. */
-#include "photon/estimators.h"
+#include "photon/density/estimators.h"
 #include "render/integrators.h"
 #include "tools/lab/experiment.h"
 #include <stdio.h>

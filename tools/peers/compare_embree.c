@@ -13,9 +13,8 @@
 
        compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
 #include "accel/builders.h"
-#include "accel/geometry/triangle.h"
 #include "accel/rays/batch.h"
-#include "accel/rays/cast.h"
+#include "accel/tree/triangle.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"

@@ -2,7 +2,7 @@
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #include "render/ranks/maps_choice.h"
-#include "shaders/camera.h"
+#include "shaders/scene_view.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/options.h"
 #include "tools/program/progress.h"

@@ -2,7 +2,7 @@
 #ifndef KD_TOOLS_PROGRAM_SEQUENCE_H
 #define KD_TOOLS_PROGRAM_SEQUENCE_H
 #include "core/status.h"
-#include "shaders/camera.h"
+#include "shaders/scene_view.h"
 #include <stddef.h>
 
 /* "out_##.png" of frame 7 is "out_07.png", the last row of # counts; "out.png" is "out0007.png".

@@ -4,7 +4,7 @@
 #include "core/device/device.h"
 #include "core/image/formats.h"
 #include "core/parallel/parallel.h"
-#include "photon/estimators.h"
+#include "photon/density/estimators.h"
 #include "points/api/points_device.h"
 #include "points/builders.h"
 #include "render/integrators.h"

@@ -1,8 +1,8 @@
 /* A builder of triangle trees for nightly_one_row.sh: one file, whose row is its end.
    Idea: cut the longest side of the box in half while that parts triangles. KANDELA_TOY_FAULT in
    the environment makes it lose a triangle, so that who walks the table says so. */
-#include "accel/geometry/triangle_clip.h"
 #include "accel/tree/build.h"
+#include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
 #include "core/memory.h"
 #include <stdlib.h>

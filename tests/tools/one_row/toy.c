@@ -1,7 +1,7 @@
 /* An integrator for nightly_one_row.sh: one file, whose row is its end.
    Idea: what is near is bright, without light. KANDELA_TOY_FAULT in the environment makes a
    sample depend on the clock, so that who walks the table says so. */
-#include "accel/rays/cast.h"
+#include "accel/rays/batch.h"
 #include "render/frame/integrator.h"
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,7 @@
    tree is checked before its builder is timed. On a device: the mesh and the tree in its memory. */
 #include "tools/lab/bench/build.h"
 #include "accel/builders.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "accel/wide/wide_tree.h"
 #include "core/device/device_stream.h"
 #include "core/parallel/parallel.h"

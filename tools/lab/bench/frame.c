@@ -2,7 +2,7 @@
    by each way to find photons: what one pass and some more of them take longer than one, so that
    what is done once does not count. Pictures of all devices and ways have to be the same, bit for
    bit. */
-#include "photon/estimators.h"
+#include "photon/density/estimators.h"
 #include "render/api/render.h"
 #include "render/integrators.h"
 #include "tools/lab/bench/input_light.h"

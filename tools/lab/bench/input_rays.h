@@ -4,7 +4,7 @@
 #include "accel/tree/tritree.h"
 #include "core/math/geometry.h"
 #include "core/status.h"
-#include "shaders/camera.h"
+#include "shaders/scene_view.h"
 
 typedef struct bench_rays {
     const char *set;

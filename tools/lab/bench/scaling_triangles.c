@@ -3,7 +3,7 @@
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/job.h"

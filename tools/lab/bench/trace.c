@@ -3,11 +3,10 @@
    and with a test of all triangles. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/packed/packed_device.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
-#include "accel/rays/cast.h"
-#include "accel/tree/check.h"
+#include "accel/tree/tritree.h"
+#include "accel/wide/packed_form.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/hash.h"

@@ -1,0 +1,221 @@
+/* Rays at placed meshes.
+   Idea: down a tree of boxes, nearest first; in a leaf the ray is taken into the mesh's own space,
+   where it walks the mesh's k-d tree (accel/tree/walk.h); each triangle that it comes to is
+   transformed into the world and met there.
+   Invariants: let e = 2^-24, D the largest distance along an axis from the ray's origin to the
+   placement's box and W the largest coordinate of that box. A hit names a point P of the triangle
+   in the world, at most 6 e D beside the ray and 104 e D along it of its t (triangle.h). P's
+   corners are rounded by e W; so P lies within e (6 D + W) an axis of where the transform takes a
+   point Q of the triangle in the mesh's space, and the ray, taken there exactly, passes Q within e
+   s (6 D + W), s being the largest sum of a row of the inverse. Taken there in double and rounded
+   to float, its origin is off by e |o| <= e (R + B), and at Q the direction adds e R: R the largest
+   distance along an axis from that origin to the mesh's box, B the box's largest coordinate. Planes
+   are computed to 4 e R more (walk.h). So with a slack of twice e (s (6 D + W) + 6 R + B) no
+   cell that holds Q is taken for missed. Double arithmetic and an inverse of at most PLACED_SQUEEZE
+   are within the factor of two. Boxes in the world are met as in walk.h.
+   Ties: of hits at the same t that of the smallest (placement, triangle), what is in no placement
+   before all. */
+#ifndef KD_ACCEL_PLACED_WALK_H
+#define KD_ACCEL_PLACED_WALK_H
+#include "accel/placed.h"
+#include "accel/tree/walk.h"
+
+typedef struct placed_hit {
+    ray_hit at;      /* its triangle is one of the scene's */
+    uint32_t placed; /* the placement; KD_NONE: none, or nothing was hit */
+} placed_hit;
+
+/* A ray at the placements. */
+typedef struct placed_ray {
+    const placed_view *of;
+    const vec3 *positions;
+    const uint32_t *triangles; /* of the scene */
+    ray cast;
+    triangle_caster caster;
+    placed_hit best;
+    bool any; /* the first hit will do */
+} placed_ray;
+
+KD_FN float placed_largest(vec3 v) {
+    return float_max(fabsf(v.x), float_max(fabsf(v.y), fabsf(v.z)));
+}
+
+/* The largest distance along an axis to the box. */
+KD_FN float placed_reach(box3 box, vec3 from) {
+    return float_max(placed_largest(vec3_sub(box.lo, from)),
+                     placed_largest(vec3_sub(box.hi, from)));
+}
+
+/* Plane distances of a ray; false if it misses the box. `slack` is a length. */
+KD_FN bool placed_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
+                      float tmax) {
+    const float largest = placed_largest(cast.direction);
+    if (!(largest > 0 && largest <= FLT_MAX)) return false;
+    walk->slack_t = slack_t;
+    walk->near = cast.tmin - slack_t;
+    walk->far = tmax + slack_t;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float along = vec3_axis(cast.direction, axis), from = vec3_axis(cast.origin, axis);
+        const float safe =
+            fabsf(along) > largest * 0x1p-26f ? along : copysignf(largest * 0x1p-26f, along);
+        const float inverse = 1 / safe;
+        const float t0 = (vec3_axis(box.lo, axis) - from) * inverse;
+        const float t1 = (vec3_axis(box.hi, axis) - from) * inverse;
+        walk->origin[axis] = from;
+        walk->inverse[axis] = inverse;
+        walk->slack[axis] = slack * fabsf(inverse);
+        walk->negative[axis] = inverse < 0 ? ~(uint64_t)0 : 0;
+        walk->near = float_max(float_min(t0, t1) - walk->slack[axis], walk->near);
+        walk->far = float_min(float_max(t0, t1) + walk->slack[axis], walk->far);
+    }
+    return walk->near <= walk->far;
+}
+
+/* The ray in the mesh's own space; t counts the same there. */
+KD_FN ray placed_ray_there(const placement *by, ray cast) {
+    const double o[3] = {(double)cast.origin.x - by->to_world.m[0][3],
+                         (double)cast.origin.y - by->to_world.m[1][3],
+                         (double)cast.origin.z - by->to_world.m[2][3]};
+    const double d[3] = {(double)cast.direction.x, (double)cast.direction.y,
+                         (double)cast.direction.z};
+    float origin[3], direction[3];
+    for (int row = 0; row < 3; ++row) {
+        const double *r = by->back[row];
+        origin[row] = (float)(r[0] * o[0] + r[1] * o[1] + r[2] * o[2]);
+        direction[row] = (float)(r[0] * d[0] + r[1] * d[1] + r[2] * d[2]);
+    }
+    cast.origin = vec3_make(origin[0], origin[1], origin[2]);
+    cast.direction = vec3_make(direction[0], direction[1], direction[2]);
+    return cast;
+}
+
+/* Takes a triangle into account; true if it improves what was hit. */
+KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triangle) {
+    const placement *by = on->of->list + number;
+    const uint32_t *corner = on->triangles + 3 * (size_t)triangle;
+    const vec3 a = placed_corner(by, on->positions[corner[0]]);
+    const vec3 b = placed_corner(by, on->positions[corner[1]]);
+    const vec3 c = placed_corner(by, on->positions[corner[2]]);
+    float t = 0, u = 0, v = 0;
+    if (!triangle_meet(&on->caster, a, b, c, &t, &u, &v)) return false;
+    placed_hit *best = &on->best;
+    if (!(t > on->cast.tmin && t <= best->at.t)) return false;
+    if (t == best->at.t) { /* the end of its range, or a tie */
+        if (best->at.triangle == KD_NONE || best->placed == KD_NONE) return false;
+        if (number > best->placed || (number == best->placed && triangle >= best->at.triangle))
+            return false;
+    }
+    if (triangle_is_degenerate(a, b, c)) return false; /* in no tree, if it were a copy */
+    best->at.t = t;
+    best->at.u = u;
+    best->at.v = v;
+    best->at.triangle = triangle;
+    best->placed = number;
+    return true;
+}
+
+/* A ray at one placement's mesh. */
+typedef struct placed_asked {
+    placed_ray *on;
+    uint32_t number;
+} placed_asked;
+
+/* A leaf's triangles, met in the world. */
+KD_FN bool placed_leaf_meet(void *asked, tritree_node leaf) {
+    const placed_asked *to = (const placed_asked *)asked;
+    placed_ray *on = to->on;
+    const placed_shape *shape = on->of->shapes + on->of->list[to->number].shape;
+    const uint32_t *ids = shape->tree.references + tritree_first(leaf);
+    const uint32_t count = tritree_count(leaf);
+    bool found = false;
+    for (uint32_t i = 0; i < count && !(found && on->any); ++i)
+        found |= placed_triangle_meet(on, to->number, shape->first + ids[i]);
+    return found;
+}
+
+/* `box`: around the placement. True: `any` has been found. */
+KD_FN bool placed_cast_one(placed_ray *on, uint32_t number, const box3 *box) {
+    const placement *by = on->of->list + number;
+    const placed_shape *shape = on->of->shapes + by->shape;
+    const ray there = placed_ray_there(by, on->cast);
+    const float reach = placed_reach(*box, on->cast.origin);
+    const float wide = float_max(placed_largest(box->lo), placed_largest(box->hi));
+    const float own = float_max(placed_largest(shape->box.lo), placed_largest(shape->box.hi));
+    const float slack = 0x1p-23f * (by->spread * (6 * reach + wide) +
+                                    6 * placed_reach(shape->box, there.origin) + own);
+    const float slack_t = reach / placed_largest(on->cast.direction) * TRITREE_SLACK_T;
+    tritree_walk walk;
+    placed_asked asked = {on, number};
+    if (!placed_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
+    return tritree_walk_leaves(shape->tree.nodes, &walk, placed_leaf_meet, &asked, &on->best.at.t,
+                               on->any, (tritree_counts *)0);
+}
+
+/* Where the ray enters the box; above `far` if it misses it. */
+KD_FN float placed_enter(const tritree_walk *walk, const box3 *box, float far) {
+    float near = walk->near;
+    for (int axis = 0; axis < 3; ++axis) {
+        const float t0 = (vec3_axis(box->lo, axis) - walk->origin[axis]) * walk->inverse[axis];
+        const float t1 = (vec3_axis(box->hi, axis) - walk->origin[axis]) * walk->inverse[axis];
+        near = float_max(float_min(t0, t1) - walk->slack[axis], near);
+        far = float_min(float_max(t0, t1) + walk->slack[axis], far);
+    }
+    return near <= far ? near : INFINITY;
+}
+
+/* Goes on with what has been hit so far, in no placement, of the same ray. */
+KD_FN placed_hit placed_cast(const placed_view *of, const vec3 *positions,
+                             const uint32_t *triangles, ray cast, ray_hit before, bool any) {
+    placed_ray on;
+    tritree_walk walk;
+    uint32_t waiting_nodes[PLACED_STACK + 1];
+    float waiting_nears[PLACED_STACK + 1];
+    int waiting = 0;
+    on.of = of;
+    on.positions = positions;
+    on.triangles = triangles;
+    on.cast = cast;
+    on.best.at = before;
+    on.best.placed = KD_NONE;
+    on.any = any;
+    const box3 whole = of->nodes[0].box;
+    const float reach = placed_reach(whole, cast.origin), largest = placed_largest(cast.direction);
+    const float slack_t = reach / largest * TRITREE_SLACK_T;
+    if (!placed_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return on.best;
+    on.caster = triangle_caster_make(cast);
+    uint32_t at = 0;
+    for (;;) {
+        const placed_node *node = of->nodes + at;
+        if (node->count == 0) {
+            const float far = on.best.at.t + slack_t;
+            uint32_t first = node->first, second = first + 1;
+            float first_near = placed_enter(&walk, &of->nodes[first].box, far);
+            float second_near = placed_enter(&walk, &of->nodes[second].box, far);
+            if (second_near < first_near) {
+                const float near = first_near;
+                first_near = second_near;
+                second_near = near;
+                first = second;
+                second = node->first;
+            }
+            if (second_near < INFINITY) {
+                waiting_nodes[waiting] = second;
+                waiting_nears[waiting++] = second_near;
+            }
+            if (first_near < INFINITY) {
+                at = first;
+                continue;
+            }
+        } else {
+            for (uint32_t i = 0; i < node->count; ++i)
+                if (placed_cast_one(&on, of->order[node->first + i], &node->box)) return on.best;
+        }
+        do {
+            if (waiting == 0) return on.best;
+            --waiting;
+        } while (waiting_nears[waiting] > on.best.at.t + slack_t);
+        at = waiting_nodes[waiting];
+    }
+}
+
+#endif

@@ -1,0 +1,319 @@
+/* Rays of <kandela/triangles.h>: on the CPU a piece at a time is copied between the caller's
+   structs or arrays and ours; on a device triangles_cuda does the work. */
+#include "accel/rays/batch.h"
+#include "accel/rays/nearest.h"
+#include "accel/triangles.h"
+#include "core/device/device.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/version.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stddef.h>
+
+/* Rays and answers are copied a piece at a time between the caller's structs and ours. */
+static_assert(sizeof(kd_ray) == sizeof(ray) &&
+                  offsetof(kd_ray, direction) == offsetof(ray, direction) &&
+                  offsetof(kd_ray, tmax) == offsetof(ray, tmax),
+              "a ray is copied whole");
+static_assert(sizeof(kd_ray_hit) == sizeof(ray_hit) &&
+                  offsetof(kd_ray_hit, triangle) == offsetof(ray_hit, triangle),
+              "a hit is copied whole");
+static_assert(sizeof(kd_ray_counts) == sizeof(tritree_counts) &&
+                  offsetof(kd_ray_counts, triangles) == offsetof(tritree_counts, triangles),
+              "counts are copied whole");
+static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
+
+enum { PIECE = 1024 }; /* rays copied at a time */
+
+typedef struct asked {
+    tritree_view view;
+    const kd_ray_batch *batch;
+} asked;
+
+void kd_ray_batch_default_sized(kd_ray_batch *batch, size_t struct_size) {
+    kd_ray_batch zeros;
+    memset(&zeros, 0, sizeof zeros);
+    sized_give(batch, struct_size, &zeros, sizeof zeros);
+}
+
+static ray read_ray(const kd_ray_batch *batch, uint64_t i) {
+    ray taken;
+    if (batch->rays) {
+        memcpy(&taken, &batch->rays[i], sizeof taken);
+        return taken;
+    }
+    return ray_make(
+        vec3_make(batch->origin[0][i], batch->origin[1][i], batch->origin[2][i]),
+        vec3_make(batch->direction[0][i], batch->direction[1][i], batch->direction[2][i]),
+        batch->tmin ? batch->tmin[i] : 0, batch->tmax ? batch->tmax[i] : INFINITY);
+}
+
+/* A ray that cannot hit anything loses its direction, which ends its walk at once. */
+static ray take_ray(const kd_ray_batch *batch, uint64_t i) {
+    const ray taken = read_ray(batch, i);
+    if (vec3_is_finite(taken.origin) && vec3_is_finite(taken.direction) && taken.tmin < taken.tmax)
+        return taken;
+    return ray_make(vec3_all(0), vec3_all(0), 0, taken.tmax);
+}
+
+static void give_hits(const kd_ray_batch *batch, uint64_t begin, const ray_hit *hits,
+                      uint64_t count) {
+    if (batch->hits) {
+        memcpy(batch->hits + begin, hits, count * sizeof *hits);
+        return;
+    }
+    for (uint64_t i = 0; i < count; ++i) {
+        if (batch->t) batch->t[begin + i] = hits[i].t;
+        if (batch->u) batch->u[begin + i] = hits[i].u;
+        if (batch->v) batch->v[begin + i] = hits[i].v;
+        if (batch->triangles) batch->triangles[begin + i] = hits[i].triangle;
+    }
+}
+
+/* Working memory of some rays of a batch. */
+typedef struct rays_and_hits {
+    ray *rays;
+    ray_hit *hits;
+    tritree_counts *counts; /* NULL: not wanted */
+} rays_and_hits;
+
+static void ask_some(const asked *a, uint64_t begin, uint64_t count, const rays_and_hits *work) {
+    const kd_ray_batch *batch = a->batch;
+    for (uint64_t i = 0; i < count; ++i) work->rays[i] = take_ray(batch, begin + i);
+    kd_status status = KD_OK;
+    if (batch->blocked) {
+        status =
+            trace_occluded(&a->view, work->rays, batch->blocked + begin, count, work->counts, NULL);
+    } else {
+        status = trace_closest(&a->view, work->rays, work->hits, count, work->counts, NULL);
+        give_hits(batch, begin, work->hits, count);
+    }
+    if (work->counts) memcpy(batch->counts + begin, work->counts, count * sizeof *work->counts);
+    assert(status == KD_OK); /* no callback cancels, and the count is small */
+    (void)status;
+}
+
+/* A whole piece has 72 KB of working memory, which a caller's stack need not have; without memory
+   it is traced a few rays at a time. */
+static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
+    enum { FEW = 64 };
+    typedef struct piece_memory {
+        ray rays[PIECE];
+        ray_hit hits[PIECE];
+        tritree_counts counts[PIECE];
+    } piece_memory;
+    const asked *a = (const asked *)context;
+    (void)thread;
+    piece_memory *memory = end - first > FEW ? (piece_memory *)memory_spare(sizeof *memory) : NULL;
+    if (memory) {
+        const rays_and_hits work = {memory->rays, memory->hits,
+                                    a->batch->counts ? memory->counts : NULL};
+        ask_some(a, (uint64_t)first, (uint64_t)(end - first), &work);
+        memory_free(memory);
+        return;
+    }
+    ray rays[FEW];
+    ray_hit hits[FEW];
+    tritree_counts counts[FEW];
+    const rays_and_hits work = {rays, hits, a->batch->counts ? counts : NULL};
+    for (int64_t i = first; i < end; i += FEW)
+        ask_some(a, (uint64_t)i, (uint64_t)(end - i < FEW ? end - i : FEW), &work);
+}
+
+/* Every array of a batch: aligned, and on the host where the tree is. */
+static kd_status check_memory(const kd_ray_batch *batch, bool host) {
+    const caller_array arrays[] = {{batch->rays, "rays", sizeof(float)},
+                                   {batch->origin[0], "origins' x", sizeof(float)},
+                                   {batch->origin[1], "origins' y", sizeof(float)},
+                                   {batch->origin[2], "origins' z", sizeof(float)},
+                                   {batch->direction[0], "directions' x", sizeof(float)},
+                                   {batch->direction[1], "directions' y", sizeof(float)},
+                                   {batch->direction[2], "directions' z", sizeof(float)},
+                                   {batch->tmin, "tmin", sizeof(float)},
+                                   {batch->tmax, "tmax", sizeof(float)},
+                                   {batch->hits, "places for hits", sizeof(float)},
+                                   {batch->t, "places for t", sizeof(float)},
+                                   {batch->u, "places for u", sizeof(float)},
+                                   {batch->v, "places for v", sizeof(float)},
+                                   {batch->triangles, "places for triangles", sizeof(uint32_t)},
+                                   {batch->blocked, "places for blocked", 1},
+                                   {batch->counts, "places for counts", sizeof(uint64_t)}};
+    return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
+}
+
+/* Rays are structs or arrays: one of the two, and all of it. */
+static kd_status check_rays(const kd_ray_batch *batch) {
+    int given = 0;
+    for (int axis = 0; axis < 3; ++axis)
+        given += (batch->origin[axis] != NULL) + (batch->direction[axis] != NULL);
+    KD_REQUIRE(batch->rays || given == 6, KD_ERROR_USAGE,
+               "%llu rays, but no rays given (NULL), and %d of 6 arrays of origins and directions",
+               (unsigned long long)batch->count, given);
+    KD_REQUIRE(!batch->rays || (given == 0 && !batch->tmin && !batch->tmax), KD_ERROR_USAGE,
+               "both rays and arrays of %s given, expected one of the two",
+               given ? "origins and directions" : "tmin or tmax");
+    return KD_OK;
+}
+
+static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch) {
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(batch->count <= INT64_MAX / sizeof(kd_ray), KD_ERROR_USAGE,
+               "%llu rays do not fit in memory", (unsigned long long)batch->count);
+    KD_REQUIRE(batch->order >= KD_RAYS_MEASURED && batch->order <= KD_RAYS_INCOHERENT,
+               KD_ERROR_USAGE, "order %d of rays, expected 0, 1 or 2", (int)batch->order);
+    if (batch->count == 0) return KD_OK;
+    KD_TRY(check_rays(batch));
+    const int kinds = (batch->hits != NULL) + (batch->blocked != NULL) +
+                      (batch->t || batch->u || batch->v || batch->triangles);
+    KD_REQUIRE(kinds > 0, KD_ERROR_USAGE, "%llu rays, but no place for the answers given (NULL)",
+               (unsigned long long)batch->count);
+    KD_REQUIRE(kinds == 1, KD_ERROR_USAGE,
+               "%d kinds of answers, expected one of hits, arrays of hits, blocked", kinds);
+    return check_memory(batch, tree->cuda == NULL);
+}
+
+static kd_status cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+    KD_TRY(check_batch(tree, batch));
+    if (batch->count == 0) return KD_OK;
+    if (tree->cuda) return triangles_cuda_cast(tree, batch);
+    asked a = {tritree_get_view(&tree->tree), batch};
+    parallel_for((int64_t)batch->count, PIECE, ask_piece, &a);
+    return KD_OK;
+}
+
+kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
+    kd_ray_batch taken;
+    KD_REQUIRE(batch, KD_ERROR_USAGE, "no rays given (NULL)");
+    kd_ray_batch_default(&taken);
+    KD_TRY(sized_take(&taken, sizeof taken, batch, "kd_ray_batch_default"));
+    return cast(tree, &taken);
+}
+
+kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
+                                 kd_ray_hit *hits, kd_ray_counts *counts) {
+    const kd_ray_batch batch = {.count = count, .rays = rays, .hits = hits, .counts = counts};
+    return cast(tree, &batch);
+}
+
+kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
+                                uint8_t *blocked, kd_ray_counts *counts) {
+    const kd_ray_batch batch = {.count = count, .rays = rays, .blocked = blocked, .counts = counts};
+    return cast(tree, &batch);
+}
+
+/* Nearest triangles of <kandela/triangles.h>. Their tree is made by whoever asks first, while
+   others that ask wait. */
+
+static_assert(sizeof(kd_near_triangle) == sizeof(near_place) &&
+                  offsetof(kd_near_triangle, distance) == offsetof(near_place, distance) &&
+                  offsetof(kd_near_triangle, feature) == offsetof(near_place, feature),
+              "an answer is given as it is");
+
+static const nearest_tree *nearest_of(const kd_triangles *tree) {
+    return __atomic_load_n(&tree->nearest, __ATOMIC_ACQUIRE);
+}
+
+uint64_t triangles_nearest_bytes(const kd_triangles *tree) {
+    const nearest_tree *nearest = nearest_of(tree);
+    return nearest ? sizeof *nearest + nearest_tree_bytes(nearest) : 0;
+}
+
+void triangles_drop_nearest(kd_triangles *tree) {
+    nearest_tree *owned = tree->nearest;
+    if (!owned) return;
+    if (tree->cuda) {
+        device_memory_free(owned->nodes);
+        device_memory_free(owned->leaves);
+    } else {
+        nearest_tree_close(owned);
+    }
+    memory_free(owned);
+    tree->nearest = NULL;
+}
+
+static kd_status make_on_cpu(nearest_tree *out, const kd_triangles *tree) {
+    return nearest_tree_open(out, tree->positions, tree->triangles,
+                             tree->tree.input.triangle_count);
+}
+
+static kd_status to_device(void **out, const void *from, uint64_t bytes) {
+    KD_TRY(device_memory_reserve(out, bytes));
+    return device_memory_upload(*out, from, bytes);
+}
+
+/* Made on the host from a copy of the mesh, then moved. */
+static kd_status make_on_cuda(nearest_tree *out, const kd_triangles *tree) {
+    kd_triangles *copy = NULL;
+    nearest_tree made;
+    KD_TRY(triangles_cuda_fetch(&copy, tree, true));
+    kd_status status = make_on_cpu(&made, copy);
+    kd_triangles_close(copy);
+    if (status != KD_OK) return status;
+    *out = made;
+    out->nodes = NULL;
+    out->leaves = NULL;
+    KD_TRY_GOTO(to_device((void **)&out->nodes, made.nodes, made.node_count * sizeof *made.nodes));
+    KD_TRY_GOTO(to_device((void **)&out->leaves, made.leaves,
+                          (uint64_t)made.view.leaf_count * NEAREST_LEAF_FLOATS * sizeof(float)));
+    out->view.nodes = out->nodes;
+    out->view.leaves = out->leaves;
+    out->view.positions = tree->cuda->tree.view.positions;
+    out->view.triangles = tree->cuda->tree.view.triangles;
+done:
+    nearest_tree_close(&made);
+    return status;
+}
+
+static kd_status make_nearest(kd_triangles *tree) {
+    nearest_tree *made = NULL;
+    int32_t previous = 0;
+    KD_TRY(KD_RESERVE_ZEROED(made, 1));
+    kd_status status = tree->cuda ? device_enter(tree->cuda->device, &previous) : KD_OK;
+    if (status == KD_OK) {
+        status = tree->cuda ? make_on_cuda(made, tree) : make_on_cpu(made, tree);
+        if (status != KD_OK && tree->cuda) {
+            device_memory_free(made->nodes);
+            device_memory_free(made->leaves);
+        }
+        if (tree->cuda) device_leave(previous);
+    }
+    if (status == KD_OK)
+        __atomic_store_n(&tree->nearest, made, __ATOMIC_RELEASE);
+    else
+        memory_free(made);
+    return status;
+}
+
+/* What a tree answers is the same before and after: it was made by kd_triangles_open, not const. */
+static kd_status prepare(const kd_triangles *tree) {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    if (nearest_of(tree)) return KD_OK;
+    pthread_mutex_lock(&one_at_a_time);
+    const kd_status status =
+        nearest_of(tree) ? KD_OK : make_nearest((kd_triangles *)(uintptr_t)tree);
+    pthread_mutex_unlock(&one_at_a_time);
+    return status;
+}
+
+kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points, uint64_t count,
+                                     float max_distance, kd_near_triangle *nearest) {
+    const caller_array arrays[] = {{points, "points", sizeof(float)},
+                                   {nearest, "places for nearest triangles", sizeof(float)}};
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(max_distance >= 0, KD_ERROR_USAGE, "triangles no farther than %g, expected >= 0",
+               (double)max_distance);
+    KD_REQUIRE(count <= INT64_MAX / sizeof *nearest, KD_ERROR_USAGE,
+               "%llu points do not fit in memory", (unsigned long long)count);
+    if (count == 0) return KD_OK;
+    KD_REQUIRE(points && nearest, KD_ERROR_USAGE, "%llu points, but no %s given (NULL)",
+               (unsigned long long)count, points ? "place for the answers" : "points");
+    KD_TRY(caller_memory_check(arrays, 2, tree->cuda == NULL));
+    KD_TRY(prepare(tree));
+    if (tree->cuda) return triangles_cuda_closest(tree, points, count, max_distance, nearest);
+    nearest_find(&tree->nearest->view, (const vec3 *)points, count, max_distance,
+                 (near_place *)nearest);
+    return KD_OK;
+}

@@ -1,0 +1,357 @@
+/* The kernels that cut leaves of a k-d tree in device memory further (packed_measure.h): what
+   tests/accel/packed_oracle.h does.
+   Idea: the finer tree begins with the nodes of the given one. Its leaves are the first parts, the
+         two sides of each cut are more. Those that may be cut, a level a launch, and those that
+         only want a box, all at last, are apart, so that lanes do alike. A warp takes 32 parts.
+         Their triangles' boxes are a lane each, whatever part they are of, and lie in shared
+         memory; so are the planes that they have to offer; what becomes of a part is for its lane
+         to write, and of one that ends what is known of it. New nodes and references lie in the
+   order in which warps come to them: nothing of the packed form depends on it.
+   Memory: that of packed_measures.cuh. Where rooms are too small nothing is written, and who asked
+           makes them larger.
+   Data flow: packed_list_parents, a thread a node: tree -> the parents of pairs; packed_list_leaves,
+              a thread a node: leaves, parents -> parts; packed_large_leaves, a warp each: leaves of
+              many triangles -> their subtrees; packed_cut_level, a launch a level, 32 parts a warp:
+              parts, corners -> further parts and references, subtrees of leaves. In this order. */
+#ifndef KD_ACCEL_WIDE_PACKED_CUTS_CUH
+#define KD_ACCEL_WIDE_PACKED_CUTS_CUH
+#include "accel/wide/packed_measures.cuh"
+
+enum { PACKED_TILE_BOXES = 224 /* of a warp's parts at a time */ };
+
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_parents(
+    const __grid_constant__ packed_cutter c) {
+    const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
+    if (i == 0) {
+        c.counts->nodes = c.tree.node_count;
+        c.counts->references = c.tree.reference_count;
+        c.counts->cut = c.counts->kept = c.counts->large = c.counts->pairs = 0;
+    }
+    if (i >= c.tree.node_count) return;
+    const tritree_node node = c.tree.nodes[i];
+    if (tritree_is_leaf(node)) return;
+    const uint32_t pair = packed_pair_of(tritree_left(node));
+    c.up[pair] = make_uint2(float_bits(node.split), i << 2 | (uint32_t)tritree_axis(node));
+    c.report[pair] = 0;
+}
+
+/* Where the lane's part goes, if it has one: among those that may be cut, or the others. By a whole
+   warp. */
+__device__ __forceinline__ packed_part_task *packed_part_place(const packed_cutter &c, bool cut,
+                                                               bool kept) {
+    const unsigned long long place = packed_take(&c.counts->cut, cut ? 1 : 0),
+                             behind = packed_take(&c.counts->kept, kept ? 1 : 0);
+    return c.parts + (cut ? place : c.part_room - 1 - behind);
+}
+
+__device__ __forceinline__ void packed_store_empty(const packed_cutter &c, uint32_t at,
+                                                   tritree_node leaf) {
+    const uint32_t none[PACKED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE};
+    const float cost[PACKED_CELLS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    packed_store(c.at + at, leaf, PACKED_EMPTY, none, box3_empty());
+    packed_store_costs(c.costs + at, cost);
+}
+
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
+    const __grid_constant__ packed_cutter c) {
+    const uint32_t i = blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x;
+    uint32_t count = 0;
+    tritree_node node;
+    if (i < c.tree.node_count && tritree_is_leaf(node = c.tree.nodes[i])) {
+        count = tritree_count(node);
+        if (count == 0) packed_store_empty(c, i, node);
+    }
+    __syncwarp();
+    const bool cut = packed_may_be_finer(count, true, 0);
+    const bool is_large = count > PACKED_FINER_MOST;
+    packed_part_task *const to = packed_part_place(c, cut, count && !cut && !is_large);
+    const unsigned long long large = packed_take(&c.counts->large, is_large ? 1 : 0);
+    if (is_large) c.large[large] = i;
+    if (count == 0 || is_large) return;
+    packed_part_task part;
+    part.cell = packed_cell_of(c, i);
+    part.first = tritree_first(node);
+    part.which = (1u << count) - 1;
+    part.node = i;
+    *to = part;
+}
+
+/* Leaves that are not cut, a warp each. */
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_large_leaves(
+    const __grid_constant__ packed_cutter c) {
+    const uint32_t warps = gridDim.x * (PACKED_MAKE_BLOCK / 32), lane = threadIdx.x & 31;
+    for (uint32_t i = blockIdx.x * (PACKED_MAKE_BLOCK / 32) + threadIdx.x / 32; i < c.counts->large;
+         i += warps) {
+        const uint32_t at = c.large[i];
+        const tritree_node leaf = c.tree.nodes[at];
+        const box3 cell = packed_cell_of(c, at);
+        box3 box = box3_empty();
+        for (uint32_t k = lane; k < tritree_count(leaf); k += 32)
+            box3_join(&box,
+                      packed_cut_id(&c.tree, c.tree.references[tritree_first(leaf) + k], cell));
+        __syncwarp();
+        for (int step = 1; step < 32; step <<= 1) {
+            box3 other;
+            other.lo.x = __shfl_xor_sync(~0u, box.lo.x, step);
+            other.lo.y = __shfl_xor_sync(~0u, box.lo.y, step);
+            other.lo.z = __shfl_xor_sync(~0u, box.lo.z, step);
+            other.hi.x = __shfl_xor_sync(~0u, box.hi.x, step);
+            other.hi.y = __shfl_xor_sync(~0u, box.hi.y, step);
+            other.hi.z = __shfl_xor_sync(~0u, box.hi.z, step);
+            box3_join(&box, other);
+        }
+        if (lane == 0) {
+            packed_measure found;
+            const uint64_t plan = packed_measure_leaf(&found, &c.tree, leaf, box);
+            packed_store(c.at + at, leaf, plan, found.ids, box);
+            packed_store_costs(c.costs + at, found.cost);
+        }
+        __syncwarp();
+    }
+}
+
+/* --- a level of parts --------------------------------------------------------------------------
+   A lane has a part; `tile` what all lanes have to see of them. */
+
+struct packed_tile {
+    float lo[3][PACKED_TILE_BOXES], hi[3][PACKED_TILE_BOXES]; /* a box of each triangle in a part */
+    uint16_t owner[PACKED_TILE_BOXES];                        /* its part << 4 | its reference */
+    packed_part_task parts[32];
+    uint32_t begin[32], asks[32]; /* a part's first box; of those that may be cut how many it has */
+    sah_axis axes[32][3];
+    unsigned long long best[32]; /* bits of the cost << 32 | the plane's number + 1; 0: of none */
+};
+
+struct packed_lane_part {
+    packed_part_task task;
+    uint32_t count, begin; /* of its boxes in the tile */
+    bool mine;             /* in the tile */
+    bool flat;             /* some box of its leaf */
+};
+
+__device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_tile &tile,
+                                                 const packed_lane_part &part, uint32_t total) {
+    const uint32_t lane = threadIdx.x & 31;
+    if (part.mine) {
+        uint32_t k = part.begin;
+        tile.parts[lane] = part.task;
+        tile.begin[lane] = part.begin;
+        for (uint32_t i = 0; packed_has_next(part.task.which, &i); ++i)
+            tile.owner[k++] = (uint16_t)(lane << 4 | i);
+    }
+    __syncwarp();
+    for (uint32_t r = lane; r < total; r += 32) {
+        const uint32_t owner = tile.owner[r];
+        const packed_part_task &of = tile.parts[owner >> 4];
+        const box3 box =
+            packed_cut_id(&c.tree, c.tree.references[of.first + (owner & 15)], of.cell);
+        tile.lo[0][r] = box.lo.x, tile.lo[1][r] = box.lo.y, tile.lo[2][r] = box.lo.z;
+        tile.hi[0][r] = box.hi.x, tile.hi[1][r] = box.hi.y, tile.hi[2][r] = box.hi.z;
+    }
+    __syncwarp();
+}
+
+/* The box around the lane's part; *flat: some box is. */
+__device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
+                                                 const packed_lane_part &part, bool *flat) {
+    box3 box = box3_empty();
+    for (uint32_t k = part.begin; part.mine && k < part.begin + part.count; ++k) {
+        box3 one;
+        one.lo = vec3_make(tile.lo[0][k], tile.lo[1][k], tile.lo[2][k]);
+        one.hi = vec3_make(tile.hi[0][k], tile.hi[1][k], tile.hi[2][k]);
+        if (packed_is_flat(one)) *flat = true;
+        box3_join(&box, one);
+    }
+    return box;
+}
+
+/* Whether and how it may be cut. */
+__device__ __forceinline__ void packed_tile_ask(packed_tile &tile, const packed_lane_part &part,
+                                                box3 box) {
+    const uint32_t lane = threadIdx.x & 31;
+    const bool asks = part.mine && (part.count >= PACKED_FINER_LEAST || part.flat);
+    const double area = asks ? sah_half_area(box) : 0;
+    const bool may = area > 0;
+    tile.asks[lane] = may ? part.count : 0;
+    tile.best[lane] = (unsigned long long)float_bits((float)part.count) << 32;
+    const double inverse = may ? 1 / area : 0;
+    for (int k = 0; may && k < 3; ++k) tile.axes[lane][k] = packed_axis_of(box, k, inverse);
+    __syncwarp();
+}
+
+/* Offers the six planes of box r to its part: packed_finer_cut's costs. */
+__device__ __forceinline__ void packed_tile_offer(packed_tile &tile, uint32_t r) {
+    const sah_costs costs = {0.3f, 1, 1};
+    const uint32_t p = tile.owner[r] >> 4, count = tile.asks[p], begin = tile.begin[p];
+    float planes[6];
+    uint32_t low[6], high[6];
+    if (count == 0) return;
+#pragma unroll
+    for (int k = 0; k < 6; ++k) {
+        planes[k] = k & 1 ? tile.hi[k >> 1][r] : tile.lo[k >> 1][r];
+        low[k] = high[k] = 0;
+    }
+    for (uint32_t other = begin; other < begin + count; ++other) {
+#pragma unroll
+        for (int k = 0; k < 6; ++k) {
+            const float lo = tile.lo[k >> 1][other], hi = tile.hi[k >> 1][other];
+            high[k] += hi > planes[k];
+            low[k] += lo < planes[k] || hi <= planes[k];
+        }
+    }
+    unsigned long long best = ~0ull;
+#pragma unroll
+    for (int k = 0; k < 6; ++k) {
+        const sah_axis along = tile.axes[p][k >> 1];
+        const bool inside = planes[k] > along.lo && planes[k] < along.hi;
+        if (inside ? count < PACKED_FINER_LEAST : planes[k & ~1] < planes[k | 1]) continue;
+        if (planes[k] == along.hi) {
+            low[k] = 0;
+            for (uint32_t other = begin; other < begin + count; ++other)
+                low[k] += tile.lo[k >> 1][other] < planes[k];
+            high[k] = count - low[k];
+        }
+        const float cost = sah_split_cost(&costs, &along, planes[k], low[k], high[k]);
+        const uint32_t number = (uint32_t)(k >> 1) * 2 * count + 2 * (r - begin) + (k & 1) + 1;
+        if (low[k] && high[k] && cost < (float)count)
+            best = min(best, (unsigned long long)float_bits(cost) << 32 | number);
+    }
+    if (best != ~0ull) atomicMin(&tile.best[p], best);
+}
+
+/* Which of the part's triangles lie on each side of a plane; `end`: where their boxes end. */
+__device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
+                                                   const packed_lane_part &part, int axis,
+                                                   float plane, float end) {
+    uint2 sides = make_uint2(0, 0);
+    for (uint32_t k = part.begin; k < part.begin + part.count; ++k) {
+        const float lo = tile.lo[axis][k], hi = tile.hi[axis][k];
+        const uint32_t bit = 1u << (tile.owner[k] & 15);
+        if (packed_is_low(lo, hi, plane, plane == end)) sides.x |= bit;
+        if (packed_is_high(lo, hi, plane, plane == end)) sides.y |= bit;
+    }
+    return sides;
+}
+
+/* The part at hand becomes two. False: there is no room. By a whole warp; which lanes cut theirs is
+   told by `cuts`. */
+__device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const packed_tile &tile,
+                                                const packed_lane_part &part, bool cuts,
+                                                uint32_t number, uint32_t level) {
+
+    const unsigned long long left = packed_take(&c.counts->nodes, cuts ? 2 : 0);
+    uint2 sides = make_uint2(0, 0);
+    int axis = 0;
+    float plane = 0;
+    cuts = cuts && left + 2 <= c.node_room;
+    if (cuts) {
+        const uint32_t on_axis = 2 * part.count, box = part.begin + number % on_axis / 2;
+        axis = (int)(number / on_axis);
+        plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
+        sides = packed_tile_sides(tile, part, axis, plane, tile.axes[threadIdx.x & 31][axis].hi);
+        c.at[part.task.node].node = tritree_inner(axis, plane, (uint32_t)left);
+    }
+    __syncwarp();
+    for (int side = 0; side < 2; ++side) {
+        packed_part_task made = part.task;
+        const uint32_t which = side ? sides.y : sides.x;
+        made.which = which | (part.flat ? 1u << PACKED_FINER_MOST : 0);
+        made.node = (uint32_t)left + (uint32_t)side;
+        const bool again =
+            cuts && packed_may_be_finer((uint32_t)__popc(which), part.flat, level + 1);
+        packed_part_task *const to = packed_part_place(c, again, cuts && !again);
+        if (cuts) {
+            vec3_set_axis(side ? &made.cell.lo : &made.cell.hi, axis, plane);
+            *to = made;
+        }
+        __syncwarp();
+    }
+}
+
+/* The part at hand becomes a leaf, or stays one of the given tree's, and is measured. By a whole
+   warp. */
+__device__ __forceinline__ void
+packed_part_end(const packed_cutter &c, const packed_lane_part &part, bool ends, const box3 &box) {
+    const bool is_new = ends && part.task.node >= c.tree.node_count;
+    const unsigned long long first = packed_take(&c.counts->references, is_new ? part.count : 0);
+    uint32_t ids[PACKED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE}, k = 0;
+    if (!ends || (is_new && first + part.count > c.reference_room)) return;
+    for (uint32_t i = 0; packed_has_next(part.task.which, &i); ++i, ++k) {
+        const uint32_t id = c.tree.references[part.task.first + i];
+        if (is_new) c.references[first + k] = id;
+#pragma unroll
+        for (uint32_t j = 0; j < PACKED_FEW; ++j)
+            if (j == k) ids[j] = id;
+    }
+    const float cost = packed_leaf_cost(packed_area(box), part.count);
+    const float costs[PACKED_CELLS] = {cost, cost, cost, cost, cost, cost, cost, cost};
+    const uint64_t distinct = min(part.count, (uint32_t)PACKED_FEW + 1);
+    packed_store(c.at + part.task.node,
+                 tritree_leaf(is_new ? (uint32_t)first : part.task.first, part.count),
+                 (uint64_t)PACKED_LEAF | distinct << 3, ids, box);
+    packed_store_costs(c.costs + part.task.node, costs);
+}
+
+/* The tile's parts, which have `total` boxes; level PACKED_FINER_LEVELS: they are not cut. By a
+   whole warp. */
+__device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_tile &tile,
+                                                packed_lane_part &part, uint32_t level,
+                                                uint32_t total) {
+    const uint32_t lane = threadIdx.x & 31;
+    packed_tile_fill(c, tile, part, total);
+    part.flat = part.task.which >> PACKED_FINER_MOST & 1;
+    bool flat = part.flat;
+    const box3 box = packed_tile_join(tile, part, &flat);
+    if (level == 0) part.flat = flat;
+    uint32_t number = 0; /* of the plane, from 1 on */
+    if (level < PACKED_FINER_LEVELS) {
+        packed_tile_ask(tile, part, box);
+        for (uint32_t r = lane; r < total; r += 32) packed_tile_offer(tile, r);
+        __syncwarp();
+        number = tile.asks[lane] ? (uint32_t)tile.best[lane] : 0;
+    }
+    packed_part_end(c, part, part.mine && number == 0, box);
+    __syncwarp();
+    if (level < PACKED_FINER_LEVELS) packed_part_cut(c, tile, part, number != 0, number - 1, level);
+    __syncwarp();
+}
+
+/* The parts of a level; level PACKED_FINER_LEVELS: those that are not cut. By as many blocks as run
+   together. */
+__global__
+__launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_level(const __grid_constant__ packed_cutter c,
+                                                           uint32_t level) {
+    __shared__ packed_tile tiles[PACKED_MAKE_BLOCK / 32];
+    packed_tile &tile = tiles[threadIdx.x / 32];
+    const bool kept = level == PACKED_FINER_LEVELS;
+    const uint64_t first = kept || level == 0 ? 0 : c.counts->before[level - 1],
+                   count = kept ? c.counts->kept : c.counts->before[level] - first;
+    const uint32_t lane = threadIdx.x & 31;
+    for (uint64_t begin = 32 * ((uint64_t)blockIdx.x * (PACKED_MAKE_BLOCK / 32) + threadIdx.x / 32);
+         begin < count; begin += (uint64_t)gridDim.x * PACKED_MAKE_BLOCK) {
+        const uint64_t i = first + begin + lane;
+        packed_lane_part part;
+        part.task.which = 0;
+        if (begin + lane < count) part.task = c.parts[kept ? c.part_room - 1 - i : i];
+        part.count = (uint32_t)__popc(part.task.which & ((1u << PACKED_FINER_MOST) - 1));
+        __syncwarp();
+        uint32_t upto = part.count, base = 0;
+        for (uint32_t step = 1; step < 32; step <<= 1) {
+            const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
+            if (lane >= step) upto += lower;
+        }
+        for (uint32_t from = 0; from < 32;) {
+            const unsigned fits =
+                __ballot_sync(~0u, lane >= from && upto - base <= PACKED_TILE_BOXES);
+            const uint32_t to = from + (uint32_t)__popc(fits);
+            const uint32_t end = __shfl_sync(~0u, upto, (int)to - 1);
+            part.mine = lane >= from && lane < to && begin + lane < count;
+            part.begin = upto - part.count - base;
+            packed_tile_cut(c, tile, part, level, end - base);
+            from = to;
+            base = end;
+        }
+    }
+}
+
+#endif

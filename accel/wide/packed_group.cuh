@@ -1,0 +1,210 @@
+/* Eight lanes of a warp make a node of the packed form: the bytes of packed_node.h.
+   Idea: lane s goes down to the child that has slot s, by the plans alone: of a node with so many
+         slots the first ones are its low child's. A lane whose slot is not used, or is not the
+         first of its child's, stays idle. What a child has to know of the others are their
+         number, priorities and units, which go round the group; where it comes for an octant is
+         how many of the others its own way passes first. So nothing lies in local memory, and the
+         loads of a step are those of eight ways at the same time. */
+#ifndef KD_ACCEL_WIDE_PACKED_GROUP_CUH
+#define KD_ACCEL_WIDE_PACKED_GROUP_CUH
+#include "accel/wide/packed_node.h"
+
+enum { PACKED_GROUP = PACKED_CELLS, PACKED_STEPS_MOST = PACKED_CELLS - 1 };
+
+/* A lane's child, and its way there. */
+struct packed_child {
+    packed_item item;
+    box3 box;
+    uint32_t triangles; /* 0: a node */
+    bool is;            /* else the lane is idle */
+    uint32_t all;       /* lanes of the group that have a child, a bit each */
+    uint32_t lane;      /* of the node */
+    uint32_t steps;
+    uint16_t way[PACKED_STEPS_MOST]; /* bits 0, 1: axis; 2: high side; from 8 on: slots of the other
+                                        side */
+};
+
+__device__ __forceinline__ uint32_t packed_group_lane(void) {
+    return threadIdx.x & (PACKED_GROUP - 1);
+}
+/* The group's part of a ballot. */
+__device__ __forceinline__ uint32_t packed_group_ballot(bool is) {
+    const uint32_t warp = __ballot_sync(~0u, is);
+    return warp >> (threadIdx.x & 31 & ~(PACKED_GROUP - 1)) & ((1u << PACKED_GROUP) - 1);
+}
+template <class value> __device__ __forceinline__ value packed_from(value mine, uint32_t lane) {
+    return __shfl_sync(~0u, mine, (int)lane, PACKED_GROUP);
+}
+
+__device__ __forceinline__ uint32_t packed_slots(uint32_t first, uint32_t count) {
+    return ((1u << count) - 1) << first;
+}
+
+/* The lane's child of a subtree. */
+__device__ __forceinline__ void packed_descend(const packed_source &from, packed_child &c) {
+    const uint32_t me = packed_group_lane();
+    uint32_t base = 0, slots = PACKED_CELLS;
+    packed_head head;
+    c.triangles = packed_settle(&from, &c.item, &head);
+    for (bool is_root = true;; is_root = false) {
+        const uint64_t plan = head.plan;
+        const tritree_node node = head.node;
+        if (!is_root) slots = (uint32_t)packed_worth(plan, (int)slots);
+        if (slots == 1 || tritree_is_leaf(node) || c.item.count) break;
+        const uint32_t low = (uint32_t)packed_low_slots(plan, (int)slots);
+        const bool high = me >= base + low;
+        if (me >= base + slots) return; /* nobody's slot */
+        const uint32_t axis = (uint32_t)tritree_axis(node);
+        const uint32_t others =
+            high ? packed_slots(base, low) : packed_slots(base + low, slots - low);
+#pragma unroll
+        for (uint32_t k = 0; k < PACKED_STEPS_MOST; ++k)
+            if (k == c.steps) c.way[k] = (uint16_t)(axis | (high ? 4u : 0u) | others << 8);
+        ++c.steps;
+        c.item.node = tritree_left(node) + (high ? 1 : 0);
+        if (high)
+            vec3_set_axis(&c.item.cell.lo, (int)axis, node.split);
+        else
+            vec3_set_axis(&c.item.cell.hi, (int)axis, node.split);
+        base = high ? base + low : base;
+        slots = high ? slots - low : low;
+        c.triangles = packed_settle(&from, &c.item, &head);
+    }
+    c.is = me == base;
+}
+
+/* The lane's child of an item, by all lanes of a warp; of no item if `is` is false. */
+__device__ __forceinline__ void
+packed_child_find(const packed_source &from, const packed_item &item, bool is, packed_child &c) {
+    const uint32_t me = packed_group_lane();
+    c.item = item;
+    c.is = false;
+    c.triangles = c.steps = 0;
+    if (is && item.count) {
+        c.is = me < packed_shares(item.count);
+        if (c.is) {
+            c.item.first = item.first + packed_share_begin(item.count, me);
+            c.item.count = packed_share_of(item.count, me);
+            c.triangles = c.item.count <= PACKED_LEAF_MOST ? c.item.count : 0;
+        }
+    } else if (is) {
+        packed_descend(from, c);
+    }
+    __syncwarp();
+    c.all = packed_group_ballot(c.is);
+}
+
+/* What the children take, not yet aligned; *inner: how many are nodes. */
+__device__ __forceinline__ uint32_t packed_group_units(const packed_child &c, uint32_t *inner) {
+    uint32_t units = !c.is         ? 0
+                     : c.triangles ? packed_leaf_units(c.triangles)
+                                   : (uint32_t)PACKED_NODE_UNITS;
+    for (uint32_t step = 1; step < PACKED_GROUP; step <<= 1)
+        units += __shfl_xor_sync(~0u, units, (int)step, PACKED_GROUP);
+    *inner = (uint32_t)__popc(packed_group_ballot(c.is && c.triangles == 0));
+    return units;
+}
+
+/* What lies in the child; `shares`: it is one of those that share the triangles of a large leaf. */
+__device__ __forceinline__ void packed_child_box(const packed_source &from, bool shares,
+                                                 packed_child &c) {
+    c.box = box3_empty();
+    if (c.is && shares)
+        for (uint32_t k = c.item.first; k < c.item.first + c.item.count; ++k)
+            box3_join(&c.box, packed_cut_id(&from.tree, from.tree.references[k], c.item.cell));
+    else if (c.is)
+        c.box = from.at[c.item.node].box;
+    __syncwarp();
+}
+
+/* Gives the child, whose box is known, its lane of the node; returns where it lies in the block. */
+__device__ __forceinline__ uint32_t packed_group_place(const packed_item &of, packed_child &c) {
+    const uint32_t me = packed_group_lane(), count = (uint32_t)__popc(c.all);
+    const uint32_t units = c.triangles ? packed_leaf_units(c.triangles) : 0;
+    const uint32_t priority = packed_priority(c.box, c.triangles > 0);
+    uint32_t before = 0, nodes = 0, leaves = 0;
+    for (uint32_t k = 0; k < PACKED_GROUP; ++k) {
+        const uint32_t other = packed_from(priority, k);
+        if (c.all >> k & 1) before += other > priority || (other == priority && k < me);
+    }
+    c.lane = of.count ? me : c.is ? (uint32_t)packed_lane((int)before, (int)count) : 0;
+    for (uint32_t k = 0; k < PACKED_GROUP; ++k) {
+        const uint32_t lane = packed_from(c.lane, k), its = packed_from(units, k);
+        if (!(c.all >> k & 1) || lane >= c.lane) continue;
+        leaves += its;
+        nodes += its == 0;
+    }
+    const uint32_t inner = (uint32_t)__popc(packed_group_ballot(c.is && c.triangles == 0));
+    return c.triangles ? PACKED_NODE_UNITS * inner + leaves + 1 : PACKED_NODE_UNITS * nodes;
+}
+
+/* packed_order of an octant. */
+__device__ __forceinline__ uint32_t packed_group_order(const packed_child &c, uint32_t octant) {
+    uint32_t first = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < PACKED_STEPS_MOST; ++k) {
+        if (k >= c.steps) continue;
+        const bool backwards = octant >> (c.way[k] & 3) & 1, high = c.way[k] & 4;
+        if (high != backwards) first += (uint32_t)__popc(c.all & c.way[k] >> 8);
+    }
+    uint32_t order = c.is ? c.lane << (4 * first) : 0;
+    for (uint32_t step = 1; step < PACKED_GROUP; step <<= 1)
+        order |= __shfl_xor_sync(~0u, order, (int)step, PACKED_GROUP);
+    const uint32_t taken = 4 * (uint32_t)__popc(c.all);
+    return taken < 32 ? order | (0x76543210u >> taken << taken) : order;
+}
+
+__device__ __forceinline__ float packed_group_least(float x) {
+    for (uint32_t step = 1; step < PACKED_GROUP; step <<= 1)
+        x = float_min(x, __shfl_xor_sync(~0u, x, (int)step, PACKED_GROUP));
+    return x;
+}
+
+/* The orders of the node's four rows, in lanes 0 to 3. */
+__device__ __forceinline__ uint32_t packed_group_orders(const packed_item &of,
+                                                        const packed_child &c) {
+    uint32_t order = 0;
+    for (uint32_t octant = 0; octant < 4; ++octant) {
+        const uint32_t found = packed_group_order(c, octant);
+        if (packed_group_lane() == octant) order = of.count ? 0x76543210u : found;
+    }
+    return order;
+}
+
+/* The group's node, whose children's block begins at unit `base`, into shared memory. */
+__device__ __forceinline__ void packed_group_node(const packed_source &from, const packed_child &c,
+                                                  uint32_t place, uint32_t base, uint32_t order,
+                                                  packed_node *out) {
+    const uint32_t me = packed_group_lane();
+    const uint32_t inner = (uint32_t)__popc(packed_group_ballot(c.is && c.triangles == 0));
+    float low[3], side = from.least_side;
+    for (int axis = 0; axis < 3; ++axis) {
+        low[axis] = packed_group_least(vec3_axis(c.box.lo, axis));
+        const float high = -packed_group_least(-vec3_axis(c.box.hi, axis));
+        side = float_max(side, high - low[axis]);
+    }
+    const float inv_e = (float)(254.9 / (double)side);
+    if (me < 4) {
+        for (uint32_t k = 0; k < PACKED_CELLS; ++k) out->rows[me].meta[k] = 0;
+        out->rows[me].base = inner << PACKED_INNER_SHIFT | base / PACKED_NODE_UNITS;
+        out->rows[me].order = order;
+    }
+    if (me < 3) out->p[me] = (me == 0 ? low[0] : me == 1 ? low[1] : low[2]) + 0.0f;
+    if (me == 3) out->inv_e = inv_e;
+    for (uint32_t k = me; k < 12; k += PACKED_GROUP) {
+        uint8_t *word = out->box[k / 4][k % 4];
+        word[0] = word[2] = 255, word[1] = word[3] = 0;
+    }
+    __syncwarp();
+    if (!c.is) return;
+    const uint32_t pair = (c.lane & 1) | c.lane >> 2 << 1, second = c.lane >> 1 & 1;
+    for (int axis = 0; axis < 3; ++axis) {
+        const double p = (double)low[axis], scale = (double)inv_e;
+        uint8_t *to = out->box[axis][pair] + 2 * second;
+        to[0] = packed_byte(floor(((double)vec3_axis(c.box.lo, axis) - p) * scale));
+        to[1] = packed_byte(ceil(((double)vec3_axis(c.box.hi, axis) - p) * scale));
+    }
+    for (int row = 0; row < 4; ++row) out->rows[row].meta[c.lane] = (uint8_t)(128 | place);
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* The instructions that a step through a packed node is made of: two halves at a time, four bytes
+   at a time. Beside each its plain counterpart, for the emulated device. Halves at or above 0 order
+   as 16-bit integers do, so three-way integer maxima and minima (one instruction each from compute
+   capability 9.0 on) join the axes. */
+#ifndef KD_ACCEL_WIDE_PACKED_LANES_CUH
+#define KD_ACCEL_WIDE_PACKED_LANES_CUH
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+#define PACKED_FN static __device__ __forceinline__
+
+PACKED_FN __half2 packed_halves(uint32_t bits) {
+    return *reinterpret_cast<__half2 *>(&bits);
+}
+PACKED_FN uint32_t packed_bits(__half2 halves) {
+    return *reinterpret_cast<uint32_t *>(&halves);
+}
+/* The same half twice. */
+PACKED_FN uint32_t packed_both(float x) {
+    return packed_bits(__float2half2_rn(x));
+}
+PACKED_FN float packed_low_half(uint32_t bits) {
+    return __low2float(packed_halves(bits));
+}
+
+/* Four of the eight bytes of a and b, by the nibbles of `selector`, whose bits 3 are 0. */
+PACKED_FN uint32_t packed_select(uint32_t a, uint32_t b, uint32_t selector) {
+#ifdef KD_CUDA_EMULATED
+    const uint64_t bytes = (uint64_t)b << 32 | a;
+    uint32_t out = 0;
+    for (int k = 0; k < 4; ++k)
+        out |= (uint32_t)(bytes >> (8 * (selector >> (4 * k) & 7)) & 255) << (8 * k);
+    return out;
+#else
+    uint32_t out;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(selector));
+    return out;
+#endif
+}
+
+/* The number of the topmost bit that is set. */
+PACKED_FN uint32_t packed_topmost(uint32_t bits) {
+#ifdef KD_CUDA_EMULATED
+    return 31 - (uint32_t)__clz((int)bits);
+#else
+    uint32_t number;
+    asm("bfind.u32 %0, %1;" : "=r"(number) : "r"(bits));
+    return number;
+#endif
+}
+
+/* 4 base + place. */
+PACKED_FN uint32_t packed_place_in(uint32_t base, uint32_t place) {
+#ifdef KD_CUDA_EMULATED
+    return 4 * base + place;
+#else
+    uint32_t unit;
+    asm("mad.lo.u32 %0, %1, 4, %2;" : "=r"(unit) : "r"(base), "r"(place));
+    return unit;
+#endif
+}
+
+/* Of pairs of halves: the largest of three and 0, the smallest of three, of two; all bits where a
+   is not above b. */
+PACKED_FN uint32_t packed_largest(uint32_t a, uint32_t b, uint32_t c) {
+    return __vimax3_s16x2_relu(a, b, c);
+}
+PACKED_FN uint32_t packed_smallest(uint32_t a, uint32_t b, uint32_t c) {
+    return __vimin3_s16x2(a, b, c);
+}
+PACKED_FN uint32_t packed_smaller(uint32_t a, uint32_t b) {
+    return __vmins2(a, b);
+}
+PACKED_FN uint32_t packed_not_above(uint32_t a, uint32_t b) {
+    return __hle2_mask(packed_halves(a), packed_halves(b));
+}
+
+PACKED_FN float packed_max3(float a, float b, float c) {
+    return fmaxf(fmaxf(a, b), c);
+}
+PACKED_FN float packed_min3(float a, float b, float c) {
+    return fminf(fminf(a, b), c);
+}
+
+/* 1 / x to 2^-23; x is not near the ends of the range. */
+PACKED_FN float packed_inverse(float x) {
+#ifdef KD_CUDA_EMULATED
+    return 1 / x;
+#else
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+    return inverse;
+#endif
+}
+/* 1 / x and x / y as IEEE has them, for numbers and quotients far from both ends of the range: what
+   a division does there, without the way for the rest. */
+PACKED_FN float packed_inverse_rounded(float x) {
+#ifdef KD_CUDA_EMULATED
+    return 1 / x;
+#else
+    const float y = packed_inverse(x);
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+#endif
+}
+PACKED_FN float packed_quotient_rounded(float x, float y, float inverse_of_y) {
+#ifdef KD_CUDA_EMULATED
+    (void)inverse_of_y;
+    return x / y;
+#else
+    const float q = x * inverse_of_y, r = fmaf(fmaf(-y, q, x), inverse_of_y, q);
+    return fmaf(fmaf(-y, r, x), inverse_of_y, r);
+#endif
+}
+
+#endif

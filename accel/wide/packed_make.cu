@@ -1,0 +1,198 @@
+#include "accel/wide/packed_form.h"
+#include "accel/wide/packed_stages.cuh"
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+
+namespace {
+
+unsigned blocks_for(uint64_t count) {
+    return (unsigned)((count + PACKED_MAKE_BLOCK - 1) / PACKED_MAKE_BLOCK);
+}
+
+/* Scratch memory, measured and handed out by the same code. */
+void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
+    const uint64_t nodes = c->tree.node_count;
+    c->at = (packed_subtree *)cuda_arena_take(arena, c->node_room, sizeof(packed_subtree));
+    c->references = (uint32_t *)cuda_arena_take(arena, c->reference_room, sizeof(uint32_t));
+    c->costs = (packed_costs *)cuda_arena_take(arena, c->node_room, sizeof(packed_costs));
+    c->parts = (packed_part_task *)cuda_arena_take(arena, c->part_room, sizeof(packed_part_task));
+    c->up = (uint2 *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint2));
+    c->report = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
+    c->pairs = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
+    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / PACKED_FINER_MOST + 1,
+                                           sizeof(uint32_t));
+    c->counts = (packed_cut_counts *)cuda_arena_take(arena, 1, sizeof(packed_cut_counts));
+}
+
+void lay_out_items(packed_maker *m, cuda_arena *arena, unsigned blocks) {
+    m->children =
+        (uint4 *)cuda_arena_take(arena, 3 * PACKED_GROUP * (uint64_t)m->item_room, sizeof(uint4));
+    m->origins = (uint32_t *)cuda_arena_take(arena, m->item_room, sizeof(uint32_t));
+    m->places = (uint2 *)cuda_arena_take(arena, m->item_room, sizeof(uint2));
+    m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
+    m->found = (packed_found *)cuda_arena_take(arena, 1, sizeof(packed_found));
+}
+
+kd_status cut_leaves(const packed_cutter *c, cudaStream_t stream) {
+    const unsigned each_node = blocks_for(c->tree.node_count);
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_cut_level, PACKED_MAKE_BLOCK));
+    KD_CUDA(cudaMemcpyAsync(c->references, c->tree.references,
+                            c->tree.reference_count * sizeof(uint32_t), cudaMemcpyDefault, stream));
+    packed_list_parents<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_list_parents");
+    packed_list_leaves<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_list_leaves");
+    packed_large_leaves<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_large_leaves");
+    for (uint32_t level = 0; level <= PACKED_FINER_LEVELS; ++level) {
+        if (level < PACKED_FINER_LEVELS)
+            KD_CUDA(cudaMemcpyAsync(&c->counts->before[level], &c->counts->cut,
+                                    sizeof c->counts->cut, cudaMemcpyDefault, stream));
+        packed_cut_level<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c, level);
+        KD_CUDA_LAUNCHED("packed_cut_level");
+    }
+    return KD_OK;
+}
+
+kd_status measure_nodes(const packed_cutter *c, cudaStream_t stream) {
+    const unsigned pairs = (c->tree.node_count - 1) / 2;
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_measure_cuts, PACKED_MAKE_BLOCK));
+    for (uint32_t level = PACKED_FINER_LEVELS; level-- > 0;) {
+        packed_measure_cuts<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c, level);
+        KD_CUDA_LAUNCHED("packed_measure_cuts");
+    }
+    if (pairs == 0) return KD_OK;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_measure_rest, PACKED_WINDOW));
+    packed_measure_pairs<<<(pairs + PACKED_WINDOW - 1) / PACKED_WINDOW, PACKED_WINDOW, 0, stream>>>(
+        *c);
+    KD_CUDA_LAUNCHED("packed_measure_pairs");
+    packed_measure_rest<<<blocks, PACKED_WINDOW, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("packed_measure_rest");
+    return KD_OK;
+}
+
+/* The finer tree, measured, in *scratch. */
+kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
+    cuda_arena arena = {NULL, 0};
+    KD_REQUIRE(c->node_room <= PACKED_MOST_UNITS && c->reference_room <= UINT32_MAX,
+               KD_ERROR_MEMORY, "leaves that are cut further make more than 2^30 nodes");
+    c->part_room = c->node_room - c->tree.node_count + c->tree.node_count / 2 + 1;
+    lay_out_cuts(c, &arena);
+    KD_TRY(device_pool_reserve(scratch, arena.used, stream));
+    arena.base = (char *)*scratch;
+    arena.used = 0;
+    lay_out_cuts(c, &arena);
+    KD_TRY(cut_leaves(c, stream));
+    return measure_nodes(c, stream);
+}
+
+kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
+    void *arguments[] = {m};
+    KD_CUDA(
+        cuda_launch_cooperative(packed_find_items, blocks, PACKED_MAKE_BLOCK, arguments, stream));
+    KD_CUDA_LAUNCHED("packed_find_items");
+    KD_CUDA(cudaMemcpyAsync(found, m->found, sizeof *found, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaStreamSynchronize(stream));
+    return KD_OK;
+}
+
+kd_status make(packed_maker *m, void **units, uint64_t *bytes, packed_found *found, unsigned blocks,
+               cudaStream_t stream) {
+    KD_TRY(find_items(m, blocks, found, stream));
+    if (found->units == 0) return KD_OK;
+    const uint64_t used = PACKED_UNIT * (uint64_t)found->units,
+                   spare = PACKED_UNIT * PACKED_SPARE_UNITS;
+    KD_TRY(device_pool_reserve(units, used + spare, stream));
+    *bytes = used + spare;
+    m->units = (uint8_t *)*units;
+    packed_write<<<blocks_for(PACKED_GROUP * (uint64_t)found->items), PACKED_MAKE_BLOCK, 0,
+                   stream>>>(*m);
+    KD_CUDA_LAUNCHED("packed_write");
+    KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
+    return KD_OK;
+}
+
+/* The packed form of the finer tree that m->from has, by that much room for items. */
+kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_found *found,
+                      cudaStream_t stream) {
+    cuda_arena arena = {NULL, 0};
+    unsigned blocks = 0;
+    void *scratch = NULL;
+    KD_TRY(cuda_resident_blocks(&blocks, packed_find_items, PACKED_MAKE_BLOCK));
+    lay_out_items(m, &arena, blocks);
+    KD_TRY(device_pool_reserve(&scratch, arena.used, stream));
+    arena.base = (char *)scratch;
+    arena.used = 0;
+    lay_out_items(m, &arena, blocks);
+    const kd_status status = make(m, units, bytes, found, blocks, stream);
+    device_pool_release(scratch, stream);
+    return status;
+}
+
+/* Most nodes have eight children of several leaves each; but each node of the k-d tree with
+   children might be one, and so might parts of large leaves, of which even those of nodes whose
+   parts are leaves have more than five triangles each. *fits: there was room for the finer tree. */
+kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits,
+               cudaStream_t stream) {
+    const uint64_t most = c->node_room / 2 + 2 + c->reference_room / 5;
+    packed_maker m;
+    packed_found found;
+    memset(&m, 0, sizeof m);
+    m.from.tree = c->tree;
+    m.from.tree.nodes = NULL;
+    m.from.tree.references = c->references;
+    m.from.at = c->at;
+    m.from.least_side = packed_least_side(c->tree.box);
+    m.counts = c->counts;
+    m.node_room = c->node_room;
+    m.reference_room = c->reference_room;
+    m.item_room = (uint32_t)(c->node_room / 12 + 1024);
+    for (;;) {
+        m.item_room = (uint32_t)min((uint64_t)m.item_room, most);
+        KD_TRY(pack_within(&m, units, bytes, &found, stream));
+        *fits = found.fits != 0;
+        if (found.wanted == 0) return KD_OK;
+        m.item_room = (uint32_t)min(2 * (uint64_t)found.wanted, most);
+    }
+}
+
+/* The finer tree has some 2.2 times the nodes of one of C_t 1.5; where it turns out that the room
+   does not suffice, once again with twice as much. */
+kd_status make_and_pack(void **scratch, void **units, uint64_t *bytes, const tritree_view *tree,
+                        cudaStream_t stream) {
+    packed_cutter c;
+    memset(&c, 0, sizeof c);
+    c.tree = *tree;
+    c.node_room = 5 * (uint64_t)tree->node_count / 2 + 64;
+    c.reference_room = 3 * (uint64_t)tree->reference_count + 64;
+    for (bool fits = false;;) {
+        KD_TRY(make_finer(&c, scratch, stream));
+        KD_TRY(pack(&c, units, bytes, &fits, stream));
+        if (fits) return KD_OK;
+        device_pool_release(*scratch, stream);
+        *scratch = NULL;
+        c.node_room *= 2;
+        c.reference_room *= 2;
+    }
+}
+
+} // namespace
+
+kd_status packed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
+                             void *stream) {
+    void *scratch = NULL;
+    *units = NULL;
+    *bytes = 0;
+    if (tree->reference_count == 0) return KD_OK;
+    const kd_status status = make_and_pack(&scratch, units, bytes, tree, (cudaStream_t)stream);
+    device_pool_release(scratch, stream);
+    if (status != KD_OK) {
+        device_memory_free(*units);
+        *units = NULL;
+        *bytes = 0;
+    }
+    return status;
+}

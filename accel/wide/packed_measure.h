@@ -1,0 +1,352 @@
+/* What lies in each subtree of a k-d tree, and into which parts of it a node of eight cells is best
+   opened. The same bits on a CPU and on a device.
+   Source: Ylitie, Karras, Laine 2017, section 3.1: least cost over 1 to 8 slots a subtree, bottom
+   up. Wald and Havran 2006 for what is cut to a cell.
+   Idea: a step costs the box's surface, a leaf less, and a little for each triangle. Subtrees of at
+   most four distinct triangles may become one leaf; children that are empty take no slot. */
+#ifndef KD_ACCEL_WIDE_PACKED_MEASURE_H
+#define KD_ACCEL_WIDE_PACKED_MEASURE_H
+#include "accel/tree/sah.h"
+#include "accel/tree/triangle.h"
+#include "accel/wide/packed_form.h"
+
+/* A box around a triangle's part in a cell of the k-d tree, in float, the same bits everywhere.
+   Idea: where the triangle reaches beyond the cell along an axis, its corners between the two
+         planes and the points where its edges cross them bound the other two coordinates; and
+         the triangle's plane bounds each coordinate by what is left of the other two.
+   Invariants: never too small. A crossing is computed to within 2^-20 of the edge's coordinates
+               and widened by that much, the plane's bounds by 2^-20 of all that their sums are
+               made of. */
+
+/* The coordinates of an axis that a part of the triangle has. */
+typedef struct packed_range {
+    float lo, hi;
+} packed_range;
+
+KD_FN void packed_range_cross(packed_range *range, float from, float to, float s) {
+    const float at = from + s * (to - from);
+    const float off = float_max(fabsf(from), fabsf(to)) * 0x1p-20f;
+    range->lo = float_min(range->lo, float_max(at - off, float_min(from, to)));
+    range->hi = float_max(range->hi, float_min(at + off, float_max(from, to)));
+}
+
+KD_FN void packed_range_include(packed_range *range, float x) {
+    range->lo = float_min(range->lo, x);
+    range->hi = float_max(range->hi, x);
+}
+
+/* Where the edge from corner i to corner j crosses a plane across the axis of w. */
+KD_FN void packed_cut_edge(const float w[3], const float u[3], const float v[3], int i, int j,
+                           float plane, packed_range *of_u, packed_range *of_v) {
+    if (!((w[i] < plane && w[j] > plane) || (w[i] > plane && w[j] < plane))) return;
+    const float s = (plane - w[i]) / (w[j] - w[i]);
+    packed_range_cross(of_u, u[i], u[j], s);
+    packed_range_cross(of_v, v[i], v[j], s);
+}
+
+/* What corner i, and the edge from there to j, have between two planes. */
+KD_FN void packed_cut_corner(const float w[3], const float u[3], const float v[3], int i, int j,
+                             float low, float high, packed_range *of_u, packed_range *of_v) {
+    if (w[i] >= low && w[i] <= high) {
+        packed_range_include(of_u, u[i]);
+        packed_range_include(of_v, v[i]);
+    }
+    packed_cut_edge(w, u, v, i, j, low, of_u, of_v);
+    packed_cut_edge(w, u, v, i, j, high, of_u, of_v);
+}
+
+/* What two more axes (u, v) have of the triangle between two planes across the axis of w. Written
+   without loops, here and below: a device then keeps the numbers in registers. */
+KD_FN void packed_cut_slab(const float w[3], const float u[3], const float v[3], float low,
+                           float high, packed_range *of_u, packed_range *of_v) {
+    of_u->lo = of_v->lo = INFINITY;
+    of_u->hi = of_v->hi = -INFINITY;
+    packed_cut_corner(w, u, v, 0, 1, low, high, of_u, of_v);
+    packed_cut_corner(w, u, v, 1, 2, low, high, of_u, of_v);
+    packed_cut_corner(w, u, v, 2, 0, low, high, of_u, of_v);
+}
+
+/* The bounds lo, hi narrowed to what the triangle has between from[k] and to[k]; i, j: the other
+   axes. */
+KD_FN void packed_cut_between(const float x[3][3], const float from[3], const float to[3], int k,
+                              int i, int j, float lo[3], float hi[3]) {
+    packed_range of_i, of_j;
+    packed_cut_slab(x[k], x[i], x[j], from[k], to[k], &of_i, &of_j);
+    lo[i] = float_max(lo[i], of_i.lo);
+    hi[i] = float_min(hi[i], of_i.hi);
+    lo[j] = float_max(lo[j], of_j.lo);
+    hi[j] = float_min(hi[j], of_j.hi);
+}
+
+/* A coordinate x of the plane: normal (x - at) is between `least` and `most`. */
+KD_FN void packed_cut_axis(float at, float normal, float least, float most, float *lo, float *hi) {
+    const float inverse = 1 / normal, p = least * inverse, q = most * inverse;
+    const float off = (fabsf(at) + float_max(fabsf(p), fabsf(q))) * 0x1p-20f;
+    const float low = at + float_min(p, q) - off, high = at + float_max(p, q) + off;
+    if (low > *lo && low <= FLT_MAX) *lo = low; /* what is no number bounds nothing */
+    if (high < *hi && high >= -FLT_MAX) *hi = high;
+}
+
+/* Narrows a box that holds a part of the triangle by the triangle's plane: with n the normal and a
+   the first corner, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
+KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
+    float normal[3], terms[3], least[3], most[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
+    for (int k = 0; k < 3; ++k) {
+        const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
+        const float plus = (x[i][1] - x[i][0]) * (x[j][2] - x[j][0]),
+                    minus = (x[j][1] - x[j][0]) * (x[i][2] - x[i][0]);
+        const float low = lo[k] - x[k][0], high = hi[k] - x[k][0];
+        normal[k] = plus - minus;
+        terms[k] = fabsf(plus) + fabsf(minus);
+        least[k] = float_min(normal[k] * low, normal[k] * high);
+        most[k] = float_max(normal[k] * low, normal[k] * high);
+        reach[k] = float_max(fabsf(low), fabsf(high));
+        off += terms[k] * reach[k];
+        all_terms += terms[k];
+        all_reach += reach[k];
+    }
+    off *= 0x1p-20f;
+    /* not where what underflows could be more than `off`, or overflows */
+    if (!(off > 1e-30f * all_reach && all_terms < 0x1p120f && off < 0x1p100f)) return;
+    for (int k = 0; k < 3; ++k) {
+        const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
+        packed_cut_axis(x[k][0], normal[k], -(most[i] + most[j]) - off, off - (least[i] + least[j]),
+                        &lo[k], &hi[k]);
+    }
+}
+
+/* Nothing is left of a part that is there by rounding alone: it keeps the wide box. */
+KD_FN void packed_cut_unless_empty(const float wide_lo[3], const float wide_hi[3], float lo[3],
+                                   float hi[3]) {
+    const bool empty = !(lo[0] <= hi[0] && lo[1] <= hi[1] && lo[2] <= hi[2]);
+    for (int k = 0; k < 3; ++k) {
+        if (empty) lo[k] = wide_lo[k];
+        if (empty) hi[k] = wide_hi[k];
+    }
+}
+
+KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
+    const float x[3][3] = {{a.x, b.x, c.x}, {a.y, b.y, c.y}, {a.z, b.z, c.z}};
+    const float from[3] = {cell.lo.x, cell.lo.y, cell.lo.z},
+                to[3] = {cell.hi.x, cell.hi.y, cell.hi.z};
+    float lo[3], hi[3], wide_lo[3], wide_hi[3];
+    bool beyond[3];
+    for (int k = 0; k < 3; ++k) {
+        const float low = float_min(x[k][0], float_min(x[k][1], x[k][2])),
+                    high = float_max(x[k][0], float_max(x[k][1], x[k][2]));
+        beyond[k] = low < from[k] || high > to[k];
+        lo[k] = wide_lo[k] = float_max(low, from[k]);
+        hi[k] = wide_hi[k] = float_min(high, to[k]);
+    }
+    if (beyond[0]) packed_cut_between(x, from, to, 0, 1, 2, lo, hi);
+    if (beyond[1]) packed_cut_between(x, from, to, 1, 2, 0, lo, hi);
+    if (beyond[2]) packed_cut_between(x, from, to, 2, 0, 1, lo, hi);
+    if (beyond[0] || beyond[1] || beyond[2]) packed_cut_plane(x, lo, hi);
+    packed_cut_unless_empty(wide_lo, wide_hi, lo, hi);
+    box3 box;
+    box.lo = vec3_make(lo[0], lo[1], lo[2]);
+    box.hi = vec3_make(hi[0], hi[1], hi[2]);
+    return box;
+}
+
+enum { PACKED_FEW = 4 /* triangles that a subtree of several leaves may have as one leaf */ };
+
+/* What becomes of a node of the k-d tree. */
+enum {
+    PACKED_EMPTY,
+    PACKED_LEAF,
+    PACKED_INNER,
+    PACKED_LOW, /* only its low child is not empty: that one stands for it */
+    PACKED_HIGH
+};
+
+/* A plan: bits 0 to 2 the kind, 3 to 5 how many distinct triangles, PACKED_FEW + 1: more; from 8 on
+   for 1 to 8 slots how many are worth using, less 1; from 32 on for 2 to 8 slots how many of them
+   the low child gets. */
+KD_FN int packed_kind(uint64_t plan) {
+    return (int)(plan & 7);
+}
+KD_FN uint32_t packed_distinct(uint64_t plan) {
+    return (uint32_t)(plan >> 3 & 7);
+}
+KD_FN int packed_worth(uint64_t plan, int slots) {
+    return (int)(plan >> (8 + 3 * (slots - 1)) & 7) + 1;
+}
+KD_FN int packed_low_slots(uint64_t plan, int slots) {
+    return (int)(plan >> (32 + 3 * (slots - 2)) & 7);
+}
+
+/* A node of the finer tree and what is known of what lies in it: two sectors of memory, of which
+   whoever goes down reads the first. */
+typedef struct packed_subtree {
+    tritree_node node;
+    uint64_t plan;
+    uint32_t ids[PACKED_FEW]; /* its distinct triangles, if there are no more */
+    box3 box;                 /* around them */
+    uint32_t unused[2];
+} packed_subtree;
+
+typedef struct packed_measure {
+    box3 box;
+    float cost[PACKED_CELLS]; /* for 1 to 8 slots */
+    uint32_t distinct;
+    uint32_t ids[PACKED_FEW];
+} packed_measure;
+
+KD_FN float packed_area(box3 box) {
+    const vec3 size = box3_size(box);
+    return size.x >= 0 ? size.x * size.y + size.y * size.z + size.z * size.x : 0;
+}
+KD_FN float packed_leaf_cost(float area, uint32_t triangles) {
+    return area * (0.3f + 0.2f * (float)triangles);
+}
+
+KD_FN box3 packed_cut_id(const tritree_view *tree, uint32_t id, box3 cell) {
+    const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
+    return packed_cut(tree->positions[corner[0]], tree->positions[corner[1]],
+                      tree->positions[corner[2]], cell);
+}
+
+KD_FN void packed_measure_add(packed_measure *to, uint32_t id) {
+    if (to->distinct > PACKED_FEW) return;
+    for (uint32_t i = 0; i < PACKED_FEW; ++i)
+        if (i < to->distinct && to->ids[i] == id) return;
+    for (uint32_t i = 0; i < PACKED_FEW; ++i)
+        if (i == to->distinct) to->ids[i] = id;
+    ++to->distinct;
+}
+
+/* Of a leaf of the k-d tree, all of which lies in that box; its plan. */
+KD_FN uint64_t packed_measure_leaf(packed_measure *out, const tritree_view *tree, tritree_node leaf,
+                                   box3 box) {
+    const uint32_t *ids = tree->references + tritree_first(leaf);
+    const uint32_t count = tritree_count(leaf);
+    out->box = box;
+    out->distinct = 0;
+    for (uint32_t i = 0; i < PACKED_FEW; ++i) out->ids[i] = KD_NONE;
+    for (uint32_t i = 0; i < count && out->distinct <= PACKED_FEW; ++i)
+        packed_measure_add(out, ids[i]);
+    const float cost = count ? packed_leaf_cost(packed_area(out->box), count) : 0;
+    for (int k = 0; k < PACKED_CELLS; ++k) out->cost[k] = cost;
+    return (uint64_t)(count ? PACKED_LEAF : PACKED_EMPTY) | (uint64_t)out->distinct << 3;
+}
+
+/* The best split of so many slots among both children: its cost; *low: of them the low one's. */
+KD_FN float packed_split_cost(const float low[PACKED_CELLS], const float high[PACKED_CELLS],
+                              int slots, int *low_slots) {
+    float best = INFINITY;
+    for (int k = 1; k < PACKED_CELLS; ++k) {
+        if (k >= slots) break;
+        const float cost = low[k - 1] + high[slots - k - 1];
+        if (cost < best) {
+            best = cost;
+            *low_slots = k;
+        }
+    }
+    return best;
+}
+
+/* Of an inner node of so large a box and so many distinct triangles, whose children, neither of
+   them empty, have these costs: low[] becomes the node's. */
+KD_FN uint64_t packed_measure_slots(float low[PACKED_CELLS], const float high[PACKED_CELLS],
+                                    float area, uint32_t distinct) {
+    float cost[PACKED_CELLS];
+    uint64_t plan = 0;
+    for (int slots = 2; slots <= PACKED_CELLS; ++slots) {
+        int low_slots = 1;
+        cost[slots - 1] = packed_split_cost(low, high, slots, &low_slots);
+        plan |= (uint64_t)low_slots << (32 + 3 * (slots - 2));
+    }
+    const float closed = distinct <= PACKED_FEW ? packed_leaf_cost(area, distinct) : INFINITY;
+    const float open = area + cost[PACKED_CELLS - 1];
+    cost[0] = float_min(closed, open);
+    int worth = 1;
+    for (int slots = 2; slots <= PACKED_CELLS; ++slots) {
+        if (cost[slots - 1] < cost[slots - 2])
+            worth = slots;
+        else
+            cost[slots - 1] = cost[slots - 2];
+        plan |= (uint64_t)(worth - 1) << (8 + 3 * (slots - 1));
+    }
+    for (int k = 0; k < PACKED_CELLS; ++k) low[k] = cost[k];
+    const bool is_leaf = distinct <= PACKED_FEW && closed <= open; /* areas may overflow */
+    return plan | (uint64_t)(is_leaf ? PACKED_LEAF : PACKED_INNER) | (uint64_t)distinct << 3;
+}
+
+/* Of an inner node whose children are measured: *low becomes what the node is. */
+KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *high) {
+    if (high->distinct == 0)
+        return (uint64_t)(low->distinct ? PACKED_LOW : PACKED_EMPTY) | (uint64_t)low->distinct << 3;
+    if (low->distinct == 0) {
+        *low = *high;
+        return (uint64_t)PACKED_HIGH | (uint64_t)low->distinct << 3;
+    }
+    box3_join(&low->box, high->box);
+    if (high->distinct > PACKED_FEW) low->distinct = PACKED_FEW + 1;
+    for (uint32_t i = 0; i < PACKED_FEW; ++i)
+        if (high->distinct <= PACKED_FEW && i < high->distinct)
+            packed_measure_add(low, high->ids[i]);
+    return packed_measure_slots(low->cost, high->cost, packed_area(low->box), low->distinct);
+}
+
+/* Cuts the leaves of a k-d tree further before they become packed: rays of a device pay more for a
+   leaf's triangles, and less for another leaf, than what the tree was built for. The same bits on
+   a CPU and on a device.
+   Source: MacDonald and Booth 1990 for what a cut costs; Wald and Havran 2006 for its planes.
+   Idea: planes are the sides of boxes around what triangles have of the leaf's cell. Boxes in
+         packed nodes are tight, so a cut is judged in the box of all that lies there, not in the
+         cell, and none is made to cut off empty space. A side of that box is a plane too for
+         boxes that lie in it, such as those of a floor under what stands on it: of two or three
+         triangles nothing else is cut off.
+   Work: a cut of n triangles 6 n n comparisons, and n boxes on each side; some 1.4 cuts a
+         triangle of a tree of C_t 1.5. */
+
+enum {
+    PACKED_FINER_LEAST = 4, /* triangles of a part that is cut */
+    PACKED_FINER_FLAT = 2,  /* the same where some box of the leaf is flat */
+    PACKED_FINER_MOST = 16,
+    PACKED_FINER_LEVELS = 4 /* of cuts below a leaf of the tree */
+};
+
+KD_FN bool packed_has_next(uint32_t which, uint32_t *bit) {
+    for (uint32_t i = *bit; i < PACKED_FINER_MOST; ++i)
+        if (which >> i & 1) {
+            *bit = i;
+            return true;
+        }
+    return false;
+}
+
+KD_FN bool packed_is_flat(box3 box) {
+    return box.lo.x == box.hi.x || box.lo.y == box.hi.y || box.lo.z == box.hi.z;
+}
+
+/* sah_axis_of, all of whose divisions are one: `inverse` is 1 / sah_half_area(box). */
+KD_FN sah_axis packed_axis_of(box3 box, int axis, double inverse) {
+    const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
+    const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
+    const double height = (double)vec3_axis(box.hi, v) - (double)vec3_axis(box.lo, v);
+    sah_axis of;
+    of.lo = vec3_axis(box.lo, axis);
+    of.hi = vec3_axis(box.hi, axis);
+    of.base = (float)(width * height * inverse);
+    of.slope = (float)((width + height) * inverse);
+    return of;
+}
+
+/* Whether a box has a part on a side of a plane. One that lies in it is on the low side, but if
+   nothing lies above, `at_end`, on the high one. */
+KD_FN bool packed_is_low(float lo, float hi, float plane, bool at_end) {
+    return lo < plane || (hi <= plane && !at_end);
+}
+KD_FN bool packed_is_high(float lo, float hi, float plane, bool at_end) {
+    return hi > plane || (lo >= plane && at_end);
+}
+
+/* Whether so many triangles may be cut, so many levels of cuts below a leaf of the tree. */
+KD_FN bool packed_may_be_finer(uint32_t count, bool flat, uint32_t level) {
+    const uint32_t least = flat ? PACKED_FINER_FLAT : PACKED_FINER_LEAST;
+    return count >= least && count <= PACKED_FINER_MOST && level < PACKED_FINER_LEVELS;
+}
+
+#endif

@@ -1,0 +1,292 @@
+/* The kernels that measure nodes, from leaves, which packed_cuts.cuh has measured, to the root.
+   Idea: what leaves of the given tree were cut into is joined level by level, in the order of the
+         parts that were cut. The given tree's own nodes lie depth first, so that what lies below
+         a node mostly lies right behind it: a block takes some pairs that lie side by side, and
+         joins those whose two nodes are measured round by round in shared memory. What is left
+         over, a few nodes a block, is known to all: whoever comes second to a pair joins it and
+         goes on up (Karras 2012), each pair that was ready in the beginning being a lane's.
+   Memory: that of packed_cutter, below.
+   Data flow: packed_measure_cuts, a launch a level, the last one first, a thread a part that might
+              be cut: subtrees and costs of its two children -> its own; packed_measure_pairs, a
+              block each PACKED_WINDOW pairs: costs and subtrees of leaves -> subtrees of their
+              parents, costs of what is left over, the list of ready pairs; packed_measure_rest, a
+              thread a ready pair and its way up: -> subtrees of the rest. In this order. */
+#ifndef KD_ACCEL_WIDE_PACKED_MEASURES_CUH
+#define KD_ACCEL_WIDE_PACKED_MEASURES_CUH
+#include "accel/wide/packed_measure.h"
+#include <stdint.h>
+
+/* The finer tree in device memory while it is made, and what its kernels share: cells, places, what
+   is written of a subtree.
+   Memory: 96 bytes a node, 4 a reference, 12 a given node, 36 a part: a leaf that is not empty, or a
+           new node. */
+
+enum { PACKED_MAKE_BLOCK = 128 };
+
+/* Counters; the first two are what rooms should have had. */
+typedef struct packed_cut_counts {
+    unsigned long long nodes, references;
+    unsigned long long cut, kept, large;            /* parts */
+    unsigned long long before[PACKED_FINER_LEVELS]; /* parts to be cut, when a level began */
+    unsigned long long pairs;                       /* packed_measures.cuh */
+} packed_cut_counts;
+
+/* A node's costs while it waits for its sibling. */
+typedef struct packed_costs {
+    float4 low, high;
+} packed_costs;
+
+/* Some references of a leaf of the given tree, in a part of its cell or in all of it. */
+typedef struct packed_part_task {
+    box3 cell;
+    uint32_t first, which; /* bit PACKED_FINER_MOST: some of the leaf's boxes are flat */
+    uint32_t node;         /* of the finer tree: one of the given one's, or new */
+} packed_part_task;
+
+typedef struct packed_cutter {
+    tritree_view tree; /* as it was given */
+    uint64_t node_room, reference_room, part_room;
+    packed_subtree *at; /* the finer one */
+    uint32_t *references;
+    packed_costs *costs; /* a node */
+    uint2 *up;        /* a pair of its nodes: the plane of whose they are, and whose << 2 | axis */
+    uint32_t *report; /* a pair: how many of both are measured */
+    uint32_t *pairs;  /* those that are ready (packed_measures.cuh) */
+    packed_part_task *parts; /* those that may be cut, level by level; from the end on the others */
+    uint32_t *large;         /* leaves of so many triangles that a warp takes one */
+    packed_cut_counts *counts;
+} packed_cutter;
+
+__device__ __forceinline__ uint32_t packed_pair_of(uint32_t node) {
+    return (node - 1) >> 1;
+}
+
+/* The cell of a node: its side on each axis is the nearest plane above that bounds it. */
+__device__ __forceinline__ box3 packed_cell_of(const packed_cutter &c, uint32_t at) {
+    box3 cell;
+    cell.lo = vec3_all(-INFINITY);
+    cell.hi = vec3_all(INFINITY);
+    uint32_t open = 63;
+    while (at != 0 && open != 0) {
+        const uint2 up = __ldg(c.up + packed_pair_of(at));
+        const int axis = (int)(up.y & 3);
+        const bool low = at & 1; /* then the plane is its upper side */
+        const uint32_t side = low ? 1u << axis : 8u << axis;
+        const bool is_next = open & side;
+        if (is_next && low) vec3_set_axis(&cell.hi, axis, float_from_bits(up.x));
+        if (is_next && !low) vec3_set_axis(&cell.lo, axis, float_from_bits(up.x));
+        open &= ~side;
+        at = up.y >> 2;
+    }
+    return cell;
+}
+
+/* What the lanes of a warp before this one have; *all: all of them. */
+__device__ __forceinline__ uint32_t packed_scan(uint32_t mine, uint32_t *all) {
+    const uint32_t lane = threadIdx.x & 31;
+    uint32_t upto = mine;
+    for (uint32_t step = 1; step < 32; step <<= 1) {
+        const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
+        if (lane >= step) upto += lower;
+    }
+    *all = __shfl_sync(~0u, upto, 31);
+    return upto - mine;
+}
+
+/* Places for so many items of each lane of a warp, of a counter of all: one atomic for the warp. */
+__device__ __forceinline__ unsigned long long packed_take(unsigned long long *counter,
+                                                          uint32_t mine) {
+    uint32_t all;
+    const uint32_t before = packed_scan(mine, &all);
+    unsigned long long first = 0;
+    if ((threadIdx.x & 31) == 0 && all) first = atomicAdd(counter, (unsigned long long)all);
+    return __shfl_sync(~0u, first, 0) + before;
+}
+
+__device__ __forceinline__ void packed_store(packed_subtree *to, tritree_node node, uint64_t plan,
+                                             const uint32_t *ids, const box3 &box) {
+    uint4 *const words = (uint4 *)to;
+    words[0] =
+        make_uint4(float_bits(node.split), node.word, (uint32_t)plan, (uint32_t)(plan >> 32));
+    words[1] = make_uint4(ids[0], ids[1], ids[2], ids[3]);
+    words[2] = make_uint4(float_bits(box.lo.x), float_bits(box.lo.y), float_bits(box.lo.z),
+                          float_bits(box.hi.x));
+    words[3] = make_uint4(float_bits(box.hi.y), float_bits(box.hi.z), 0, 0);
+}
+
+__device__ __forceinline__ void packed_store_costs(packed_costs *to, const float *cost) {
+    to->low = make_float4(cost[0], cost[1], cost[2], cost[3]);
+    to->high = make_float4(cost[4], cost[5], cost[6], cost[7]);
+}
+
+enum { PACKED_WINDOW = 128 /* pairs; threads of a block */ };
+
+/* What another thread has noted. */
+__device__ __forceinline__ packed_measure packed_recall(const packed_cutter &c, uint32_t at) {
+    const uint4 *const words = (const uint4 *)(c.at + at);
+    const uint4 head = __ldcg(words), ids = __ldcg(words + 1), low = __ldcg(words + 2),
+                high = __ldcg(words + 3);
+    const float4 first = __ldcg(&c.costs[at].low), second = __ldcg(&c.costs[at].high);
+    packed_measure of;
+    of.distinct = packed_distinct(head.z);
+    of.box.lo = vec3_make(float_from_bits(low.x), float_from_bits(low.y), float_from_bits(low.z));
+    of.box.hi = vec3_make(float_from_bits(low.w), float_from_bits(high.x), float_from_bits(high.y));
+    of.ids[0] = ids.x, of.ids[1] = ids.y, of.ids[2] = ids.z, of.ids[3] = ids.w;
+    of.cost[0] = first.x, of.cost[1] = first.y, of.cost[2] = first.z, of.cost[3] = first.w;
+    of.cost[4] = second.x, of.cost[5] = second.y, of.cost[6] = second.z, of.cost[7] = second.w;
+    return of;
+}
+
+/* Of the parts of a level those that were cut. */
+__global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_cuts(
+    const __grid_constant__ packed_cutter c, uint32_t level) {
+    const uint64_t first = level == 0 ? 0 : c.counts->before[level - 1],
+                   end = c.counts->before[level];
+    if (c.counts->nodes > c.node_room) return; /* then children are missing */
+    for (uint64_t i = first + blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x; i < end;
+         i += (uint64_t)gridDim.x * PACKED_MAKE_BLOCK) {
+        const uint32_t at = c.parts[i].node;
+        const tritree_node node = c.at[at].node;
+        if (tritree_is_leaf(node)) continue;
+        packed_measure low = packed_recall(c, tritree_left(node));
+        const packed_measure high = packed_recall(c, tritree_left(node) + 1);
+        const uint64_t plan = packed_measure_join(&low, &high);
+        packed_store(c.at + at, node, plan, low.ids, low.box);
+        packed_store_costs(c.costs + at, low.cost);
+    }
+}
+
+struct packed_window {
+    float cost[PACKED_CELLS][2 * PACKED_WINDOW];
+    float box[6][2 * PACKED_WINDOW];
+    uint32_t ids[PACKED_FEW][2 * PACKED_WINDOW];
+    uint8_t distinct[2 * PACKED_WINDOW];
+    uint32_t ready[PACKED_WINDOW];   /* a pair: bit 0, 1: its low, high node */
+    uint16_t list[2][PACKED_WINDOW]; /* pairs to be joined in this round, in the next */
+    uint32_t count[2];
+};
+
+__device__ __forceinline__ void packed_window_put(packed_window &w, uint32_t i,
+                                                  const packed_measure &of) {
+#pragma unroll
+    for (int k = 0; k < PACKED_CELLS; ++k) w.cost[k][i] = of.cost[k];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+        w.box[k][i] = vec3_axis(of.box.lo, k);
+        w.box[3 + k][i] = vec3_axis(of.box.hi, k);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < PACKED_FEW; ++k) w.ids[k][i] = of.ids[k];
+    w.distinct[i] = (uint8_t)of.distinct;
+}
+
+__device__ __forceinline__ packed_measure packed_window_get(const packed_window &w, uint32_t i) {
+    packed_measure of;
+#pragma unroll
+    for (int k = 0; k < PACKED_CELLS; ++k) of.cost[k] = w.cost[k][i];
+    of.box.lo = vec3_make(w.box[0][i], w.box[1][i], w.box[2][i]);
+    of.box.hi = vec3_make(w.box[3][i], w.box[4][i], w.box[5][i]);
+#pragma unroll
+    for (uint32_t k = 0; k < PACKED_FEW; ++k) of.ids[k] = w.ids[k][i];
+    of.distinct = w.distinct[i];
+    return of;
+}
+
+/* Joins a pair's nodes: what their parent is, in *low; writes its subtree. Returns the parent. */
+__device__ __forceinline__ uint32_t packed_join_pair(const packed_cutter &c, uint32_t pair,
+                                                     packed_measure *low,
+                                                     const packed_measure *high) {
+    const uint2 up = __ldg(c.up + pair);
+    const uint32_t at = up.y >> 2;
+    const uint64_t plan = packed_measure_join(low, high);
+    packed_store(c.at + at, tritree_inner((int)(up.y & 3), float_from_bits(up.x), 2 * pair + 1),
+                 plan, low->ids, low->box);
+    return at;
+}
+
+/* Node i of the window is measured; if its sibling is too, the pair is listed for the round `to`.
+ */
+__device__ __forceinline__ void packed_window_ready(packed_window &w, uint32_t i, uint32_t to) {
+    const uint32_t bit = 1u << (i & 1);
+    if ((atomicOr(&w.ready[i / 2], bit) | bit) == 3)
+        w.list[to][atomicAdd(&w.count[to], 1u)] = (uint16_t)(i / 2);
+}
+
+/* A node outside of its window, or left over there, is measured: its costs are noted. Whether its
+   sibling is, too. */
+__device__ __forceinline__ bool packed_report(const packed_cutter &c, uint32_t at) {
+    __threadfence(); /* the note before the report */
+    return atomicAdd(c.report + packed_pair_of(at), 1u) == 1;
+}
+
+/* Pair `local` of the block's. */
+__device__ __forceinline__ void packed_window_join(const packed_cutter &c, packed_window &w,
+                                                   uint32_t first_pair, uint32_t local,
+                                                   uint32_t next) {
+    packed_measure low = packed_window_get(w, 2 * local);
+    const packed_measure high = packed_window_get(w, 2 * local + 1);
+    const uint32_t at = packed_join_pair(c, first_pair + local, &low, &high);
+    const uint32_t i = at - (2 * first_pair + 1); /* what lies before wraps */
+    if (i < 2 * PACKED_WINDOW) {
+        packed_window_put(w, i, low);
+        packed_window_ready(w, i, next);
+        return;
+    }
+    packed_store_costs(c.costs + at, low.cost);
+    if (at && packed_report(c, at)) c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = packed_pair_of(at);
+}
+
+__global__ __launch_bounds__(PACKED_WINDOW) void packed_measure_pairs(
+    const __grid_constant__ packed_cutter c) {
+    __shared__ packed_window w;
+    const uint32_t me = threadIdx.x, first_pair = blockIdx.x * PACKED_WINDOW,
+                   first = 2 * first_pair + 1;
+    w.ready[me] = 0;
+    if (me < 2) w.count[me] = 0;
+    __syncthreads();
+    for (uint32_t i = me; i < 2 * PACKED_WINDOW; i += PACKED_WINDOW) {
+        if (first + i >= c.tree.node_count || !tritree_is_leaf(c.tree.nodes[first + i])) continue;
+        packed_window_put(w, i, packed_recall(c, first + i));
+        packed_window_ready(w, i, 0);
+    }
+    __syncthreads();
+    for (uint32_t now = 0;; now ^= 1) {
+        const uint32_t count = w.count[now];
+        if (count == 0) break;
+        if (me < count) packed_window_join(c, w, first_pair, w.list[now][me], now ^ 1);
+        __syncthreads();
+        if (me == 0) w.count[now] = 0;
+        __syncthreads();
+    }
+    const uint32_t ready = w.ready[me];
+    if (ready != 1 && ready != 2) return;
+    const uint32_t i = 2 * me + ready - 1;
+    const packed_measure left_over = packed_window_get(w, i);
+    packed_store_costs(c.costs + first + i, left_over.cost);
+    if (packed_report(c, first + i)) c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = first_pair + me;
+}
+
+/* By as many blocks as run together. */
+__global__
+__launch_bounds__(PACKED_WINDOW) void packed_measure_rest(const __grid_constant__ packed_cutter c) {
+    for (uint64_t i = (uint64_t)blockIdx.x * PACKED_WINDOW + threadIdx.x; i < c.counts->pairs;
+         i += (uint64_t)gridDim.x * PACKED_WINDOW) {
+        uint32_t pair = c.pairs[i];
+        packed_measure low = packed_recall(c, 2 * pair + 1), high = packed_recall(c, 2 * pair + 2);
+        for (;;) {
+            const uint32_t at = packed_join_pair(c, pair, &low, &high);
+            packed_store_costs(c.costs + at, low.cost);
+            if (at == 0 || !packed_report(c, at)) break;
+            __threadfence();
+            pair = packed_pair_of(at);
+            if (at & 1) {
+                high = packed_recall(c, at + 1);
+            } else {
+                high = low;
+                low = packed_recall(c, at - 1);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* Makes a node of eight cells, and its leaves, from the plans of a k-d tree. The same bytes on a
+   CPU and on a device.
+   Idea: the node's subtree is opened as its plan says; what is left are the children. A leaf of
+         the k-d tree with more triangles than a leaf may have here becomes a node, whose
+         children share its triangles; their cells are empty, so that no hit in one is taken for
+         the nearest of all. Lanes: rays that look for any hit take children in the order of
+         their lanes, so those that are leaves, then those of large boxes, get the lanes that
+         come first. */
+#ifndef KD_ACCEL_WIDE_PACKED_NODE_H
+#define KD_ACCEL_WIDE_PACKED_NODE_H
+#include "accel/wide/packed_measure.h"
+
+enum { PACKED_OPENED = 2 * PACKED_CELLS - 1, PACKED_NOWHERE = 255 };
+
+/* A k-d tree whose nodes are measured; borrows everything. */
+typedef struct packed_source {
+    tritree_view tree;        /* its nodes are those of the next */
+    const packed_subtree *at; /* a node */
+    float least_side;         /* of a node's grid */
+} packed_source;
+
+/* What becomes a node: a subtree of the k-d tree, or some references of a large leaf. */
+typedef struct packed_item {
+    box3 cell; /* of the k-d tree, sides without a plane infinite */
+    uint32_t node;
+    uint32_t first, count; /* references; count 0: the whole subtree */
+} packed_item;
+
+/* Part of a subtree while it is opened. */
+typedef struct packed_part {
+    packed_item item;
+    uint8_t axis, low, high, lane, slots; /* low, high: the parts it was opened into */
+} packed_part;
+
+/* What whoever goes down has to know of a subtree. */
+typedef struct packed_head {
+    tritree_node node;
+    uint64_t plan;
+} packed_head;
+
+KD_FN packed_head packed_head_of(const packed_source *from, uint32_t node) {
+    packed_head head;
+    head.node = from->at[node].node;
+    head.plan = from->at[node].plan;
+    return head;
+}
+
+/* The smallest subtree that has all that the item's has, and its head; how many triangles it has as
+   a leaf, 0: it is opened further, if it is a node of its own. Its cell stays: what is left out is
+   empty. */
+KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item, packed_head *head) {
+    for (;;) {
+        *head = packed_head_of(from, item->node);
+        const int kind = packed_kind(head->plan);
+        if (kind != PACKED_LOW && kind != PACKED_HIGH) break;
+        item->node = tritree_left(head->node) + (kind == PACKED_HIGH ? 1 : 0);
+    }
+    if (packed_kind(head->plan) == PACKED_INNER) return 0;
+    if (!tritree_is_leaf(head->node)) return packed_distinct(head->plan);
+    if (tritree_count(head->node) <= PACKED_LEAF_MOST) return tritree_count(head->node);
+    item->first = tritree_first(head->node);
+    item->count = tritree_count(head->node);
+    return 0;
+}
+
+/* The lanes of all parts in the order of rays of this octant, a nibble each. */
+KD_FN uint32_t packed_order(const packed_part *parts, int octant) {
+    uint8_t stack[PACKED_CELLS];
+    int waiting = 0, taken = 0, at = 0;
+    uint32_t order = 0;
+    for (;;) {
+        const packed_part *p = parts + at;
+        if (p->low != PACKED_NOWHERE) {
+            const bool backwards = octant >> p->axis & 1;
+            stack[waiting++] = backwards ? p->low : p->high;
+            at = backwards ? p->high : p->low;
+            continue;
+        }
+        order |= (uint32_t)p->lane << (4 * taken++);
+        if (waiting == 0) break;
+        at = stack[--waiting];
+    }
+    for (; taken < PACKED_CELLS; ++taken) order |= (uint32_t)taken << (4 * taken);
+    return order;
+}
+
+/* The lane that the next child gets, of `count`: first those that come first for any hit. */
+KD_FN int packed_lane(int taken, int count) {
+    const uint32_t sequence = 0x04152637; /* 7, 3, 6, 2, 5, 1, 4, 0 */
+    for (int k = 0;; ++k) {
+        const int lane = (int)(sequence >> (4 * k) & 15);
+        if (lane < count && taken-- == 0) return lane;
+    }
+}
+
+/* What says which child comes first for any hit: leaves do, then large boxes. */
+KD_FN uint32_t packed_priority(box3 box, bool leaf) {
+    const float area = packed_area(box);
+    return float_bits(area <= FLT_MAX ? area : FLT_MAX) | (leaf ? 1u << 31 : 0);
+}
+
+/* Of the references of a large leaf: to how many children, how many to child i. */
+KD_FN uint32_t packed_shares(uint32_t count) {
+    const uint32_t leaves = (count + PACKED_LEAF_MOST - 1) / PACKED_LEAF_MOST;
+    return leaves < PACKED_CELLS ? leaves : (uint32_t)PACKED_CELLS;
+}
+KD_FN uint32_t packed_share_begin(uint32_t count, uint32_t i) {
+    return (uint32_t)((uint64_t)count * i / packed_shares(count));
+}
+KD_FN uint32_t packed_share_of(uint32_t count, uint32_t i) {
+    return packed_share_begin(count, i + 1) - packed_share_begin(count, i);
+}
+
+KD_FN uint32_t packed_aligned(uint32_t units) {
+    return (units + PACKED_NODE_UNITS - 1) / PACKED_NODE_UNITS * PACKED_NODE_UNITS;
+}
+
+KD_FN uint8_t packed_byte(double x) {
+    return x > 0 ? (uint8_t)(x < 255 ? x : 255) : (uint8_t)0;
+}
+
+KD_FN packed_leaf packed_leaf_make(const packed_item *of, uint32_t triangles) {
+    packed_leaf leaf;
+    for (int axis = 0; axis < 3; ++axis) {
+        leaf.lo[axis] = of->count ? INFINITY : vec3_axis(of->cell.lo, axis);
+        leaf.hi[axis] = of->count ? -INFINITY : vec3_axis(of->cell.hi, axis);
+    }
+    leaf.count = triangles;
+    leaf.spare = 0;
+    return leaf;
+}
+
+KD_FN packed_triangle packed_triangle_make(const tritree_view *tree, uint32_t id, bool last) {
+    packed_triangle made;
+    for (int k = 0; k < 3; ++k) {
+        const vec3 p = tree->positions[tree->triangles[3 * (uint64_t)id + (uint32_t)k]];
+        for (int axis = 0; axis < 3; ++axis) made.axis[axis].corner[k] = vec3_axis(p, axis);
+    }
+    for (int axis = 0; axis < 3; ++axis) made.axis[axis].word = id | (last ? PACKED_LAST : 0);
+    return made;
+}
+
+#endif

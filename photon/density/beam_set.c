@@ -1,0 +1,217 @@
+/* Source: Jarosz, Zwicker and Jensen 2008, "The beam radiance estimate for volumetric photon
+           mapping", section 5.2 (boxes over what is looked up); boxes over pieces of beams as in
+           Jarosz et al. 2011, section 6.
+   Idea: a long beam's box is mostly empty, so beams are cut in pieces about four radii long. The
+         pieces lie in the order of a point tree over their middles, read from left to right: halves
+         of that order are halves in space, and boxes over halves of halves are the tree.
+   Work: the point tree's; else linear.
+   Memory: 48 bytes a beam, 28 a piece, of which there are at most 2^19 and 16 more for each beam.
+   Invariants: the same for any number of threads, and whatever device made the photons. */
+#include "core/memory.h"
+#include "photon/density/beams.h"
+#include "points/builders.h"
+
+enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
+/* Length of a piece over the radius of the blur. */
+#define PIECE_RADII 4.0
+/* The least radius, over the diagonal of the box of all beams, which may lie on one line. */
+#define RADIUS_LEAST 2e-4
+/* Rounding of a crossing's place, over the size of what can be seen. */
+#define SLACK_SHARE 4e-5f
+
+typedef struct beam_making {
+    beam_set *to;
+    beam_piece *cut; /* in the order of beams */
+    vec3 *middles;
+    pointtree order;
+    uint32_t ordered; /* pieces put in order so far */
+    double piece;     /* a piece's length, at least */
+} beam_making;
+
+static beam beam_of(const photon *from) {
+    beam made;
+    made.start = from->position;
+    made.length = from->normal.x;
+    made.direction = from->direction;
+    made.medium = from->triangle;
+    made.power = from->power;
+    return made;
+}
+
+/* How far the least of a medium's channels comes on average. */
+static double depth_of(const scene_view *scene, uint32_t index) {
+    const vec3 lost = vec3_add(scene->media[index].absorption, scene->media[index].scattering);
+    const float least = float_min(lost.x, float_min(lost.y, lost.z));
+    return least > 0 ? 1 / (double)least : HUGE_VAL;
+}
+
+/* The radius at which a ray meets `gather` of them: rays of any direction through a box of volume V
+   and surface S are 4 V / S long on average, but no longer than light comes, and a length l of
+   beams passes a ray of length t within r in (pi / 2) r t l / V places. Sums in the beams' order.
+ */
+static double find_radius(const beam_set *of, const scene_view *scene, uint32_t gather) {
+    box3 box = box3_empty();
+    double lengths = 0, rays = 0;
+    for (uint32_t i = 0; i < of->count; ++i) {
+        const beam *at = &of->beams[i];
+        box3_include(&box, at->start);
+        box3_include(&box, vec3_along(at->start, at->length, at->direction));
+    }
+    const vec3 size = box3_size(box);
+    const double x = (double)size.x, y = (double)size.y, z = (double)size.z;
+    const double outside = 2 * (x * y + y * z + z * x), volume = x * y * z;
+    const double through = outside > 0 ? 4 * volume / outside : 0;
+    for (uint32_t i = 0; i < of->count; ++i) {
+        const double depth = depth_of(scene, of->beams[i].medium);
+        lengths += fmin((double)of->beams[i].length, depth);
+        rays += fmin(through, depth);
+    }
+    rays /= of->count;
+    const double least = RADIUS_LEAST * sqrt(x * x + y * y + z * z);
+    if (volume > 0 && rays > 0) return fmax(least, 2 * gather * volume / (M_PI * lengths * rays));
+    return fmax(least, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
+}
+
+static uint32_t parts_of(const beam *at, double piece) {
+    const double parts = ceil((double)at->length / piece);
+    return parts >= 1 ? (uint32_t)parts : 1;
+}
+
+static float cut_at(const beam *at, uint32_t part, uint32_t parts) {
+    return part == parts ? at->length : at->length * (float)part / (float)parts;
+}
+
+static uint64_t pieces_most(uint64_t beams) {
+    return beams ? PIECES_FREE + PIECES_EACH * beams : 0;
+}
+
+/* All pieces; their number is at most pieces_most. */
+static kd_status cut_beams(beam_making *work) {
+    beam_set *to = work->to;
+    double lengths = 0;
+    uint64_t count = 0, made = 0;
+    for (uint32_t i = 0; i < to->count; ++i) lengths += (double)to->beams[i].length;
+    const double least = lengths / (double)(pieces_most(to->count) - to->count);
+    work->piece = fmax(least, PIECE_RADII * (double)to->radius);
+    for (uint32_t i = 0; i < to->count; ++i) count += parts_of(&to->beams[i], work->piece);
+    KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "%llu pieces of beams, expected at most %u: give fewer --media-photons",
+               (unsigned long long)count, POINTTREE_COUNT_MAX);
+    KD_TRY(KD_RESERVE(work->cut, count));
+    KD_TRY(KD_RESERVE(work->middles, count));
+    for (uint32_t i = 0; i < to->count; ++i) {
+        const beam *at = &to->beams[i];
+        const uint32_t parts = parts_of(at, work->piece);
+        for (uint32_t p = 0; p < parts; ++p, ++made) {
+            const beam_piece piece = {i, cut_at(at, p, parts), cut_at(at, p + 1, parts)};
+            work->cut[made] = piece;
+            work->middles[made] =
+                vec3_along(at->start, 0.5f * (piece.begin + piece.end), at->direction);
+        }
+    }
+    to->piece_count = (uint32_t)count;
+    return KD_OK;
+}
+
+/* From left to right below a node of the point tree. */
+static void put_in_order(beam_making *work, uint64_t node) {
+    if (node >= work->order.count) return;
+    put_in_order(work, 2 * node + 1);
+    work->to->pieces[work->ordered++] = work->cut[work->order.ids[node]];
+    put_in_order(work, 2 * node + 2);
+}
+
+static void widen(box3 *box, const beam_set *of, const beam_piece *piece) {
+    const beam *at = &of->beams[piece->beam];
+    box3_include(box, vec3_along(at->start, piece->begin, at->direction));
+    box3_include(box, vec3_along(at->start, piece->end, at->direction));
+}
+
+/* Boxes over the leaves [begin, end), at least one, from node `at` on. */
+static box3 box_leaves(beam_set *to, uint32_t begin, uint32_t end, uint32_t at) {
+    beam_node *node = &to->nodes[at];
+    box3 box = box3_empty();
+    node->beyond = at + 2 * (end - begin) - 1;
+    node->first = end - begin == 1 ? BEAM_LEAF * begin : KD_NONE;
+    if (end - begin == 1) {
+        const uint32_t last = BEAM_LEAF * end < to->piece_count ? BEAM_LEAF * end : to->piece_count;
+        for (uint32_t p = node->first; p < last; ++p) widen(&box, to, &to->pieces[p]);
+    } else {
+        const uint32_t middle = begin + (end - begin) / 2;
+        box = box_leaves(to, begin, middle, at + 1);
+        box3_join(&box, box_leaves(to, middle, end, at + 2 * (middle - begin)));
+    }
+    node->lo = box.lo;
+    node->hi = box.hi;
+    return box;
+}
+
+static kd_status make_tree(beam_making *work, job *watched) {
+    beam_set *to = work->to;
+    const uint32_t leaves = (to->piece_count + BEAM_LEAF - 1) / BEAM_LEAF;
+    KD_TRY(pointtree_open(&work->order, work->middles, to->piece_count, NULL, NULL, watched));
+    KD_TRY(KD_RESERVE(to->pieces, to->piece_count));
+    put_in_order(work, 0);
+    to->node_count = 2 * leaves - 1;
+    KD_TRY(KD_RESERVE(to->nodes, to->node_count));
+    (void)box_leaves(to, 0, leaves, 0);
+    return KD_OK;
+}
+
+kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
+                        const scene_view *scene, uint32_t gather, job *watched) {
+    kd_status status = KD_OK;
+    beam_making work;
+    memset(out, 0, sizeof *out);
+    memset(&work, 0, sizeof work);
+    work.to = out;
+    if (count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(out->beams, count));
+    out->count = (uint32_t)count;
+    for (uint64_t i = 0; i < count; ++i) out->beams[i] = beam_of(&photons[i]);
+    out->radius = (float)find_radius(out, scene, gather);
+    out->slack = SLACK_SHARE * scene->environment.scene_radius;
+    KD_TRY_GOTO(cut_beams(&work));
+    KD_TRY_GOTO(make_tree(&work, watched));
+done:
+    memory_free(work.cut);
+    memory_free(work.middles);
+    pointtree_close(&work.order);
+    if (status != KD_OK) beam_set_close(out);
+    return status;
+}
+
+void beam_set_close(beam_set *owned) {
+    memory_free(owned->beams);
+    memory_free(owned->pieces);
+    memory_free(owned->nodes);
+    memset(owned, 0, sizeof *owned);
+}
+
+beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale) {
+    beam_view view;
+    view.nodes = of->nodes;
+    view.pieces = of->pieces;
+    view.beams = of->beams;
+    view.node_count = of->node_count;
+    view.piece_count = of->piece_count;
+    view.radius = of->radius;
+    view.scale = scale;
+    view.slack = of->slack;
+    view.kernel = kernel;
+    return view;
+}
+
+uint64_t beam_set_bytes_kept(uint64_t beams) {
+    const uint64_t pieces = pieces_most(beams);
+    return beams * sizeof(beam) + pieces * sizeof(beam_piece) +
+           (2 * (pieces / BEAM_LEAF) + 2) * sizeof(beam_node);
+}
+
+uint64_t beam_set_bytes_most(uint64_t beams) {
+    const uint64_t pieces = pieces_most(beams);
+    const uint64_t tree = sizeof(vec3) + sizeof(uint32_t);
+    if (beams == 0) return 0;
+    return beam_set_bytes_kept(beams) + pieces * (sizeof(beam_piece) + sizeof(vec3) + tree) +
+           pointtree_builders[0]->scratch_bytes(pieces);
+}

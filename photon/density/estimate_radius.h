@@ -1,0 +1,240 @@
+/* How many of the nearest photons an estimate takes: as many as the light allows.
+   Source: Schregle 2003, "Bias compensation for photon maps": a range of k, the deviation from the
+           estimates of fewer photons is bias where noise does not explain it. The rule that says so
+           is the intersection of confidence intervals of Katkovnik 1999, "A new method for varying
+           adaptive bandwidth selection".
+   Idea: many photons have little noise, few have little blur. Discs grow from ADAPT_LEAST photons
+         on; each estimate has an interval of ADAPT_CONFIDENCE standard deviations. While all
+         intervals so far have a value in common, the estimates may be of one and the same light,
+   and the larger disc is the quieter one. The first that lies apart has crossed an edge of the
+         light: the disc before it is taken.
+   Work: the k nearest once; a pass over the photons inside and a look into the tiles for each disc,
+         three times those of one estimate in all.
+   Differs from the sources in: no random numbers (Schregle draws whether to go on), so that an
+         estimate is a function of the photons and the place. */
+#ifndef KD_PHOTON_DENSITY_ESTIMATE_RADIUS_H
+#define KD_PHOTON_DENSITY_ESTIMATE_RADIUS_H
+#include "photon/density/estimate.h"
+#include "shaders/bsdf.h"
+
+#define ADAPT_LEAST 8u
+#define ADAPT_GROWTH 1.5f
+#define ADAPT_CONFIDENCE 2.0f
+
+/* Mean of the channels of an estimate, W/m^2, and its standard deviation as if photons landed
+   independently of each other. */
+typedef struct adapt_estimate {
+    float mean, deviation;
+    uint32_t counted; /* photons of this surface */
+} adapt_estimate;
+
+KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_view *tiles,
+                                       const estimate_point *at, const photon_gathering *gathered,
+                                       uint32_t count, float radius) {
+    adapt_estimate made = {0, 0, 0};
+    float squares = 0;
+    const float per_radius2 = 1 / (radius * radius);
+    for (uint32_t i = 0; i < count; ++i) {
+        const photon *landed = &map->photons[gathered->found[i].node];
+        if (!estimate_accepts(landed, at)) continue;
+        const float watts = (landed->power.x + landed->power.y + landed->power.z) / 3;
+        const float weighted =
+            watts * photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+        made.mean += weighted;
+        squares += weighted * weighted;
+        ++made.counted;
+    }
+    if (gathered->own != KD_NONE) { /* else small discs there would look darker than large ones */
+        const vec3 power = map->photons[gathered->own].power;
+        const float weighted =
+            (power.x + power.y + power.z) / 3 * photon_own_weight(map->kernel, count);
+        made.mean += weighted;
+        squares += weighted * weighted;
+    }
+    const float scale = per_radius2 / estimate_integral(tiles, at, radius, map->kernel);
+    made.mean *= scale;
+    made.deviation = sqrtf(squares) * scale;
+    return made;
+}
+
+/* Leaves the photons and the radius that the rule above chooses. `found` is in order of distance.
+ */
+KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *tiles,
+                                  const estimate_point *at, photon_gathering *gathered) {
+    uint32_t taken = gathered->count;
+    float taken_radius = gathered->radius, low = 0, high = INFINITY;
+    bool begun = false;
+    for (float wish = ADAPT_LEAST;; wish *= ADAPT_GROWTH) {
+        const bool last = wish >= (float)gathered->count;
+        const uint32_t count = last ? gathered->count : (uint32_t)wish;
+        const float radius = last ? gathered->radius : sqrtf(gathered->found[count].dist2);
+        if (radius > 0) {
+            const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
+            if (now.counted >= ADAPT_LEAST) { /* fewer say nothing of their noise */
+                low = float_max(low, now.mean - ADAPT_CONFIDENCE * now.deviation);
+                high = float_min(high, now.mean + ADAPT_CONFIDENCE * now.deviation);
+                if (begun && low > high) break;
+                begun = true;
+                taken = count;
+                taken_radius = radius;
+            }
+        }
+        if (last) break;
+    }
+    if (!begun) return;
+    gathered->count = taken;
+    gathered->radius = taken_radius;
+}
+
+/* The photons of an estimate at a place. */
+KD_FN void photon_gather_at(const photon_map_view *map, const tile_view *tiles,
+                            const estimate_point *at, photon_gathering *out) {
+    photon_gather(map, at->position, out);
+    if (map->adaptive) photon_gathering_adapt(map, tiles, at, out);
+}
+
+/* Irradiance by the map's photons, W/m^2, by the estimator that the map names. */
+KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
+                             const estimate_point *at) {
+    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, KD_NONE);
+    photon_gathering gathered;
+    photon_gather_at(map, tiles, at, &gathered);
+    return photon_gathering_irradiance(map, tiles, at, &gathered);
+}
+
+/* The same at a photon of the map, for the places nearest to it (photon_own_weight). */
+KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_view *tiles,
+                                       const estimate_point *at, uint32_t node) {
+    if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, node);
+    photon_gathering gathered;
+    photon_gather_others(map, node, &gathered);
+    if (map->adaptive) photon_gathering_adapt(map, tiles, at, &gathered);
+    return photon_gathering_irradiance(map, tiles, at, &gathered);
+}
+
+/* --- irradiance at a photon by both maps, for a final gather that asks the nearest photon only ---
+   Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
+           4(3).
+   Differs from the source in: every photon is asked, and its own power counts as much as the
+         void lacks in which it is the nearest photon (photon_own_weight), so that the mean over
+         places is that of estimates made there; caustics are in it. */
+
+KD_FN estimate_point photon_place(const photon *landed) {
+    estimate_point at;
+    at.position = landed->position;
+    at.normal = landed->normal;
+    at.triangle = landed->triangle;
+    return at;
+}
+
+KD_FN vec3 photon_irradiance_at(const photon_map_view *map, const photon_map_view *caustic,
+                                const tile_view *tiles, uint32_t node) {
+    const estimate_point at = photon_place(&map->photons[node]);
+    return vec3_add(photon_irradiance_at_photon(map, tiles, &at, node),
+                    photon_irradiance(caustic, tiles, &at));
+}
+
+/* Radiance by the photons within a fixed radius, and how that radius shrinks from pass to pass.
+   Source: Knaus and Zwicker 2011, "Progressive photon mapping: a probabilistic approach", section
+           4 (the radius), which needs no statistics per pixel; Hachisuka, Ogaki and Jensen 2008
+           (alpha).
+   Idea: each pass has photons of its own and a radius for all pixels. While its square shrinks like
+         pass^(alpha - 1), the variance of the mean over passes and its bias both go to 0.
+   Memory: none.
+   Invariants: the sum is a function of the photons and the place, in whatever order they come. */
+
+/* The radius of pass 0, 1, 2, ... over that of pass 0. Knaus and Zwicker 2011, eq. 15:
+   r(i+1)^2 / r(i)^2 = (i + alpha) / (i + 1), their i counting from 1. */
+KD_FN double progressive_radius_share(uint32_t pass, double alpha) {
+    double square = 1;
+    for (uint32_t i = 1; i <= pass; ++i) square *= (i + alpha) / (i + 1.0);
+    return sqrt(square);
+}
+
+/* The same of a diffuse surface, by far the usual one: bit for bit what the other says. */
+KD_FN vec3 photon_scattered_evenly(const surface *at, vec3 wo, const photon *landed) {
+    const vec3 wi = vec3_negate(landed->direction);
+    const float side = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
+    const float true_cosine = vec3_dot(wi, at->geometric), cosine = vec3_dot(wi, at->normal);
+    if (!(true_cosine * side > 0 && cosine * side > 0)) return vec3_all(0);
+    const vec3 sent = vec3_mul(vec3_scale(at->diffuse, 1 / KD_PI), landed->power);
+    if (cosine == true_cosine) return sent;
+    return vec3_scale(sent, float_min(cosine / true_cosine, 8));
+}
+
+/* What one photon of weight 1 adds to the radiance towards `wo`, times square metres. */
+KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
+    if (at->kind == MATERIAL_DIFFUSE) return photon_scattered_evenly(at, wo, landed);
+    const vec3 wi = vec3_negate(landed->direction);
+    /* photons carry flux across the true surface, shading wants it across the smooth one */
+    const float true_cosine = fabsf(vec3_dot(wi, at->geometric));
+    const float cosine = fabsf(vec3_dot(wi, at->normal));
+    const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
+    return vec3_scale(vec3_mul(bsdf_evaluate(at, wo, wi, BSDF_RADIANCE), landed->power), ratio);
+}
+
+KD_FN estimate_point estimate_point_of(const surface *at) {
+    estimate_point here;
+    here.position = at->position;
+    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    here.triangle = at->triangle;
+    return here;
+}
+
+/* Radiance by what photons within a radius scattered in all, and the kernel's integral there. */
+KD_FN vec3 photon_sum_over(const photon_map_view *map, const flux_sum *sum, float integral,
+                           float radius) {
+    return flux_sum_scaled(sum, map->scale, 1 / (integral * radius * radius));
+}
+
+/* The radiance that photons within a radius make, by what they scattered in all. */
+KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const tile_view *tiles,
+                               const estimate_point *here, float radius, const flux_sum *sum) {
+    if (flux_sum_is_zero(sum)) return vec3_all(0);
+    const float integral = estimate_integral(tiles, here, radius, map->kernel);
+    return photon_sum_over(map, sum, integral, radius);
+}
+
+/* What all photons within map->radius of a surface scatter towards `wo`. */
+KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, vec3 wo) {
+    const float bound2 = pointtree_bound2(map->radius);
+    flux_sum sum = flux_sum_none();
+    if (map->tree.count == 0 || !(bound2 > 0)) return sum;
+    const float per_bound2 = 1 / bound2;
+    const estimate_point here = estimate_point_of(at);
+    pointtree_walk walk = pointtree_walk_begin();
+    while (pointtree_walk_next(&map->tree, here.position, bound2, &walk)) {
+        const float dist2 = pointtree_dist2(here.position, map->tree.points[walk.node]);
+        if (!(dist2 <= bound2)) continue;
+        const photon *landed = &map->photons[walk.node];
+        if (!estimate_accepts(landed, &here)) continue;
+        const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
+        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
+    }
+    return sum;
+}
+
+/* Radiance towards `wo` by them. */
+KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
+                                 const surface *at, vec3 wo) {
+    const flux_sum sum = photon_fixed_sum(map, at, wo);
+    const estimate_point here = estimate_point_of(at);
+    return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
+}
+
+/* What some photons that were found scatter, where the farthest lies at `radius`. */
+KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
+                                const neighbour *found, uint32_t count, float radius) {
+    flux_sum sum = flux_sum_none();
+    const estimate_point here = estimate_point_of(at);
+    const float per_radius2 = 1 / (radius * radius);
+    for (uint32_t i = 0; i < count; ++i) {
+        const photon *landed = &map->photons[found[i].node];
+        if (!estimate_accepts(landed, &here)) continue;
+        const float kernel = photon_kernel_at(map->kernel, found[i].dist2 * per_radius2);
+        flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
+    }
+    return sum;
+}
+
+#endif
