@@ -62,7 +62,7 @@ KD_FN float srgb_to_linear(uint8_t encoded) {
 enum { TEXTURE_WIDE_VALUES = 65536 }; /* of a sample of 16 bits */
 
 typedef struct texture_view {
-    const uint8_t *bytes; /* width x height x samples, rows from the top; of 16 bits in this machine's
+    const uint8_t *bytes; /* width x height x samples, rows from the top; of 16 bits in the machine's
                              byte order; NULL if `floats` is set */
     const float *floats;  /* width x height x 3, linear */
     const float *curve;   /* of 16-bit sRGB samples: what each of its values is, linear */
