@@ -1,5 +1,5 @@
-/* Images on surfaces: sRGB or linear of 8 or 16 bits a sample, or float; bilinear, repeated or clamped. v runs up.
-   A map of single values (roughness, opacity, ...) is grey. */
+/* Images on surfaces: sRGB or linear of 8 or 16 bits a sample, or float; bilinear, repeated or
+   clamped. v runs up. A map of single values (roughness, opacity, ...) is grey. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
 #include "core/math/elementary.h"
@@ -62,8 +62,8 @@ KD_FN float srgb_to_linear(uint8_t encoded) {
 enum { TEXTURE_WIDE_VALUES = 65536 }; /* of a sample of 16 bits */
 
 typedef struct texture_view {
-    const uint8_t *bytes; /* width x height x samples, rows from the top; of 16 bits in the machine's
-                             byte order; NULL if `floats` is set */
+    const uint8_t *bytes; /* width x height x samples, rows from the top; of 16 bits in the
+                             machine's byte order; NULL if `floats` is set */
     const float *floats;  /* width x height x 3, linear */
     const float *curve;   /* of 16-bit sRGB samples: what each of its values is, linear */
     int32_t width, height;
