@@ -47,7 +47,7 @@ ROOMS = """
     accel/tree accel/sweep accel/zhou accel/wide accel/rays accel
     shaders
     photon/emission photon/density photon/maps
-    scenes/text scenes/mesh scenes/generate scenes/obj scenes/ply scenes/stl scenes/import scenes/gltf scenes/assimp scenes
+    scenes/text scenes/mesh scenes/formats scenes/import scenes/gltf
     render/options scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
     tools/program/line tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
@@ -57,7 +57,7 @@ GENERATED = ("tools/commit.h", "tools/report_script.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
     points/papers points/select accel/sweep accel/zhou
-    scenes/text scenes/obj scenes/ply scenes/stl scenes/gltf scenes/import scenes/assimp
+    scenes/text scenes/formats scenes/gltf scenes/import
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
@@ -500,7 +500,7 @@ BAD = [
     ("core/kernels.cu", "/* Sorts. */\n__global__ void sort(int *list) {\n}\n", 1, "fields"),
     ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
     ("core/lost.c", "/* As\n   math/geometry.h, noun.h, <unistd.h> and core/gone.cuh do. */\n#include <unistd.h>\n", 2, "files"),
-    ("scenes/obj/mesh.h", "", 1, "name"),
+    ("scenes/text/mesh.h", "", 1, "name"),
     ("core/README.md", "\n" * 121, 121, "crowd"),
     ("core/math/unnamed.h", "", 1, "page"),
 ]

@@ -3,7 +3,6 @@
 #include "photon/maps/photon_map.h"
 #include "render/api/render_placing.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/assembly/scene_hash.h"
 #include <string.h>
 
 kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,

@@ -18,7 +18,7 @@
 #include "render/integrators.h"
 #include "render/options/render_options.h"
 #include "render/ranks/maps_choice.h"
-#include "scenes/assembly/room_camera.h"
+#include "scenes/assembly/scene_camera.h"
 #include <stdio.h>
 
 static tritree_options tree_options(const kd_render_options *options) {

@@ -2,7 +2,7 @@
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "render/options/render_options.h"
-#include "scenes/assembly/scene_hash.h"
+#include "scenes/assembly/scene.h"
 #include <kandela/version.h>
 #include <string.h>
 

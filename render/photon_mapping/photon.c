@@ -11,7 +11,7 @@
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photons_device.h"
-#include "scenes/assembly/scene_hash.h"
+#include "scenes/assembly/scene.h"
 
 enum { CARRIED_BATCHES }; /* frame.carried: batches whose photons are in the statistics */
 

@@ -5,9 +5,9 @@
 #include "core/status.h"
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/describe_json.h"
-#include "scenes/generate/generate.h"
+#include "scenes/describe/readers.h"
 #include "scenes/gltf/gltf.h"
-#include "scenes/readers.h"
+#include "scenes/mesh/generate.h"
 #include "scenes/text/paths.h"
 #include <stdio.h>
 #include <strings.h>

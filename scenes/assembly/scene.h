@@ -65,4 +65,11 @@ bool scene_camera_is_default(const scene *from);
    through. */
 kd_status scene_take_glass(scene *to);
 
+/* One number for all that light can meet in a scene: what files kept from one run to the next say
+   of the scene they belong to. */
+
+/* Mesh, materials, textures, lights and environment; not the camera, nor the tree. Work: reads the
+   whole scene once. */
+uint64_t scene_hash(const scene_view *of);
+
 #endif

@@ -1,5 +1,5 @@
-#include "scenes/assembly/scene_hash.h"
 #include "core/hash.h"
+#include "scenes/assembly/scene.h"
 
 /* records without padding: their bytes are their fields */
 static_assert(sizeof(material) == 36 * 4, "padding would be hashed");

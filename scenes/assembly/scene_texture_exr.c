@@ -1,7 +1,7 @@
 /* EXR files as images of a scene: radiance, as colours and skies are. */
 #include "core/image/formats.h"
 #include "core/memory.h"
-#include "scenes/assembly/scene_textures.h"
+#include "scenes/assembly/scene_parts.h"
 #include <string.h>
 
 static kd_status keep_planes(texture_image *to, const image *decoded) {

@@ -1,10 +1,10 @@
-#include "scenes/assembly/scene_textures.h"
 #include "core/files/file.h"
 #include "core/image/picture.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/machine.h"
+#include "scenes/assembly/scene_parts.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -119,7 +119,8 @@ static bool samples_are_normals(const picture *decoded, uint64_t texels) {
 static bool alpha_is_opaque(const picture *decoded, uint64_t texels) {
     const uint64_t samples = (uint64_t)decoded->samples;
     for (uint64_t i = 0; samples % 2 == 0 && i < texels; ++i)
-        if (picture_value(decoded, samples * i + samples - 1) != picture_white(decoded)) return false;
+        if (picture_value(decoded, samples * i + samples - 1) != picture_white(decoded))
+            return false;
     return true;
 }
 
@@ -143,8 +144,8 @@ static void keep_sample(texture_image *image, uint32_t to, const picture *decode
                         uint64_t texels) {
     const uint64_t step = (uint64_t)decoded->samples, own = image->samples;
     for (uint64_t i = 0; i < texels; ++i) {
-        const uint32_t value =
-            sample < 0 ? picture_white(decoded) : picture_value(decoded, step * i + (uint64_t)sample);
+        const uint32_t value = sample < 0 ? picture_white(decoded)
+                                          : picture_value(decoded, step * i + (uint64_t)sample);
         if (image->is_wide)
             ((uint16_t *)(void *)image->bytes)[own * i + to] = (uint16_t)value;
         else
@@ -203,9 +204,8 @@ static kd_status decode(texture_image *image, const file_view *file) {
     if (picture_kind_of(file) == PICTURE_EXR) return texture_read_exr(image, file);
     KD_TRY(picture_look(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
-    kd_status status =
-        picture_open(&decoded, image->path, file,
-                     picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_DEEP);
+    kd_status status = picture_open(&decoded, image->path, file,
+                                    picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_DEEP);
     if (status == KD_OK) status = keep(image, &decoded);
     picture_close(&decoded);
     KD_TRY(status);
@@ -358,14 +358,15 @@ static kd_status make_neutral(texture_image *image) {
     return KD_OK;
 }
 
-/* Once for all views. Where a sample of 8 bits has the same colour, it is srgb_to_linear's value. */
+/* Once for all views. Where a sample of 8 bits has the same colour, it is srgb_to_linear's value.
+ */
 static kd_status make_curve(texture_store *in, texture_view *view) {
     const bool is_made = in->curve;
     if (!is_made) KD_TRY(KD_RESERVE(in->curve, TEXTURE_WIDE_VALUES));
     for (int32_t i = 0; !is_made && i < TEXTURE_WIDE_VALUES; ++i) {
         const double encoded = i / 65535.0;
-        in->curve[i] = (float)(encoded <= 0.04045 ? encoded / 12.92
-                                                  : pow((encoded + 0.055) / 1.055, 2.4));
+        in->curve[i] =
+            (float)(encoded <= 0.04045 ? encoded / 12.92 : pow((encoded + 0.055) / 1.055, 2.4));
     }
     view->curve = in->curve;
     return KD_OK;

@@ -9,7 +9,7 @@
          CHECK_MEETINGS_EACH. Beyond that nobody knows what is a cavity or a room: no body is
          told as inside out then, and the report says so. */
 #include "core/memory.h"
-#include "scenes/check/check_holes.h"
+#include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
 /* Holes of this share of a shell's area leave it a body. */

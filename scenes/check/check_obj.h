@@ -2,7 +2,7 @@
    same statements, in the same order and with the same line numbers as the reader's. */
 #ifndef KD_SCENES_CHECK_OBJ_H
 #define KD_SCENES_CHECK_OBJ_H
-#include "scenes/obj/obj_chunk.h"
+#include "scenes/formats/obj_chunk.h"
 
 typedef struct obj_line {
     obj_statement kind;

@@ -1,7 +1,8 @@
-/* The inside of the mesh doctor: one file under examination, and who looks for what. */
-#ifndef KD_SCENES_CHECK_PARTS_H
-#define KD_SCENES_CHECK_PARTS_H
+/* The parts of the mesh doctor: one file under examination, the checks, and exact predicates. */
+#ifndef KD_SCENES_CHECK_CHECK_PARTS_H
+#define KD_SCENES_CHECK_CHECK_PARTS_H
 #include "accel/tree/tritree.h"
+#include "core/math/geometry.h"
 #include "scenes/check/check.h"
 #include "scenes/mesh/mesh.h"
 
@@ -68,7 +69,7 @@ kd_status check_interruption(const examination *of);
 /* Each returns KD_ERROR_MEMORY or KD_INTERRUPTED, and needs what stands before it. */
 /* check_text.c: lines of positions, faces as polygons, normals of length zero; OBJ only. */
 kd_status check_text(examination *of);
-/* check_weld.c: places; unused and unwelded vertices; triangles without area, and copies. */
+/* check_triangles.c: places; unused and unwelded vertices; triangles without area, and copies. */
 kd_status check_weld(examination *of);
 /* check_triangles.c: slivers, normals against the winding, textures without coordinates. */
 kd_status check_triangles(examination *of);
@@ -76,17 +77,17 @@ kd_status check_triangles(examination *of);
 kd_status check_shells(examination *of);
 /* check_edges.c: edges and vertices where the surface is none. Makes the half edges. */
 kd_status check_edges(examination *of);
-/* check_orientation.c: shells, and single faces that are flipped. */
+/* check_edges.c: shells, and single faces that are flipped. */
 kd_status check_orientation(examination *of);
 /* check_tjunctions.c: makes the rim. */
 kd_status check_tjunctions(examination *of);
-/* check_holes.c: loops of the rim. */
+/* check_edges.c: loops of the rim. */
 kd_status check_holes(examination *of);
 /* check_inwards.c: shells inside out; `tree` is over all triangles. */
 kd_status check_inwards(examination *of, const tritree *tree);
 /* check_intersect.c: triangles that cut each other. */
 kd_status check_intersections(examination *of, const tritree *tree);
-/* check_refused.c: what a rendering would refuse. */
+/* check.c: what a rendering would refuse. */
 kd_status check_refused(examination *of);
 
 static inline uint32_t check_corner(const examination *of, uint64_t triangle, int k) {
@@ -129,5 +130,32 @@ static inline void check_join(uint32_t *parent, uint32_t a, uint32_t b) {
 
 /* Sorts keys, and values with them, by the bits that keys up to `largest` have. */
 kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t largest);
+
+/* (*loops)[i] = the first edge of the rim that hangs together with edge i; to memory_free whatever
+   the status is. */
+kd_status check_loops(const examination *of, uint32_t **loops);
+
+/* Signs that are never wrong, of points that are floats.
+   Idea: a determinant in double with a bound on its error; where the bound says nothing, the exact
+   sum of the exact products of coordinates.
+   Source: Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
+           Predicates". Must be compiled without contraction. */
+
+/* Of the area of a, b, c in the plane of the axes i and j: 1 counter-clockwise, -1, 0. */
+int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j);
+/* On which side of the plane of a, b, c is d? 1: where the triangle is seen clockwise. */
+int exact_side(vec3 a, vec3 b, vec3 c, vec3 d);
+/* No area, not the least. */
+bool exact_is_flat(vec3 a, vec3 b, vec3 c);
+
+/* Writes the OBJ file `to`, whole or not at all. An OBJ keeps its lines (groups, materials, texture
+   coordinates, polygons, comments between them) but for the vertices and faces that are mended;
+   any other format becomes an OBJ first. KD_ERROR_INPUT if an error is in the report, or the file
+   has no triangle; KD_ERROR_RUNTIME if it cannot be written. */
+kd_status check_fix(examination *of, const char *to);
+
+/* check_fix.c: the mesh as the text of an OBJ file, and the line of each triangle there; both
+   to memory_free. Materials are groups there: their looks stay behind. */
+kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines);
 
 #endif

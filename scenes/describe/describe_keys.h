@@ -1,7 +1,9 @@
-/* The keys of a scene description: the structs that they are read into, and their tables. */
+/* The keys of a scene description: the structs that they are read into, their tables, and metals by
+   name. */
 #ifndef KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
 #define KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
-#include "scenes/mesh/maps.h"
+#include "core/math/geometry.h"
+#include "scenes/mesh/mesh.h"
 #include "scenes/text/json_keys.h"
 #include "shaders/material.h"
 #include "shaders/scene_view.h"
@@ -109,5 +111,16 @@ extern const json_key describe_scene_keys[], describe_medium_keys[], describe_ma
     describe_camera_key_keys[], describe_environment_keys[], describe_sky_keys[];
 /* Which kind a light is, and then the keys of that kind. */
 extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
+
+#define METAL_NAMES                                                                                \
+    "aluminium|chromium|copper|gold|iron|iridium|platinum|rhodium|silver|titanium|tungsten"
+
+typedef struct metal_colours {
+    vec3 normal; /* reflectance along the normal */
+    vec3 edge;   /* that at 82 degrees (cosine 1/7) over Schlick's there */
+} metal_colours;
+
+/* By its number in METAL_NAMES. */
+metal_colours metal_of(int32_t name);
 
 #endif

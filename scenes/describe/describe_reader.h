@@ -21,7 +21,7 @@ typedef struct describe_reader {
 /* *path = `name` beside the description, to memory_free. */
 kd_status describe_path(const describe_reader *in, const char *name, char **path);
 
-/* describe_given.c: "mesh:NAME" names one that the caller gave */
+/* describe_mesh.c: "mesh:NAME" names one that the caller gave */
 bool describe_is_given(const char *file);
 kd_status describe_given(const describe_reader *in, const json_place *at, const char *file,
                          mesh *out);
@@ -31,14 +31,14 @@ kd_status describe_materials(describe_reader *in, const json_place *at, const cJ
    or KD_NONE. */
 kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
                             uint32_t base, uint32_t *index);
-/* describe_medium.c */
+/* describe_material.c */
 kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map);
 /* Index of the medium of that name. */
 kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
                                uint32_t *index);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
-/* describe_step.c */
+/* describe_placements.c */
 kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *object,
                         transform *step);
 kd_status describe_transform(describe_reader *in, const json_place *at, const cJSON *list,
@@ -48,12 +48,12 @@ kd_status describe_transform(describe_reader *in, const json_place *at, const cJ
 kd_status describe_placements(describe_reader *in, const json_place *at,
                               const described_mesh *words, const transform *pose,
                               const draft_shape *begin);
-/* describe_camera.c */
+/* describe_camera_light.c */
 kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object);
-/* describe_render.c */
+/* describe_json.c */
 kd_status describe_render(describe_reader *in, const json_place *at, const cJSON *object,
                           kd_render_options *to);
-/* describe_light.c */
+/* describe_camera_light.c */
 kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object);
 
 #endif

@@ -2,7 +2,7 @@
    is read and what is not: README.md. */
 #ifndef KD_SCENES_GLTF_GLTF_H
 #define KD_SCENES_GLTF_GLTF_H
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 
 /* Reads `path` into `out` (closed by mesh_close, zeroed on failure) under the rules of obj_load:
    the meshes under all nodes of the file's scene, in world space. A trouble has no line but names

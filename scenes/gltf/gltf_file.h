@@ -93,7 +93,7 @@ static inline const cJSON *gltf_item(const gltf_file *of, gltf_list list, uint32
     return of->lists[list].items[index];
 }
 
-/* --- gltf_json.c: one key of an object; what is not there leaves the value as it is ------------
+/* --- gltf_container.c: one key of an object; what is not there leaves the value as it is ------------
  */
 
 /* In [least, most], finite. */
@@ -124,7 +124,7 @@ kd_status gltf_inner(gltf_file *of, const json_place *at, const cJSON *object, c
 kd_status gltf_extension(gltf_file *of, const json_place *at, const cJSON *object, const char *name,
                          const cJSON **inner);
 
-/* --- gltf_uri.c ------------------------------------------------------------------------------- */
+/* --- gltf_buffers.c ------------------------------------------------------------------------------- */
 
 static inline bool gltf_uri_is_data(const char *uri) {
     return strncmp(uri, "data:", 5) == 0;
@@ -146,7 +146,7 @@ kd_status gltf_buffer_part(gltf_file *of, const json_place *at, uint32_t buffer,
 /* What views and packed views say alike: a part of a buffer. */
 kd_status gltf_view_part(gltf_file *of, const json_place *at, const cJSON *from, gltf_bytes *found);
 
-/* --- gltf_meshopt.c --------------------------------------------------------------------------- */
+/* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 /* What the extension `packed` of a view says, into `to`. KD_ERROR_INPUT without meshoptimizer. */
 kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *packed,

@@ -10,7 +10,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/gltf/gltf_parts.h"
-#include "scenes/mesh/mesh_squeeze.h"
+#include "scenes/mesh/mesh_cleanup.h"
 
 enum { GRAIN = 4096 };
 

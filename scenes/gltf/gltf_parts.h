@@ -21,7 +21,7 @@ typedef struct gltf_nodes {
 kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
 void gltf_nodes_close(gltf_nodes *owned);
 
-/* --- gltf_skins.c: what holds a mesh at several nodes ------------------------------------------
+/* --- gltf_primitive.c: what holds a mesh at several nodes ------------------------------------------
  */
 
 typedef struct gltf_skin {
@@ -34,12 +34,12 @@ void gltf_skin_close(gltf_skin *owned); /* takes a zeroed one */
 /* The way of a vertex that is held by four joints, in so far. */
 transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float weights[4]);
 
-/* --- gltf_stage.c: cameras and lights where the nodes put them ----------------------------------
+/* --- gltf_nodes.c: cameras and lights where the nodes put them ----------------------------------
  */
 
 kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
 
-/* --- gltf_materials.c, gltf_layers.c, gltf_textures.c ----------------------------------------- */
+/* --- gltf_materials.c, gltf_materials.c, gltf_textures.c ----------------------------------------- */
 
 typedef struct gltf_materials {
     mesh_material *made; /* owned: handed to the mesh; the last one is glTF's default */
@@ -103,14 +103,14 @@ typedef struct gltf_numbers_read { /* owned; NULL: none */
     uint32_t *indices;
 } gltf_numbers_read;
 
-/* --- gltf_draco.c ------------------------------------------------------------------------------
+/* --- gltf_primitive.c ------------------------------------------------------------------------------
  */
 
 /* All of a packed primitive; `at` is its place. */
 kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
                           gltf_numbers_read *out);
 
-/* --- gltf_morphs.c -----------------------------------------------------------------------------
+/* --- gltf_primitive.c -----------------------------------------------------------------------------
  */
 
 kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,

@@ -3,7 +3,7 @@
 #include "accel/placed.h"
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
-#include "scenes/mesh/weld.h"
+#include "scenes/mesh/mesh_cleanup.h"
 
 /* Skins go where their joints stand, and what is squeezed too far cannot be placed. */
 static bool can_be_placed(const gltf_placement *at) {

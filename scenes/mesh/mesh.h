@@ -1,10 +1,42 @@
-/* A triangle mesh in host memory, as importers yield it. Owner of its arrays. */
+/* A triangle mesh in host memory, as importers yield it, with the images of its materials. Owner of
+   its arrays. */
 #ifndef KD_SCENES_MESH_MESH_H
 #define KD_SCENES_MESH_MESH_H
 #include "core/math/transform.h"
 #include "core/status.h"
-#include "scenes/mesh/maps.h"
 #include "shaders/scene_view.h"
+
+/* Where an image may lie on a material. The last eight are of principled ones. */
+typedef enum mesh_map {
+    MESH_MAP_DIFFUSE,
+    MESH_MAP_SPECULAR, /* principled: factor of `specular` */
+    MESH_MAP_EMISSION,
+    MESH_MAP_OPACITY,
+    MESH_MAP_ROUGHNESS,
+    MESH_MAP_METALLIC,
+    MESH_MAP_NORMAL,
+    MESH_MAP_BUMP,
+    MESH_MAPS_PLAIN,
+    MESH_MAP_SPECULAR_TINT = MESH_MAPS_PLAIN,
+    MESH_MAP_ANISOTROPY,
+    MESH_MAP_SHEEN,
+    MESH_MAP_SHEEN_ROUGHNESS,
+    MESH_MAP_COAT,
+    MESH_MAP_COAT_ROUGHNESS,
+    MESH_MAP_COAT_NORMAL,
+    MESH_MAP_TRANSMISSION,
+    MESH_MAPS
+} mesh_map;
+
+/* The channel that a number comes from. */
+typedef enum mesh_channel {
+    MESH_CHANNEL_USUAL = 0, /* red; opacity: alpha if the image has one; roughness and metallic in
+                               one file: green and blue */
+    MESH_CHANNEL_RED,
+    MESH_CHANNEL_GREEN,
+    MESH_CHANNEL_BLUE,
+    MESH_CHANNEL_ALPHA
+} mesh_channel;
 
 /* How one image lies, where it does not as map_scale, map_offset and map_clamp say. */
 typedef struct mesh_map_form {

@@ -11,8 +11,8 @@
          never more than 4096 n + 2^24: a tangle larger than that is cut anyhow.
    Memory: 40 bytes a corner.
    Invariants: each step takes one corner away and yields one triangle, so there are n - 2. */
-#include "scenes/mesh/polygon.h"
 #include "core/memory.h"
+#include "scenes/mesh/mesh_cleanup.h"
 
 typedef struct point2 {
     double x, y;

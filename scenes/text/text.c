@@ -25,3 +25,59 @@ kd_status text_copy(char **copy, const char *text) {
     memcpy(*copy, text, bytes);
     return KD_OK;
 }
+
+enum { CHUNK_BYTES = 1 << 20 };
+
+static kd_status span_add(text_chunks *to, const char *begin, uint64_t count) {
+    if (to->count == to->room) {
+        const uint64_t room = to->room ? 2 * to->room : 16;
+        KD_TRY(KD_GROW(to->spans, to->count, room));
+        to->room = room;
+    }
+    to->spans[to->count].begin = begin;
+    to->spans[to->count++].count = count;
+    return KD_OK;
+}
+
+/* Behind the last line end before `end`; `begin` if there is none. */
+static const char *whole_lines_end(const char *begin, const char *end) {
+    while (end > begin && !text_is_line_end(end[-1])) --end;
+    return end;
+}
+
+/* The first line from `at` on (which may be amid one) that may begin a piece; `end` if none. */
+static const char *piece_end(const char *at, const char *end, text_chunk_begins begins) {
+    while (at < end) {
+        at = text_line_next(at);
+        if (at >= end || !begins || begins(at)) break;
+    }
+    return at < end ? at : end;
+}
+
+kd_status text_chunks_cut(text_chunks *out, const char *text, uint64_t count, uint64_t bytes,
+                          text_chunk_begins begins) {
+    memset(out, 0, sizeof *out);
+    const char *at = text, *end = whole_lines_end(text, text + count);
+    if (bytes == 0) bytes = CHUNK_BYTES;
+    /* a CR as the very last byte: what is behind it must not be looked at */
+    if (end == text + count && end > text && end[-1] == '\r') end = whole_lines_end(text, end - 1);
+    while (at < end) {
+        const char *next =
+            (uint64_t)(end - at) > bytes ? piece_end(at + bytes - 1, end, begins) : end;
+        KD_TRY(span_add(out, at, (uint64_t)(next - at)));
+        at = next;
+    }
+    if (end == text + count) return KD_OK;
+    if (begins && out->count) end = out->spans[--out->count].begin;
+    const uint64_t left = (uint64_t)(text + count - end);
+    KD_TRY(KD_RESERVE(out->tail, left + 2));
+    memcpy(out->tail, end, left);
+    memcpy(out->tail + left, "\n\n", 2);
+    return span_add(out, out->tail, left + 1);
+}
+
+void text_chunks_close(text_chunks *owned) {
+    memory_free(owned->spans);
+    memory_free(owned->tail);
+    memset(owned, 0, sizeof *owned);
+}

@@ -5,7 +5,7 @@
 #include "accel/tree/tritree.h"
 #include "accel/triangles.h"
 #include "core/device/device.h"
-#include "scenes/generate/generate.h"
+#include "scenes/mesh/generate.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

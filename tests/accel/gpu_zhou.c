@@ -4,7 +4,7 @@
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "core/device/device.h"
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "tests/gpu.h"
 #include "triangle_sets.h"
 

@@ -3,7 +3,7 @@
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/tritree.h"
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "triangle_sets.h"
 
 /* SAH cost at C_t = C_i = 1, empty factor 0.8 of another exact builder, sah_kd_tree. */

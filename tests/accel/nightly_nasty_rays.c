@@ -4,7 +4,7 @@
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "nasty_rays.h"
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 
 enum { RAYS = 1 << 20, BRUTE = 1023 /* one in so many */, DOUBLE = 8191 };
 static const char *const models[] = {"bunny.obj", "sponza.obj", "dragon.obj"};

@@ -5,7 +5,7 @@
 #define KD_TESTS_FUZZ_FUZZ_MESH_H
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Any bytes as an MTL file: the reader answers, and every record is one that light can work with.
  */
-#include "scenes/obj/mtl.h"
+#include "scenes/formats/mtl.h"
 #include "tests/fuzz/fuzz.h"
 
 static void share_require(vec3 c) {

@@ -1,5 +1,5 @@
 /* Any bytes as an OBJ file. */
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz_mesh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {

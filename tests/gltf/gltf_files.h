@@ -2,7 +2,7 @@
    text, and the whole is written as .glb, with base64 inside, or with the buffer beside it. */
 #ifndef KD_TESTS_GLTF_GLTF_FILES_H
 #define KD_TESTS_GLTF_GLTF_FILES_H
-#include "scenes/readers.h"
+#include "scenes/describe/readers.h"
 #include "tests/scenes/files.h"
 #include <stdarg.h>
 

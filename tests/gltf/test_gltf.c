@@ -3,10 +3,9 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/assembly/scene_hash.h"
+#include "scenes/describe/readers.h"
 #include "scenes/gltf/gltf.h"
-#include "scenes/import/import_assimp.h"
-#include "scenes/readers.h"
+#include "scenes/import/import_program.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 #include <sys/stat.h>

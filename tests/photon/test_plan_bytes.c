@@ -7,7 +7,7 @@
 #include "photon/density/tile_set.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
-#include "scenes/generate/generate.h"
+#include "scenes/mesh/generate.h"
 #include "tests/accel/packed_oracle.h"
 #include "tests/accel/triangle_sets.h"
 #include <malloc.h>

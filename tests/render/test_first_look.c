@@ -2,10 +2,10 @@
 #include "accel/builders.h"
 #include "core/image/image.h"
 #include "render/api/render.h"
-#include "scenes/assembly/room_camera.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/generate/generate.h"
-#include "scenes/obj/obj.h"
+#include "scenes/assembly/scene_camera.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/mesh/generate.h"
 #include "tests/test.h"
 #include <math.h>
 

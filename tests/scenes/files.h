@@ -1,7 +1,7 @@
 /* What the tests of readers share: a folder of their own, files in it, a listener, areas. */
 #ifndef KD_TESTS_SCENES_FILES_H
 #define KD_TESTS_SCENES_FILES_H
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "tests/test.h"
 #include <dirent.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* scenes/assimp/import_confine: each thing that a reader of strangers' files must not do, tried
    from inside; and that kandela-import is confined while it reads. */
-#include "scenes/assimp/import_confine.h"
+#include "scenes/import/import_confine.h"
 #include "tests/test.h"
 #include <arpa/inet.h>
 #include <errno.h>

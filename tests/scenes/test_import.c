@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "scenes/check/check.h"
 #include "scenes/import/import_answer.h"
-#include "scenes/import/import_assimp.h"
+#include "scenes/import/import_program.h"
 #include "tests/scenes/files.h"
 
 #if KD_HAVE_ASSIMP

@@ -1,5 +1,5 @@
 /* scenes/mtl: what each key becomes, what is refused, what is told. */
-#include "scenes/obj/mtl.h"
+#include "scenes/formats/mtl.h"
 #include "tests/scenes/files.h"
 
 static mtl_library made_library;

@@ -1,7 +1,7 @@
 /* scenes/obj against the files that other readers are tested with, where they are on this machine
    (KANDELA_MODELS/objtests, with expected.csv): what must load does, what must fail does, counts of
    vertices, faces and triangles are those of the text, except where the text itself is at odds. */
-#include "scenes/obj/obj.h"
+#include "scenes/formats/mesh_formats.h"
 #include "tests/test.h"
 
 enum { COLUMNS = 64, LINE = 16384 };

@@ -2,11 +2,10 @@
    is wrong is told where it is. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/assembly/scene_hash.h"
 #include "scenes/check/check.h"
-#include "scenes/generate/generate.h"
-#include "scenes/ply/ply.h"
-#include "scenes/readers.h"
+#include "scenes/describe/readers.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/mesh/generate.h"
 #include "tests/scenes/files.h"
 #include "tests/scenes/mesh_write.h"
 

@@ -3,7 +3,7 @@
 #include "core/job.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
-#include "scenes/mesh/polygon.h"
+#include "scenes/mesh/mesh_cleanup.h"
 #include "tests/test.h"
 
 typedef struct flat {

@@ -2,8 +2,8 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "scenes/generate/generate.h"
-#include "scenes/generate/lathe.h"
+#include "scenes/mesh/generate.h"
+#include "scenes/mesh/surfaces.h"
 #include "tests/test.h"
 
 static mesh load(const char *path) {

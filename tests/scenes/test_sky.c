@@ -5,7 +5,7 @@
 #include "core/memory.h"
 #include "scenes/assembly/clear_sky.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/assembly/scene_textures.h"
+#include "scenes/assembly/scene_parts.h"
 #include "tests/scenes/files.h"
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/status.h"
-#include "scenes/assembly/scene_textures.h"
+#include "scenes/assembly/scene_parts.h"
 #include "tests/scenes/files.h"
 #include <stb/stb_image_write.h>
 

@@ -9,7 +9,7 @@
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "render/integrators.h"
-#include "scenes/assembly/scene_hash.h"
+#include "scenes/assembly/scene.h"
 #include "test.h"
 #include "tools/program/render_values.h"
 #include <assert.h>

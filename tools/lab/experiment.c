@@ -5,7 +5,7 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "render/api/render.h"
-#include "scenes/assembly/scene_hash.h"
+#include "scenes/assembly/scene.h"
 #include "tools/program/line/general.h"
 #include <cjson/cJSON.h>
 #include <errno.h>

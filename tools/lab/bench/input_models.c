@@ -1,5 +1,5 @@
 #include "tools/lab/bench/input_models.h"
-#include "scenes/readers.h"
+#include "scenes/describe/readers.h"
 #include <string.h>
 
 static const char *const usual[] = {"gen:blob:300000", "gen:blob:1000000", "gen:room:1000000"};

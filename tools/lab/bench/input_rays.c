@@ -3,7 +3,7 @@
 #include "core/math/sampling.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "scenes/assembly/room_camera.h"
+#include "scenes/assembly/scene_camera.h"
 #include <string.h>
 
 const char *const bench_ray_sets[] = {"primary", "diffuse", "ao-any", "random", "random-any", NULL};

@@ -1,7 +1,7 @@
 /* kandela bench load: how fast mesh files become triangles. The rate is in bytes of the file. */
 #include "core/files/file.h"
 #include "core/job.h"
-#include "scenes/readers.h"
+#include "scenes/describe/readers.h"
 #include "tools/lab/bench/bench.h"
 #include <string.h>
 

@@ -1,0 +1,184 @@
+/* The camera with its keys by frame, and one entry of "lights". */
+#include "core/memory.h"
+#include "core/status.h"
+#include "scenes/describe/describe_reader.h"
+
+static camera camera_of(const described_camera *words) {
+    const camera view = {words->eye,         words->look_at,        words->up,  words->fov,
+                         words->lens_radius, words->focus_distance, words->tall};
+    return view;
+}
+
+static kd_status check_camera(const json_place *at, const cJSON *object,
+                              const described_camera *words, bool whole) {
+    if (json_has(object, "up") && vec3_is_zero(words->up))
+        return json_fail(at, "up is [0, 0, 0], expected a direction");
+    if (!whole) return KD_OK;
+    const vec3 way = vec3_sub(words->look_at, words->eye);
+    const vec3 up = vec3_is_zero(words->up) ? vec3_make(0, 1, 0) : vec3_normalize(words->up);
+    if (vec3_is_zero(way)) return json_fail(at, "look_at is the same point as eye");
+    if (vec3_is_zero(vec3_cross(vec3_normalize(way), up)))
+        return json_fail(at, "up is parallel to the view");
+    return KD_OK;
+}
+
+/* What no key before has given, no later one may. */
+static kd_status key_gives(const json_place *at, const cJSON *object, const char *name, bool first,
+                           bool *given) {
+    if (first && json_has(object, name)) *given = true;
+    if (*given || !json_has(object, name)) return KD_OK;
+    return json_fail(at, "%s is in neither the camera nor its first key", name);
+}
+
+/* Each begins as the one before it. */
+static kd_status read_keys(describe_reader *in, const json_place *at, described_camera words) {
+    scene_draft *to = in->draft;
+    const json_place keys = json_place_key(at, "keys");
+    const cJSON *list = words.keys, *item = NULL;
+    const int count = cJSON_GetArraySize(list);
+    if (count < 1 || count > KEYFRAMES_MOST)
+        return json_fail(&keys, "%d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+    KD_TRY(KD_RESERVE_ZEROED(to->keys, (uint64_t)count));
+    cJSON_ArrayForEach(item, list) {
+        const uint32_t number = to->key_count;
+        const json_place here = json_place_item(&keys, (int)number);
+        const double before = words.frame;
+        KD_TRY(json_read(&here, item, describe_camera_key_keys, &words));
+        if (!json_has(item, "frame")) return json_fail(&here, "frame is missing");
+        if (number && !(words.frame > before))
+            return json_fail(&here, "frame %g, expected a later one than %g", words.frame, before);
+        KD_TRY(key_gives(&here, item, "eye", number == 0, &to->eye_given));
+        KD_TRY(key_gives(&here, item, "look_at", number == 0, &to->look_at_given));
+        KD_TRY(key_gives(&here, item, "fov", number == 0, &to->fov_given));
+        KD_TRY(check_camera(&here, item, &words, to->eye_given && to->look_at_given));
+        to->keys[number].frame = words.frame;
+        to->keys[number].view = camera_of(&words);
+        to->key_count = number + 1;
+    }
+    to->view = to->keys[0].view;
+    return KD_OK;
+}
+
+kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object) {
+    described_camera words;
+    memset(&words, 0, sizeof words);
+    KD_TRY(json_read(at, object, describe_camera_keys, &words));
+    scene_draft *to = in->draft;
+    to->view = camera_of(&words);
+    to->eye_given = json_has(object, "eye");
+    to->look_at_given = json_has(object, "look_at");
+    to->fov_given = json_has(object, "fov");
+    KD_TRY(check_camera(at, object, &words, to->eye_given && to->look_at_given));
+    return words.keys ? read_keys(in, at, words) : KD_OK;
+}
+
+static const float radians = KD_PI / 180;
+
+/* The one of `name` and power that is given; *by_power says which. */
+static kd_status strength_of(const json_place *at, const cJSON *object, const char *name,
+                             bool *by_power) {
+    const bool power = json_has(object, "power");
+    if (power == json_has(object, name)) return json_fail(at, "expected either %s or power", name);
+    *by_power = power;
+    return KD_OK;
+}
+
+static kd_status read_point(const json_place *at, const cJSON *object, const described_light *words,
+                            light *made) {
+    bool by_power = false;
+    KD_TRY(strength_of(at, object, "intensity", &by_power));
+    made->kind = LIGHT_POINT;
+    made->position = words->position;
+    made->emitted = by_power ? vec3_scale(words->power, 1 / (4 * KD_PI)) : words->intensity;
+    return KD_OK;
+}
+
+static kd_status read_spot(const json_place *at, const cJSON *object, const described_light *words,
+                           light *made) {
+    bool by_power = false;
+    KD_TRY(strength_of(at, object, "intensity", &by_power));
+    if (json_has(object, "direction") && json_has(object, "look_at"))
+        return json_fail(at, "expected either direction or look_at");
+    if (!(words->inner_degrees < words->outer_degrees))
+        return json_fail(at, "inner_degrees is %g, expected less than outer_degrees, %g",
+                         (double)words->inner_degrees, (double)words->outer_degrees);
+    made->kind = LIGHT_SPOT;
+    made->position = words->position;
+    made->direction = vec3_normalize(
+        json_has(object, "look_at") ? vec3_sub(words->look_at, words->position) : words->direction);
+    if (vec3_is_zero(made->direction)) return json_fail(at, "it points nowhere");
+    made->cos_inner = cosf(words->inner_degrees * radians);
+    made->cos_outer = cosf(words->outer_degrees * radians);
+    const float solid_angle = KD_PI * (2 - made->cos_inner - made->cos_outer);
+    if (!(made->cos_inner > made->cos_outer) || !(solid_angle > 0))
+        return json_fail(at, "its cone is too narrow");
+    made->emitted = by_power ? vec3_scale(words->power, 1 / solid_angle) : words->intensity;
+    return KD_OK;
+}
+
+static kd_status read_directional(const json_place *at, const described_light *words, light *made) {
+    made->kind = LIGHT_DIRECTIONAL;
+    made->direction = vec3_normalize(words->direction);
+    if (vec3_is_zero(made->direction)) return json_fail(at, "it points nowhere");
+    made->emitted = words->irradiance;
+    return KD_OK;
+}
+
+/* A black quad that emits. */
+static kd_status read_area(describe_reader *in, const json_place *at, const cJSON *object,
+                           const described_light *words) {
+    bool by_power = false;
+    KD_TRY(strength_of(at, object, "radiance", &by_power));
+    const float area = vec3_length(vec3_cross(words->edge_u, words->edge_v));
+    if (!(area > 0)) return json_fail(at, "its edges span no area");
+    const float sides = words->two_sided ? 2 : 1;
+    mesh_material lamp;
+    char name[] = "area light";
+    mesh_material_default(&lamp);
+    lamp.name = name;
+    lamp.record.diffuse = vec3_all(0);
+    lamp.record.two_sided = words->two_sided;
+    lamp.record.emission =
+        by_power ? vec3_scale(words->power, 1 / (KD_PI * area * sides)) : words->radiance;
+    in->geometry.material = mesh_builder_copy_material(&in->geometry, &lamp);
+    const vec3 a = words->corner, b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
+    mesh_builder_quad(&in->geometry, a, b, vec3_add(b, words->edge_v), d, vec2_make(1, 1));
+    return in->geometry.status;
+}
+
+static kd_status read_kind(const json_place *at, const cJSON *object, int32_t *kind) {
+    const json_place here = json_place_key(at, "kind");
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, "kind");
+    static const json_key row = {
+        .name = "kind", .kind = JSON_CHOICE, .choices = "point|spot|directional|area"};
+    if (!cJSON_IsObject(object)) return json_unexpected(at, object, "an object");
+    if (!value) return json_fail(&here, "missing, expected point, spot, directional or area");
+    KD_TRY(json_read_value(&here, value, &row, kind));
+    return KD_OK;
+}
+
+kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object) {
+    described_light words;
+    light made;
+    int32_t kind = 0;
+    memset(&made, 0, sizeof made);
+    memset(&words, 0, sizeof words);
+    KD_TRY(read_kind(at, object, &kind));
+    words.direction = vec3_make(0, -1, 0);
+    words.edge_u = vec3_make(1, 0, 0);
+    words.edge_v = vec3_make(0, 0, 1);
+    words.irradiance = vec3_all(1);
+    words.inner_degrees = 20;
+    words.outer_degrees = 30;
+    KD_TRY(json_read(at, object, describe_light_keys[kind], &words));
+    switch (kind) {
+    case DESCRIBED_POINT: KD_TRY(read_point(at, object, &words, &made)); break;
+    case DESCRIBED_SPOT: KD_TRY(read_spot(at, object, &words, &made)); break;
+    case DESCRIBED_DIRECTIONAL: KD_TRY(read_directional(at, &words, &made)); break;
+    default: KD_TRY(read_area(in, at, object, &words)); return KD_OK;
+    }
+    if (vec3_is_zero(made.emitted))
+        log_message(LOG_WARNING, "%s: lights[%d] is black: it lights nothing", in->path, at->index);
+    KD_TRY(scene_draft_add_light(in->draft, &made));
+    return KD_OK;
+}

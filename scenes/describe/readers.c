@@ -1,0 +1,35 @@
+#include "scenes/describe/readers.h"
+#include "core/files/file.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/gltf/gltf.h"
+#include "scenes/import/import_program.h"
+#include "scenes/mesh/generate.h"
+#include <strings.h>
+
+/* It has no lines, and tells its troubles to the log. */
+static kd_status others_load(mesh *out, const char *path, const obj_options *options,
+                             job *watched) {
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    return assimp_load(out, path, watched);
+}
+
+static const mesh_reader readers[] = {{".obj", "obj", obj_load},   {".ply", "ply", ply_load},
+                                      {".stl", "stl", stl_load},   {".gltf", "gltf", gltf_load},
+                                      {".glb", "gltf", gltf_load}, {NULL, "assimp", others_load}};
+
+const mesh_reader *mesh_reader_find(const char *path) {
+    const mesh_reader *row = readers;
+    const char *suffix = file_suffix(path);
+    while (row->suffix && strcasecmp(suffix, row->suffix) != 0) ++row;
+    return row;
+}
+
+kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+    if (!procedural_is_path(path)) return mesh_reader_find(path)->load(out, path, options, watched);
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    return procedural_load(out, path);
+}
+
+kd_status scene_load_mesh(mesh *out, const char *path, job *watched) {
+    return mesh_load(out, path, NULL, watched);
+}

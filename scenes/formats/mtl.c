@@ -1,0 +1,356 @@
+#include "scenes/formats/mtl.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include "scenes/text/number.h"
+#include "scenes/text/paths.h"
+
+typedef struct mtl_reader {
+    text_cursor cursor;
+    const char *path;
+    mtl_library *library;
+    problem_list problems;
+    mtl_entry entry;
+    uint32_t current; /* the entry's material, KD_NONE before the first newmtl */
+    bool repeated;    /* its name is taken: it is read, and dropped */
+    int32_t blender;
+    bool glass_told, exponent_told, left_out_told[8];
+} mtl_reader;
+
+typedef struct number_key {
+    const char *name;
+    size_t offset; /* of a float in mtl_entry */
+} number_key;
+
+static const number_key number_keys[] = {
+    {"Ns", offsetof(mtl_entry, ns)},       {"Ni", offsetof(mtl_entry, ni)},
+    {"illum", offsetof(mtl_entry, illum)}, {"Pr", offsetof(mtl_entry, pr)},
+    {"Pm", offsetof(mtl_entry, pm)},       {"d", offsetof(mtl_entry, d)},
+    {"Tr", offsetof(mtl_entry, tr)},       {"Ps", offsetof(mtl_entry, ps)},
+    {"Pc", offsetof(mtl_entry, pc)},       {"Pcr", offsetof(mtl_entry, pcr)},
+    {"aniso", offsetof(mtl_entry, aniso)}, {"anisor", offsetof(mtl_entry, anisor)}};
+
+static const number_key colour_keys[] = {
+    {"Ka", offsetof(mtl_entry, ka)}, {"Kd", offsetof(mtl_entry, kd)},
+    {"Ks", offsetof(mtl_entry, ks)}, {"Ke", offsetof(mtl_entry, ke)},
+    {"Tf", offsetof(mtl_entry, tf)}, {"Kt", offsetof(mtl_entry, tf)}};
+
+typedef struct map_key {
+    const char *name;
+    mtl_map which;
+} map_key;
+
+static const map_key map_keys[] = {{"map_Kd", MTL_MAP_DIFFUSE},
+                                   {"map_Ks", MTL_MAP_SPECULAR},
+                                   {"map_Ke", MTL_MAP_EMISSION},
+                                   {"map_d", MTL_MAP_OPACITY},
+                                   {"map_Pr", MTL_MAP_ROUGHNESS},
+                                   {"map_Pm", MTL_MAP_METALLIC},
+                                   {"map_Bump", MTL_MAP_BUMP},
+                                   {"bump", MTL_MAP_BUMP},
+                                   {"norm", MTL_MAP_NORMAL},
+                                   {"map_norm", MTL_MAP_NORMAL},
+                                   {"map_Kn", MTL_MAP_NORMAL},
+                                   {"map_opacity", MTL_MAP_OPACITY},
+                                   {"map_Ps", MTL_MAP_SHEEN},
+                                   {"map_Pc", MTL_MAP_COAT},
+                                   {"map_Pcr", MTL_MAP_COAT_ROUGHNESS},
+                                   {"map_Ns", MTL_MAP_EXPONENT}};
+
+/* Read by others, and without a meaning for light that follows paths. */
+static const char *const silent[] = {"Km",     "Pe",      "sharpness", "map_Ka",
+                                     "map_ao", "map_aat", "Material"};
+/* These would change the picture: each is told once a file. */
+static const char *const left_out[] = {"refl", "map_refl", "disp", "map_disp", "decal", "map_Tr"};
+enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
+
+kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index) {
+    if (library->count == library->room) {
+        const uint32_t room = library->room ? 2 * library->room : 8;
+        KD_TRY(KD_GROW(library->materials, library->count, room));
+        library->room = room;
+    }
+    mesh_material *made = &library->materials[library->count];
+    mesh_material_default(made);
+    KD_TRY(KD_RESERVE(made->name, name.count + 1));
+    memcpy(made->name, name.begin, name.count);
+    made->name[name.count] = '\0';
+    *index = library->count++;
+    const text_span owned = {made->name, name.count};
+    return name_table_add(&library->names, owned, *index);
+}
+
+void mtl_library_close(mtl_library *library) {
+    mesh owner = {0};
+    owner.materials = library->materials;
+    owner.material_count = library->count;
+    mesh_close(&owner);
+    name_table_close(&library->names);
+    memset(library, 0, sizeof *library);
+}
+
+static void entry_clear(mtl_entry *entry) {
+    for (int i = 0; i < MTL_MAPS; ++i) memory_free(entry->maps[i].path);
+    memset(entry, 0, sizeof *entry);
+    entry->kd = entry->ks = entry->ke = entry->tf = vec3_all(NAN);
+    entry->ka = entry->kd;
+    entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
+    entry->ns = entry->ni = entry->d = entry->tr = entry->illum = entry->pr = entry->pm = NAN;
+    for (int i = 0; i < MTL_MAPS; ++i) {
+        entry->maps[i].scale[0] = entry->maps[i].scale[1] = 1;
+        entry->maps[i].bump = 1;
+    }
+}
+
+static void entry_finish(mtl_reader *from) {
+    mtl_entry *entry = &from->entry;
+    if (from->current != KD_NONE && !from->repeated) {
+        if (!isnan(entry->d) && !isnan(entry->tr) && fabsf(entry->d - (1 - entry->tr)) > 1e-3f)
+            problem_add(&from->problems, false, "d-against-tr", entry->d_line,
+                        "found d %g against Tr %g, expected d = 1 - Tr; d is taken",
+                        (double)entry->d, (double)entry->tr);
+        entry->blender = from->blender;
+        mtl_entry_convert(entry, &from->library->materials[from->current]);
+        if (!from->glass_told && entry->blender &&
+            from->library->materials[from->current].perhaps_glass) {
+            problem_add(&from->problems, false, "perhaps-glass", entry->line,
+                        "found a sharp material with Ni %g, expected a key that says whether it is "
+                        "glass: Blender writes none; it is opaque (--glass-by-ni: glass)",
+                        (double)entry->ni);
+            from->glass_told = true;
+        }
+    }
+    entry_clear(entry);
+}
+
+static kd_status material_begin(mtl_reader *from, uint64_t line) {
+    entry_finish(from);
+    while (text_is_blank(*from->cursor.at)) ++from->cursor.at;
+    text_span name = {from->cursor.at, 0};
+    if (!text_is_line_end(*from->cursor.at)) name = text_rest(&from->cursor);
+    if (name.count == 0)
+        problem_add(&from->problems, false, "range", line,
+                    "found newmtl without a name, expected one");
+    from->entry.line = line;
+    from->current = name_table_find(&from->library->names, name);
+    from->repeated = from->current != KD_NONE;
+    if (from->repeated)
+        problem_add(&from->problems, false, "duplicate-material", line,
+                    "found a second material \"%.*s\", expected one; the first is kept",
+                    text_shown(name), name.begin);
+    else
+        KD_TRY(mtl_library_add(from->library, name, &from->current));
+    return KD_OK;
+}
+
+/* Up to `most` numbers. False after trouble that has been told: no number, a word that is none. */
+static bool numbers_read(mtl_reader *from, text_span key, float *values, int *count, int most) {
+    for (*count = 0; *count < most; ++*count) {
+        text_skip_blanks(&from->cursor);
+        if (text_at_end(&from->cursor) && *count > 0) return true;
+        const char *next = number_float(from->cursor.at, &values[*count]);
+        if (!next || !(text_ends_word(next) || *next == '#')) {
+            const uint64_t line = from->cursor.line;
+            const text_span found = text_word(&from->cursor);
+            problem_add(&from->problems, true, "malformed", line,
+                        "found \"%.*s\" after %.*s, expected a number", text_shown(found),
+                        found.begin, text_shown(key), key.begin);
+            return false;
+        }
+        from->cursor.at = next;
+        if (!isfinite(values[*count])) {
+            problem_add(&from->problems, false, "nan", from->cursor.line,
+                        "found %.*s %g, expected a finite number; not used", text_shown(key),
+                        key.begin, (double)values[*count]);
+            return false;
+        }
+    }
+    text_skip_blanks(&from->cursor);
+    if (!text_at_end(&from->cursor))
+        problem_add(&from->problems, false, "malformed", from->cursor.line,
+                    "found more after the numbers of %.*s, expected the line's end",
+                    text_shown(key), key.begin);
+    return true;
+}
+
+static void colour_read(mtl_reader *from, text_span key, vec3 *colour, uint64_t line) {
+    text_skip_blanks(&from->cursor);
+    text_cursor ahead = from->cursor;
+    const text_span form = text_word(&ahead);
+    if (text_is(form, "spectral") || text_is(form, "xyz")) {
+        problem_add(&from->problems, false, "unsupported", line,
+                    "found %.*s %.*s, expected r g b; not used", text_shown(key), key.begin,
+                    text_shown(form), form.begin);
+        return;
+    }
+    float values[3] = {0};
+    int count;
+    if (!numbers_read(from, key, values, &count, 3)) return;
+    if (count == 2) {
+        problem_add(&from->problems, true, "malformed", line,
+                    "found 2 numbers after %.*s, expected 3 (or 1 for grey)", text_shown(key),
+                    key.begin);
+        return;
+    }
+    const vec3 read = count == 1 ? vec3_all(values[0]) : vec3_make(values[0], values[1], values[2]);
+    const float high = text_is(key, "Ke") ? INFINITY : 1;
+    if (!(values[0] >= 0 && values[1] >= 0 && values[2] >= 0 && vec3_largest(read) <= high))
+        problem_add(&from->problems, false, "range", line,
+                    "found %.*s %g %g %g, expected numbers from 0%s; they are clamped",
+                    text_shown(key), key.begin, (double)read.x, (double)read.y, (double)read.z,
+                    high > 1 ? " on" : " to 1");
+    *colour = read;
+}
+
+static void number_read(mtl_reader *from, text_span key, float *number, uint64_t line) {
+    text_skip_blanks(&from->cursor);
+    if (text_is(key, "d")) { /* d -halo f: opacity by angle; the factor is taken */
+        text_cursor ahead = from->cursor;
+        if (text_is(text_word(&ahead), "-halo")) from->cursor = ahead;
+    }
+    int count;
+    float value;
+    if (!numbers_read(from, key, &value, &count, 1)) return;
+    if (text_is(key, "d") || text_is(key, "Tr")) {
+        from->entry.d_line = line;
+        if (!(value >= 0 && value <= 1))
+            problem_add(&from->problems, false, "range", line,
+                        "found %.*s %g, expected 0 to 1; it is clamped", text_shown(key), key.begin,
+                        (double)value);
+    }
+    if (text_is(key, "illum") && !(value >= 0 && value <= 10 && value == floorf(value)))
+        problem_add(&from->problems, false, "range", line, "found illum %g, expected 0 to 10",
+                    (double)value);
+    *number = value;
+}
+
+static void left_out_tell(mtl_reader *from, text_span key, bool *told, uint64_t line) {
+    if (!*told)
+        problem_add(&from->problems, false, "left-out", line,
+                    "found %.*s, which Kandela does not draw; it is left out", text_shown(key),
+                    key.begin);
+    *told = true;
+}
+
+static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64_t line) {
+    mtl_map_text read;
+    const char *expected;
+    if (which == MTL_MAP_EXPONENT && !from->blender) { /* of exponents, not of roughness */
+        left_out_tell(from, key, &from->exponent_told, line);
+        return KD_OK;
+    }
+    if (!mtl_map_read(&from->cursor, &read)) {
+        problem_add(&from->problems, false, "missing-texture", line,
+                    "found %.*s without a name, expected a file", text_shown(key), key.begin);
+        return KD_OK;
+    }
+    KD_TRY(path_find(from->path, read.name, &read.texture.path, &expected));
+    if (!read.texture.path) {
+        problem_add(&from->problems, false, "missing-texture", line,
+                    "found %.*s \"%.*s\", expected %s; drawn without", text_shown(key), key.begin,
+                    text_shown(read.name), read.name.begin, expected);
+        return KD_OK;
+    }
+    memory_free(from->entry.maps[which].path);
+    from->entry.maps[which] = read.texture;
+    return KD_OK;
+}
+
+static void *field(mtl_reader *from, size_t offset) {
+    return (char *)&from->entry + offset;
+}
+
+/* One statement behind its keyword. */
+static kd_status statement_read(mtl_reader *from, text_span key, uint64_t line) {
+    for (size_t i = 0; i < sizeof number_keys / sizeof *number_keys; ++i)
+        if (text_is_like(key, number_keys[i].name)) {
+            number_read(from, key, (float *)field(from, number_keys[i].offset), line);
+            return KD_OK;
+        }
+    if (text_is_like(key, "Ka") && !from->blender) return KD_OK; /* light from everywhere */
+    for (size_t i = 0; i < sizeof colour_keys / sizeof *colour_keys; ++i)
+        if (text_is_like(key, colour_keys[i].name)) {
+            colour_read(from, key, (vec3 *)field(from, colour_keys[i].offset), line);
+            return KD_OK;
+        }
+    for (size_t i = 0; i < sizeof map_keys / sizeof *map_keys; ++i)
+        if (text_is_like(key, map_keys[i].name))
+            return map_read(from, key, map_keys[i].which, line);
+    for (size_t i = 0; i < LEFT_OUT; ++i)
+        if (text_is_like(key, left_out[i])) {
+            left_out_tell(from, key, &from->left_out_told[i], line);
+            return KD_OK;
+        }
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; ++i)
+        if (text_is_like(key, silent[i])) return KD_OK;
+    problem_add(&from->problems, false, "unknown-keyword", line,
+                "found \"%.*s\", expected a keyword of MTL; the line is skipped", text_shown(key),
+                key.begin);
+    return KD_OK;
+}
+
+static kd_status line_read(mtl_reader *from) {
+    text_skip_blanks(&from->cursor);
+    if (text_at_end(&from->cursor)) {
+        text_skip_comment(&from->cursor);
+        return KD_OK;
+    }
+    const uint64_t line = from->cursor.line;
+    const text_span key = text_word(&from->cursor);
+    if (text_is_like(key, "newmtl"))
+        KD_TRY(material_begin(from, line));
+    else if (from->current == KD_NONE)
+        problem_add(&from->problems, false, "unknown-keyword", line,
+                    "found \"%.*s\" before any newmtl, expected newmtl; the line is skipped",
+                    text_shown(key), key.begin);
+    else
+        KD_TRY(statement_read(from, key, line));
+    if (*from->cursor.at == '#')
+        text_skip_comment(&from->cursor);
+    else
+        text_skip_line(&from->cursor);
+    return KD_OK;
+}
+
+/* The version of Blender that the first line names, 2 where it names none; 0: another program's. */
+static int32_t blender_version(const char *at, const char *end) {
+    static const char name[] = "# Blender ";
+    if ((size_t)(end - at) < sizeof name || memcmp(at, name, sizeof name - 1) != 0) return 0;
+    at += sizeof name - 1;
+    if (*at == 'v') ++at;
+    int32_t version = 0;
+    for (; at < end && *at >= '0' && *at <= '9' && version < 1000; ++at)
+        version = 10 * version + (*at - '0');
+    return version > 2 ? version : 2;
+}
+
+kd_status mtl_load(mtl_library *library, const char *path, const obj_options *options) {
+    mtl_reader from = {0};
+    file_view view;
+    char *text = NULL;
+    KD_TRY(file_open(&view, path));
+    kd_status status;
+    from.path = path;
+    from.library = library;
+    from.current = KD_NONE;
+    entry_clear(&from.entry);
+    const char *encoding = text_foreign_encoding(view.bytes, view.count);
+    if (encoding) {
+        problem_add(&from.problems, true, "unreadable", 0, "found %s text, expected UTF-8 or ASCII",
+                    encoding);
+    } else {
+        KD_TRY_GOTO(KD_RESERVE(text, view.count + 2));
+        memcpy(text, view.bytes, view.count);
+        memcpy(text + view.count, "\n\n", 2);
+        from.cursor.at = text + text_bom_bytes(view.bytes, view.count);
+        from.blender = blender_version(from.cursor.at, text + view.count);
+        while (from.cursor.at < text + view.count) KD_TRY_GOTO(line_read(&from));
+        entry_finish(&from);
+    }
+    KD_TRY_GOTO(problem_list_tell(&from.problems, path, 0, options));
+done:
+    entry_clear(&from.entry);
+    problem_list_close(&from.problems);
+    memory_free(text);
+    file_close(&view);
+    return status;
+}

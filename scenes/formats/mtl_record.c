@@ -1,0 +1,342 @@
+/* What an MTL file says becomes a material of ours. A texture statement has options and a file name
+   that may hold blanks; options may follow the name, too, since some programs write them there. */
+#include "scenes/formats/mtl.h"
+#include "scenes/text/number.h"
+
+typedef enum option_form { FORM_WORD, FORM_NUMBERS, FORM_SWITCH } option_form;
+
+typedef struct option_kind {
+    const char *name;
+    option_form form;
+    int least, most; /* numbers */
+} option_kind;
+
+static const option_kind option_kinds[] = {
+    {"-s", FORM_NUMBERS, 1, 3},      {"-o", FORM_NUMBERS, 1, 3},
+    {"-t", FORM_NUMBERS, 1, 3},      {"-mm", FORM_NUMBERS, 2, 2},
+    {"-bm", FORM_NUMBERS, 1, 1},     {"-boost", FORM_NUMBERS, 1, 1},
+    {"-texres", FORM_NUMBERS, 1, 2}, {"-clamp", FORM_SWITCH, 0, 0},
+    {"-blendu", FORM_SWITCH, 0, 0},  {"-blendv", FORM_SWITCH, 0, 0},
+    {"-cc", FORM_SWITCH, 0, 0},      {"-imfchan", FORM_WORD, 0, 0},
+    {"-type", FORM_WORD, 0, 0},      {"-colorspace", FORM_WORD, 0, 0}};
+
+static void option_apply(const option_kind *kind, const float values[3], int count, bool on,
+                         mtl_texture *texture) {
+    if (strcmp(kind->name, "-s") == 0) {
+        texture->scale[0] = values[0];
+        texture->scale[1] = count > 1 ? values[1] : 1;
+    } else if (strcmp(kind->name, "-o") == 0) {
+        texture->offset[0] = values[0];
+        texture->offset[1] = count > 1 ? values[1] : 0;
+    } else if (strcmp(kind->name, "-bm") == 0) {
+        texture->bump = values[0];
+    } else if (strcmp(kind->name, "-clamp") == 0) {
+        texture->clamp = on;
+    }
+}
+
+static int option_numbers(text_cursor *cursor, float values[3], int most) {
+    int count = 0;
+    while (count < most) {
+        text_cursor ahead = *cursor;
+        text_skip_blanks(&ahead);
+        const char *next = number_float(ahead.at, &values[count]);
+        if (!next || !text_ends_word(next) || !isfinite(values[count])) break;
+        ahead.at = next;
+        *cursor = ahead;
+        ++count;
+    }
+    return count;
+}
+
+/* One option with what belongs to it; the cursor stays if there is none. */
+static bool option_read(text_cursor *cursor, mtl_texture *texture) {
+    text_cursor ahead = *cursor;
+    const text_span word = text_word(&ahead);
+    for (size_t i = 0; i < sizeof option_kinds / sizeof *option_kinds; ++i) {
+        const option_kind *kind = &option_kinds[i];
+        if (!text_is(word, kind->name)) continue;
+        float values[3] = {0};
+        int count = 0;
+        bool on = false;
+        if (kind->form == FORM_NUMBERS) {
+            count = option_numbers(&ahead, values, kind->most);
+            if (count < kind->least) return false;
+        } else {
+            text_skip_blanks(&ahead);
+            const text_span value = text_word(&ahead);
+            on = text_is_like(value, "on");
+            if (value.count == 0) return false;
+            if (kind->form == FORM_SWITCH && !on && !text_is_like(value, "off")) return false;
+        }
+        option_apply(kind, values, count, on, texture);
+        *cursor = ahead;
+        return true;
+    }
+    return false;
+}
+
+/* Nothing but options from here to the line's end? */
+static bool options_to_end(text_cursor *cursor, mtl_texture *texture) {
+    text_cursor ahead = *cursor;
+    mtl_texture with = *texture;
+    do {
+        if (!option_read(&ahead, &with)) return false;
+        text_skip_blanks(&ahead);
+    } while (!text_is_line_end(*ahead.at));
+    *cursor = ahead;
+    *texture = with;
+    return true;
+}
+
+bool mtl_map_read(text_cursor *cursor, mtl_map_text *read) {
+    memset(read, 0, sizeof *read);
+    mtl_texture *texture = &read->texture;
+    texture->scale[0] = texture->scale[1] = texture->bump = 1;
+    text_skip_blanks(cursor);
+    while (option_read(cursor, texture)) text_skip_blanks(cursor);
+    read->name.begin = cursor->at;
+    while (!text_is_line_end(*cursor->at)) {
+        const char *word_end = cursor->at;
+        while (!text_ends_word(word_end)) ++word_end;
+        cursor->at = word_end;
+        read->name.count = (uint64_t)(word_end - read->name.begin);
+        text_skip_blanks(cursor);
+        if (*cursor->at == '-' && options_to_end(cursor, texture)) break;
+    }
+    return read->name.count > 0;
+}
+
+/* A bump map's white is this many texture periods high at -bm 1: MTL leaves the unit open. */
+static const float bump_unit = 0.01f;
+
+/* Beside a reflection ten times as strong, a diffuse part is what exporters write for "none". */
+static const float diffuse_share = 0.1f;
+
+static bool given(float x) {
+    return !isnan(x);
+}
+
+static vec3 share(vec3 c) {
+    return vec3_make(float_clamp(c.x, 0, 1), float_clamp(c.y, 0, 1), float_clamp(c.z, 0, 1));
+}
+
+/* Equal width of the two lobes: Walter et al. 2007 (EGSR), section 5.3, alpha^2 = 2 / (Ns + 2);
+   our roughness is the root of alpha. */
+float mtl_roughness_of_exponent(float ns) {
+    if (!(ns > 0)) return 1;
+    return sqrtf(sqrtf(2 / (ns + 2)));
+}
+
+static float opacity_of(const mtl_entry *entry) {
+    const float opacity = given(entry->d) ? entry->d : given(entry->tr) ? 1 - entry->tr : 1;
+    return float_clamp(opacity, 0, 1);
+}
+
+/* Programs write illum 9, and SketchUp illum 4 with Ni 1, for what is merely cut out by d. */
+static bool is_cut_out(const mtl_entry *entry) {
+    if (!(opacity_of(entry) < 1) || given(entry->tf.x)) return false;
+    return entry->illum == 9 || !(entry->ni > 1);
+}
+
+static bool is_glass(const mtl_entry *entry) {
+    if (entry->blender || is_cut_out(entry)) return false;
+    if (given(entry->illum))
+        return entry->illum == 4 || entry->illum == 6 || entry->illum == 7 || entry->illum == 9;
+    const bool dark = !given(entry->kd.x) || vec3_is_zero(entry->kd);
+    return dark && given(entry->tf.x) && !vec3_is_zero(entry->tf) && entry->ni > 1;
+}
+
+static bool has_map(const mtl_entry *entry, mtl_map which) {
+    return entry->maps[which].path != NULL;
+}
+
+static bool is_pbr(const mtl_entry *entry) {
+    return given(entry->pr) || given(entry->pm) || has_map(entry, MTL_MAP_ROUGHNESS) ||
+           has_map(entry, MTL_MAP_METALLIC);
+}
+
+/* Full Ns, and nothing else that says what it is. */
+static bool is_sharp_and_bends(const mtl_entry *entry) {
+    return entry->ns >= 999.5f && entry->ni > 1 && opacity_of(entry) == 1 && !is_pbr(entry) &&
+           !(entry->illum > 2);
+}
+
+static void glass_set(const mtl_entry *entry, material *record) {
+    record->kind = MATERIAL_GLASS;
+    record->roughness = given(entry->pr) ? float_clamp(entry->pr, 0, 1) : 0;
+    record->opacity = 1;
+    /* Tf filters what has passed through the body: in and out, two crossings */
+    const vec3 tint = given(entry->tf.x) ? share(entry->tf) : vec3_all(1);
+    record->transmission = vec3_make(sqrtf(tint.x), sqrtf(tint.y), sqrtf(tint.z));
+}
+
+static void pbr_set(const mtl_entry *entry, material *record) {
+    record->kind = MATERIAL_PLASTIC;
+    record->roughness = given(entry->pr)                    ? float_clamp(entry->pr, 0, 1)
+                        : has_map(entry, MTL_MAP_ROUGHNESS) ? 1
+                                                            : mtl_roughness_of_exponent(entry->ns);
+    record->metallic = given(entry->pm)                   ? float_clamp(entry->pm, 0, 1)
+                       : has_map(entry, MTL_MAP_METALLIC) ? 1
+                                                          : 0;
+    record->specular = vec3_all(float_square((record->ior - 1) / (record->ior + 1)));
+}
+
+/* Our plastic's coat is a dielectric: the index whose normal reflectance is that of Ks. Where Ni is
+   said, the coat is not stronger than that of Ni: many exporters write Ks 0.5 for plain plastic. */
+static float coat_index(const mtl_entry *entry, const material *record, bool traced) {
+    float reflectance = float_min(vec3_luminance(record->specular), 0.9f);
+    if (given(entry->ni) && !traced) {
+        const float index = entry->ni > 1 ? record->ior : 1.5f;
+        reflectance = float_min(reflectance, float_square((index - 1) / (index + 1)));
+    }
+    const float root = sqrtf(reflectance);
+    return (1 + root) / (1 - root);
+}
+
+/* A share of the numbers from 0 on; `otherwise` where none is given. */
+static float share_of(float number, float otherwise) {
+    return given(number) ? float_clamp(number, 0, 1) : otherwise;
+}
+
+/* The layers that PBR keys name. Blender writes a coat's weight times four, and its anisotropy's
+   rotation as a share of a turn. */
+static void layers_set(const mtl_entry *entry, mesh_material *into) {
+    principled *layers = &into->layers;
+    layers->sheen = vec3_all(share_of(entry->ps, has_map(entry, MTL_MAP_SHEEN) ? 1 : 0));
+    layers->coat = share_of(entry->blender ? 0.25f * entry->pc : entry->pc,
+                            has_map(entry, MTL_MAP_COAT) ? 1 : 0);
+    layers->coat_roughness = share_of(entry->pcr, has_map(entry, MTL_MAP_COAT_ROUGHNESS) ? 1 : 0);
+    layers->anisotropy = share_of(entry->aniso, 0);
+    layers->turn = given(entry->anisor) ? 2 * KD_PI * entry->anisor : 0;
+    if (given(entry->tf.x)) layers->transmission = share_of(vec3_luminance(entry->tf), 0);
+}
+
+static bool has_layers(const mtl_entry *entry) {
+    return entry->ps > 0 || entry->pc > 0 || entry->aniso > 0 || has_map(entry, MTL_MAP_SHEEN) ||
+           has_map(entry, MTL_MAP_COAT) ||
+           (is_pbr(entry) && given(entry->tf.x) && vec3_largest(entry->tf) > 0);
+}
+
+/* Blender 4 and 5 write Ns = 1000 (1 - r)^2, older ones (30 (1 - r))^2; none for r = 1. */
+static float blender_roughness(const mtl_entry *entry) {
+    const float full = entry->blender >= 4 ? 1000 : 900;
+    if (given(entry->pr)) return float_clamp(entry->pr, 0, 1);
+    if (has_map(entry, MTL_MAP_ROUGHNESS) || has_map(entry, MTL_MAP_EXPONENT)) return 1;
+    if (!given(entry->ns)) return 1;
+    return 1 - sqrtf(float_clamp(entry->ns / full, 0, 1));
+}
+
+/* What Blender's importer makes of it: illum 3 is metal by the share Ka, its colour is Kd; Ks 0.5
+   is a dielectric's usual reflectance; light is sent from both sides. */
+static void blender_set(const mtl_entry *entry, mesh_material *into) {
+    material *record = &into->record;
+    record->kind = MATERIAL_PRINCIPLED;
+    record->roughness = blender_roughness(entry);
+    record->metallic = entry->illum == 3 ? share_of(entry->ka.x, 1) : 0;
+    if (given(entry->pm) || has_map(entry, MTL_MAP_METALLIC))
+        record->metallic = share_of(entry->pm, 1);
+    record->two_sided = 1;
+    layers_set(entry, into);
+    if (!is_pbr(entry) && !(entry->illum == 3) && !has_map(entry, MTL_MAP_SPECULAR))
+        into->layers.specular = float_min(2 * vec3_luminance(record->specular), 2);
+}
+
+/* A coloured highlight over a darker body: gold and brass of 3ds Max and of tables of OpenGL. */
+static bool is_coloured_metal(const mtl_entry *entry, const material *record) {
+    const vec3 ks = record->specular;
+    const float high = vec3_largest(ks), low = float_min(ks.x, float_min(ks.y, ks.z));
+    return high - low > 0.15f * high && 2 * vec3_luminance(record->diffuse) < vec3_luminance(ks) &&
+           vec3_largest(record->diffuse) > 0 && !has_map(entry, MTL_MAP_DIFFUSE) &&
+           !has_map(entry, MTL_MAP_SPECULAR);
+}
+
+static void phong_set(const mtl_entry *entry, material *record) {
+    const bool traced = entry->illum == 3 || entry->illum == 5 || entry->illum == 8;
+    record->roughness = traced ? 0 : mtl_roughness_of_exponent(entry->ns);
+    const bool shiny = vec3_largest(record->specular) > 0 && !(entry->illum <= 1);
+    const bool coloured =
+        vec3_largest(record->diffuse) > diffuse_share * vec3_largest(record->specular);
+    if (!shiny)
+        record->kind = MATERIAL_DIFFUSE;
+    else if (is_coloured_metal(entry, record)) {
+        record->kind = MATERIAL_CONDUCTOR; /* its lobes together, as one */
+        record->specular = share(vec3_add(record->specular, record->diffuse));
+        record->roughness = mtl_roughness_of_exponent(entry->ns);
+    } else if (coloured || has_map(entry, MTL_MAP_DIFFUSE))
+        record->kind = MATERIAL_PLASTIC;
+    else
+        record->kind = record->roughness > 0 ? MATERIAL_CONDUCTOR : MATERIAL_MIRROR;
+    if (record->kind == MATERIAL_PLASTIC) record->ior = coat_index(entry, record, traced);
+}
+
+static void colours_set(const mtl_entry *entry, material *record) {
+    const bool textured = has_map(entry, MTL_MAP_DIFFUSE);
+    if (given(entry->kd.x))
+        record->diffuse = share(entry->kd);
+    else if (given(entry->ks.x) || given(entry->tf.x) || given(entry->ke.x))
+        record->diffuse = vec3_all(0);
+    if (textured && (!given(entry->kd.x) || vec3_is_zero(record->diffuse)))
+        record->diffuse = vec3_all(1); /* black would hide the picture */
+    record->specular = given(entry->ks.x) ? share(entry->ks) : vec3_all(0);
+    if (has_map(entry, MTL_MAP_SPECULAR) && vec3_is_zero(record->specular) && !given(entry->ks.x))
+        record->specular = vec3_all(1);
+    record->emission = given(entry->ke.x) ? vec3_max(entry->ke, vec3_all(0)) : vec3_all(0);
+    if (has_map(entry, MTL_MAP_EMISSION) && vec3_is_zero(record->emission))
+        record->emission = vec3_all(1);
+}
+
+/* One texture's place; the first one's is that of all, as long as maps of more are not asked for.
+ */
+static void maps_take(mtl_entry *entry, mesh_material *into) {
+    static const mesh_map places[MTL_MAPS] = {
+        MESH_MAP_DIFFUSE,   MESH_MAP_SPECULAR, MESH_MAP_EMISSION,       MESH_MAP_OPACITY,
+        MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_MAP_NORMAL,         MESH_MAP_BUMP,
+        MESH_MAP_SHEEN,     MESH_MAP_COAT,     MESH_MAP_COAT_ROUGHNESS, MESH_MAP_ROUGHNESS};
+    const mtl_texture *placed = NULL;
+    for (int i = 0; i < MTL_MAPS; ++i) {
+        char **path = mesh_material_map(into, places[i]);
+        if (!entry->maps[i].path || *path) continue;
+        *path = entry->maps[i].path;
+        entry->maps[i].path = NULL;
+        if (!placed) placed = &entry->maps[i];
+    }
+    into->map_scale[0] = placed ? placed->scale[0] : 1;
+    into->map_scale[1] = placed ? placed->scale[1] : 1;
+    into->map_offset[0] = placed ? placed->offset[0] : 0;
+    into->map_offset[1] = placed ? placed->offset[1] : 0;
+    into->map_clamp = placed && placed->clamp;
+    into->record.bump_scale = bump_unit * entry->maps[MTL_MAP_BUMP].bump;
+    if (into->record.kind == MATERIAL_PRINCIPLED)
+        into->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
+}
+
+/* A picture of Ks scales the coat of plastic: principled surfaces have a place for it. */
+static void coat_map_set(const mtl_entry *entry, material *record) {
+    if (record->kind == MATERIAL_PLASTIC && has_map(entry, MTL_MAP_SPECULAR))
+        record->kind = MATERIAL_PRINCIPLED;
+}
+
+void mtl_entry_convert(mtl_entry *entry, mesh_material *into) {
+    material *record = &into->record;
+    *record = material_default();
+    if (entry->ni > 0.1f && entry->ni < 10) record->ior = entry->ni;
+    colours_set(entry, record);
+    record->opacity = opacity_of(entry);
+    if (entry->blender) {
+        blender_set(entry, into);
+    } else if (is_glass(entry)) {
+        glass_set(entry, record);
+    } else if (is_pbr(entry) || has_layers(entry)) {
+        pbr_set(entry, record);
+        if (has_layers(entry)) {
+            record->kind = MATERIAL_PRINCIPLED;
+            layers_set(entry, into);
+        }
+    } else {
+        phong_set(entry, record);
+    }
+    into->perhaps_glass = record->kind != MATERIAL_GLASS && is_sharp_and_bends(entry);
+    coat_map_set(entry, record);
+    maps_take(entry, into);
+}

@@ -1,0 +1,259 @@
+/* The OBJ reader, from the path to the mesh.
+   Idea:   the file's text is cut at line ends into chunks; pass 1 counts them, a sum over the
+   chunks gives every vertex, triangle and line its number, pass 2 parses each chunk straight into
+           the mesh's arrays, pass 3 cuts the polygons; then materials, and the few triangles that
+           cannot be used are squeezed out.
+   Work:   O(bytes), on all cores but for the sums and the materials.
+   Memory: the file, then the arrays, while its pages are given back chunk by chunk.
+   Invariants: the result does not depend on the number of threads; every index is in range. */
+#include "core/files/file.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/formats/obj_chunk.h"
+#include "scenes/mesh/mesh_cleanup.h"
+#include <stdatomic.h>
+
+enum { CHUNK_BYTES = 1 << 20 };
+
+typedef struct obj_reader {
+    const char *path;
+    const obj_options *options;
+    job *watched;
+    file_view file;
+    char *tail; /* the last line where it has no end, with one */
+    obj_chunk *chunks;
+    uint64_t chunk_count, chunk_room;
+    obj_target target;
+    atomic_int failed; /* a kd_status of a parallel pass */
+} obj_reader;
+
+static kd_status chunk_add(obj_reader *from, const char *begin, uint64_t count) {
+    if (from->chunk_count == from->chunk_room) {
+        const uint64_t room = from->chunk_room ? 2 * from->chunk_room : 16;
+        KD_TRY(KD_GROW(from->chunks, from->chunk_count, room));
+        from->chunk_room = room;
+    }
+    obj_chunk *chunk = &from->chunks[from->chunk_count++];
+    memset(chunk, 0, sizeof *chunk);
+    chunk->text.begin = begin;
+    chunk->text.count = count;
+    return KD_OK;
+}
+
+/* The first place from `at` on that is behind a line end which no backslash joins; NULL if none. A
+   CR as the last byte does not count: what is behind it would be read. */
+static const char *line_begin_find(const char *begin, const char *at, const char *end) {
+    for (; at < end; ++at) {
+        if (!text_is_line_end(*at)) continue;
+        if (*at == '\r' && (at + 1 == end || at[1] == '\n')) continue;
+        const char *before = *at == '\n' && at > begin && at[-1] == '\r' ? at - 1 : at;
+        if (before == begin || before[-1] != '\\') return at + 1;
+    }
+    return NULL;
+}
+
+/* Chunks of whole lines; what has no line end at last is copied, with line ends behind it. */
+static kd_status text_split(obj_reader *from) {
+    const char *begin = from->file.bytes, *end = begin + from->file.count;
+    const int64_t bytes =
+        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : CHUNK_BYTES;
+    begin += text_bom_bytes(begin, from->file.count);
+    while (begin < end) {
+        const char *nominal = end - begin > bytes ? begin + bytes : end - 1;
+        const char *next = line_begin_find(begin, nominal, end);
+        if (!next) { /* the last chunk: up to its last whole line */
+            next = end;
+            while (next > begin &&
+                   !(text_is_line_end(next[-1]) && line_begin_find(begin, next - 1, next) == next))
+                --next;
+            if (next > begin) KD_TRY(chunk_add(from, begin, (uint64_t)(next - begin)));
+            break;
+        }
+        KD_TRY(chunk_add(from, begin, (uint64_t)(next - begin)));
+        begin = next;
+    }
+    const char *last = begin;
+    if (from->chunk_count) {
+        const obj_chunk *chunk = &from->chunks[from->chunk_count - 1];
+        last = chunk->text.begin + chunk->text.count;
+    }
+    if (last == end) return KD_OK;
+    const uint64_t left = (uint64_t)(end - last);
+    KD_TRY(KD_RESERVE(from->tail, left + 2));
+    memcpy(from->tail, last, left);
+    memcpy(from->tail + left, "\n\n", 2);
+    return chunk_add(from, from->tail, left + 1);
+}
+
+/* --- the passes over the chunks ------------------------------------------------------------ */
+
+/* Gives back the bytes of a parsed chunk, unless later passes read names in them. The first byte is
+   what the parser of the chunk before may look at. */
+static void chunk_release(const obj_reader *from, const obj_chunk *chunk) {
+    const bool is_named = chunk->event_count || chunk->problems.count;
+    if (chunk->text.begin == from->tail || is_named) return;
+    file_release(chunk->text.begin + 1, chunk->text.count - 1);
+}
+
+static void count_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    obj_reader *from = (obj_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+        obj_chunk_count(&from->chunks[i]);
+        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+    }
+}
+
+static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    obj_reader *from = (obj_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+        obj_chunk_parse(&from->chunks[i], &from->target);
+        chunk_release(from, &from->chunks[i]);
+        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+    }
+}
+
+static void polygon_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    obj_reader *from = (obj_reader *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const kd_status status = obj_chunk_polygons(&from->chunks[i], from->target.into);
+        if (status != KD_OK) atomic_store(&from->failed, (int)status);
+    }
+}
+
+static kd_status pass(obj_reader *from, parallel_body body, const char *name) {
+    parallel_for((int64_t)from->chunk_count, 1, body, from);
+    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+               from->path);
+    const int failed = atomic_load(&from->failed);
+    KD_REQUIRE(failed == KD_OK, (kd_status)failed, "%s: no memory left to %s", from->path, name);
+    for (uint64_t i = 0; i < from->chunk_count; ++i)
+        KD_REQUIRE(!from->chunks[i].out_of_memory, KD_ERROR_MEMORY, "%s: no memory left to %s",
+                   from->path, name);
+    return KD_OK;
+}
+
+static kd_status totals_sum(obj_reader *from) {
+    obj_counts sum = {0};
+    for (uint64_t i = 0; i < from->chunk_count; ++i) {
+        const obj_counts *counts = &from->chunks[i].counts;
+        from->chunks[i].before = sum;
+        sum.positions += counts->positions;
+        sum.texcoords += counts->texcoords;
+        sum.normals += counts->normals;
+        sum.faces += counts->faces;
+        sum.triangles += counts->triangles;
+        sum.lines += counts->lines;
+    }
+    from->target.totals = sum;
+    const uint64_t most = KD_NONE - 1;
+    KD_REQUIRE(sum.positions <= most && sum.texcoords <= most && sum.normals <= most &&
+                   sum.faces <= most && sum.triangles <= most,
+               KD_ERROR_INPUT,
+               "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
+               from->path, (unsigned long long)sum.positions, (unsigned long long)sum.triangles);
+    return KD_OK;
+}
+
+static kd_status arrays_reserve(obj_reader *from) {
+    mesh *into = from->target.into;
+    const obj_counts *totals = &from->target.totals;
+    KD_TRY(KD_RESERVE(into->positions, totals->positions));
+    if (totals->normals) KD_TRY(KD_RESERVE(into->normals, totals->normals));
+    if (totals->texcoords) KD_TRY(KD_RESERVE(into->texcoords, totals->texcoords));
+    KD_TRY(KD_RESERVE(into->triangles, 3 * totals->triangles));
+    if (totals->normals) KD_TRY(KD_RESERVE(into->normal_indices, 3 * totals->triangles));
+    if (totals->texcoords) KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * totals->triangles));
+    if (from->options && from->options->triangle_lines)
+        KD_TRY(KD_RESERVE(from->target.triangle_lines, totals->triangles));
+    into->position_count = (uint32_t)totals->positions;
+    into->normal_count = (uint32_t)totals->normals;
+    into->texcoord_count = (uint32_t)totals->texcoords;
+    into->triangle_count = (uint32_t)totals->triangles;
+    into->face_count = (uint32_t)totals->faces;
+    return KD_OK;
+}
+
+static kd_status problems_tell(const obj_reader *from) {
+    kd_status first = KD_OK;
+    uint64_t known = 0, unknown = 0;
+    for (uint64_t i = 0; i < from->chunk_count; ++i) {
+        const obj_chunk *chunk = &from->chunks[i];
+        known += chunk->known + chunk->counts.positions + chunk->counts.texcoords +
+                 chunk->counts.normals + chunk->counts.faces;
+        unknown += chunk->unknown;
+        if (first == KD_OK || (from->options && from->options->problem)) {
+            const kd_status status =
+                problem_list_tell(&chunk->problems, from->path, chunk->before.lines, from->options);
+            if (first == KD_OK) first = status;
+        }
+    }
+    if (first != KD_OK) return first;
+    if (known > 0 || unknown == 0) return KD_OK;
+    problem_list none = {0};
+    problem_add(&none, true, "not-obj", 0, "found no line of OBJ at all, expected v, f and so on");
+    const kd_status status = problem_list_tell(&none, from->path, 0, from->options);
+    problem_list_close(&none);
+    return status;
+}
+
+static mesh_faults faults_met(const obj_reader *from) {
+    mesh_faults met = {0};
+    for (uint64_t i = 0; i < from->chunk_count; ++i) {
+        const obj_chunk *chunk = &from->chunks[i];
+        met.unusable = met.unusable || chunk->unusable_triangles > 0;
+        met.position = met.position || chunk->bad_position;
+        met.normal = met.normal || chunk->bad_normal;
+        met.texcoord = met.texcoord || chunk->bad_texcoord;
+        met.uses_normals = met.uses_normals || chunk->uses_normals;
+        met.uses_texcoords = met.uses_texcoords || chunk->uses_texcoords;
+    }
+    return met;
+}
+
+static kd_status passes_run(obj_reader *from) {
+    KD_TRY(text_encoding_check(from->file.bytes, from->file.count, from->path));
+    KD_TRY(text_split(from));
+    KD_TRY(pass(from, count_body, "count"));
+    KD_TRY(totals_sum(from));
+    KD_TRY(arrays_reserve(from));
+    KD_TRY(pass(from, parse_body, "parse"));
+    KD_TRY(problems_tell(from));
+    KD_TRY(pass(from, polygon_body, "cut its polygons"));
+    mesh *into = from->target.into;
+    KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
+    KD_TRY(obj_materials(into, from->chunks, from->chunk_count, from->path, from->options));
+    mesh_faults faults = faults_met(from);
+    bool smoothed;
+    KD_TRY(obj_smooth(into, from->chunks, from->chunk_count, &smoothed));
+    faults.uses_normals = faults.uses_normals || smoothed;
+    mesh_squeeze(into, from->target.triangle_lines, &faults);
+    return KD_OK;
+}
+
+kd_status obj_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+    obj_reader from = {0};
+    from.path = path;
+    from.options = options;
+    from.watched = watched;
+    from.target.into = out;
+    memset(out, 0, sizeof *out);
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    KD_TRY(file_open(&from.file, path));
+    job_stage_begin(watched, "load", 2 * (int64_t)from.file.count);
+    const kd_status status = passes_run(&from);
+    for (uint64_t i = 0; i < from.chunk_count; ++i) obj_chunk_close(&from.chunks[i]);
+    memory_free(from.chunks);
+    memory_free(from.tail);
+    file_close(&from.file);
+    if (status != KD_OK) {
+        mesh_close(out);
+        memory_free(from.target.triangle_lines);
+        return status_pass(status, __FILE__, __LINE__, "passes_run");
+    }
+    if (from.target.triangle_lines) *options->triangle_lines = from.target.triangle_lines;
+    return KD_OK;
+}

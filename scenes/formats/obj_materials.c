@@ -1,0 +1,270 @@
+/* The lines of an OBJ file that are neither vertices nor faces: materials, and statements that are
+   skipped. */
+#include "core/memory.h"
+#include "scenes/formats/mtl.h"
+#include "scenes/formats/obj_chunk.h"
+#include "scenes/text/paths.h"
+#include <stdio.h>
+
+/* Names, grouping, points, lines, display hints, tags of other programs: nothing to render. */
+static const char *const silent[] = {"o",        "g",      "l",          "p",         "mg",
+                                     "vw",       "vp",     "t",          "bevel",     "c_interp",
+                                     "d_interp", "lod",    "shadow_obj", "trace_obj", "usemap",
+                                     "maplib",   "cstech", "ctech",      "stech"};
+/* Free-form curves and surfaces, and files that include others: left out, which is worth saying. */
+static const char *const unsupported[] = {"cstype", "deg",  "bmat", "step", "curv", "curv2", "surf",
+                                          "parm",   "trim", "hole", "scrv", "sp",   "end",   "con",
+                                          "call",   "csh",  "bsp",  "bzp",  "cdc",  "cdp",   "res"};
+
+static bool is_one_of(text_span word, const char *const *words, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (text_is(word, words[i])) return true;
+    return false;
+}
+
+static void event_note(obj_chunk *chunk, const obj_event *event) {
+    if (chunk->event_count == chunk->event_room) {
+        const uint64_t room = chunk->event_room ? 2 * chunk->event_room : 16;
+        if (KD_GROW(chunk->events, chunk->event_count, room) != KD_OK) {
+            chunk->out_of_memory = true;
+            return;
+        }
+        chunk->event_room = room;
+    }
+    chunk->events[chunk->event_count++] = *event;
+}
+
+/* The name is what stands on this very line: it may be empty, or a lone backslash before the line's
+   end (Blender 2.61), which joins nothing to it. */
+static void material_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
+    while (text_is_blank(*cursor->at)) ++cursor->at;
+    const uint64_t line = cursor->line;
+    obj_event event = {{cursor->at, 0}, chunk->before.lines + line, triangle, false, false, 0};
+    if (!(*cursor->at == '\\' && text_is_line_end(cursor->at[1]))) event.name = text_rest(cursor);
+    event_note(chunk, &event);
+    text_skip_line(cursor);
+}
+
+/* Names of files up to the line's end; joined lines add more. */
+static void library_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
+    const uint64_t line = cursor->line;
+    bool any = false;
+    for (;;) {
+        const obj_event event = {
+            text_rest(cursor), chunk->before.lines + cursor->line, triangle, true, false, 0};
+        if (event.name.count == 0) break;
+        event_note(chunk, &event);
+        any = true;
+    }
+    if (!any)
+        problem_add(&chunk->problems, false, "missing-mtl", line,
+                    "found mtllib without a name, expected a file");
+    text_skip_line(cursor);
+}
+
+/* s 1, s off: the smoothing group of what follows. */
+static void group_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
+    obj_event event = {
+        {cursor->at, 0}, chunk->before.lines + cursor->line, triangle, false, true, 0};
+    text_skip_blanks(cursor);
+    const text_span word = text_at_end(cursor) ? event.name : text_word(cursor);
+    for (uint64_t i = 0; i < word.count && word.begin[i] >= '0' && word.begin[i] <= '9'; ++i)
+        event.group = 10 * event.group + (uint32_t)(word.begin[i] - '0');
+    if (text_is_like(word, "on")) event.group = 1;
+    event_note(chunk, &event);
+    text_skip_line(cursor);
+}
+
+void obj_chunk_other(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
+    const uint64_t line = cursor->line;
+    const text_span word = text_word(cursor);
+    if (text_is(word, "usemtl")) {
+        ++chunk->known;
+        material_read(chunk, cursor, triangle);
+        return;
+    }
+    if (text_is(word, "s")) {
+        ++chunk->known;
+        group_read(chunk, cursor, triangle);
+        return;
+    }
+    if (text_is(word, "mtllib")) {
+        ++chunk->known;
+        library_read(chunk, cursor, triangle);
+        return;
+    }
+    if (is_one_of(word, silent, sizeof silent / sizeof *silent)) {
+        ++chunk->known;
+    } else if (is_one_of(word, unsupported, sizeof unsupported / sizeof *unsupported)) {
+        ++chunk->known;
+        problem_add(&chunk->problems, false, "unsupported", line,
+                    "found \"%.*s\", which Kandela does not draw; it is left out", text_shown(word),
+                    word.begin);
+    } else {
+        ++chunk->unknown;
+        problem_add(&chunk->problems, false, "unknown-keyword", line,
+                    "found \"%.*s\", expected a keyword of OBJ; the line is skipped",
+                    text_shown(word), word.begin);
+    }
+    text_skip_line(cursor);
+}
+
+void obj_chunk_close(obj_chunk *chunk) {
+    problem_list_close(&chunk->problems);
+    memory_free(chunk->events);
+    memory_free(chunk->polygons);
+    memset(chunk, 0, sizeof *chunk);
+}
+
+/* Words of one mtllib line that are tried as parts of one name. */
+enum { LIBRARY_WORDS = 32 };
+
+typedef struct material_reader {
+    const char *path; /* of the OBJ file */
+    const obj_options *options;
+    mtl_library library;
+    problem_list problems;
+    char **loaded; /* paths of the libraries so far */
+    name_table loaded_names;
+    uint32_t loaded_count;
+    uint32_t fallback; /* the default material, KD_NONE until it is needed */
+} material_reader;
+
+/* Takes the path. A library that was named before is not read again. */
+static kd_status library_load(material_reader *from, char *path) {
+    const text_span name = {path, strlen(path)};
+    kd_status status = KD_OK;
+    if (name_table_find(&from->loaded_names, name) == KD_NONE) {
+        KD_TRY_GOTO(mtl_load(&from->library, path, from->options));
+        KD_TRY_GOTO(KD_GROW(from->loaded, from->loaded_count, from->loaded_count + 1));
+        KD_TRY_GOTO(name_table_add(&from->loaded_names, name, from->loaded_count));
+        from->loaded[from->loaded_count++] = path;
+        path = NULL;
+    }
+done:
+    memory_free(path);
+    return status;
+}
+
+static int words_split(text_span names, text_span *words, int most) {
+    int count = 0;
+    uint64_t i = 0;
+    while (i < names.count && count < most) {
+        while (i < names.count && text_is_blank(names.begin[i])) ++i;
+        const uint64_t begin = i;
+        while (i < names.count && !(text_is_blank(names.begin[i]) && names.begin[i - 1] != '\\'))
+            ++i;
+        words[count].begin = names.begin + begin;
+        words[count].count = i - begin;
+        if (i > begin) ++count;
+    }
+    return count;
+}
+
+/* The line's names may hold blanks: from each word on, the longest run of words that is a file. */
+static kd_status libraries_load(material_reader *from, const obj_event *event) {
+    text_span words[LIBRARY_WORDS];
+    const int count = words_split(event->name, words, LIBRARY_WORDS);
+    for (int i = 0; i < count; ++i) {
+        char *path = NULL;
+        const char *expected = NULL;
+        int last = count;
+        while (!path && last-- > i) {
+            const char *end = last == count - 1 ? event->name.begin + event->name.count
+                                                : words[last].begin + words[last].count;
+            const text_span name = {words[i].begin, (uint64_t)(end - words[i].begin)};
+            KD_TRY(path_find(from->path, name, &path, &expected));
+        }
+        if (path) {
+            KD_TRY(library_load(from, path));
+            i = last;
+        } else {
+            problem_add(&from->problems, false, "missing-mtl", event->line,
+                        "found mtllib \"%.*s\", expected %s", text_shown(words[i]), words[i].begin,
+                        expected);
+        }
+    }
+    return KD_OK;
+}
+
+static kd_status fallback_take(material_reader *from, uint32_t *index) {
+    if (from->fallback == KD_NONE) {
+        char name[32] = "default";
+        text_span span = {name, strlen(name)};
+        for (int i = 2; name_table_find(&from->library.names, span) != KD_NONE; ++i)
+            span.count = (uint64_t)snprintf(name, sizeof name, "default-%d", i);
+        KD_TRY(mtl_library_add(&from->library, span, &from->fallback));
+    }
+    *index = from->fallback;
+    return KD_OK;
+}
+
+/* By its name; without a comment that may stand behind it; else the default material. */
+static kd_status material_find(material_reader *from, const obj_event *event, uint32_t *index) {
+    text_span name = event->name;
+    *index = name_table_find(&from->library.names, name);
+    const char *hash = (const char *)memchr(name.begin, '#', name.count);
+    if (*index == KD_NONE && hash) {
+        name.count = (uint64_t)(hash - name.begin);
+        while (name.count && text_is_blank(name.begin[name.count - 1])) --name.count;
+        *index = name_table_find(&from->library.names, name);
+    }
+    if (*index != KD_NONE) return KD_OK;
+    problem_add(&from->problems, false, "unknown-material", event->line,
+                "found usemtl \"%.*s\", expected a material of the MTL files; the default is used",
+                text_shown(event->name), event->name.begin);
+    return fallback_take(from, index);
+}
+
+static void materials_fill(mesh *into, uint64_t begin, uint64_t end, uint32_t index) {
+    for (uint64_t i = begin; i < end; ++i) into->triangle_materials[i] = index;
+}
+
+static kd_status triangles_fill(material_reader *from, mesh *into, const obj_chunk *chunks,
+                                uint64_t chunk_count) {
+    uint64_t begin = 0;
+    const obj_event *current = NULL;
+    uint32_t index = KD_NONE;
+    for (uint64_t c = 0; c <= chunk_count; ++c) {
+        const uint64_t events = c < chunk_count ? chunks[c].event_count : 1;
+        for (uint64_t e = 0; e < events; ++e) {
+            const obj_event *event = c < chunk_count ? &chunks[c].events[e] : NULL;
+            if (event && (event->is_library || event->is_group)) continue;
+            const uint64_t end = event ? event->triangle : into->triangle_count;
+            if (end > begin && !current) KD_TRY(fallback_take(from, &index));
+            materials_fill(into, begin, end, index);
+            begin = end;
+            current = event;
+            if (event) KD_TRY(material_find(from, event, &index));
+        }
+    }
+    return KD_OK;
+}
+
+static kd_status materials_read(material_reader *from, mesh *into, const obj_chunk *chunks,
+                                uint64_t chunk_count) {
+    for (uint64_t c = 0; c < chunk_count; ++c)
+        for (uint64_t e = 0; e < chunks[c].event_count; ++e)
+            if (chunks[c].events[e].is_library) KD_TRY(libraries_load(from, &chunks[c].events[e]));
+    KD_TRY(triangles_fill(from, into, chunks, chunk_count));
+    into->materials = from->library.materials;
+    into->material_count = from->library.count;
+    from->library.materials = NULL;
+    from->library.count = 0;
+    return problem_list_tell(&from->problems, from->path, 0, from->options);
+}
+
+kd_status obj_materials(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
+                        const obj_options *options) {
+    material_reader from = {0};
+    from.path = path;
+    from.options = options;
+    from.fallback = KD_NONE;
+    const kd_status status = materials_read(&from, into, chunks, chunk_count);
+    for (uint32_t i = 0; i < from.loaded_count; ++i) memory_free(from.loaded[i]);
+    memory_free(from.loaded);
+    name_table_close(&from.loaded_names);
+    problem_list_close(&from.problems);
+    mtl_library_close(&from.library);
+    return status;
+}

@@ -1,0 +1,311 @@
+/* Passes 1 and 2 of the OBJ reader: what a chunk of the text holds is counted, then parsed into the
+   arrays of the mesh. */
+#include "core/memory.h"
+#include "scenes/formats/obj_chunk.h"
+#include "scenes/text/number.h"
+
+/* Words up to the line's end; each is a corner. */
+static uint64_t corners_count(text_cursor *cursor) {
+    uint64_t corners = 0;
+    for (;;) {
+        text_skip_blanks(cursor);
+        if (text_at_end(cursor)) break;
+        ++corners;
+        obj_word_skip(cursor);
+    }
+    text_skip_comment(cursor);
+    return corners;
+}
+
+void obj_chunk_count(obj_chunk *chunk) {
+    text_cursor cursor = {chunk->text.begin, 0};
+    const char *end = chunk->text.begin + chunk->text.count;
+    obj_counts counts = {0};
+    while (cursor.at < end) {
+        text_skip_blanks(&cursor);
+        switch (obj_statement_read(&cursor)) {
+        case STATEMENT_EMPTY: text_skip_comment(&cursor); break;
+        case STATEMENT_POSITION:
+            ++counts.positions;
+            obj_statement_skip(&cursor);
+            break;
+        case STATEMENT_TEXCOORD:
+            ++counts.texcoords;
+            obj_statement_skip(&cursor);
+            break;
+        case STATEMENT_NORMAL:
+            ++counts.normals;
+            obj_statement_skip(&cursor);
+            break;
+        case STATEMENT_FACE: {
+            const uint64_t corners = corners_count(&cursor);
+            ++counts.faces;
+            counts.triangles += corners > 2 ? corners - 2 : 0;
+            break;
+        }
+        case STATEMENT_OTHER: text_skip_line(&cursor); break;
+        }
+    }
+    counts.lines = cursor.line;
+    chunk->counts = counts;
+}
+
+typedef struct parser {
+    text_cursor cursor;
+    obj_chunk *chunk;
+    const obj_target *target;
+    uint64_t positions, texcoords, normals; /* read so far, the chunks before included */
+    uint64_t triangle;                      /* the next one to write */
+} parser;
+
+typedef struct corner {
+    uint32_t position, texcoord, normal; /* KD_NONE: none */
+} corner;
+
+static void fail_here(parser *from, const char *expected) {
+    text_cursor ahead = from->cursor;
+    const text_span word = text_word(&ahead);
+    if (word.count == 0 || *word.begin == '#')
+        problem_add(&from->chunk->problems, true, "malformed", ahead.line,
+                    "found the line's end, expected %s", expected);
+    else
+        problem_add(&from->chunk->problems, true, "malformed", ahead.line,
+                    "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
+}
+
+/* Up to `most` numbers; the rest of the line has to be empty. After a failure, which has been told,
+   the values are zeros. */
+static void numbers_read(parser *from, float *values, int least, int most, const char *expected) {
+    int count = 0;
+    for (;; ++count) {
+        text_skip_blanks(&from->cursor);
+        if (text_at_end(&from->cursor)) break;
+        const char *next = count < most ? number_float(from->cursor.at, &values[count]) : NULL;
+        if (!next || !(text_ends_word(next) || *next == '#')) {
+            fail_here(from, count < most ? expected : "the line's end");
+            memset(values, 0, (size_t)most * sizeof *values);
+            obj_statement_skip(&from->cursor);
+            return;
+        }
+        from->cursor.at = next;
+    }
+    if (count < least) {
+        fail_here(from, expected);
+        memset(values, 0, (size_t)most * sizeof *values);
+    }
+    text_skip_comment(&from->cursor);
+}
+
+static void position_read(parser *from) {
+    float values[8] = {0}; /* x y z, then w, or a colour of 3 or 4 numbers, or both: not used */
+    const uint64_t line = from->cursor.line;
+    numbers_read(from, values, 3, 8, "a number (v x y z)");
+    const vec3 position = vec3_make(values[0], values[1], values[2]);
+    if (!vec3_is_finite(position)) {
+        from->chunk->bad_position = true;
+        problem_add(&from->chunk->problems, false, "nan", line,
+                    "found the vertex %g %g %g, expected finite numbers; its faces are left out",
+                    (double)position.x, (double)position.y, (double)position.z);
+    }
+    from->target->into->positions[from->positions++] = position;
+}
+
+static void texcoord_read(parser *from) {
+    float values[3] = {0};
+    const uint64_t line = from->cursor.line;
+    numbers_read(from, values, 1, 3, "a number (vt u v)");
+    const vec2 texcoord = vec2_make(values[0], values[1]);
+    if (!(isfinite(texcoord.x) && isfinite(texcoord.y))) {
+        from->chunk->bad_texcoord = true;
+        problem_add(&from->chunk->problems, false, "nan", line,
+                    "found the texture coordinates %g %g, expected finite numbers; not used",
+                    (double)texcoord.x, (double)texcoord.y);
+    }
+    from->target->into->texcoords[from->texcoords++] = texcoord;
+}
+
+static void normal_read(parser *from) {
+    float values[3] = {0};
+    const uint64_t line = from->cursor.line;
+    numbers_read(from, values, 3, 3, "a number (vn x y z)");
+    const vec3 normal = vec3_make(values[0], values[1], values[2]);
+    const vec3 unit = vec3_is_finite(normal) ? vec3_normalize(normal) : vec3_all(0);
+    if (vec3_is_zero(unit)) {
+        from->chunk->bad_normal = true;
+        if (!vec3_is_finite(normal))
+            problem_add(&from->chunk->problems, false, "nan", line,
+                        "found the normal %g %g %g, expected finite numbers; not used",
+                        (double)normal.x, (double)normal.y, (double)normal.z);
+    }
+    from->target->into->normals[from->normals++] = unit;
+}
+
+/* 1-based from the front, or negative from the last one read so far. Texture coordinates and
+   normals of a file that has none at all (a tool that dropped them) are left out of the corner,
+   told and not fatal; any other index out of range is. */
+static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t total,
+                          const char *what, bool is_optional, uint64_t line, uint32_t *index) {
+    const int64_t absolute = found > 0 ? found - 1 : (int64_t)so_far + found;
+    if (found != 0 && absolute >= 0 && (uint64_t)absolute < total) {
+        *index = (uint32_t)absolute;
+        return true;
+    }
+    *index = KD_NONE;
+    if (found > 0 && total == 0 && is_optional) {
+        problem_add(&from->chunk->problems, false, "index-range", line,
+                    "found the %s index %lld in a file without any, expected none; left out", what,
+                    (long long)found);
+        return true;
+    }
+    if (found < 0)
+        problem_add(&from->chunk->problems, true, "index-range", line,
+                    "found the relative %s index %lld, expected -1 to -%llu", what,
+                    (long long)found, (unsigned long long)so_far);
+    else
+        problem_add(&from->chunk->problems, true, "index-range", line,
+                    "found the %s index %lld, expected 1 to %llu", what, (long long)found,
+                    (unsigned long long)total);
+    return false;
+}
+
+/* v, v/vt, v//vn or v/vt/vn. */
+static bool corner_read(parser *from, uint64_t line, corner *read) {
+    const obj_counts *totals = &from->target->totals;
+    static const char expected[] = "a corner (v, v/vt, v//vn or v/vt/vn)";
+    int64_t position, texcoord = 0, normal = 0;
+    bool has_texcoord = false, has_normal = false;
+    const char *at = number_integer(from->cursor.at, &position);
+    if (at && *at == '/') {
+        const char *next = number_integer(++at, &texcoord);
+        has_texcoord = next != NULL;
+        if (next) at = next;
+        if (*at == '/') {
+            next = number_integer(++at, &normal);
+            has_normal = next != NULL;
+            if (next) at = next;
+        }
+    }
+    if (!at || !(text_ends_word(at) || *at == '#')) {
+        fail_here(from, expected);
+        return false;
+    }
+    from->cursor.at = at;
+    read->texcoord = read->normal = KD_NONE;
+    return index_resolve(from, position, from->positions, totals->positions, "vertex", false, line,
+                         &read->position) &&
+           (!has_texcoord || index_resolve(from, texcoord, from->texcoords, totals->texcoords,
+                                           "texture coordinate", true, line, &read->texcoord)) &&
+           (!has_normal || index_resolve(from, normal, from->normals, totals->normals, "normal",
+                                         true, line, &read->normal));
+}
+
+static void triangle_write(parser *from, const corner *a, const corner *b, const corner *c,
+                           uint64_t line) {
+    mesh *into = from->target->into;
+    const uint64_t at = 3 * from->triangle;
+    assert(from->triangle < from->chunk->before.triangles + from->chunk->counts.triangles);
+    into->triangles[at] = a->position;
+    into->triangles[at + 1] = b->position;
+    into->triangles[at + 2] = c->position;
+    if (into->texcoord_indices) {
+        into->texcoord_indices[at] = a->texcoord;
+        into->texcoord_indices[at + 1] = b->texcoord;
+        into->texcoord_indices[at + 2] = c->texcoord;
+    }
+    if (into->normal_indices) {
+        into->normal_indices[at] = a->normal;
+        into->normal_indices[at + 1] = b->normal;
+        into->normal_indices[at + 2] = c->normal;
+    }
+    if (from->target->triangle_lines)
+        from->target->triangle_lines[from->triangle] =
+            (uint32_t)(from->chunk->before.lines + line + 1);
+    ++from->triangle;
+}
+
+static void polygon_note(obj_chunk *chunk, uint64_t first_triangle, uint64_t corner_count) {
+    if (chunk->polygon_count == chunk->polygon_room) {
+        const uint64_t room = chunk->polygon_room ? 2 * chunk->polygon_room : 64;
+        if (KD_GROW(chunk->polygons, chunk->polygon_count, room) != KD_OK) {
+            chunk->out_of_memory = true;
+            return;
+        }
+        chunk->polygon_room = room;
+    }
+    obj_polygon *polygon = &chunk->polygons[chunk->polygon_count++];
+    polygon->first_triangle = (uint32_t)first_triangle;
+    polygon->corner_count = (uint32_t)corner_count;
+}
+
+static void face_read(parser *from) {
+    const uint64_t line = from->cursor.line, first = from->triangle;
+    corner start = {0}, previous = {0}, next = {0};
+    uint64_t count = 0;
+    bool any_texcoord = false, any_normal = false;
+    for (;;) {
+        text_skip_blanks(&from->cursor);
+        if (text_at_end(&from->cursor)) break;
+        if (!corner_read(from, line, &next)) {
+            from->triangle = first;
+            obj_statement_skip(&from->cursor);
+            return;
+        }
+        any_texcoord = any_texcoord || next.texcoord != KD_NONE;
+        any_normal = any_normal || next.normal != KD_NONE;
+        if (count == 0)
+            start = next;
+        else if (count > 1)
+            triangle_write(from, &start, &previous, &next, line);
+        previous = next;
+        ++count;
+    }
+    text_skip_comment(&from->cursor);
+    from->chunk->uses_texcoords = from->chunk->uses_texcoords || any_texcoord;
+    from->chunk->uses_normals = from->chunk->uses_normals || any_normal;
+    if (count == 0)
+        problem_add(&from->chunk->problems, true, "malformed", line,
+                    "found a face without corners, expected three or more");
+    else if (count < 3)
+        problem_add(&from->chunk->problems, false, "short-face", line,
+                    "found a face of %llu corner%s, expected three or more; it is left out",
+                    (unsigned long long)count, count == 1 ? "" : "s");
+    else if (count > 3)
+        polygon_note(from->chunk, first, count);
+}
+
+/* Triangles that pass 1 counted and that a bad face did not yield. */
+static void unusable_fill(parser *from) {
+    mesh *into = from->target->into;
+    const uint64_t end = from->chunk->before.triangles + from->chunk->counts.triangles;
+    from->chunk->unusable_triangles = end - from->triangle;
+    for (uint64_t i = 3 * from->triangle; i < 3 * end; ++i) {
+        into->triangles[i] = KD_NONE;
+        if (into->texcoord_indices) into->texcoord_indices[i] = KD_NONE;
+        if (into->normal_indices) into->normal_indices[i] = KD_NONE;
+    }
+    for (uint64_t i = from->triangle; i < end && from->target->triangle_lines; ++i)
+        from->target->triangle_lines[i] = 0;
+}
+
+void obj_chunk_parse(obj_chunk *chunk, const obj_target *target) {
+    parser from = {{chunk->text.begin, 0},
+                   chunk,
+                   target,
+                   chunk->before.positions,
+                   chunk->before.texcoords,
+                   chunk->before.normals,
+                   chunk->before.triangles};
+    const char *end = chunk->text.begin + chunk->text.count;
+    while (from.cursor.at < end) {
+        text_skip_blanks(&from.cursor);
+        switch (obj_statement_read(&from.cursor)) {
+        case STATEMENT_EMPTY: text_skip_comment(&from.cursor); break;
+        case STATEMENT_POSITION: position_read(&from); break;
+        case STATEMENT_TEXCOORD: texcoord_read(&from); break;
+        case STATEMENT_NORMAL: normal_read(&from); break;
+        case STATEMENT_FACE: face_read(&from); break;
+        case STATEMENT_OTHER: obj_chunk_other(chunk, &from.cursor, from.triangle); break;
+        }
+    }
+    unusable_fill(&from);
+}

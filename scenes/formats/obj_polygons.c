@@ -1,0 +1,202 @@
+/* Smoothing groups of files without normals: what the faces of one group share of a vertex is
+   one normal, the mean of theirs weighted by their angles there.
+   Source: the weights are those of Thuermer and Wuethrich 1998, "Computing vertex normals from
+           polygonal facets": a vertex' normal does not depend on how its polygons are cut.
+   Work: linear in corners, but for vertices of very many groups.
+   Memory: 16 bytes a corner. */
+#include "core/math/elementary.h"
+#include "core/memory.h"
+#include "scenes/formats/obj_chunk.h"
+#include "scenes/mesh/mesh_cleanup.h"
+
+typedef struct smoother {
+    mesh *into;
+    uint32_t *groups;  /* of each triangle; 0: flat */
+    uint32_t *begin;   /* of each vertex' corners, position_count + 1 */
+    uint32_t *corners; /* by vertex */
+    vec3 *weighted;    /* unit normal times angle, of each corner */
+} smoother;
+
+/* False: no face is in a group. */
+static bool groups_fill(smoother *of, const obj_chunk *chunks, uint64_t chunk_count) {
+    uint64_t begin = 0;
+    uint32_t current = 0;
+    bool any = false;
+    for (uint64_t c = 0; c <= chunk_count; ++c) {
+        const uint64_t events = c < chunk_count ? chunks[c].event_count : 1;
+        for (uint64_t e = 0; e < events; ++e) {
+            const obj_event *event = c < chunk_count ? &chunks[c].events[e] : NULL;
+            if (event && !event->is_group) continue;
+            const uint64_t end = event ? event->triangle : of->into->triangle_count;
+            any = any || (current && end > begin);
+            for (; begin < end; ++begin) of->groups[begin] = current;
+            if (event) current = event->group;
+        }
+    }
+    return any;
+}
+
+static float angle_between(vec3 a, vec3 b) {
+    return float_acos(float_clamp(vec3_dot(vec3_normalize(a), vec3_normalize(b)), -1, 1));
+}
+
+/* Flat ones, and those that are not drawn, count nothing. */
+static void corners_weigh(smoother *of, uint64_t triangle) {
+    const mesh *from = of->into;
+    const uint32_t *corner = from->triangles + 3 * triangle;
+    vec3 *to = of->weighted + 3 * triangle;
+    to[0] = to[1] = to[2] = vec3_all(0);
+    for (int k = 0; k < 3; ++k)
+        if (corner[k] == KD_NONE || !vec3_is_finite(from->positions[corner[k]]))
+            of->groups[triangle] = 0;
+    if (of->groups[triangle] == 0) return;
+    const vec3 p[3] = {from->positions[corner[0]], from->positions[corner[1]],
+                       from->positions[corner[2]]};
+    const vec3 along = vec3_normalize(vec3_sub(p[1], p[0]));
+    const vec3 normal = vec3_normalize(vec3_cross(along, vec3_normalize(vec3_sub(p[2], p[0]))));
+    for (int k = 0; k < 3; ++k)
+        to[k] = vec3_scale(
+            normal, angle_between(vec3_sub(p[(k + 1) % 3], p[k]), vec3_sub(p[(k + 2) % 3], p[k])));
+}
+
+/* Corners by vertex, each vertex' in the file's order. */
+static void corners_sort(smoother *of) {
+    const mesh *from = of->into;
+    const uint64_t count = 3 * (uint64_t)from->triangle_count;
+    for (uint64_t i = 0; i < count; ++i)
+        if (of->groups[i / 3]) ++of->begin[from->triangles[i] + 1];
+    for (uint32_t v = 0; v < from->position_count; ++v) of->begin[v + 1] += of->begin[v];
+    for (uint64_t i = count; i-- > 0;)
+        if (of->groups[i / 3]) {
+            /* begin[v + 1] counts down to where v's corners begin */
+            const uint32_t at = --of->begin[from->triangles[i] + 1];
+            of->corners[at] = (uint32_t)i;
+        }
+    for (uint32_t v = 0; v < from->position_count; ++v) of->begin[v] = of->begin[v + 1];
+}
+
+/* One normal for each group among a vertex' corners from `first` to `last`. */
+static void vertex_smooth(const smoother *of, uint32_t first, uint32_t last) {
+    mesh *into = of->into;
+    for (uint32_t i = first; i < last; ++i) {
+        const uint32_t corner = of->corners[i], group = of->groups[corner / 3];
+        if (into->normal_indices[corner] != KD_NONE || isnan(of->weighted[corner].x)) continue;
+        vec3 sum = vec3_all(0);
+        for (uint32_t j = i; j < last; ++j)
+            if (of->groups[of->corners[j] / 3] == group)
+                sum = vec3_add(sum, of->weighted[of->corners[j]]);
+        const vec3 normal = vec3_normalize(sum);
+        if (vec3_is_zero(normal)) { /* none of the group's corners here is asked again */
+            for (uint32_t j = i; j < last; ++j)
+                if (of->groups[of->corners[j] / 3] == group) of->weighted[of->corners[j]].x = NAN;
+            continue;
+        }
+        for (uint32_t j = i; j < last; ++j)
+            if (of->groups[of->corners[j] / 3] == group)
+                into->normal_indices[of->corners[j]] = into->normal_count;
+        into->normals[into->normal_count++] = normal;
+    }
+}
+
+static void vertices_smooth(smoother *of) {
+    mesh *into = of->into;
+    const uint64_t count = 3 * (uint64_t)into->triangle_count;
+    uint64_t used = 0;
+    for (uint64_t t = 0; t < into->triangle_count; ++t) corners_weigh(of, t);
+    for (uint64_t i = 0; i < count; ++i) {
+        into->normal_indices[i] = KD_NONE;
+        used += of->groups[i / 3] != 0;
+    }
+    corners_sort(of);
+    for (uint32_t v = 0; v < into->position_count; ++v)
+        vertex_smooth(of, of->begin[v],
+                      v + 1 < into->position_count ? of->begin[v + 1] : (uint32_t)used);
+}
+
+kd_status obj_smooth(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed) {
+    const uint64_t corners = 3 * (uint64_t)into->triangle_count;
+    smoother of = {.into = into};
+    kd_status status = KD_OK;
+    *smoothed = false;
+    if (into->normals || corners == 0 || corners >= KD_NONE) return KD_OK;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(of.groups, into->triangle_count));
+    if (!groups_fill(&of, chunks, chunk_count)) goto done;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(of.begin, (uint64_t)into->position_count + 1));
+    KD_TRY_GOTO(KD_RESERVE(of.corners, corners));
+    KD_TRY_GOTO(KD_RESERVE(of.weighted, corners));
+    KD_TRY_GOTO(KD_RESERVE(into->normals, corners));
+    KD_TRY_GOTO(KD_RESERVE(into->normal_indices, corners));
+    vertices_smooth(&of);
+    if (into->normal_count)
+        KD_TRY_GOTO(KD_GROW(into->normals, into->normal_count, into->normal_count));
+    *smoothed = true;
+done:
+    memory_free(of.groups);
+    memory_free(of.begin);
+    memory_free(of.corners);
+    memory_free(of.weighted);
+    return status;
+}
+
+enum { CORNERS_SMALL = 16 };
+
+/* Room for one polygon: it grows to the largest. */
+typedef struct polygon_room {
+    vec3 *points;
+    uint32_t *triangles; /* corner numbers */
+    uint32_t *corners;   /* indices into one of the mesh's arrays */
+    uint32_t room;
+} polygon_room;
+
+static kd_status room_grow(polygon_room *room, uint32_t count) {
+    if (count <= room->room) return KD_OK;
+    uint32_t size = room->room ? room->room : CORNERS_SMALL;
+    while (size < count) size = size < UINT32_MAX / 2 ? 2 * size : UINT32_MAX;
+    KD_TRY(KD_GROW(room->points, 0, size));
+    KD_TRY(KD_GROW(room->triangles, 0, 3 * (uint64_t)size));
+    KD_TRY(KD_GROW(room->corners, 0, size));
+    room->room = size;
+    return KD_OK;
+}
+
+/* Corner i of the fan that pass 2 wrote. */
+static uint32_t fan_corner(const uint32_t *fan, uint32_t i) {
+    return i < 2 ? fan[i] : fan[3 * (size_t)(i - 2) + 2];
+}
+
+static void fan_replace(uint32_t *fan, const polygon_room *room, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) room->corners[i] = fan_corner(fan, i);
+    for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) fan[i] = room->corners[room->triangles[i]];
+}
+
+static kd_status polygon_replace(const obj_polygon *polygon, polygon_room *room, mesh *into) {
+    const size_t first = 3 * (size_t)polygon->first_triangle;
+    const uint32_t count = polygon->corner_count;
+    KD_TRY(room_grow(room, count));
+    bool finite = true;
+    for (uint32_t i = 0; i < count; ++i) {
+        room->points[i] = into->positions[fan_corner(into->triangles + first, i)];
+        finite = finite && vec3_is_finite(room->points[i]);
+    }
+    if (!finite) { /* all of it is left out later */
+        for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) into->triangles[first + i] = KD_NONE;
+        return KD_OK;
+    }
+    KD_TRY(polygon_triangulate(room->points, count, room->triangles));
+    fan_replace(into->triangles + first, room, count);
+    if (into->texcoord_indices) fan_replace(into->texcoord_indices + first, room, count);
+    if (into->normal_indices) fan_replace(into->normal_indices + first, room, count);
+    return KD_OK;
+}
+
+kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *into) {
+    polygon_room room = {0};
+    kd_status status = KD_OK;
+    for (uint64_t i = 0; i < chunk->polygon_count; ++i)
+        KD_TRY_GOTO(polygon_replace(&chunk->polygons[i], &room, into));
+done:
+    memory_free(room.points);
+    memory_free(room.triangles);
+    memory_free(room.corners);
+    return status;
+}

@@ -1,0 +1,260 @@
+/* The PLY reader, from the path to the mesh.
+   Idea:   the header says what rows follow; they are cut into pieces (ply_cut.c), whose triangles
+           are counted, so that every piece is read straight into the mesh's arrays: vertices first,
+           then faces and strips, which are cut into triangles as OBJ's are.
+   Work:   O(bytes), on all cores but for stepping over a binary file's lists.
+   Invariants: the result does not depend on the number of threads or the size of pieces; nothing is
+           reserved for rows that the file has no bytes for; every index is in range. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/formats/ply_parts.h"
+#include "scenes/mesh/mesh_cleanup.h"
+
+typedef struct ply_reader {
+    ply_file file;
+    ply_target target;
+    const obj_options *options;
+    job *watched;
+} ply_reader;
+
+/* --- vertices -------------------------------------------------------------------------------- */
+
+static void position_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
+                          const char *at, uint64_t line) {
+    const vec3 position = vec3_make(row->numbers[PLY_X], row->numbers[PLY_Y], row->numbers[PLY_Z]);
+    if (!vec3_is_finite(position)) {
+        piece->bad_position = true;
+        ply_problem(&to->file, &piece->problems, false, "nan", at, line,
+                    "found the vertex %g %g %g, expected finite numbers; its faces are left out",
+                    (double)position.x, (double)position.y, (double)position.z);
+    }
+    to->target.into->positions[index] = position;
+}
+
+static void normal_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
+                        const char *at, uint64_t line) {
+    const vec3 normal = vec3_make(row->numbers[PLY_NX], row->numbers[PLY_NY], row->numbers[PLY_NZ]);
+    const vec3 unit = vec3_is_finite(normal) ? vec3_normalize(normal) : vec3_all(0);
+    if (vec3_is_zero(unit)) piece->bad_normal = true;
+    if (!vec3_is_finite(normal))
+        ply_problem(&to->file, &piece->problems, false, "nan", at, line,
+                    "found the normal %g %g %g, expected finite numbers; not used",
+                    (double)normal.x, (double)normal.y, (double)normal.z);
+    to->target.into->normals[index] = unit;
+}
+
+static void texcoord_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
+                          const char *at, uint64_t line) {
+    const vec2 texcoord = vec2_make(row->numbers[PLY_U], row->numbers[PLY_V]);
+    if (!isfinite(texcoord.x) || !isfinite(texcoord.y)) {
+        piece->bad_texcoord = true;
+        ply_problem(&to->file, &piece->problems, false, "nan", at, line,
+                    "found the texture coordinates %g %g, expected finite numbers; not used",
+                    (double)texcoord.x, (double)texcoord.y);
+    }
+    to->target.into->texcoords[index] = texcoord;
+}
+
+static void vertices_read(ply_reader *to, ply_piece *piece) {
+    const mesh *into = to->target.into;
+    ply_row row = {0};
+    const char *at = piece->begin;
+    uint64_t line = piece->line;
+    for (uint64_t i = 0; i < piece->rows; ++i) {
+        const char *begin = at;
+        const uint64_t index = piece->first_row + i;
+        if (!ply_row_read(&to->file, piece, &at, &line, &row)) {
+            memset(row.numbers, 0, sizeof row.numbers);
+            if (piece->status != KD_OK) break;
+        }
+        const uint64_t here = line > 0 ? line - 1 : 0; /* a text's line is behind it already */
+        position_take(to, piece, &row, index, begin, here);
+        if (into->normals) normal_take(to, piece, &row, index, begin, here);
+        if (into->texcoords) texcoord_take(to, piece, &row, index, begin, here);
+        if (to->target.colours)
+            to->target.colours[index] =
+                vec3_make(row.numbers[PLY_RED], row.numbers[PLY_GREEN], row.numbers[PLY_BLUE]);
+    }
+    memory_free(row.corners);
+}
+
+static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    ply_reader *to = (ply_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+        if (to->file.pieces[i].element->kind == PLY_VERTICES)
+            vertices_read(to, &to->file.pieces[i]);
+}
+
+/* --- faces ----------------------------------------------------------------------------------- */
+
+static bool has_faces(const ply_piece *piece) {
+    return piece->element->kind == PLY_FACES || piece->element->kind == PLY_STRIPS;
+}
+
+static void count_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    ply_reader *to = (ply_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+        if (has_faces(&to->file.pieces[i]))
+            to->file.pieces[i].triangles = ply_text_triangles(&to->file, &to->file.pieces[i]);
+}
+
+static void faces_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    ply_reader *to = (ply_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+        if (has_faces(&to->file.pieces[i]))
+            ply_faces_read(&to->file, &to->file.pieces[i], &to->target);
+}
+
+/* --- the passes ------------------------------------------------------------------------------ */
+
+static kd_status pass(ply_reader *from, parallel_body body) {
+    ply_file *file = &from->file;
+    parallel_for((int64_t)file->piece_count, 1, body, from);
+    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+               file->path);
+    for (uint64_t i = 0; i < file->piece_count; ++i)
+        KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
+                   "%s: no memory left to read it", file->path);
+    return KD_OK;
+}
+
+/* Each piece's place, and how many there are of everything. */
+static kd_status totals_sum(ply_reader *from, uint64_t *vertices, uint64_t *triangles) {
+    uint64_t faces = 0;
+    *vertices = *triangles = 0;
+    for (uint64_t i = 0; i < from->file.piece_count; ++i) {
+        ply_piece *piece = &from->file.pieces[i];
+        piece->first_triangle = *triangles;
+        *triangles += piece->triangles;
+        if (piece->element->kind == PLY_VERTICES) *vertices += piece->rows;
+        if (piece->element->kind == PLY_FACES) faces += piece->rows;
+        if (piece->element->kind == PLY_STRIPS) faces += piece->triangles;
+    }
+    const uint64_t most = KD_NONE - 1;
+    KD_REQUIRE(*vertices <= most && *triangles <= most && faces <= most, KD_ERROR_INPUT,
+               "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
+               from->file.path, (unsigned long long)*vertices, (unsigned long long)*triangles);
+    from->target.into->face_count = (uint32_t)faces;
+    return KD_OK;
+}
+
+static bool has_all(const ply_element *element, ply_role first, uint32_t count) {
+    const uint32_t wanted = ((1u << count) - 1) << first;
+    return (element->roles & wanted) == wanted;
+}
+
+static kd_status arrays_reserve(ply_reader *from) {
+    const ply_element *element = from->file.header.vertices;
+    mesh *into = from->target.into;
+    uint64_t vertices, triangles;
+    KD_TRY(totals_sum(from, &vertices, &triangles));
+    KD_TRY(KD_RESERVE(into->positions, vertices));
+    KD_TRY(KD_RESERVE(into->triangles, 3 * triangles));
+    KD_TRY(KD_RESERVE(into->triangle_materials, triangles));
+    if (has_all(element, PLY_NX, 3) && vertices) {
+        KD_TRY(KD_RESERVE(into->normals, vertices));
+        KD_TRY(KD_RESERVE(into->normal_indices, 3 * triangles));
+        into->normal_count = (uint32_t)vertices;
+    }
+    if (has_all(element, PLY_U, 2) && vertices) {
+        KD_TRY(KD_RESERVE(into->texcoords, vertices));
+        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * triangles));
+        into->texcoord_count = (uint32_t)vertices;
+    }
+    if (has_all(element, PLY_RED, 3) && triangles)
+        KD_TRY(KD_RESERVE(from->target.colours, vertices));
+    if (from->options && from->options->triangle_lines && ply_is_text(&from->file))
+        KD_TRY(KD_RESERVE(from->target.lines, triangles));
+    into->position_count = (uint32_t)vertices;
+    into->triangle_count = (uint32_t)triangles;
+    memset(into->triangle_materials, 0, triangles * sizeof *into->triangle_materials);
+    return KD_OK;
+}
+
+/* In the file's order; the first fatal one is what fails. */
+static kd_status problems_tell(ply_reader *from) {
+    const uint64_t first_line = ply_is_text(&from->file) ? 0 : PROBLEM_NO_LINES;
+    kd_status first = KD_OK;
+    for (uint64_t i = 0; i <= from->file.piece_count; ++i) {
+        const problem_list *list =
+            i < from->file.piece_count ? &from->file.pieces[i].problems : &from->file.problems;
+        if (first != KD_OK && !(from->options && from->options->problem)) break;
+        const kd_status status =
+            problem_list_tell(list, from->file.path, first_line, from->options);
+        if (first == KD_OK) first = status;
+    }
+    return first;
+}
+
+static mesh_faults faults_met(const ply_reader *from) {
+    mesh_faults met = {0};
+    for (uint64_t i = 0; i < from->file.piece_count; ++i) {
+        const ply_piece *piece = &from->file.pieces[i];
+        met.unusable = met.unusable || piece->unusable > 0;
+        met.position = met.position || piece->bad_position;
+        met.normal = met.normal || piece->bad_normal;
+        met.texcoord = met.texcoord || piece->bad_texcoord;
+    }
+    met.uses_normals = from->target.into->normal_indices && from->target.into->triangle_count;
+    met.uses_texcoords = from->target.into->texcoord_indices && from->target.into->triangle_count;
+    return met;
+}
+
+static kd_status rows_read(ply_reader *from) {
+    mesh *into = from->target.into;
+    KD_TRY(ply_cut(&from->file));
+    if (ply_is_text(&from->file)) KD_TRY(pass(from, count_body));
+    KD_TRY(arrays_reserve(from));
+    KD_TRY(pass(from, vertices_body));
+    KD_TRY(pass(from, faces_body));
+    KD_TRY(problems_tell(from));
+    const mesh_faults faults = faults_met(from);
+    KD_TRY(ply_materials(&from->file, &from->target, from->options));
+    mesh_squeeze(into, from->target.lines, &faults);
+    return KD_OK;
+}
+
+static kd_status file_read(ply_reader *from) {
+    problem_list problems = {0};
+    kd_status status = ply_header_read(&from->file.header, &from->file.view, &problems);
+    const bool fatal = problems.fatal;
+    if (status == KD_OK) status = problem_list_tell(&problems, from->file.path, 0, from->options);
+    problem_list_close(&problems);
+    KD_TRY(status);
+    if (!fatal) KD_TRY(rows_read(from));
+    return KD_OK;
+}
+
+kd_status ply_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+    ply_reader from;
+    memset(&from, 0, sizeof from);
+    memset(out, 0, sizeof *out);
+    from.file.path = path;
+    from.file.piece_bytes = options ? options->chunk_bytes : 0;
+    from.target.into = out;
+    from.options = options;
+    from.watched = watched;
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    KD_TRY(file_open(&from.file.view, path));
+    job_stage_begin(watched, "load", (int64_t)from.file.view.count);
+    const kd_status status = file_read(&from);
+    for (uint64_t i = 0; i < from.file.piece_count; ++i)
+        problem_list_close(&from.file.pieces[i].problems);
+    problem_list_close(&from.file.problems);
+    memory_free(from.file.pieces);
+    memory_free(from.target.colours);
+    text_chunks_close(&from.file.chunks);
+    ply_header_close(&from.file.header);
+    file_close(&from.file.view);
+    if (status != KD_OK) {
+        mesh_close(out);
+        memory_free(from.target.lines);
+        return status_pass(status, __FILE__, __LINE__, "file_read");
+    }
+    if (from.target.lines) *options->triangle_lines = from.target.lines;
+    return KD_OK;
+}

@@ -1,0 +1,210 @@
+/* A PLY file's rows into pieces. A binary file whose rows have no lists is cut by arithmetic, one
+   with lists by stepping from row to row; a text by its lines, one a row. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "scenes/formats/ply_parts.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+static uint64_t piece_bytes(const ply_file *from) {
+    return from->piece_bytes ? from->piece_bytes : PIECE_BYTES;
+}
+
+static kd_status piece_add(ply_file *to, const ply_element *element, const char *begin,
+                           uint64_t first_row, uint64_t line) {
+    if (to->piece_count == to->piece_room) {
+        const uint64_t room = to->piece_room ? 2 * to->piece_room : 16;
+        KD_TRY(KD_GROW(to->pieces, to->piece_count, room));
+        to->piece_room = room;
+    }
+    ply_piece *piece = &to->pieces[to->piece_count++];
+    memset(piece, 0, sizeof *piece);
+    piece->element = element;
+    piece->begin = piece->end = begin;
+    piece->first_row = first_row;
+    piece->line = line;
+    return KD_OK;
+}
+
+static void truncated(ply_file *from, const ply_element *element, uint64_t rows, const char *at,
+                      uint64_t line) {
+    ply_problem(from, &from->problems, true, "truncated", at, line,
+                "found the file's end after %llu rows of %.*s, expected %llu",
+                (unsigned long long)rows, text_shown(element->name), element->name.begin,
+                (unsigned long long)element->count);
+}
+
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+/* Rows of one size; *at moves behind those that are there. */
+static kd_status even_rows_cut(ply_file *from, const ply_element *element, const char **at) {
+    const uint64_t left = (uint64_t)(from->view.bytes + from->view.count - *at);
+    const uint64_t bytes = element->least_bytes;
+    const uint64_t rows = element->count <= left / bytes ? element->count : left / bytes;
+    const uint64_t step = piece_bytes(from) / bytes + 1;
+    for (uint64_t i = 0; i < rows && element->kind == PLY_VERTICES; i += step) {
+        KD_TRY(piece_add(from, element, *at + i * bytes, i, 0));
+        ply_piece *piece = &from->pieces[from->piece_count - 1];
+        piece->rows = rows - i < step ? rows - i : step;
+        piece->end = piece->begin + piece->rows * bytes;
+    }
+    *at += rows * bytes;
+    if (rows < element->count) truncated(from, element, rows, *at, 0);
+    return KD_OK;
+}
+
+/* Rows with lists: the size of each is in it. */
+static kd_status listed_rows_cut(ply_file *from, const ply_element *element, const char **at) {
+    const uint64_t most = piece_bytes(from);
+    uint64_t row = 0;
+    bool whole = true;
+    while (row < element->count && whole) {
+        KD_TRY(piece_add(from, element, *at, row, 0));
+        ply_piece *piece = &from->pieces[from->piece_count - 1];
+        for (; row < element->count && (uint64_t)(*at - piece->begin) < most; ++row) {
+            uint64_t triangles = 0;
+            whole = ply_row_measure(from, element, at, &triangles);
+            if (!whole) break;
+            piece->triangles += triangles;
+            ++piece->rows;
+        }
+        piece->end = *at;
+    }
+    if (!whole) truncated(from, element, row, *at, 0);
+    return KD_OK;
+}
+
+static kd_status bytes_cut(ply_file *from) {
+    const char *at = from->view.bytes + from->header.bytes;
+    const char *end = from->view.bytes + from->view.count;
+    for (uint32_t i = 0; i < from->header.element_count && !from->problems.fatal; ++i) {
+        const ply_element *element = &from->header.elements[i];
+        if (element->property_count == 0 || element->count == 0) continue;
+        if (element->has_lists)
+            KD_TRY(listed_rows_cut(from, element, &at));
+        else
+            KD_TRY(even_rows_cut(from, element, &at));
+    }
+    if (at < end && !from->problems.fatal)
+        ply_problem(from, &from->problems, false, "trailing", at, 0,
+                    "found %llu bytes behind the last row, expected the file's end",
+                    (unsigned long long)(end - at));
+    return KD_OK;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* How many lines there are in a chunk, and how many of them say something. */
+typedef struct line_counts {
+    uint64_t lines, rows;
+} line_counts;
+
+typedef struct line_counter {
+    const text_chunks *chunks;
+    line_counts *counts;
+} line_counter;
+
+static void lines_count(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    line_counter *to = (line_counter *)context;
+    for (int64_t i = begin; i < end; ++i) {
+        const char *at = to->chunks->spans[i].begin, *stop = at + to->chunks->spans[i].count;
+        line_counts counts = {0, 0};
+        for (; at < stop; at = text_line_next(at)) {
+            at = text_blanks_over(at);
+            counts.rows += !text_is_line_end(*at);
+            ++counts.lines;
+        }
+        to->counts[i] = counts;
+    }
+}
+
+/* Where the cutting of a text has come to. */
+typedef struct text_cutter {
+    ply_file *from;
+    uint32_t element;
+    uint64_t row, line; /* of the element; of the file */
+} text_cutter;
+
+/* The next element that has rows; NULL behind the last. */
+static const ply_element *element_now(text_cutter *cutter) {
+    const ply_header *header = &cutter->from->header;
+    for (; cutter->element < header->element_count; ++cutter->element, cutter->row = 0) {
+        const ply_element *element = &header->elements[cutter->element];
+        if (element->property_count && cutter->row < element->count) return element;
+    }
+    return NULL;
+}
+
+/* Behind `rows` rows of a chunk. */
+static const char *rows_over(const char *at, uint64_t rows, uint64_t *line) {
+    while (rows > 0) {
+        at = text_blanks_over(at);
+        rows -= !text_is_line_end(*at);
+        at = text_line_next(at);
+        ++*line;
+    }
+    return at;
+}
+
+/* Over empty lines, to one that is not. */
+static const char *empty_lines_over(const char *at, uint64_t *line) {
+    while (text_is_line_end(*text_blanks_over(at))) {
+        at = text_line_next(at);
+        ++*line;
+    }
+    return at;
+}
+
+static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts counts) {
+    ply_file *from = cutter->from;
+    const char *at = text.begin;
+    uint64_t line = cutter->line, left = counts.rows;
+    while (left > 0) {
+        const ply_element *element = element_now(cutter);
+        if (!element) {
+            at = empty_lines_over(at, &line);
+            ply_problem(from, &from->problems, false, "trailing", at, line,
+                        "found lines behind the last row, expected the file's end");
+            cutter->line = UINT64_MAX; /* told once */
+            return KD_OK;
+        }
+        const uint64_t wanted = element->count - cutter->row;
+        const uint64_t rows = wanted < left ? wanted : left;
+        if (element->kind != PLY_OTHER) {
+            KD_TRY(piece_add(from, element, at, cutter->row, line));
+            from->pieces[from->piece_count - 1].rows = rows;
+        }
+        left -= rows;
+        cutter->row += rows;
+        if (left > 0) at = rows_over(at, rows, &line);
+    }
+    cutter->line += counts.lines;
+    return KD_OK;
+}
+
+static kd_status lines_cut(ply_file *from, const line_counts *counts) {
+    text_cutter cutter = {from, 0, 0, from->header.lines};
+    for (uint64_t i = 0; i < from->chunks.count && cutter.line != UINT64_MAX; ++i)
+        KD_TRY(chunk_cut(&cutter, from->chunks.spans[i], counts[i]));
+    const ply_element *element = element_now(&cutter);
+    if (element) truncated(from, element, cutter.row, NULL, cutter.line > 0 ? cutter.line - 1 : 0);
+    return KD_OK;
+}
+
+static kd_status text_cut(ply_file *from) {
+    const char *text = from->view.bytes + from->header.bytes;
+    line_counts *counts = NULL;
+    KD_TRY(text_chunks_cut(&from->chunks, text, from->view.count - from->header.bytes,
+                           piece_bytes(from), NULL));
+    KD_TRY(KD_RESERVE(counts, from->chunks.count));
+    line_counter counter = {&from->chunks, counts};
+    parallel_for((int64_t)from->chunks.count, 1, lines_count, &counter);
+    const kd_status status = lines_cut(from, counts);
+    memory_free(counts);
+    return status;
+}
+
+kd_status ply_cut(ply_file *from) {
+    return ply_is_text(from) ? text_cut(from) : bytes_cut(from);
+}

@@ -1,0 +1,276 @@
+#include "core/memory.h"
+#include "scenes/formats/ply_parts.h"
+#include "scenes/text/number.h"
+#include "scenes/text/text.h"
+
+const uint8_t ply_type_bytes[PLY_TYPES] = {1, 1, 2, 2, 4, 4, 4, 8};
+
+static const struct {
+    const char *name;
+    ply_type type;
+} types[] = {
+    {"char", PLY_INT8},   {"uchar", PLY_UINT8},   {"short", PLY_INT16},   {"ushort", PLY_UINT16},
+    {"int", PLY_INT32},   {"uint", PLY_UINT32},   {"float", PLY_FLOAT},   {"double", PLY_DOUBLE},
+    {"int8", PLY_INT8},   {"uint8", PLY_UINT8},   {"int16", PLY_INT16},   {"uint16", PLY_UINT16},
+    {"int32", PLY_INT32}, {"uint32", PLY_UINT32}, {"float32", PLY_FLOAT}, {"float64", PLY_DOUBLE}};
+
+/* The names that programs give to the numbers of a vertex. */
+static const struct {
+    const char *name;
+    ply_role role;
+} roles[] = {{"x", PLY_X},
+             {"y", PLY_Y},
+             {"z", PLY_Z},
+             {"nx", PLY_NX},
+             {"ny", PLY_NY},
+             {"nz", PLY_NZ},
+             {"u", PLY_U},
+             {"v", PLY_V},
+             {"s", PLY_U},
+             {"t", PLY_V},
+             {"texture_u", PLY_U},
+             {"texture_v", PLY_V},
+             {"red", PLY_RED},
+             {"green", PLY_GREEN},
+             {"blue", PLY_BLUE},
+             {"r", PLY_RED},
+             {"g", PLY_GREEN},
+             {"b", PLY_BLUE},
+             {"diffuse_red", PLY_RED},
+             {"diffuse_green", PLY_GREEN},
+             {"diffuse_blue", PLY_BLUE}};
+
+/* One line of the header at a time. */
+typedef struct header_reader {
+    ply_header *into;
+    problem_list *problems;
+    const char *at; /* in the copy, which ends with line ends */
+    uint64_t line;
+} header_reader;
+
+static text_span word_next(header_reader *from) {
+    text_cursor cursor = {text_blanks_over(from->at), from->line};
+    const text_span word = text_word(&cursor);
+    from->at = cursor.at;
+    return word;
+}
+
+static void fail_here(header_reader *from, text_span found, const char *expected) {
+    if (found.count)
+        problem_add(from->problems, true, "malformed", from->line, "found \"%.*s\", expected %s",
+                    text_shown(found), found.begin, expected);
+    else
+        problem_add(from->problems, true, "malformed", from->line,
+                    "found the line's end, expected %s", expected);
+}
+
+static bool type_read(header_reader *from, ply_type *type) {
+    const text_span word = word_next(from);
+    for (size_t i = 0; i < sizeof types / sizeof *types; ++i)
+        if (text_is_like(word, types[i].name)) {
+            *type = types[i].type;
+            return true;
+        }
+    fail_here(from, word, "a type (char uchar short ushort int uint float double)");
+    return false;
+}
+
+static ply_role role_of(const ply_element *in, text_span name, const ply_property *property) {
+    if (in->kind == PLY_FACES || in->kind == PLY_STRIPS) {
+        const bool named = text_is_like(name, "vertex_indices") ||
+                           text_is_like(name, "vertex_index") || text_is_like(name, "vertices");
+        return named && property->is_list && !ply_has(in, PLY_CORNERS) ? PLY_CORNERS : PLY_NOTHING;
+    }
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; ++i)
+        if (in->kind == PLY_VERTICES && !property->is_list && text_is_like(name, roles[i].name))
+            return ply_has(in, roles[i].role) ? PLY_NOTHING : roles[i].role;
+    return PLY_NOTHING;
+}
+
+static kd_status property_add(header_reader *from, const ply_property *added) {
+    ply_header *into = from->into;
+    if (into->property_count == into->property_room) {
+        const uint32_t room = into->property_room ? 2 * into->property_room : 16;
+        KD_TRY(KD_GROW(into->properties, into->property_count, room));
+        into->property_room = room;
+    }
+    into->properties[into->property_count++] = *added;
+    ply_element *element = &into->elements[into->element_count - 1];
+    ++element->property_count;
+    element->roles |= 1u << added->role;
+    element->has_lists = element->has_lists || added->is_list;
+    element->least_bytes += ply_type_bytes[added->is_list ? added->count_type : added->type];
+    return KD_OK;
+}
+
+/* property TYPE NAME, or property list TYPE TYPE NAME */
+static kd_status property_read(header_reader *from) {
+    ply_property read = {PLY_INT8, PLY_INT8, PLY_NOTHING, false};
+    const char *begin = from->at;
+    if (from->into->element_count == 0) {
+        fail_here(from, word_next(from), "an element before its properties");
+        return KD_OK;
+    }
+    read.is_list = text_is_like(word_next(from), "list");
+    if (!read.is_list) from->at = begin;
+    if (read.is_list && !type_read(from, &read.count_type)) return KD_OK;
+    if (!type_read(from, &read.type)) return KD_OK;
+    const text_span name = word_next(from);
+    if (name.count == 0) fail_here(from, name, "the property's name");
+    read.role = role_of(&from->into->elements[from->into->element_count - 1], name, &read);
+    if ((read.is_list && ply_type_is_real(read.count_type)) ||
+        (read.role == PLY_CORNERS && ply_type_is_real(read.type)))
+        fail_here(from, name, "a list of whole numbers, counted by whole numbers");
+    return property_add(from, &read);
+}
+
+static ply_kind kind_of(text_span name) {
+    if (text_is_like(name, "vertex")) return PLY_VERTICES;
+    if (text_is_like(name, "face")) return PLY_FACES;
+    return text_is_like(name, "tristrips") ? PLY_STRIPS : PLY_OTHER;
+}
+
+/* element NAME COUNT */
+static kd_status element_read(header_reader *from) {
+    ply_header *into = from->into;
+    ply_element read;
+    int64_t count = 0;
+    memset(&read, 0, sizeof read);
+    read.name = word_next(from);
+    read.line = from->line;
+    read.kind = kind_of(read.name);
+    const text_span word = word_next(from);
+    const char *end = word.count ? number_integer(word.begin, &count) : NULL;
+    if (!end || end != word.begin + word.count || count < 0)
+        fail_here(from, word, "the number of its rows (element NAME COUNT)");
+    read.count = (uint64_t)count;
+    for (uint32_t i = 0; i < into->element_count; ++i)
+        if (read.kind == PLY_VERTICES && into->elements[i].kind == PLY_VERTICES)
+            fail_here(from, read.name, "one element vertex");
+    if (into->element_count == into->element_room) {
+        const uint32_t room = into->element_room ? 2 * into->element_room : 4;
+        KD_TRY(KD_GROW(into->elements, into->element_count, room));
+        into->element_room = room;
+    }
+    read.first = into->property_count;
+    into->elements[into->element_count++] = read;
+    return KD_OK;
+}
+
+static void format_read(header_reader *from) {
+    const text_span form = word_next(from), version = word_next(from);
+    if (text_is_like(form, "ascii"))
+        from->into->form = PLY_ASCII;
+    else if (text_is_like(form, "binary_little_endian"))
+        from->into->form = PLY_LITTLE;
+    else if (text_is_like(form, "binary_big_endian"))
+        from->into->form = PLY_BIG;
+    else
+        fail_here(from, form, "ascii, binary_little_endian or binary_big_endian");
+    if (!text_is(version, "1.0")) fail_here(from, version, "version 1.0");
+}
+
+static void comment_read(header_reader *from) {
+    if (!text_is_like(word_next(from), "TextureFile") || from->into->texture.count) return;
+    text_cursor cursor = {text_blanks_over(from->at), from->line};
+    from->into->texture = text_rest(&cursor);
+}
+
+static kd_status line_read(header_reader *from) {
+    const text_span word = word_next(from);
+    if (text_is(word, "format"))
+        format_read(from);
+    else if (text_is(word, "element"))
+        KD_TRY(element_read(from));
+    else if (text_is(word, "property"))
+        KD_TRY(property_read(from));
+    else if (text_is(word, "comment"))
+        comment_read(from);
+    else if (word.count && !text_is(word, "obj_info"))
+        fail_here(from, word, "format, element, property, comment or end_header");
+    return KD_OK;
+}
+
+/* Bytes up to the end of the line that says end_header, 0 if there is none. A line ends as the
+   first one does: numbers of a binary file may look like line ends. */
+static uint64_t header_bytes(const file_view *from) {
+    const char *at = from->bytes, *end = at + from->count;
+    while (at < end && !text_is_line_end(*at)) ++at;
+    const char last = at + 1 < end && *at == '\r' && at[1] == '\n' ? '\n' : at < end ? *at : '\n';
+    for (at = from->bytes; at < end;) {
+        const char *line = at, *stop = (const char *)memchr(at, last, (size_t)(end - at));
+        if (!stop) break;
+        at = stop + 1;
+        while (stop > line && (text_is_line_end(stop[-1]) || text_is_blank(stop[-1]))) --stop;
+        const text_span text = {line, (uint64_t)(stop - line)};
+        if (text_is(text, "end_header")) return (uint64_t)(at - from->bytes);
+    }
+    return 0;
+}
+
+/* What cannot be missing. */
+static void header_require(header_reader *from) {
+    ply_header *into = from->into;
+    const uint32_t place = 1u << PLY_X | 1u << PLY_Y | 1u << PLY_Z;
+    if (into->form == PLY_UNKNOWN)
+        problem_add(from->problems, true, "malformed", from->line,
+                    "found a header without a format, expected one");
+    for (uint32_t i = 0; i < into->element_count; ++i) {
+        const ply_element *element = &into->elements[i];
+        if (element->kind == PLY_VERTICES) {
+            into->vertices = element;
+            if ((element->roles & place) != place)
+                problem_add(from->problems, true, "malformed", element->line,
+                            "found vertices without x, y and z, expected all three");
+        } else if (element->kind != PLY_OTHER && element->count && !ply_has(element, PLY_CORNERS)) {
+            problem_add(from->problems, true, "malformed", element->line,
+                        "found faces without a list vertex_indices, expected one");
+        }
+    }
+    if (!into->vertices)
+        problem_add(from->problems, true, "malformed", from->line,
+                    "found a header without vertices, expected an element vertex");
+}
+
+static kd_status lines_read(header_reader *from) {
+    const char *end = from->into->text + from->into->bytes;
+    while (from->at < end) {
+        const char *line = from->at;
+        text_cursor cursor = {text_blanks_over(line), 0};
+        if (text_is(text_word(&cursor), "end_header")) break;
+        if (from->line > 0) KD_TRY(line_read(from));
+        from->at = text_line_next(line);
+        ++from->line;
+    }
+    header_require(from);
+    from->into->lines = from->line + 1;
+    return KD_OK;
+}
+
+kd_status ply_header_read(ply_header *out, const file_view *from, problem_list *problems) {
+    memset(out, 0, sizeof *out);
+    const char *bytes = from->bytes;
+    if (from->count < 5 || memcmp(bytes, "ply", 3) != 0 || !text_ends_word(bytes + 3)) {
+        problem_add(problems, true, "not-ply", 0,
+                    "found no \"ply\" in its first line, expected it");
+        return KD_OK;
+    }
+    out->bytes = header_bytes(from);
+    if (out->bytes == 0) {
+        problem_add(problems, true, "malformed", 0, "found no line end_header, expected one");
+        return KD_OK;
+    }
+    KD_TRY(KD_RESERVE(out->text, out->bytes + 2));
+    memcpy(out->text, bytes, out->bytes);
+    memcpy(out->text + out->bytes, "\n\n", 2);
+    header_reader reader = {out, problems, out->text, 0};
+    KD_TRY(lines_read(&reader));
+    return KD_OK;
+}
+
+void ply_header_close(ply_header *owned) {
+    memory_free(owned->elements);
+    memory_free(owned->properties);
+    memory_free(owned->text);
+    memset(owned, 0, sizeof *owned);
+}

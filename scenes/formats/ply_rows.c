@@ -1,0 +1,269 @@
+/* One row of a PLY file at a time: from text, or from bytes of either order. */
+#include "core/memory.h"
+#include "scenes/formats/ply_parts.h"
+#include "scenes/text/number.h"
+#include <stdarg.h>
+
+enum { CORNERS_SMALL = 16 };
+
+void ply_problem(const ply_file *from, problem_list *to, bool fatal, const char *kind,
+                 const char *at, uint64_t line, const char *format, ...) {
+    char text[PROBLEM_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (ply_is_text(from))
+        problem_add(to, fatal, kind, line, "%s", text);
+    else
+        problem_add(to, fatal, kind, 0, "byte %llu: %s",
+                    (unsigned long long)(at - from->view.bytes), text);
+}
+
+static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
+    if (row->corner_count == row->corner_room) {
+        const uint64_t room = row->corner_room ? 2 * row->corner_room : CORNERS_SMALL;
+        piece->status = KD_GROW(row->corners, row->corner_count, room);
+        if (piece->status != KD_OK) return false;
+        row->corner_room = room;
+    }
+    row->corners[row->corner_count++] = corner;
+    return true;
+}
+
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+static uint64_t bits_read(const char *at, uint64_t bytes, bool big) {
+    const bool turned = big == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    uint64_t eight;
+    uint32_t four;
+    uint16_t two;
+    switch (bytes) {
+    case 8: memcpy(&eight, at, sizeof eight); return turned ? __builtin_bswap64(eight) : eight;
+    case 4: memcpy(&four, at, sizeof four); return turned ? __builtin_bswap32(four) : four;
+    default: memcpy(&two, at, sizeof two); return turned ? __builtin_bswap16(two) : two;
+    }
+}
+
+static int64_t whole_read(const char *at, ply_type type, bool big) {
+    switch (type) {
+    case PLY_INT8: return (int8_t)*at;
+    case PLY_UINT8: return (uint8_t)*at;
+    case PLY_INT16: return (int16_t)bits_read(at, 2, big);
+    case PLY_UINT16: return (uint16_t)bits_read(at, 2, big);
+    case PLY_INT32: return (int32_t)bits_read(at, 4, big);
+    case PLY_UINT32: return (uint32_t)bits_read(at, 4, big);
+    default: return 0;
+    }
+}
+
+static float real_read(const char *at, ply_type type, bool big) {
+    const uint64_t bits = bits_read(at, ply_type_bytes[type], big);
+    if (type == PLY_DOUBLE) {
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return (float)value;
+    }
+    const uint32_t half = (uint32_t)bits;
+    float value;
+    memcpy(&value, &half, sizeof value);
+    return value;
+}
+
+static float number_read(const char *at, ply_type type, bool big) {
+    return ply_type_is_real(type) ? real_read(at, type, big) : (float)whole_read(at, type, big);
+}
+
+/* Cutting has seen that the row is whole. */
+static bool bytes_row_read(const ply_file *from, ply_piece *piece, const char **at, ply_row *row) {
+    const ply_element *element = piece->element;
+    const bool big = from->header.form == PLY_BIG;
+    const char *next = *at;
+    for (uint32_t i = 0; i < element->property_count; ++i) {
+        const ply_property *property = &from->header.properties[element->first + i];
+        const uint64_t bytes = ply_type_bytes[property->type];
+        if (!property->is_list) {
+            if (property->role < PLY_SCALARS)
+                row->numbers[property->role] = number_read(next, property->type, big);
+            next += bytes;
+            continue;
+        }
+        const int64_t count = whole_read(next, property->count_type, big);
+        next += ply_type_bytes[property->count_type];
+        for (int64_t k = 0; k < count && property->role == PLY_CORNERS; ++k)
+            if (!corner_add(piece, row,
+                            whole_read(next + (uint64_t)k * bytes, property->type, big)))
+                return false;
+        next += (uint64_t)count * bytes;
+    }
+    *at = next;
+    return true;
+}
+
+static uint64_t list_triangles(const ply_element *element, const char *at, int64_t count,
+                               const ply_property *property, bool big) {
+    if (property->role != PLY_CORNERS) return 0;
+    if (element->kind == PLY_FACES) return count > 2 ? (uint64_t)count - 2 : 0;
+    ply_strip strip = {{0, 0}, 0};
+    int64_t corners[3];
+    uint64_t triangles = 0;
+    for (int64_t k = 0; k < count; ++k, at += ply_type_bytes[property->type])
+        triangles += ply_strip_next(&strip, whole_read(at, property->type, big), corners);
+    return triangles;
+}
+
+bool ply_row_measure(const ply_file *from, const ply_element *element, const char **at,
+                     uint64_t *triangles) {
+    const bool big = from->header.form == PLY_BIG;
+    const char *end = from->view.bytes + from->view.count, *next = *at;
+    for (uint32_t i = 0; i < element->property_count; ++i) {
+        const ply_property *property = &from->header.properties[element->first + i];
+        const uint64_t left = (uint64_t)(end - next), bytes = ply_type_bytes[property->type];
+        if (!property->is_list) {
+            if (left < bytes) return false;
+            next += bytes;
+            continue;
+        }
+        const uint64_t counted = ply_type_bytes[property->count_type];
+        if (left < counted) return false;
+        const int64_t count = whole_read(next, property->count_type, big);
+        if (count < 0 || (uint64_t)count * bytes > left - counted) return false;
+        next += counted;
+        *triangles += list_triangles(element, next, count, property, big);
+        next += (uint64_t)count * bytes;
+    }
+    *at = next;
+    return true;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+static bool word_ends(const char *at) {
+    return text_is_blank(*at) || text_is_line_end(*at);
+}
+
+static bool text_fail(const ply_file *from, ply_piece *piece, const char *at, uint64_t line,
+                      const char *expected) {
+    text_span word = {at, 0};
+    while (!word_ends(word.begin + word.count)) ++word.count;
+    if (word.count)
+        ply_problem(from, &piece->problems, true, "malformed", at, line,
+                    "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
+    else
+        ply_problem(from, &piece->problems, true, "malformed", at, line,
+                    "found the line's end, expected %s", expected);
+    return false;
+}
+
+static const char *word_over(const char *at) {
+    while (!word_ends(at)) ++at;
+    return at;
+}
+
+static const char *whole_of(const char *at, int64_t *value) {
+    const char *next = number_integer(at, value);
+    return next && word_ends(next) ? next : NULL;
+}
+
+/* The list at *at: its number, then its items. */
+static bool text_list_read(const ply_file *from, ply_piece *piece, const ply_property *property,
+                           const char **at, uint64_t line, ply_row *row) {
+    int64_t count = 0, corner = 0;
+    const char *next = whole_of(*at, &count);
+    if (!next || count < 0)
+        return text_fail(from, piece, *at, line, "the number of a list's items");
+    for (int64_t k = 0; k < count; ++k) {
+        *at = text_blanks_over(next);
+        next = word_over(*at);
+        if (next == *at) return text_fail(from, piece, *at, line, "as many items as the list has");
+        if (property->role != PLY_CORNERS) continue;
+        if (!whole_of(*at, &corner)) return text_fail(from, piece, *at, line, "a vertex index");
+        if (!corner_add(piece, row, corner)) return false;
+    }
+    *at = next;
+    return true;
+}
+
+static bool text_values_read(const ply_file *from, ply_piece *piece, const char **at, uint64_t line,
+                             ply_row *row) {
+    const ply_element *element = piece->element;
+    for (uint32_t i = 0; i < element->property_count; ++i) {
+        const ply_property *property = &from->header.properties[element->first + i];
+        *at = text_blanks_over(*at);
+        if (property->is_list) {
+            if (!text_list_read(from, piece, property, at, line, row)) return false;
+            continue;
+        }
+        float ignored = 0;
+        float *value = property->role < PLY_SCALARS ? &row->numbers[property->role] : &ignored;
+        const char *next = property->role < PLY_SCALARS ? number_float(*at, value) : word_over(*at);
+        if (!next || next == *at || !word_ends(next))
+            return text_fail(from, piece, *at, line, "a number");
+        *at = next;
+    }
+    *at = text_blanks_over(*at);
+    return text_is_line_end(**at) || text_fail(from, piece, *at, line, "the line's end");
+}
+
+static const char *rows_begin(const char *at, uint64_t *line) {
+    for (;;) { /* over empty lines */
+        const char *word = text_blanks_over(at);
+        if (!text_is_line_end(*word)) return at;
+        at = text_line_next(word);
+        ++*line;
+    }
+}
+
+bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint64_t *line,
+                  ply_row *row) {
+    memset(row->numbers, 0, sizeof row->numbers);
+    row->corner_count = 0;
+    if (!ply_is_text(from)) return bytes_row_read(from, piece, at, row);
+    const char *next = rows_begin(*at, line);
+    const bool sound = text_values_read(from, piece, &next, *line, row);
+    *at = text_line_next(next);
+    ++*line;
+    return sound;
+}
+
+/* Of one line of a face or a strip; 0 where it cannot be read, which reading it tells: a line has
+   no more items than every other byte. */
+static uint64_t line_triangles(const ply_file *from, const ply_element *element, const char *at,
+                               uint64_t bytes) {
+    for (uint32_t i = 0; i < element->property_count; ++i) {
+        const ply_property *property = &from->header.properties[element->first + i];
+        int64_t count = 1, corners[3], corner;
+        at = text_blanks_over(at);
+        if (property->is_list) {
+            const char *next = whole_of(at, &count);
+            if (!next || count < 0) return 0;
+            if (property->role == PLY_CORNERS && element->kind == PLY_FACES)
+                return count > 2 && (uint64_t)count <= bytes / 2 ? (uint64_t)count - 2 : 0;
+            at = next;
+        }
+        ply_strip strip = {{0, 0}, 0};
+        uint64_t triangles = 0;
+        for (int64_t k = 0; k < count; ++k) {
+            at = text_blanks_over(at);
+            const char *next = word_over(at);
+            if (next == at) return triangles;
+            if (property->role == PLY_CORNERS && !whole_of(at, &corner)) return triangles;
+            if (property->role == PLY_CORNERS) triangles += ply_strip_next(&strip, corner, corners);
+            at = next;
+        }
+        if (property->role == PLY_CORNERS) return triangles;
+    }
+    return 0;
+}
+
+uint64_t ply_text_triangles(const ply_file *from, const ply_piece *piece) {
+    uint64_t triangles = 0, line = 0;
+    const char *at = piece->begin;
+    for (uint64_t i = 0; i < piece->rows; ++i) {
+        at = rows_begin(at, &line);
+        const char *next = text_line_next(at);
+        triangles += line_triangles(from, piece->element, at, (uint64_t)(next - at));
+        at = next;
+    }
+    return triangles;
+}

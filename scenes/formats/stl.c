@@ -1,0 +1,298 @@
+/* The STL reader, from the path to the mesh.
+   Idea:   a binary file is one that has the size its header says, whatever it begins with; its
+           facets go straight to an array of corners. A text is cut before facets, its pieces fill
+           arrays of their own, which are joined. Then corners at one place become one vertex.
+   Work:   O(bytes), on all cores.
+   Invariants: the result does not depend on the number of threads or the size of pieces; nothing is
+           reserved for facets that the file has no bytes for. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "scenes/formats/mesh_formats.h"
+#include "scenes/formats/mtl.h"
+#include "scenes/formats/stl_piece.h"
+#include "scenes/mesh/mesh_cleanup.h"
+
+enum { PIECE_BYTES = 1 << 20 };
+
+typedef struct stl_reader {
+    const char *path;
+    const obj_options *options;
+    job *watched;
+    file_view view;
+    text_chunks chunks; /* of a text */
+    stl_piece *pieces;
+    uint64_t piece_count;
+    bool is_text;
+    vec3 *corners; /* three of each triangle */
+    uint32_t *lines;
+    uint64_t triangles;
+    problem_list problems; /* of the file as a whole */
+} stl_reader;
+
+static uint32_t u32_at(const char *at) {
+    const unsigned char *b = (const unsigned char *)at;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static vec3 vec3_at(const char *at) {
+    const uint32_t bits[3] = {u32_at(at), u32_at(at + 4), u32_at(at + 8)};
+    float values[3];
+    memcpy(values, bits, sizeof values);
+    return vec3_make(values[0], values[1], values[2]);
+}
+
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+static void bytes_read(const stl_reader *from, stl_piece *piece) {
+    const char *at = piece->bytes.begin, *end = at + piece->bytes.count;
+    for (; at < end; at += STL_FACET) {
+        vec3 *corners = &piece->corners[3 * piece->triangles];
+        ++piece->facets;
+        for (int k = 0; k < 3; ++k) corners[k] = vec3_at(at + 12 + 12 * k);
+        piece->coloured = piece->coloured || (unsigned char)at[49] & 0x80;
+        if (vec3_is_finite(corners[0]) && vec3_is_finite(corners[1]) &&
+            vec3_is_finite(corners[2])) {
+            piece->turned += stl_is_turned(vec3_at(at), corners);
+            ++piece->triangles;
+        } else {
+            problem_add(&piece->problems, false, "nan", 0,
+                        "byte %llu: found a corner that is not finite, expected finite numbers; "
+                        "the facet is left out",
+                        (unsigned long long)(at - from->view.bytes));
+        }
+    }
+}
+
+/* Whole facets; fewer than the header says are a fatal problem. */
+static kd_status bytes_cut(stl_reader *from) {
+    const uint64_t said = u32_at(from->view.bytes + 80);
+    const uint64_t there = (from->view.count - STL_HEADER) / STL_FACET;
+    const uint64_t facets = said < there ? said : there;
+    const uint64_t bytes =
+        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : PIECE_BYTES;
+    const uint64_t step = bytes / STL_FACET + 1;
+    if (there < said)
+        problem_add(&from->problems, true, "truncated", 0,
+                    "byte %llu: found the file's end after %llu facets, expected %llu",
+                    (unsigned long long)from->view.count, (unsigned long long)there,
+                    (unsigned long long)said);
+    else if (from->view.count > STL_HEADER + said * STL_FACET)
+        problem_add(&from->problems, false, "trailing", 0,
+                    "byte %llu: found more behind the last facet, expected the file's end",
+                    (unsigned long long)(STL_HEADER + said * STL_FACET));
+    from->piece_count = (facets + step - 1) / step;
+    KD_TRY(KD_RESERVE_ZEROED(from->pieces, from->piece_count));
+    KD_TRY(KD_RESERVE(from->corners, 3 * facets));
+    for (uint64_t i = 0; i < from->piece_count; ++i) {
+        const uint64_t first = i * step, last = first + step < facets ? first + step : facets;
+        from->pieces[i].bytes.begin = from->view.bytes + STL_HEADER + first * STL_FACET;
+        from->pieces[i].bytes.count = (last - first) * STL_FACET;
+        from->pieces[i].corners = from->corners + 3 * first;
+    }
+    return KD_OK;
+}
+
+static kd_status text_cut(stl_reader *from) {
+    const uint64_t mark = text_bom_bytes(from->view.bytes, from->view.count);
+    const uint64_t bytes =
+        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : PIECE_BYTES;
+    KD_TRY(text_chunks_cut(&from->chunks, from->view.bytes + mark, from->view.count - mark, bytes,
+                           stl_text_begins));
+    from->piece_count = from->chunks.count;
+    KD_TRY(KD_RESERVE_ZEROED(from->pieces, from->piece_count));
+    for (uint64_t i = 0; i < from->piece_count; ++i) from->pieces[i].bytes = from->chunks.spans[i];
+    return KD_OK;
+}
+
+static void read_body(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    stl_reader *from = (stl_reader *)context;
+    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+        stl_piece *piece = &from->pieces[i];
+        if (from->is_text)
+            stl_text_read(piece, (uint64_t)i + 1 == from->piece_count);
+        else
+            bytes_read(from, piece);
+        job_advance(from->watched, (int64_t)piece->bytes.count);
+    }
+}
+
+/* --- what kind of file it is ----------------------------------------------------------------- */
+
+/* Blanks and "solid" in any case. */
+static bool begins_with_solid(const file_view *view) {
+    static const char word[] = "solid";
+    size_t i = text_bom_bytes(view->bytes, view->count);
+    while (i < view->count && (text_is_blank(view->bytes[i]) || text_is_line_end(view->bytes[i])))
+        ++i;
+    for (size_t k = 0; k < sizeof word - 1; ++k)
+        if (i + k >= view->count || (view->bytes[i + k] | 0x20) != word[k]) return false;
+    return true;
+}
+
+/* Many programs begin a binary file's header with "solid" too. */
+static kd_status form_find(stl_reader *from) {
+    const file_view *view = &from->view;
+    const bool has_header = view->count >= STL_HEADER;
+    const uint64_t said = has_header ? u32_at(view->bytes + 80) : 0;
+    const bool fits = has_header && view->count == STL_HEADER + said * STL_FACET;
+    from->is_text = !fits && begins_with_solid(view);
+    if (from->is_text || has_header) return KD_OK;
+    problem_add(&from->problems, true, "not-stl", 0,
+                "found %llu bytes without \"solid\" at their beginning, expected a text or a "
+                "binary file of 84 bytes at least",
+                (unsigned long long)view->count);
+    return KD_OK;
+}
+
+/* --- the passes ------------------------------------------------------------------------------ */
+
+/* A text's arrays are joined; gaps of a binary file's are closed. */
+static kd_status pieces_join(stl_reader *from) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < from->piece_count; ++i) sum += from->pieces[i].triangles;
+    KD_REQUIRE(sum < KD_NONE / 3, KD_ERROR_INPUT,
+               "%s: found %llu triangles, expected less than 2^32 corners", from->path,
+               (unsigned long long)sum);
+    if (from->is_text) KD_TRY(KD_RESERVE(from->corners, 3 * sum));
+    const bool lines = from->is_text && from->options && from->options->triangle_lines;
+    if (lines) KD_TRY(KD_RESERVE(from->lines, sum));
+    uint64_t line = 0;
+    for (uint64_t i = 0; i < from->piece_count; ++i) {
+        const stl_piece *piece = &from->pieces[i];
+        vec3 *to = from->corners + 3 * from->triangles;
+        if (to != piece->corners && piece->triangles)
+            memmove(to, piece->corners, 3 * piece->triangles * sizeof *to);
+        for (uint64_t k = 0; k < piece->triangles && lines; ++k)
+            from->lines[from->triangles + k] = (uint32_t)(line + piece->lines[k]);
+        from->triangles += piece->triangles;
+        line += piece->line_count;
+    }
+    return KD_OK;
+}
+
+/* What is to be said of the file as a whole. */
+static void whole_judge(stl_reader *from) {
+    uint64_t turned = 0, facets = 0, unknown = 0;
+    bool coloured = false;
+    stl_end end = STL_END_NONE;
+    for (uint64_t i = 0; i < from->piece_count; ++i) {
+        const stl_piece *piece = &from->pieces[i];
+        turned += piece->turned;
+        facets += piece->facets;
+        unknown += piece->unknown;
+        coloured = coloured || piece->coloured;
+        if (piece->end != STL_END_NONE) end = piece->end;
+    }
+    if (from->is_text && facets == 0 && unknown > 0)
+        problem_add(&from->problems, true, "not-stl", 0,
+                    "found no facet and words that STL does not know, expected facets");
+    else if (from->is_text && end == STL_END_INSIDE)
+        problem_add(&from->problems, false, "truncated", 0,
+                    "found no endsolid behind the last facet, expected one");
+    if (turned)
+        problem_add(&from->problems, false, "flipped-normal", 0,
+                    "found %llu facets whose normal is against the turn of their corners, expected "
+                    "both on one side; the corners decide",
+                    (unsigned long long)turned);
+    if (coloured)
+        problem_add(&from->problems, false, "unsupported", 0,
+                    "found colours of facets, which Kandela does not draw; they are left out");
+}
+
+static kd_status problems_tell(stl_reader *from) {
+    kd_status first = KD_OK;
+    uint64_t line = 0;
+    for (uint64_t i = 0; i <= from->piece_count; ++i) {
+        const bool is_piece = i < from->piece_count;
+        const problem_list *list = is_piece ? &from->pieces[i].problems : &from->problems;
+        if (first != KD_OK && !(from->options && from->options->problem)) break;
+        const kd_status status = problem_list_tell(
+            list, from->path, is_piece && from->is_text ? line : PROBLEM_NO_LINES, from->options);
+        if (first == KD_OK) first = status;
+        if (is_piece) line += from->pieces[i].line_count;
+    }
+    return first;
+}
+
+static kd_status mesh_fill(stl_reader *from, mesh *into) {
+    const text_span plain = {"default", 7};
+    const uint64_t count = from->triangles;
+    mtl_library library = {0};
+    uint32_t index = 0;
+    kd_status status = KD_OK;
+    if (count == 0) return KD_OK;
+    KD_TRY_GOTO(mtl_library_add(&library, plain, &index));
+    KD_TRY_GOTO(KD_RESERVE(into->triangles, 3 * count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(into->triangle_materials, count));
+    KD_TRY_GOTO(weld_places(from->corners, 3 * count, into->triangles, &into->positions,
+                            &into->position_count));
+    into->triangle_count = (uint32_t)count;
+    into->materials = library.materials;
+    into->material_count = library.count;
+    library.materials = NULL;
+    library.count = 0;
+done:
+    mtl_library_close(&library);
+    return status;
+}
+
+static kd_status facets_read(stl_reader *from, mesh *into) {
+    KD_TRY(from->is_text ? text_cut(from) : bytes_cut(from));
+    parallel_for((int64_t)from->piece_count, 1, read_body, from);
+    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+               from->path);
+    uint64_t facets = 0;
+    for (uint64_t i = 0; i < from->piece_count; ++i) {
+        KD_REQUIRE(from->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
+                   "%s: no memory left to read it", from->path);
+        facets += from->pieces[i].facets;
+    }
+    whole_judge(from);
+    KD_TRY(problems_tell(from));
+    KD_TRY(pieces_join(from));
+    KD_TRY(mesh_fill(from, into));
+    into->face_count = facets < KD_NONE ? (uint32_t)facets : KD_NONE;
+    return KD_OK;
+}
+
+static kd_status file_read(stl_reader *from, mesh *into) {
+    KD_TRY(text_encoding_check(from->view.bytes, from->view.count, from->path));
+    KD_TRY(form_find(from));
+    if (!from->problems.fatal) return facets_read(from, into);
+    return problem_list_tell(&from->problems, from->path, PROBLEM_NO_LINES, from->options);
+}
+
+static void reader_close(stl_reader *owned) {
+    for (uint64_t i = 0; i < owned->piece_count && owned->pieces; ++i) {
+        problem_list_close(&owned->pieces[i].problems);
+        memory_free(owned->pieces[i].lines);
+        if (owned->is_text) memory_free(owned->pieces[i].corners);
+    }
+    problem_list_close(&owned->problems);
+    memory_free(owned->pieces);
+    memory_free(owned->corners);
+    text_chunks_close(&owned->chunks);
+    file_close(&owned->view);
+}
+
+kd_status stl_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+    stl_reader from;
+    memset(&from, 0, sizeof from);
+    memset(out, 0, sizeof *out);
+    from.path = path;
+    from.options = options;
+    from.watched = watched;
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    KD_TRY(file_open(&from.view, path));
+    job_stage_begin(watched, "load", (int64_t)from.view.count);
+    const kd_status status = file_read(&from, out);
+    reader_close(&from);
+    if (status != KD_OK) {
+        mesh_close(out);
+        memory_free(from.lines);
+        return status_pass(status, __FILE__, __LINE__, "file_read");
+    }
+    if (from.lines) *options->triangle_lines = from.lines;
+    return KD_OK;
+}

@@ -1,0 +1,440 @@
+/* What assimp reads becomes a mesh: all meshes under all nodes, and their materials. */
+#include "scenes/import/import_scene.h"
+#include "core/memory.h"
+#include "core/status.h"
+#include "scenes/formats/mtl.h"
+#include "scenes/mesh/mesh.h"
+#include "scenes/mesh/mesh_cleanup.h"
+#include <assimp/cfileio.h>
+#include <assimp/cimport.h>
+#include <assimp/material.h>
+#include <assimp/postprocess.h>
+#include <assimp/scene.h>
+#include <stdio.h>
+
+static float number_of(const struct aiMaterial *from, const char *key, unsigned type,
+                       unsigned index, float otherwise) {
+    ai_real value = 0;
+    return aiGetMaterialFloatArray(from, key, type, index, &value, NULL) == aiReturn_SUCCESS
+               ? (float)value
+               : otherwise;
+}
+
+static bool colour_of(const struct aiMaterial *from, const char *key, unsigned type, unsigned index,
+                      vec3 *colour) {
+    struct aiColor4D read;
+    if (aiGetMaterialColor(from, key, type, index, &read) != aiReturn_SUCCESS) return false;
+    *colour = vec3_make((float)read.r, (float)read.g, (float)read.b);
+    return true;
+}
+
+/* The file's numbers in MTL's terms, so that both go the same way to our record. */
+static void numbers_fill(const struct aiMaterial *from, mtl_entry *entry) {
+    const vec3 none = vec3_all(NAN);
+    entry->kd = entry->ks = entry->ke = entry->tf = none;
+    entry->tr = entry->illum = NAN;
+    entry->ka = none;
+    entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
+    if (!colour_of(from, AI_MATKEY_BASE_COLOR, &entry->kd))
+        (void)colour_of(from, AI_MATKEY_COLOR_DIFFUSE, &entry->kd);
+    entry->ns = number_of(from, AI_MATKEY_SHININESS, NAN);
+    if (entry->ns > 0) (void)colour_of(from, AI_MATKEY_COLOR_SPECULAR, &entry->ks);
+    if (colour_of(from, AI_MATKEY_COLOR_EMISSIVE, &entry->ke))
+        entry->ke = vec3_scale(entry->ke, number_of(from, AI_MATKEY_EMISSIVE_INTENSITY, 1));
+    const float index = number_of(from, AI_MATKEY_REFRACTI, 1.5f);
+    entry->ni = index > 1 ? index : 1.5f;
+    entry->d = number_of(from, AI_MATKEY_OPACITY, NAN);
+    entry->pm = number_of(from, AI_MATKEY_METALLIC_FACTOR, NAN);
+    entry->pr = number_of(from, AI_MATKEY_ROUGHNESS_FACTOR, NAN);
+    if (number_of(from, AI_MATKEY_TRANSMISSION_FACTOR, 0) > 0.5f) {
+        entry->illum = 7;
+        entry->tf = entry->kd;
+    }
+}
+
+static kd_status map_find(const struct aiMaterial *from, enum aiTextureType type, const char *path,
+                          char **found) {
+    struct aiString name;
+    if (*found || aiGetMaterialString(from, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
+        return KD_OK;
+    if (name.data[0] == '*') {
+        log_message(LOG_WARNING,
+                    "%s: a picture inside the file is left out, expected one beside it", path);
+        return KD_OK;
+    }
+    const size_t bytes = strlen(name.data) + 1;
+    KD_TRY(KD_RESERVE(*found, bytes));
+    memcpy(*found, name.data, bytes);
+    return KD_OK;
+}
+
+static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_entry *entry) {
+    static const struct {
+        enum aiTextureType type;
+        mtl_map which;
+    } kinds[] = {{aiTextureType_BASE_COLOR, MTL_MAP_DIFFUSE},
+                 {aiTextureType_DIFFUSE, MTL_MAP_DIFFUSE},
+                 {aiTextureType_SPECULAR, MTL_MAP_SPECULAR},
+                 {aiTextureType_EMISSIVE, MTL_MAP_EMISSION},
+                 {aiTextureType_OPACITY, MTL_MAP_OPACITY},
+                 {aiTextureType_DIFFUSE_ROUGHNESS, MTL_MAP_ROUGHNESS},
+                 {aiTextureType_METALNESS, MTL_MAP_METALLIC},
+                 {aiTextureType_NORMALS, MTL_MAP_NORMAL},
+                 {aiTextureType_HEIGHT, MTL_MAP_BUMP}};
+    for (int i = 0; i < MTL_MAPS; ++i) {
+        memset(&entry->maps[i], 0, sizeof entry->maps[i]);
+        entry->maps[i].scale[0] = entry->maps[i].scale[1] = entry->maps[i].bump = 1;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
+        KD_TRY(map_find(from, kinds[i].type, path, &entry->maps[kinds[i].which].path));
+    /* glTF packs both into the channels of one picture; ours are one picture each */
+    char **rough = &entry->maps[MTL_MAP_ROUGHNESS].path;
+    char **metal = &entry->maps[MTL_MAP_METALLIC].path;
+    if (*rough && *metal && strcmp(*rough, *metal) == 0) {
+        log_message(LOG_WARNING, "%s: \"%s\" packs roughness and metal into one picture; left out",
+                    path, *rough);
+        memory_free(*rough);
+        memory_free(*metal);
+        *rough = *metal = NULL;
+        entry->pm = 0;
+    }
+    return KD_OK;
+}
+
+/* The material's name, or one made up; with a number behind it where it is taken. */
+static kd_status name_add(mtl_library *library, const struct aiMaterial *from, uint32_t *index) {
+    struct aiString name;
+    char text[512];
+    if (aiGetMaterialString(from, AI_MATKEY_NAME, &name) != aiReturn_SUCCESS || !name.data[0])
+        snprintf(name.data, sizeof name.data, "material");
+    int length = snprintf(text, sizeof text, "%.480s", name.data);
+    text_span span = {text, (uint64_t)length};
+    for (int i = 2; name_table_find(&library->names, span) != KD_NONE; ++i)
+        span.count = (uint64_t)snprintf(text, sizeof text, "%.480s-%d", name.data, i);
+    return mtl_library_add(library, span, index);
+}
+
+static kd_status materials_fill(mtl_library *library, const struct aiScene *from,
+                                const char *path) {
+    for (unsigned i = 0; i < from->mNumMaterials; ++i) {
+        mtl_entry entry = {0};
+        uint32_t index;
+        KD_TRY(name_add(library, from->mMaterials[i], &index));
+        numbers_fill(from->mMaterials[i], &entry);
+        const kd_status status = maps_find(from->mMaterials[i], path, &entry);
+        mtl_entry_convert(&entry, &library->materials[index]); /* takes the paths */
+        KD_TRY(status);
+        int two_sided = 0;
+        if (aiGetMaterialIntegerArray(from->mMaterials[i], AI_MATKEY_TWOSIDED, &two_sided, NULL) ==
+            aiReturn_SUCCESS)
+            library->materials[index].record.two_sided = two_sided ? 1 : 0;
+    }
+    return KD_OK;
+}
+
+/* All materials of the scene, in its order, into `out`, which has none yet. Pictures inside the
+   file and those that are not there are told to the log and left out. */
+static kd_status import_materials(mesh *out, const struct aiScene *from, const char *path) {
+    mtl_library library = {0};
+    kd_status status = materials_fill(&library, from, path);
+    const text_span fallback = {"default", 7};
+    uint32_t index;
+    if (status == KD_OK && library.count == 0) status = mtl_library_add(&library, fallback, &index);
+    if (status == KD_OK) {
+        out->materials = library.materials;
+        out->material_count = library.count;
+        library.materials = NULL;
+        library.count = 0;
+    }
+    mtl_library_close(&library);
+    return status;
+}
+
+/* A tree of nodes deeper than this is damaged, not modelled. */
+enum { NODE_DEPTH = 512 };
+
+typedef struct importer {
+    const struct aiScene *scene;
+    mesh *into;
+    uint64_t positions, normals, texcoords, triangles, faces; /* counted, then written so far */
+    uint64_t left_out; /* faces with corners out of range or not finite */
+    bool writing;
+    vec3 *corners; /* room for the largest face */
+    uint32_t *cut;
+} importer;
+
+static struct aiMatrix4x4 multiply(const struct aiMatrix4x4 *a, const struct aiMatrix4x4 *b) {
+    struct aiMatrix4x4 product = *a;
+    aiMultiplyMatrix4(&product, b);
+    return product;
+}
+
+static vec3 point_of(const struct aiMatrix4x4 *m, const struct aiVector3D *p) {
+    return vec3_make((float)(m->a1 * p->x + m->a2 * p->y + m->a3 * p->z + m->a4),
+                     (float)(m->b1 * p->x + m->b2 * p->y + m->b3 * p->z + m->b4),
+                     (float)(m->c1 * p->x + m->c2 * p->y + m->c3 * p->z + m->c4));
+}
+
+/* By the cofactors: the inverse transpose up to a factor, also where there is no inverse. */
+static vec3 normal_of(const struct aiMatrix4x4 *m, const struct aiVector3D *n) {
+    const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
+    const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
+    const vec3 c = vec3_make((float)m->c1, (float)m->c2, (float)m->c3);
+    const vec3 local = vec3_make((float)n->x, (float)n->y, (float)n->z);
+    const vec3 turned =
+        vec3_make(vec3_dot(vec3_cross(b, c), local), vec3_dot(vec3_cross(c, a), local),
+                  vec3_dot(vec3_cross(a, b), local));
+    const float side = vec3_dot(a, vec3_cross(b, c)) < 0 ? -1.0f : 1.0f;
+    const vec3 unit = vec3_normalize(vec3_scale(turned, side));
+    return vec3_is_finite(unit) ? unit : vec3_all(0);
+}
+
+static bool is_mirrored(const struct aiMatrix4x4 *m) {
+    const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
+    const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
+    const vec3 c = vec3_make((float)m->c1, (float)m->c2, (float)m->c3);
+    return vec3_dot(a, vec3_cross(b, c)) < 0;
+}
+
+static void vertices_write(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
+    mesh *into = to->into;
+    for (unsigned i = 0; i < from->mNumVertices; ++i) {
+        into->positions[to->positions + i] = point_of(m, &from->mVertices[i]);
+        if (from->mNormals) into->normals[to->normals + i] = normal_of(m, &from->mNormals[i]);
+        if (from->mTextureCoords[0]) {
+            const struct aiVector3D *uv = &from->mTextureCoords[0][i];
+            const bool finite = isfinite((float)uv->x) && isfinite((float)uv->y);
+            into->texcoords[to->texcoords + i] =
+                finite ? vec2_make((float)uv->x, (float)uv->y) : vec2_make(0, 0);
+        }
+    }
+}
+
+static void triangle_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
+                           const uint32_t cut[3], bool mirrored) {
+    mesh *into = to->into;
+    for (int k = 0; k < 3; ++k) {
+        const uint32_t corner = face->mIndices[cut[mirrored && k ? 3 - k : k]];
+        const uint64_t at = 3 * to->triangles + (uint64_t)k;
+        into->triangles[at] = (uint32_t)to->positions + corner;
+        if (into->normal_indices) {
+            const uint64_t normal = to->normals + corner;
+            const bool has = from->mNormals && !vec3_is_zero(into->normals[normal]);
+            into->normal_indices[at] = has ? (uint32_t)normal : KD_NONE;
+        }
+        if (into->texcoord_indices)
+            into->texcoord_indices[at] =
+                from->mTextureCoords[0] ? (uint32_t)to->texcoords + corner : KD_NONE;
+    }
+    into->triangle_materials[to->triangles++] =
+        from->mMaterialIndex < into->material_count ? from->mMaterialIndex : 0;
+}
+
+static kd_status face_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
+                            bool mirrored) {
+    for (unsigned k = 0; k < face->mNumIndices; ++k) {
+        const bool sound = face->mIndices[k] < from->mNumVertices;
+        if (sound) to->corners[k] = to->into->positions[to->positions + face->mIndices[k]];
+        if (!sound || !vec3_is_finite(to->corners[k])) {
+            ++to->left_out;
+            return KD_OK;
+        }
+    }
+    KD_TRY(polygon_triangulate(to->corners, face->mNumIndices, to->cut));
+    for (unsigned k = 0; k + 2 < face->mNumIndices; ++k)
+        triangle_write(to, from, face, &to->cut[3 * k], mirrored);
+    return KD_OK;
+}
+
+/* Counts or writes one mesh as it stands under one node. */
+static kd_status mesh_visit(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
+    if (to->writing) vertices_write(to, from, m);
+    const bool mirrored = is_mirrored(m);
+    for (unsigned f = 0; f < from->mNumFaces && from->mFaces; ++f) {
+        const struct aiFace *face = &from->mFaces[f];
+        if (face->mNumIndices < 3) continue; /* points and lines */
+        if (to->writing)
+            KD_TRY(face_write(to, from, face, mirrored));
+        else
+            to->triangles += face->mNumIndices - 2;
+        ++to->faces;
+    }
+    to->positions += from->mNumVertices;
+    if (from->mNormals) to->normals += from->mNumVertices;
+    if (from->mTextureCoords[0]) to->texcoords += from->mNumVertices;
+    return KD_OK;
+}
+
+static kd_status node_visit(importer *to, const struct aiNode *node,
+                            const struct aiMatrix4x4 *parent, int depth) {
+    KD_REQUIRE(depth < NODE_DEPTH, KD_ERROR_INPUT, "found nodes in nodes %d deep, expected less",
+               depth);
+    const struct aiMatrix4x4 m = multiply(parent, &node->mTransformation);
+    for (unsigned i = 0; i < node->mNumMeshes; ++i)
+        if (node->mMeshes[i] < to->scene->mNumMeshes)
+            KD_TRY(mesh_visit(to, to->scene->mMeshes[node->mMeshes[i]], &m));
+    for (unsigned i = 0; i < node->mNumChildren; ++i)
+        KD_TRY(node_visit(to, node->mChildren[i], &m, depth + 1));
+    return KD_OK;
+}
+
+static kd_status scene_visit(importer *to) {
+    struct aiMatrix4x4 identity;
+    aiIdentityMatrix4(&identity);
+    to->positions = to->normals = to->texcoords = to->triangles = to->faces = 0;
+    return to->scene->mRootNode ? node_visit(to, to->scene->mRootNode, &identity, 0) : KD_OK;
+}
+
+static kd_status arrays_reserve(importer *to) {
+    mesh *into = to->into;
+    const uint64_t most = KD_NONE - 1;
+    KD_REQUIRE(to->positions <= most && to->triangles <= most, KD_ERROR_INPUT,
+               "found %llu vertices and %llu triangles, expected less than 2^32 of each",
+               (unsigned long long)to->positions, (unsigned long long)to->triangles);
+    uint32_t largest = 3;
+    for (unsigned i = 0; i < to->scene->mNumMeshes; ++i)
+        for (unsigned f = 0; f < to->scene->mMeshes[i]->mNumFaces; ++f)
+            if (to->scene->mMeshes[i]->mFaces[f].mNumIndices > largest)
+                largest = to->scene->mMeshes[i]->mFaces[f].mNumIndices;
+    KD_TRY(KD_RESERVE(to->corners, largest));
+    KD_TRY(KD_RESERVE(to->cut, 3 * (uint64_t)largest));
+    KD_TRY(KD_RESERVE(into->positions, to->positions));
+    KD_TRY(KD_RESERVE(into->triangles, 3 * to->triangles));
+    KD_TRY(KD_RESERVE(into->triangle_materials, to->triangles));
+    if (to->normals) {
+        KD_TRY(KD_RESERVE(into->normals, to->normals));
+        KD_TRY(KD_RESERVE(into->normal_indices, 3 * to->triangles));
+    }
+    if (to->texcoords) {
+        KD_TRY(KD_RESERVE(into->texcoords, to->texcoords));
+        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * to->triangles));
+    }
+    return KD_OK;
+}
+
+/* No triangle is at a position that is not finite; another's place keeps boxes right. */
+static void positions_mend(mesh *into) {
+    vec3 sound = vec3_all(0);
+    for (uint32_t i = into->position_count; i-- > 0;)
+        if (vec3_is_finite(into->positions[i])) sound = into->positions[i];
+    for (uint32_t i = 0; i < into->position_count; ++i)
+        if (!vec3_is_finite(into->positions[i])) into->positions[i] = sound;
+}
+
+static kd_status scene_take(importer *to, const char *path) {
+    mesh *into = to->into;
+    KD_TRY(import_materials(into, to->scene, path));
+    KD_TRY(scene_visit(to));
+    KD_TRY(arrays_reserve(to));
+    to->writing = true;
+    KD_TRY(scene_visit(to));
+    into->position_count = (uint32_t)to->positions;
+    into->normal_count = (uint32_t)to->normals;
+    into->texcoord_count = (uint32_t)to->texcoords;
+    into->triangle_count = (uint32_t)to->triangles;
+    into->face_count = to->faces <= KD_NONE ? (uint32_t)to->faces : KD_NONE;
+    positions_mend(into);
+    if (to->left_out)
+        log_message(LOG_WARNING,
+                    "%s: %llu faces have corners that are not there or not finite; left out", path,
+                    (unsigned long long)to->left_out);
+    return KD_OK;
+}
+
+/* --- the one file that there is ----------------------------------------------------------------
+ */
+
+typedef struct memory_file {
+    const file_view *view;
+    size_t at;
+} memory_file;
+
+static size_t memory_read(struct aiFile *file, char *to, size_t size, size_t count) {
+    memory_file *of = (memory_file *)(void *)file->UserData;
+    const size_t left = of->view->count - of->at;
+    if (size == 0) return 0;
+    if (count > left / size) count = left / size;
+    memcpy(to, of->view->bytes + of->at, size * count);
+    of->at += size * count;
+    return count;
+}
+
+static size_t memory_write(struct aiFile *file, const char *from, size_t size, size_t count) {
+    (void)file;
+    (void)from;
+    (void)size;
+    (void)count;
+    return 0;
+}
+
+static size_t memory_tell(struct aiFile *file) {
+    return ((memory_file *)(void *)file->UserData)->at;
+}
+
+static size_t memory_size(struct aiFile *file) {
+    return ((memory_file *)(void *)file->UserData)->view->count;
+}
+
+static enum aiReturn memory_seek(struct aiFile *file, size_t offset, enum aiOrigin origin) {
+    memory_file *of = (memory_file *)(void *)file->UserData;
+    const size_t count = of->view->count;
+    const size_t from = origin == aiOrigin_CUR ? of->at : origin == aiOrigin_END ? count : 0;
+    const size_t at = from + offset; /* before the beginning: it wraps around */
+    if (at > count) return aiReturn_FAILURE;
+    of->at = at;
+    return aiReturn_SUCCESS;
+}
+
+static void memory_flush(struct aiFile *file) {
+    (void)file;
+}
+
+typedef struct memory_files {
+    const char *path;
+    const file_view *view;
+} memory_files;
+
+static void file_end(struct aiFileIO *files, struct aiFile *file) {
+    (void)files;
+    if (file) memory_free(file->UserData);
+    memory_free(file);
+}
+
+/* A format of several files finds this one alone. */
+static struct aiFile *file_begin(struct aiFileIO *files, const char *path, const char *mode) {
+    const memory_files *all = (const memory_files *)(const void *)files->UserData;
+    struct aiFile *made = NULL;
+    memory_file *state = NULL;
+    if (strcmp(path, all->path) != 0 || strchr(mode, 'w') || strchr(mode, 'a')) return NULL;
+    if (KD_RESERVE(made, 1) != KD_OK || KD_RESERVE(state, 1) != KD_OK) {
+        memory_free(made);
+        return NULL;
+    }
+    *state = (memory_file){all->view, 0};
+    *made = (struct aiFile){memory_read,
+                            memory_write,
+                            memory_tell,
+                            memory_size,
+                            memory_seek,
+                            memory_flush,
+                            (aiUserData)(void *)state};
+    return made;
+}
+
+kd_status import_scene(mesh *out, const char *path, const file_view *file) {
+    memset(out, 0, sizeof *out);
+    importer to = {0};
+    to.into = out;
+    /* not aiProcess_ValidateDataStructure: it refuses points alone and meshes of nothing; what we
+       use, we check as we take it */
+    memory_files all = {path, file};
+    struct aiFileIO files = {file_begin, file_end, (aiUserData)(void *)&all};
+    to.scene = aiImportFileEx(path, aiProcess_JoinIdenticalVertices, &files);
+    KD_REQUIRE(to.scene, KD_ERROR_INPUT, "%s: assimp cannot read it: %s", path, aiGetErrorString());
+    const kd_status status = scene_take(&to, path);
+    aiReleaseImport(to.scene);
+    memory_free(to.corners);
+    memory_free(to.cut);
+    if (status != KD_OK) mesh_close(out);
+    return status;
+}

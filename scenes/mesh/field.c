@@ -1,0 +1,172 @@
+/* Random triangles, a terrain, and a cloth. */
+#include "core/math/elementary.h"
+#include "core/math/noise.h"
+#include "core/math/rng.h"
+#include "core/parallel/parallel.h"
+#include "scenes/mesh/generate.h"
+
+/* --- soup: random triangles, their size such that their total area stays about the same ---------
+ */
+
+typedef struct soup {
+    mesh *made;
+    uint64_t seed;
+    float size;
+} soup;
+
+static void throw_triangles(void *context, int64_t begin, int64_t end, int thread) {
+    const soup *of = (const soup *)context;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i) {
+        const rng_key key = rng_key_make(of->seed, 3, (uint64_t)i);
+        const rng_block at = rng_draw(key, 0, 0);
+        const vec3 centre = vec3_make(at.value[0], at.value[1], at.value[2]);
+        for (uint32_t corner = 0; corner < 3; ++corner) {
+            const rng_block r = rng_draw(key, 0, 1 + corner);
+            const vec3 offset = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
+            of->made->positions[3 * i + corner] = vec3_along(centre, of->size, offset);
+            of->made->triangles[3 * i + corner] = (uint32_t)(3 * i + corner);
+        }
+    }
+}
+
+void procedural_soup(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+    soup of = {&to->made, seed, (float)(2 / sqrt((double)triangles))};
+    if (of.size > 0.5f) of.size = 0.5f;
+    mesh_builder_extend(to, 3 * triangles, triangles);
+    if (to->status == KD_OK) parallel_for((int64_t)triangles, 4096, throw_triangles, &of);
+}
+
+/* --- terrain: 10 x 10, heights by seven octaves of noise ----------------------------------------
+ */
+
+typedef struct terrain {
+    mesh *made;
+    const noise *hills;
+    uint32_t k; /* cells a side */
+} terrain;
+
+static float height_at(const terrain *of, float x, float z) {
+    return noise_octaves(of->hills, vec3_make(0.35f * x, 0.5f, 0.35f * z), 1.2f, 7);
+}
+
+static void raise_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const terrain *of = (const terrain *)context;
+    const uint32_t k = of->k, side = k + 1;
+    const float step = 10.0f / (float)k;
+    (void)thread;
+    for (uint32_t row = (uint32_t)begin; row < (uint32_t)end; ++row)
+        for (uint32_t column = 0; column <= k; ++column) {
+            const float x = (float)column * step - 5, z = (float)row * step - 5;
+            const float slope_x = height_at(of, x + step, z) - height_at(of, x - step, z);
+            const float slope_z = height_at(of, x, z + step) - height_at(of, x, z - step);
+            const uint32_t number = row * side + column;
+            of->made->positions[number] = vec3_make(x, height_at(of, x, z), z);
+            of->made->normals[number] = vec3_normalize(vec3_make(-slope_x, 2 * step, -slope_z));
+        }
+}
+
+static void join_cells(void *context, int64_t begin, int64_t end, int thread) {
+    const terrain *of = (const terrain *)context;
+    const uint32_t k = of->k, side = k + 1;
+    (void)thread;
+    for (uint32_t row = (uint32_t)begin; row < (uint32_t)end; ++row)
+        for (uint32_t column = 0; column < k; ++column) {
+            const uint32_t a = row * side + column, b = a + side, c = b + 1, d = a + 1;
+            const uint32_t corners[6] = {a, b, c, a, c, d};
+            const uint64_t slot = 6 * ((uint64_t)row * k + column);
+            memcpy(of->made->triangles + slot, corners, sizeof corners);
+            memcpy(of->made->normal_indices + slot, corners, sizeof corners);
+        }
+}
+
+void procedural_terrain(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+    noise hills = {NULL};
+    const double k = nearbyint(sqrt((double)triangles / 2));
+    terrain of = {&to->made, &hills, k < 1 ? 1 : (uint32_t)k};
+    const uint64_t points = ((uint64_t)of.k + 1) * ((uint64_t)of.k + 1);
+    material earth = material_default();
+    earth.diffuse = vec3_make(0.42f, 0.4f, 0.3f);
+    mesh_builder_material(to, "earth", &earth);
+    mesh_builder_extend(to, points, 2 * (uint64_t)of.k * of.k);
+    mesh_builder_extend_normals(to, points);
+    if (to->status == KD_OK) to->status = noise_open(&hills, seed);
+    if (to->status == KD_OK) {
+        parallel_for((int64_t)of.k + 1, 4, raise_rows, &of);
+        parallel_for((int64_t)of.k, 4, join_cells, &of);
+    }
+    noise_close(&hills);
+}
+
+/* A cloth that lies on a table and hangs down behind it, in folds: for still lifes. It covers x
+   from -2.2 to 2.2; it lies about y = 0 from z = 1.4 to -0.8, bends, and hangs in z = -1.15 up to y
+   = 2.25. */
+
+static const float half_width = 2.2f, front = 1.4f, flat = 2.2f, bend = 0.35f, rise = 1.9f;
+
+typedef struct cloth {
+    mesh *made;
+    const noise *wrinkles;
+    uint32_t across, along; /* cells */
+} cloth;
+
+static float smooth_step(float t) {
+    t = float_clamp(t, 0, 1);
+    return t * t * (3 - 2 * t);
+}
+
+/* u: -1 to 1 across, t: metres along from the front. */
+static vec3 cloth_at(const cloth *of, float u, float t) {
+    const float turn = float_clamp((t - flat) / bend, 0, KD_PI / 2);
+    const float hung = float_max(t - flat - bend * (KD_PI / 2), 0);
+    const vec3 base = vec3_make(half_width * u, bend * (1 - float_cos(turn)) + hung,
+                                front - float_min(t, flat) - bend * float_sin(turn));
+    const float grow = smooth_step((t - 1.3f) / 2.2f);
+    const float x = u + 0.09f * noise_octaves(of->wrinkles, vec3_make(1.3f * u, 0.4f * t, 4), 1, 2);
+    const float folds =
+        float_sin(11 * x) + 0.55f * float_sin(23 * x + 1.3f) + 0.3f * float_sin(37 * x + 0.4f);
+    const float lying =
+        noise_octaves(of->wrinkles, vec3_make(1.1f * base.x, 0.5f, 0.8f * base.z), 1, 4);
+    const float out = 0.055f * grow * folds + 0.035f * (1 - grow) * lying;
+    return vec3_along(base, out, vec3_make(0, float_cos(turn), float_sin(turn)));
+}
+
+static void lay_rows(void *context, int64_t begin, int64_t end, int thread) {
+    const cloth *of = (const cloth *)context;
+    const uint32_t side = of->across + 1;
+    const float length = flat + bend * (KD_PI / 2) + rise, step = 1e-3f;
+    (void)thread;
+    for (uint32_t row = (uint32_t)begin; row < (uint32_t)end; ++row)
+        for (uint32_t column = 0; column <= of->across; ++column) {
+            const float u = 2 * (float)column / (float)of->across - 1;
+            const float t = length * (float)row / (float)of->along;
+            const vec3 sideways = vec3_sub(cloth_at(of, u + step, t), cloth_at(of, u - step, t));
+            const vec3 onwards = vec3_sub(cloth_at(of, u, t + step), cloth_at(of, u, t - step));
+            const uint32_t i = row * side + column;
+            of->made->positions[i] = cloth_at(of, u, t);
+            of->made->normals[i] = vec3_normalize(vec3_cross(sideways, onwards));
+            if (row == of->along || column == of->across) continue;
+            const uint32_t corners[6] = {i, i + 1, i + side, i + side, i + 1, i + side + 1};
+            const uint64_t first = 6 * ((uint64_t)row * of->across + column);
+            for (uint32_t k = 0; k < 6; ++k)
+                of->made->triangles[first + k] = of->made->normal_indices[first + k] = corners[k];
+        }
+}
+
+void procedural_cloth(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+    material linen = material_default();
+    linen.diffuse = vec3_make(0.6f, 0.57f, 0.5f);
+    mesh_builder_material(to, "cloth", &linen);
+    const double cells = nearbyint(sqrt((double)triangles / 2));
+    cloth of = {&to->made, NULL, 0, 0};
+    of.across = cells < 1 ? 1 : (uint32_t)cells;
+    of.along = of.across;
+    noise wrinkles = {NULL};
+    of.wrinkles = &wrinkles;
+    const uint64_t count = (uint64_t)(of.across + 1) * (of.along + 1);
+    mesh_builder_extend(to, count, 2 * (uint64_t)of.across * of.along);
+    mesh_builder_extend_normals(to, count);
+    if (to->status == KD_OK) to->status = noise_open(&wrinkles, seed);
+    if (to->status == KD_OK) parallel_for(of.along + 1, 16, lay_rows, &of);
+    noise_close(&wrinkles);
+}

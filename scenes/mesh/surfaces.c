@@ -1,0 +1,132 @@
+#include "scenes/mesh/surfaces.h"
+
+enum { LATHE_POINTS = 512 };
+
+static uint32_t band_count(const lathe *shape) {
+    return shape->ring ? shape->point_count : shape->point_count - 1;
+}
+
+static const lathe_point *point_after(const lathe *shape, uint32_t i) {
+    return &shape->profile[(i + 1) % shape->point_count];
+}
+
+uint64_t lathe_triangles(const lathe *shape) {
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < band_count(shape); ++i)
+        rows += (uint64_t)(shape->profile[i].radius > 0) + (point_after(shape, i)->radius > 0);
+    return rows * shape->segments;
+}
+
+/* Unit normal of a band in the (radius, height) plane, to the right of its way. */
+static vec2 band_normal(const lathe *shape, uint32_t band) {
+    const lathe_point *a = &shape->profile[band], *b = point_after(shape, band);
+    const vec3 n = vec3_normalize(vec3_make(b->height - a->height, -(b->radius - a->radius), 0));
+    return vec2_make(n.x, n.y);
+}
+
+/* The normal of band `band` at its point next to `neighbour`: their mean where they meet smoothly.
+ */
+static vec2 smooth_normal(const lathe *shape, uint32_t band, int step) {
+    const uint32_t bands = band_count(shape);
+    const vec2 own = band_normal(shape, band);
+    if (!shape->ring && ((step < 0 && band == 0) || (step > 0 && band + 1 == bands))) {
+        const lathe_point *end = step < 0 ? &shape->profile[0] : point_after(shape, band);
+        return end->radius > 0 ? own : vec2_make(0, own.y < 0 ? -1.0f : 1.0f);
+    }
+    const vec2 other = band_normal(shape, (band + bands + (uint32_t)step) % bands);
+    if (own.x * other.x + own.y * other.y < 0.8660254f) return own;
+    const vec3 mean = vec3_normalize(vec3_make(own.x + other.x, own.y + other.y, 0));
+    return vec2_make(mean.x, mean.y);
+}
+
+/* Direction of spoke i, from +z towards +x; the same bits for i = 0 and i = segments. */
+static vec2 spoke(const lathe *shape, uint32_t i) {
+    const double turn = 2 * 3.14159265358979323846 * (i % shape->segments) / shape->segments;
+    return vec2_make((float)sin(turn), (float)cos(turn));
+}
+
+/* Vertices of one profile point: `segments` of them, or one on the axis. */
+static uint32_t add_circle(mesh_builder *to, const lathe *shape, const lathe_point *point) {
+    const uint32_t first = to->made.position_count;
+    const uint32_t count = point->radius > 0 ? shape->segments : 1;
+    for (uint32_t i = 0; i < count; ++i) {
+        const vec2 way = spoke(shape, i);
+        const vec3 offset = vec3_make(point->radius * way.x, point->height, point->radius * way.y);
+        mesh_builder_position(to, vec3_add(shape->base, offset));
+    }
+    return first;
+}
+
+static uint32_t add_circle_normals(mesh_builder *to, const lathe *shape, vec2 normal) {
+    const uint32_t first = to->made.normal_count;
+    for (uint32_t i = 0; i < shape->segments; ++i) {
+        const vec2 way = spoke(shape, i);
+        mesh_builder_normal(to, vec3_make(normal.x * way.x, normal.y, normal.x * way.y));
+    }
+    return first;
+}
+
+static void add_band(mesh_builder *to, const lathe *shape, uint32_t band, uint32_t low_circle,
+                     uint32_t high_circle) {
+    const lathe_point *low = &shape->profile[band], *high = point_after(shape, band);
+    const uint32_t low_normals = add_circle_normals(to, shape, smooth_normal(shape, band, -1));
+    const uint32_t high_normals = add_circle_normals(to, shape, smooth_normal(shape, band, 1));
+    to->material = low->material;
+    for (uint32_t i = 0; i < shape->segments; ++i) {
+        const uint32_t next = (i + 1) % shape->segments;
+        const uint32_t low_step = low->radius > 0, high_step = high->radius > 0;
+        const mesh_corner a = {low_circle + i * low_step, low_normals + i, KD_NONE};
+        const mesh_corner b = {low_circle + next * low_step, low_normals + next, KD_NONE};
+        const mesh_corner c = {high_circle + next * high_step, high_normals + next, KD_NONE};
+        const mesh_corner d = {high_circle + i * high_step, high_normals + i, KD_NONE};
+        if (low_step) mesh_builder_triangle(to, a, b, c);
+        if (high_step) mesh_builder_triangle(to, a, c, d);
+    }
+}
+
+void lathe_turn(mesh_builder *to, const lathe *shape) {
+    uint32_t circles[LATHE_POINTS];
+    assert(shape->point_count >= 2 && shape->point_count <= LATHE_POINTS && shape->segments >= 3);
+    for (uint32_t i = 0; i < shape->point_count; ++i)
+        circles[i] = add_circle(to, shape, &shape->profile[i]);
+    for (uint32_t i = 0; i < band_count(shape); ++i)
+        add_band(to, shape, i, circles[i], circles[(i + 1) % shape->point_count]);
+}
+
+/* By differences over a quarter of a cell, one-sided at the edges; flat spots take what is there.
+ */
+static vec3 normal_at(const patch *of, float u, float v) {
+    const float du = 0.25f / (float)of->columns, dv = 0.25f / (float)of->rows;
+    const float u0 = float_max(u - du, 0), u1 = float_min(u + du, 1);
+    const float v0 = float_max(v - dv, 0), v1 = float_min(v + dv, 1);
+    const vec3 along_u = vec3_sub(of->at(of->context, u1, v), of->at(of->context, u0, v));
+    const vec3 along_v = vec3_sub(of->at(of->context, u, v1), of->at(of->context, u, v0));
+    const vec3 normal = vec3_normalize(vec3_cross(along_u, along_v));
+    return vec3_is_zero(normal) ? vec3_make(0, 1, 0) : normal;
+}
+
+void patch_add(mesh_builder *to, const patch *shape) {
+    const uint32_t columns = shape->columns, rows = shape->rows, side = columns + 1;
+    const uint32_t position = to->made.position_count, normal = to->made.normal_count;
+    const uint32_t texcoord = to->made.texcoord_count;
+    for (uint32_t row = 0; row <= rows; ++row)
+        for (uint32_t column = 0; column <= columns; ++column) {
+            const float u = (float)column / (float)columns, v = (float)row / (float)rows;
+            mesh_builder_position(to, shape->at(shape->context, u, v));
+            mesh_builder_normal(to, normal_at(shape, u, v));
+            mesh_builder_texcoord(to, vec2_make(u * shape->uv.x, v * shape->uv.y));
+        }
+    for (uint32_t row = 0; row < rows; ++row)
+        for (uint32_t column = 0; column < columns; ++column) {
+            const uint32_t numbers[4] = {row * side + column, row * side + column + 1,
+                                         (row + 1) * side + column + 1, (row + 1) * side + column};
+            mesh_corner corners[4];
+            for (int i = 0; i < 4; ++i) {
+                corners[i].position = position + numbers[i];
+                corners[i].normal = normal + numbers[i];
+                corners[i].texcoord = texcoord + numbers[i];
+            }
+            mesh_builder_triangle(to, corners[0], corners[1], corners[2]);
+            mesh_builder_triangle(to, corners[0], corners[2], corners[3]);
+        }
+}
