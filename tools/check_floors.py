@@ -49,7 +49,7 @@ ROOMS = """
     photon/emission photon/density photon/maps
     scenes/text scenes/mesh scenes/formats scenes/import scenes/gltf
     render/options scenes/describe scenes/assembly scenes/check
-    render/frame render/waves render/photon_mapping render/integrators render/ranks render render/api
+    render/frame render/waves render/photon_mapping render/integrators distributed/render render/api
     tools/program/line tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}

@@ -2,9 +2,8 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
-#include "render/api/photons.h"
+#include "photon/maps/photon_file.h"
 #include "render/api/render.h"
-#include "render/api/render_placing.h"
 #include "render/options/render_options.h"
 #include <assert.h>
 #include <kandela/photons.h>

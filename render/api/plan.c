@@ -10,9 +10,9 @@
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "render/photon_mapping/looks_apart.h"
-#include "render/photon_mapping/photons_device.h"
+#include "render/photon_mapping/photon.h"
 #include "render/waves/waves.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>

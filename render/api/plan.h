@@ -2,8 +2,8 @@
    CUDA device all of it. */
 #ifndef KD_RENDER_API_PLAN_H
 #define KD_RENDER_API_PLAN_H
+#include "distributed/render/maps_choice.h"
 #include "render/frame/integrator.h"
-#include "render/ranks/maps_choice.h"
 #include "shaders/scene_view.h"
 
 enum { PLAN_ROWS = 32 };

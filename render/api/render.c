@@ -10,14 +10,12 @@
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "distributed/ranks/nccl.h"
-#include "render/api/render_devices.h"
-#include "render/frame/display.h"
+#include "distributed/render/maps_choice.h"
+#include "distributed/render/shared_frame.h"
+#include "render/frame/film.h"
 #include "render/frame/frame.h"
-#include "render/frame/frame_device.h"
-#include "render/frame/state.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "render/options/render_options.h"
-#include "render/ranks/maps_choice.h"
 #include "scenes/assembly/scene_camera.h"
 #include <stdio.h>
 

@@ -5,9 +5,12 @@
 #include "accel/tree/tritree.h"
 #include "core/device/device.h"
 #include "core/image/image.h"
+#include "core/job.h"
+#include "core/status.h"
+#include "distributed/render/shared_frame.h"
 #include "render/frame/integrator.h"
-#include "render/ranks/shared_frame.h"
 #include "scenes/assembly/scene.h"
+#include <kandela/render.h>
 
 typedef struct render_result {
     image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
@@ -39,10 +42,11 @@ typedef struct render_keeping {
     /* Begins with the options' device once all samples are here, where no other ranks share it:
        beside what is left to do. NULL: devices stay as they are. */
     struct retiring *done_with;
-    const char *display; /* address of a viewer (display.h) that shows passes; NULL: none */
+    const char *display; /* address of a viewer (film.h) that shows passes; NULL: none */
     const char *title;   /* of the picture there */
-    /* Who render it together (render/ranks), all by this call with the same scene and options; all
-       that is kept and the picture are rank 0's, the others' result has none. NULL: alone */
+    /* Who render it together (distributed/render), all by this call with the same scene and
+       options; all that is kept and the picture are rank 0's, the others' result has none. NULL:
+       alone */
     ranks *among;
 } render_keeping;
 
@@ -62,5 +66,37 @@ kd_status render_run(render_result *out, const scene *from, const kd_render_opti
 kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
                           const render_keeping *keeping, job *watched);
 void render_close(render_result *owned); /* takes a zeroed one */
+
+/* One rendering on several devices of this machine. */
+
+/* render_run_kept where options->device is a list (device_list_count): a thread for each device,
+   which are the ranks. A device may be named twice; "cpu" may be one. */
+kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
+                            const render_keeping *keeping, job *watched);
+
+/* Whether what is placed in a scene becomes copies. */
+
+/* What becomes of placements: copies take more bytes, and rays find them sooner. */
+typedef enum render_placing {
+    RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory, or the method
+                            looks at no placements */
+    RENDER_PLACING_KEEP,
+    RENDER_PLACING_COPY
+} render_placing;
+const char *render_placing_name(int index); /* NULL from the end of the list on */
+/* Copies what is placed in the scene (scene_copy_placements), or leaves it. `most`: bytes that may
+   be taken; 0: the machine's. KD_ERROR_USAGE: the method needs copies, which take more. */
+kd_status render_settle_placements(struct scene *of, const kd_render_options *options,
+                                   uint64_t most, render_placing how);
+
+/* The photons of a scene, without a picture: what `kandela photons` and the C API emit. */
+
+struct photon_file;
+
+/* Lists and the scene's hash, as a file of them has them; `out` is zeroed, and closed by
+   photon_file_close after a failure, too. What is placed in the scene becomes copies. Stages of the
+   job: build, emit. */
+kd_status photons_emit(struct photon_file *out, struct scene *from,
+                       const kd_render_options *options, job *watched);
 
 #endif

@@ -1,5 +1,5 @@
-#include "render/api/render_devices.h"
 #include "distributed/ranks/ranks.h"
+#include "render/api/render.h"
 #include <string.h>
 
 typedef struct device_party {

@@ -2,8 +2,8 @@
 #ifndef KD_RENDER_API_STATS_H
 #define KD_RENDER_API_STATS_H
 #include "core/job.h"
+#include "distributed/render/maps_choice.h"
 #include "render/api/render.h"
-#include "render/ranks/maps_choice.h"
 
 /* Raised when a name changes its meaning or goes; new names alone do not raise it. */
 enum { STATS_SCHEMA = 1 };

@@ -1,8 +1,8 @@
-#include "render/frame/display.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "core/system/connection.h"
+#include "render/frame/film.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "render/frame/frame_device.h"
 #include <stdatomic.h>
 
 enum { TILE = 16, PASS_MOST = 16, TILE_SAMPLES = TILE * TILE * PASS_MOST, JUDGED_SAMPLES = 4 };

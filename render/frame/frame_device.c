@@ -1,9 +1,9 @@
 /* What a frame keeps on a CUDA device. */
-#include "render/frame/frame_device.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
+#include "render/frame/frame.h"
 
 kd_status frame_cuda_pack(frame_cuda *of) {
     KD_TRY(tritree_cuda_pack(&of->tree, NULL));

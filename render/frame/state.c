@@ -1,6 +1,6 @@
-#include "render/frame/state.h"
 #include "core/files/file.h"
 #include "core/hash.h"
+#include "render/frame/film.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include <kandela/version.h>

@@ -8,7 +8,7 @@
 #ifndef KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #define KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #include "core/device/cuda.h"
-#include "render/frame/frame_device.h"
+#include "render/frame/frame.h"
 
 enum {
     TAKE_BLOCK = 128,

@@ -1,9 +1,8 @@
 /* Pictures of what an estimate works with instead of light (render/integrators/debug_channel.h). */
 #include "core/memory.h"
 #include "render/integrators/debug_channel.h"
-#include "render/integrators/launches.h"
+#include "render/integrators/integrators.h"
 #include "render/photon_mapping/photon.h"
-#include "render/photon_mapping/photons_device.h"
 
 typedef struct debug_state {
     debug_pixels shown; /* first: what a device needs */

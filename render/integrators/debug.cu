@@ -1,7 +1,7 @@
 /* `debug` on a CUDA device. */
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/debug_channel.h"
-#include "render/integrators/launches.h"
+#include "render/integrators/integrators.h"
 
 namespace {
 

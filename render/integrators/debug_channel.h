@@ -2,7 +2,7 @@
 #ifndef KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #define KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #include "render/frame/pixel.h"
-#include "render/options/names.h"
+#include "render/options/render_options.h"
 #include "render/photon_mapping/eye_path.h"
 
 /* Normals: shading normals towards the eye, -1..1 as 0..1; depth: along the view axis, scene units;

@@ -16,8 +16,8 @@
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "photon/emission/exchange.h"
-#include "render/frame/frame_device.h"
-#include "render/integrators/launches.h"
+#include "render/frame/frame.h"
+#include "render/integrators/integrators.h"
 
 enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
 

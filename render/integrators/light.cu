@@ -4,7 +4,7 @@
               the host waits; then take_samples, a thread a pixel: sums -> film. */
 #include "core/device/device_memory.h"
 #include "render/frame/take_samples.cuh"
-#include "render/integrators/launches.h"
+#include "render/integrators/integrators.h"
 #include "render/integrators/light.h"
 
 namespace {

@@ -2,12 +2,141 @@
 #ifndef KD_RENDER_INTEGRATORS_LIGHT_H
 #define KD_RENDER_INTEGRATORS_LIGHT_H
 #include "core/status.h"
-#include "render/integrators/light_path.h"
+#include "photon/density/estimate_radius.h"
+#include "photon/emission/photon_trace.h"
 #include "render/integrators/pixel_methods.h"
+#include "shaders/path.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* One path of light and what each of its surfaces sends straight into a pinhole camera.
+   Source: Dutre, Lafortune and Willems 1993, "Monte Carlo light tracing with direct computation of
+           pixel intensities"; the camera's factor after Veach 1997, section 8.3.
+   Idea: flux P that lands at distance d shows as f P |cos_surface| / (d^2 cos_camera^3 A) in the
+         pixel, A the pixel's area on a film at distance 1, P over the number of paths.
+   Invariants: a pure function of (seed, pass, path); the same photons as photon_trace's. */
+
+typedef struct light_eye {
+    camera view;
+    int32_t width, height;
+    int32_t max_depth; /* surfaces of a path from light to eye */
+    bool cutouts;
+} light_eye;
+
+typedef struct light_path {
+    photon_way way;
+    photon_turn turn; /* where it has arrived; PHOTON_ENDS: nowhere yet */
+    surface at;       /* of PHOTON_SCATTERS */
+    uint32_t landed;  /* surfaces met, and places in media */
+    uint32_t rays;
+    bool over;
+} light_path;
+
+typedef struct light_splat {
+    int32_t x, y;
+    vec3 radiance; /* W/(sr m^2), to be divided by the number of paths */
+} light_splat;
+
+KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission *emission,
+                                  uint64_t path) {
+    light_path begun;
+    photon_ledger ledger;
+    memset(&begun, 0, sizeof begun);
+    begun.over = !photon_way_begin(scene, emission, path, &begun.way, &ledger);
+    begun.rays = ledger.rays;
+    return begun;
+}
+
+/* To the next surface or place in a medium; false if the path is over. */
+KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
+    const photon_wish all = {0, 0, 0, false, false};
+    photon_way *way = &path->way;
+    photon_ledger unheard;
+    ray_hit hit;
+    bool strayed;
+    memset(&unheard, 0, sizeof unheard);
+    if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
+    if (path->landed > 0 && !photon_way_go_on(scene, &all, path->turn, &path->at, way, &unheard))
+        return false;
+    do {
+        ++path->rays;
+        ++way->step;
+        hit = tritree_closest(&scene->tree, way->flying.cast);
+    } while (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+                           &unheard));
+    ++path->landed;
+    path->turn = photon_way_arrive(scene, way, hit, strayed, &path->at, &unheard);
+    return path->turn != PHOTON_ENDS;
+}
+
+/* Where a point is seen, and how much of the flux there; false: not in the picture. */
+KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out, float *per_area) {
+    const frame3 axes = camera_frame(&eye->view);
+    const vec3 local = frame3_to_local(&axes, vec3_sub(point, eye->view.eye));
+    if (!(local.z > 0)) return false;
+    const float half = float_tan(eye->view.fov_degrees * (KD_PI / 360));
+    const float pixel = 2 * half / (float)eye->height;
+    const float x = local.x / local.z / pixel + 0.5f * (float)eye->width;
+    const float y = 0.5f * (float)eye->height - local.y / local.z / pixel;
+    if (!(x >= 0 && y >= 0 && x < (float)eye->width && y < (float)eye->height)) return false;
+    out->x = (int32_t)x;
+    out->y = (int32_t)y;
+    const float distance2 = vec3_length2(local);
+    const float cosine = local.z / sqrtf(distance2);
+    *per_area = 1 / (distance2 * cosine * cosine * cosine * pixel * pixel);
+    return *per_area <= FLT_MAX;
+}
+
+/* The same from a place in a medium. */
+KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, light_path *path,
+                               light_splat *out) {
+    float per_area;
+    const emitted_photon *flying = &path->way.flying;
+    const vec3 place = flying->cast.origin;
+    if (!light_eye_project(eye, place, out, &per_area)) return false;
+    const vec3 way = vec3_sub(eye->view.eye, place);
+    const float phase = medium_phase(medium_of(scene, flying->where)->g,
+                                     vec3_dot(flying->cast.direction, vec3_normalize(way)));
+    const vec3 passing = path_passage(scene, SCENE_TREE, ray_make(place, way, 0, 1), flying->where,
+                                      eye->cutouts, &path->rays);
+    out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
+    return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
+}
+
+/* What the surface that the path is at sends to the eye; false: nothing. */
+KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light_path *path,
+                            light_splat *out) {
+    float per_area;
+    const surface *at = &path->at;
+    if (path->turn == PHOTON_STRAYS) return light_path_splat_in(scene, eye, path, out);
+    if (surface_is_specular(at)) return false;
+    if (!light_eye_project(eye, at->position, out, &per_area)) return false;
+    const vec3 wo = vec3_normalize(vec3_sub(eye->view.eye, at->position));
+    photon landed = photon_landed(at, &path->way.flying, 0, 0, PHOTON_DIRECT);
+    out->radiance = photon_scattered(at, wo, &landed);
+    if (vec3_is_zero(out->radiance)) return false;
+    const uint32_t where =
+        passage_from(at, vec3_negate(path->way.flying.cast.direction), wo, path->way.flying.where);
+    const vec3 visible = path_passage(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
+                                      eye->cutouts, &path->rays);
+    const float cosine = fabsf(vec3_dot(wo, at->geometric));
+    out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));
+    return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
+}
+
+/* A splat's channel in whole units, which add up to the same in any order. One that is larger than
+   a sum may hold is cut and counted. */
+#define LIGHT_SPLAT_LIMIT 0x1p36f
+KD_FN int64_t light_splat_units(float value, float unit, uint32_t *cut) {
+    float units = value / unit;
+    if (units > LIGHT_SPLAT_LIMIT) {
+        units = LIGHT_SPLAT_LIMIT;
+        ++*cut;
+    }
+    return (int64_t)rintf(units);
+}
 
 typedef struct light_counts {
     uint64_t rays;

@@ -3,7 +3,7 @@
 #ifndef KD_RENDER_INTEGRATORS_METHODS_CUH
 #define KD_RENDER_INTEGRATORS_METHODS_CUH
 #include "render/frame/take_samples.cuh"
-#include "render/integrators/launches.h"
+#include "render/integrators/integrators.h"
 #include "render/integrators/pixel_methods.h"
 
 template <scene_extent extent> struct path_method {

@@ -3,7 +3,190 @@
 #ifndef KD_RENDER_INTEGRATORS_PIXEL_METHODS_H
 #define KD_RENDER_INTEGRATORS_PIXEL_METHODS_H
 #include "render/frame/pixel.h"
-#include "render/integrators/whitted.h"
+#include "shaders/path.h"
+
+/* Radiance along a camera ray by a tree of mirrored and refracted rays.
+   Source: Whitted 1980, "An improved illumination model for shaded display"; the cut of weak
+           branches after Hall and Greenberg 1983, "A testbed for realistic image synthesis".
+   Idea: smooth glass and coats are followed both ways, weighted by Fresnel's shares, so that
+         they show no noise; other surfaces get light straight from one light drawn.
+   Memory: a list of the rays to come, of fixed length.
+   Invariants: the expected value is that of direct light seen through mirrors and smooth glass
+               (path.h with one scattering). Media: one place of a flight may scatter light,
+               straight from one light.
+   Differs from the sources in: a branch that is too weak to split is not cut but drawn, which is
+         right in the mean; no ambient term. */
+
+enum { WHITTED_RAYS = 32 };
+/* A ray worth less than this is not split. */
+#define WHITTED_LEAST_SPLIT 0.015625f
+
+typedef struct whitted_ray {
+    ray cast;
+    vec3 throughput;
+    int32_t depth;  /* surfaces met before it */
+    uint32_t where; /* as in path_state */
+    float wavelength;
+} whitted_ray;
+
+typedef struct whitted_tree {
+    whitted_ray rays[WHITTED_RAYS]; /* to come */
+    uint32_t count;
+    uint32_t step; /* surfaces met so far on all branches: the bounce of random numbers */
+    path_result found;
+} whitted_tree;
+
+/* The chance with which bsdf_draw takes the smooth upper boundary; 0: there is none. */
+KD_FN float whitted_mirror_odds(const surface *at, vec3 wo) {
+    const bsdf_frame base = bsdf_frame_at(at, wo);
+    if (at->kind == MATERIAL_DIFFUSE || (at->kind != MATERIAL_MIRROR && at->alpha > 0)) return 0;
+    if (at->kind == MATERIAL_GLASS) return fresnel_dielectric(base.wo.z, base.glass.eta);
+    return opaque_layers_of(at, base.wo).upper_odds;
+}
+
+KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray *from,
+                        const bsdf_sample *drawn, float share) {
+    if (vec3_is_zero(drawn->weight) || !(share > 0)) return;
+    whitted_ray *next = tree->rays + tree->count++;
+    next->cast = surface_leave(at, drawn->direction, INFINITY);
+    next->throughput = vec3_scale(vec3_mul(from->throughput, drawn->weight), share);
+    next->depth = from->depth + 1;
+    next->where =
+        passage_from(at, vec3_negate(from->cast.direction), drawn->direction, from->where);
+    next->wavelength = from->wavelength;
+}
+
+/* On by mirror and refraction. */
+KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *from,
+                         rng_block random) {
+    const vec3 wo = vec3_negate(from->cast.direction);
+    if (at->kind == MATERIAL_PRINCIPLED) { /* what it mirrors or passes unbent is drawn */
+        const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
+        if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, from, &drawn, 1);
+        return;
+    }
+    const float odds = whitted_mirror_odds(at, wo);
+    const bool glass = at->kind == MATERIAL_GLASS && at->alpha == 0;
+    if (!(odds > 0) && !glass) return;
+    const bool splits =
+        tree->count + 2 <= WHITTED_RAYS && vec3_largest(from->throughput) >= WHITTED_LEAST_SPLIT;
+    if (glass && !splits) {
+        const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
+        whitted_push(tree, at, from, &drawn, 1);
+        return;
+    }
+    random.value[2] = 0; /* the upper boundary */
+    if (odds > 0) {
+        const bsdf_sample mirrored = bsdf_draw(at, wo, random, BSDF_RADIANCE);
+        whitted_push(tree, at, from, &mirrored, odds);
+    }
+    if (!glass || !(odds < 1)) return;
+    random.value[2] = 0x1.fffffep-1f; /* what is below it */
+    const bsdf_sample refracted = bsdf_draw(at, wo, random, BSDF_RADIANCE);
+    whitted_push(tree, at, from, &refracted, 1 - odds);
+}
+
+/* The state of a path that has come to a ray. */
+KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
+                                const whitted_ray *from) {
+    path_state state = path_begin(from->cast);
+    state.throughput = from->throughput;
+    state.step = tree->step;
+    state.flies = scene->medium_count > 0;
+    state.where = from->where;
+    state.wavelength = from->wavelength;
+    return state;
+}
+
+KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const path_options *options,
+                         whitted_tree *tree, const whitted_ray *from, rng_key key) {
+    path_state state = whitted_arrive(scene, tree, from);
+    const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->found);
+    const bool last = from->depth + 1 >= options->max_depth;
+    tree->step = state.step;
+    vec3 seen = vec3_all(0);
+    if (state.strayed) {
+        if (from->depth == 0 && hit.triangle != KD_NONE)
+            tree->found.first = surface_at_placed(scene, &state.cast, hit, state.placed);
+        if (!last)
+            seen = path_light_in(scene, extent, options, state.place, state.where,
+                                 state.cast.direction, false,
+                                 sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->found.rays);
+        tree->found.radiance = vec3_add(tree->found.radiance, vec3_mul(state.throughput, seen));
+        return;
+    }
+    if (hit.triangle == KD_NONE) {
+        tree->found.radiance = vec3_add(tree->found.radiance, path_sky(scene, &state));
+        return;
+    }
+    const surface at = path_surface(scene, &state, hit, key);
+    const vec3 wo = vec3_negate(state.cast.direction);
+    if (from->depth == 0) tree->found.first = at;
+    seen = path_emission(scene, &state, &at);
+    if (!last) {
+        whitted_ray here = *from; /* as it has come here */
+        here.throughput = state.throughput;
+        here.where = state.where;
+        here.wavelength = state.wavelength;
+        if (!surface_is_specular(&at))
+            seen = vec3_add(
+                seen,
+                vec3_mul(here.throughput,
+                         path_light_alone(scene, extent, options->cutouts, &at, wo, state.where,
+                                          sobol_draw(key, state.step, PATH_DRAW_LIGHT),
+                                          &tree->found.rays)));
+        whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
+    }
+    tree->found.radiance = vec3_add(tree->found.radiance, seen);
+}
+
+/* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
+KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
+                                   const path_options *options, ray cast, rng_key key) {
+    whitted_tree tree;
+    memset(&tree.found, 0, sizeof tree.found);
+    tree.found.first.triangle = KD_NONE;
+    tree.step = 0;
+    tree.count = 1;
+    tree.rays[0].cast = cast;
+    tree.rays[0].throughput = vec3_all(1);
+    tree.rays[0].depth = 0;
+    tree.rays[0].wavelength = 0;
+    tree.rays[0].where = scene->medium_count > 0
+                             ? passage_around(scene, extent, cast, &tree.found.rays)
+                             : MEDIUM_FOG;
+    while (tree.count > 0) {
+        const whitted_ray next = tree.rays[--tree.count];
+        whitted_visit(scene, extent, options, &tree, &next, key);
+    }
+    return tree.found;
+}
+
+/* The share of a white sky that reaches the first surface if nothing beyond `reach` stands in its
+   way: ambient occlusion. Source: Zhukov, Iones and Kronin 1998, "An ambient light illumination
+   model". */
+KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
+                                   const path_options *options, ray cast, rng_key key,
+                                   float reach) {
+    path_result result;
+    memset(&result, 0, sizeof result);
+    result.first.triangle = KD_NONE;
+    path_state state = path_begin(cast);
+    const ray_hit hit = path_advance(scene, extent, options, &state, key, &result);
+    if (hit.triangle == KD_NONE) {
+        result.radiance = vec3_all(1);
+        return result;
+    }
+    const surface at = surface_at_placed(scene, &state.cast, hit, state.placed);
+    result.first = at;
+    const rng_block random = sobol_draw(key, state.step, PATH_DRAW_SCATTER);
+    const frame3 axes = frame3_around(at.front ? at.normal : vec3_negate(at.normal));
+    const vec3 up =
+        frame3_to_world(&axes, sample_cosine_hemisphere(random.value[0], random.value[1]));
+    result.radiance = vec3_all(path_visibility(scene, extent, surface_leave(&at, up, reach),
+                                               options->cutouts, &result.rays));
+    return result;
+}
 
 KD_FN pixel_sample path_pixel(const pixel_view *of, scene_extent extent,
                               const path_options *options, int32_t x, int32_t y, uint32_t sample) {

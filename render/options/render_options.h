@@ -1,4 +1,4 @@
-/* The options of a rendering: ONE table. A new option is a row in render_rows.c and its field at
+/* The options of a rendering: ONE table. A new option is a row in render_options.c and its field at
    the end of kd_render_options. Defaults, checks, the command line and --help, keys of scene files
    (scenes/DESCRIPTION.md), Python's keyword arguments, --stats and the hash of a saved state come
    from it. */
@@ -29,7 +29,31 @@ kd_status render_options_check(const kd_render_options *options);
 /* Of all options that have to be the same where a rendering goes on from a saved state. */
 uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
 
+/* The names that options of rendering choose from, each list once: enums, tables of rows, --help,
+   keys of scene files and their errors come from these. A new integrator is a file that ends with
+   its row, integrator_NAME, and its NAME in the list here. */
+
+#define INTEGRATOR_ROWS(ROW)                                                                       \
+    ROW(path) ROW(direct) ROW(photon) ROW(sppm) ROW(ppm) ROW(light) ROW(whitted) ROW(ao) ROW(debug)
+/* Id, name. */
+#define DEBUG_CHANNEL_NAMES(ROW)                                                                   \
+    ROW(NORMALS, "normals")                                                                        \
+    ROW(DEPTH, "depth")                                                                            \
+    ROW(IDS, "ids")                                                                                \
+    ROW(DENSITY, "density") ROW(RADIUS, "radius") ROW(DISTANCE, "distance")
+#define PIXEL_FILTER_NAMES(ROW)                                                                    \
+    ROW(BOX, "box")                                                                                \
+    ROW(BLACKMAN_HARRIS, "blackman-harris") ROW(GAUSSIAN, "gaussian") ROW(MITCHELL, "mitchell")
+#define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(APART, "apart")
+
+/* NULL for an index that has no name. */
+const char *integrator_name(int index);
+const char *debug_channel_name(int index);
+const char *pixel_filter_name(int index);
+const char *rank_maps_name(int index);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

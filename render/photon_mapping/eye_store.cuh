@@ -5,9 +5,9 @@
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #include "render/frame/take_samples.cuh"
-#include "render/photon_mapping/photons_device.h"
+#include "render/photon_mapping/photon.h"
 #include "render/waves/path_run.cuh"
-#include "render/waves/path_shade.cuh"
+#include "render/waves/path_store.cuh"
 
 enum {
     EYE_FEW = 1 << 15, /* paths that are not worth a wave */

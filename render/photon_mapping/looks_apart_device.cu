@@ -13,7 +13,7 @@
 #include "core/memory.h"
 #include "photon/emission/exchange.h"
 #include "points/tree/pointtree.h"
-#include "render/photon_mapping/photons_device.h"
+#include "render/photon_mapping/photon.h"
 
 namespace {
 

@@ -3,6 +3,7 @@
    photons each, with estimates of k/m of them. Each map holds all the light, and a disc that holds
    k/m of 1/m of the photons is as large as one that holds k of all: the mean over the samples has
    the expected value that it has with one map. */
+#include "render/photon_mapping/photon.h"
 #include "core/hash.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -10,7 +11,6 @@
 #include "photon/maps/photon_map.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
-#include "render/photon_mapping/photons_device.h"
 #include "scenes/assembly/scene.h"
 
 enum { CARRIED_BATCHES }; /* frame.carried: batches whose photons are in the statistics */

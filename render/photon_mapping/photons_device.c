@@ -1,5 +1,5 @@
 /* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
-#include "render/photon_mapping/photons_device.h"
+#include "render/photon_mapping/photon.h"
 #include "render/waves/waves.h"
 
 void photon_cuda_drop_requests(photon_cuda *of) {

@@ -22,7 +22,7 @@
 #include "distributed/ranks/ranks.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
-#include "render/photon_mapping/photons_device.h"
+#include "render/photon_mapping/photon.h"
 
 /* frame.carried: what is fixed by pass 0, and sums over passes */
 enum {

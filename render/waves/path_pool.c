@@ -8,10 +8,10 @@
    Memory: some 160 kB of the heap while it works.
    Invariants: what is added to a sample, and in which order, is path_follow's (shaders/path.h), and
                random numbers are drawn by (pixel, sample, step): the bits are path_radiance's. */
-#include "render/waves/path_pool.h"
 #include "accel/rays/batch.h"
 #include "core/math/sobol_many.h"
 #include "core/memory.h"
+#include "render/waves/waves.h"
 
 enum { POOL = 512 };
 

@@ -13,7 +13,7 @@
 #include "render/frame/frame.h"
 #include "render/frame/take_samples.cuh"
 #include "render/waves/path_run.cuh"
-#include "render/waves/path_shade.cuh"
+#include "render/waves/path_store.cuh"
 #include "render/waves/waves.h"
 
 namespace {

@@ -2,7 +2,8 @@
    kernels that do one thing each. C face. */
 #ifndef KD_RENDER_WAVES_WAVES_H
 #define KD_RENDER_WAVES_WAVES_H
-#include "render/frame/frame_device.h"
+#include "render/frame/frame.h"
+#include "render/frame/pixel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,7 +29,15 @@ uint64_t waves_sample_bytes(void);
    (frame_is_waited_for): each pixel then has the first of its samples. */
 kd_status waves_take_paths(const frame *of, const path_options *options, const sample_range *range);
 
+/* Camera paths on a CPU, some hundreds at a time going one surface further together. */
+
+/* samples[i] is path_pixel of asked[i] (render/integrators/pixel_methods.h), to the bit. False:
+   there is no memory for so many paths, and none was followed. */
+bool path_pool_take(const pixel_view *of, const path_options *options, const pixel_request *asked,
+                    uint32_t count, pixel_sample *samples);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

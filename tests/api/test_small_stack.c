@@ -3,7 +3,7 @@
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "points/builders.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "tests/api/small_stack.h"
 #include "tests/api/small_stack_points.h"
 #include "tests/api/small_stack_scenes.h"

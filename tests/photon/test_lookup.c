@@ -3,7 +3,7 @@
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "test.h"
 #include <unistd.h>
 

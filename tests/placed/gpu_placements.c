@@ -1,7 +1,7 @@
 /* What is placed shows on a CUDA device what it shows on the CPU. */
 #include "placed_scene.h"
 #include "render/api/render.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "tests/gpu.h"
 
 static uint64_t picture(const char *method, const char *where) {

@@ -2,8 +2,7 @@
    described wrongly is refused. */
 #include "placed_scene.h"
 #include "render/api/render.h"
-#include "render/api/render_placing.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "tests/scenes/files.h"
 
 static scene *parse(const char *text, kd_render_options *options) {

@@ -3,11 +3,11 @@
    tests/tools/test_mpirun.sh. */
 #include "core/files/file.h"
 #include "core/hash.h"
+#include "distributed/render/row_scheduler.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
-#include "render/frame/pixel_filter.h"
-#include "render/integrators.h"
-#include "render/ranks/deal.h"
+#include "render/frame/pixel.h"
+#include "render/integrators/integrators.h"
 #include "test.h"
 #include <unistd.h>
 

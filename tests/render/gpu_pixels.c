@@ -1,6 +1,6 @@
 /* The same pictures from a CUDA device as from the CPU, bit for bit, whole, cropped and resumed. */
 #include "core/device/device.h"
-#include "render/frame/pixel_filter.h"
+#include "render/frame/pixel.h"
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 

@@ -7,7 +7,7 @@
 #include "core/parallel/parallel.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "render/options/render_options.h"
 #include "scene_fixture.h"
 

@@ -1,7 +1,7 @@
 /* The display protocol, as a viewer on the other side hears it. */
 #include "core/status.h"
 #include "render/api/render.h"
-#include "render/frame/display.h"
+#include "render/frame/film.h"
 #include "test.h"
 #include <netinet/in.h>
 #include <pthread.h>

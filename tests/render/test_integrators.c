@@ -5,7 +5,7 @@
 #include "render/frame/integrator.h"
 #include "render/integrators/debug_channel.h"
 #include "render/integrators/pixel_methods.h"
-#include "render/waves/path_pool.h"
+#include "render/waves/waves.h"
 #include "scenes/assembly/scene.h"
 #include "shoot.h"
 #include "still_life.h"

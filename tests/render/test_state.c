@@ -221,7 +221,7 @@ typedef struct other_option {
 #define OTHER(method, field, to)                                                                   \
     { method, offsetof(kd_render_options, field), sizeof((kd_render_options *)0)->field, to }
 
-static void option_set(kd_render_options *of, const other_option *other) {
+static void set_other_option(kd_render_options *of, const other_option *other) {
     char *field = (char *)of + other->offset;
     const float real = (float)other->value;
     const int32_t whole = (int32_t)other->value;
@@ -254,7 +254,7 @@ static void every_option_of_a_sample_tells_states_apart(void **state) {
             render_keeping keeping = {.state = state_path};
             options.photons = other.photons = 100;
             options.spp = other.spp = 1;
-            option_set(&other, &others[i]);
+            set_other_option(&other, &others[i]);
             unlink(state_path);
             assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
             keeping.resume = true;

@@ -1,6 +1,6 @@
 /* Pictures of 16 bits a sample as textures: no value is cut. */
 #include "core/parallel/deflate.h"
-#include "scenes/assembly/scene_textures.h"
+#include "scenes/assembly/scene_parts.h"
 #include "tests/scenes/files.h"
 
 typedef struct bytes_out {

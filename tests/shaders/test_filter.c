@@ -1,7 +1,7 @@
 /* Pixel filters: samples lie as the filter's curve says; the picture that they make is the picture
    under that filter, and each pixel's alone. */
 #include "core/math/rng.h"
-#include "render/frame/pixel_filter.h"
+#include "render/frame/pixel.h"
 #include "tests/test.h"
 #include <kandela/render.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
 #include "test.h"
 #include "tools/program/render_values.h"

@@ -1,6 +1,6 @@
 /* What an experiment is asked, as text. */
 #include "photon/density/estimators.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "tools/lab/experiment.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "tools/program/render_values.h"
 #include "core/image/formats.h"
 #include "render/api/plan.h"
-#include "render/api/render_placing.h"
-#include "render/integrators.h"
+#include "render/api/render.h"
+#include "render/integrators/integrators.h"
 #include "render/options/render_options.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What kandela render is told: its tables of options and the struct that they fill. */
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
-#include "render/ranks/maps_choice.h"
+#include "distributed/render/maps_choice.h"
 #include "shaders/scene_view.h"
 #include "tools/program/line/general.h"
 #include "tools/program/line/options.h"

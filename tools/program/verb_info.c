@@ -7,7 +7,7 @@
 #include "photon/density/estimators.h"
 #include "points/api/points_device.h"
 #include "points/builders.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "scenes/describe/describe_json.h"
 #include "tools/program/info.h"
 #include "tools/program/line/general.h"

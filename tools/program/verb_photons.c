@@ -1,7 +1,7 @@
 /* kandela photons: photon maps as files; made, looked at, merged, filtered. */
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
-#include "render/api/photons.h"
+#include "render/api/render.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/program/interrupt.h"

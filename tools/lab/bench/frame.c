@@ -4,7 +4,7 @@
    bit. */
 #include "photon/density/estimators.h"
 #include "render/api/render.h"
-#include "render/integrators.h"
+#include "render/integrators/integrators.h"
 #include "tools/lab/bench/input_light.h"
 #include <string.h>
 

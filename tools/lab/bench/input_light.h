@@ -2,7 +2,7 @@
 #ifndef KD_TOOLS_LAB_BENCH_INPUT_LIGHT_H
 #define KD_TOOLS_LAB_BENCH_INPUT_LIGHT_H
 #include "accel/tree/tritree.h"
-#include "render/frame/frame_device.h"
+#include "render/frame/frame.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/bench/bench.h"
 

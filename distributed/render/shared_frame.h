@@ -1,6 +1,7 @@
-/* A frame that several ranks take together, with the bits of one: render/ranks/README.md. */
-#ifndef KD_RENDER_RANKS_SHARED_FRAME_H
-#define KD_RENDER_RANKS_SHARED_FRAME_H
+/* A frame that several ranks take together, with the bits of one; and the choice that they make
+ * together, of where photons are kept. */
+#ifndef KD_DISTRIBUTED_RENDER_SHARED_FRAME_H
+#define KD_DISTRIBUTED_RENDER_SHARED_FRAME_H
 #include "distributed/ranks/ranks.h"
 #include "render/frame/frame.h"
 

@@ -1,8 +1,8 @@
 /* The two ways in which ranks take the samples of a pass together. */
-#ifndef KD_RENDER_RANKS_PASS_RANKS_H
-#define KD_RENDER_RANKS_PASS_RANKS_H
-#include "render/ranks/deal.h"
-#include "render/ranks/shared_frame.h"
+#ifndef KD_DISTRIBUTED_RENDER_SHARED_PASS_H
+#define KD_DISTRIBUTED_RENDER_SHARED_PASS_H
+#include "distributed/render/row_scheduler.h"
+#include "distributed/render/shared_frame.h"
 
 typedef struct shared_pass {
     frame *of;
@@ -21,7 +21,7 @@ typedef struct shared_pass {
     double pause;              /* timing_now() of the next saving; 0: none */
 } shared_pass;
 
-/* Chunks of rows by who is free (deal.h): rank 0 deals, and has all sums in the end. */
+/* Chunks of rows by who is free (row_scheduler.h): rank 0 deals, and has all sums in the end. */
 kd_status pass_by_chunks(shared_pass *pass);
 /* A band of rows each; sums stay where they are until pass_collect. */
 kd_status pass_by_bands(shared_pass *pass);

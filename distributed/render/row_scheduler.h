@@ -4,8 +4,8 @@
            Flynn 1992, "Factoring").
    Idea: a rank that asks gets half of what its speed makes its share of the rows that are left; so chunks
          shrink towards the end, and a slow rank has a short one when the others are done. */
-#ifndef KD_RENDER_RANKS_DEAL_H
-#define KD_RENDER_RANKS_DEAL_H
+#ifndef KD_DISTRIBUTED_RENDER_ROW_SCHEDULER_H
+#define KD_DISTRIBUTED_RENDER_ROW_SCHEDULER_H
 #include "core/status.h"
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "render/ranks/deal.h"
+#include "distributed/render/row_scheduler.h"
 #include "core/memory.h"
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Whether ranks have all photons each, or each keeps those that it has traced: both show the same
    picture, so bytes and what the connection moves decide. */
-#ifndef KD_RENDER_RANKS_MAPS_CHOICE_H
-#define KD_RENDER_RANKS_MAPS_CHOICE_H
+#ifndef KD_DISTRIBUTED_RENDER_MAPS_CHOICE_H
+#define KD_DISTRIBUTED_RENDER_MAPS_CHOICE_H
 #include "distributed/ranks/ranks.h"
-#include "render/options/names.h"
+#include "render/options/render_options.h"
 
 #define RANK_MAPS_ID(id, name) RANK_MAPS_##id,
 typedef enum rank_maps { RANK_MAPS_NAMES(RANK_MAPS_ID) RANK_MAPS } rank_maps;

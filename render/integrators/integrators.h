@@ -1,13 +1,23 @@
-/* How integrators take samples on a CUDA device: each in the .cu file of its name. A row names its
-   launch by KD_IF_CUDA, so that nothing of this is looked for in a build without CUDA. */
-#ifndef KD_RENDER_INTEGRATORS_LAUNCHES_H
-#define KD_RENDER_INTEGRATORS_LAUNCHES_H
+/* The table of integrators, by the names of render/options/render_options.h. */
+#ifndef KD_RENDER_INTEGRATORS_INTEGRATORS_H
+#define KD_RENDER_INTEGRATORS_INTEGRATORS_H
 #include "core/device/device.h"
 #include "render/frame/integrator.h"
+#include "render/options/render_options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define INTEGRATOR_DECLARE(name) extern const integrator integrator_##name;
+INTEGRATOR_ROWS(INTEGRATOR_DECLARE)
+#undef INTEGRATOR_DECLARE
+
+extern const integrator *const *integrators;         /* ends with NULL */
+const integrator *integrator_find(const char *name); /* NULL: there is none */
+
+/* How integrators take samples on a CUDA device: each in the .cu file of its name. A row names its
+   launch by KD_IF_CUDA, so that nothing of this is looked for in a build without CUDA. */
 
 kd_status path_launch(const frame *of, const struct sample_range *range);
 kd_status whitted_launch(const frame *of, const struct sample_range *range);
@@ -21,4 +31,5 @@ kd_status debug_launch(const frame *of, const struct sample_range *range);
 #ifdef __cplusplus
 }
 #endif
+
 #endif

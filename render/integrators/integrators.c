@@ -1,0 +1,121 @@
+/* The table of integrators, and those that are a function of a pixel sample alone: `path`, `direct`,
+   `whitted`, `ao`. */
+#include "render/integrators/integrators.h"
+#include "core/memory.h"
+#include "render/integrators/pixel_methods.h"
+#include "render/waves/waves.h"
+
+#define INTEGRATOR_ROW(name) &integrator_##name,
+extern const integrator *const integrators_rows[];
+const integrator *const integrators_rows[] = {INTEGRATOR_ROWS(INTEGRATOR_ROW) NULL};
+
+const integrator *integrator_find(const char *name) {
+    for (const integrator *const *row = integrators; *row; ++row)
+        if (strcmp((*row)->name, name) == 0) return *row;
+    return NULL;
+}
+
+/* Path tracing: shaders/path.h for every pixel sample. */
+
+static kd_status prepare(frame *prepared, int32_t scatterings) {
+    path_options *options;
+    KD_TRY(KD_RESERVE_ZEROED(options, 1));
+    options->max_depth = prepared->options->max_depth;
+    options->scatterings = scatterings;
+    options->cutouts = integrator_has_cutouts(prepared->scene);
+    options->clamp = prepared->options->clamp;
+    prepared->state = options;
+    return KD_OK;
+}
+
+static kd_status path_prepare(frame *prepared) {
+    return prepare(prepared, INT32_MAX);
+}
+
+/* Direct light shows what surfaces emit, and the light that reaches them from lights without a
+   bounce between; through mirrors and smooth glass before the eye too. */
+static kd_status direct_prepare(frame *prepared) {
+    return prepare(prepared, 1);
+}
+
+static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(of);
+    return path_pixel(&view, SCENE_PLACED, (const path_options *)of->state, x, y, sample);
+}
+
+static void path_samples(const frame *of, const pixel_request *asked, uint32_t count,
+                         pixel_sample *out) {
+    const pixel_view view = integrator_view(of);
+    if (path_pool_take(&view, (const path_options *)of->state, asked, count, out)) return;
+    for (uint32_t i = 0; i < count; ++i)
+        out[i] = path_sample(of, asked[i].x, asked[i].y, asked[i].sample);
+}
+
+static void close_state(frame *closed) {
+    memory_free(closed->state);
+    closed->state = NULL;
+}
+
+const integrator integrator_path = {.name = "path",
+                                    .source = "Kajiya 1986; Veach 1997",
+                                    .prepare = path_prepare,
+                                    .sample = path_sample,
+                                    .samples = path_samples,
+                                    .close = close_state,
+                                    .launch = KD_IF_CUDA(path_launch),
+                                    .launch_samples = waves_samples,
+                                    .launch_bytes = waves_bytes,
+                                    .placed = true};
+
+const integrator integrator_direct = {.name = "direct",
+                                      .source = "Veach 1997, chapter 9",
+                                      .prepare = direct_prepare,
+                                      .sample = path_sample,
+                                      .samples = path_samples,
+                                      .close = close_state,
+                                      .launch = KD_IF_CUDA(path_launch),
+                                      .launch_samples = waves_samples,
+                                      .launch_bytes = waves_bytes,
+                                      .placed = true};
+
+/* Pictures that need no light to have bounced: `whitted`, and `ao`, ambient occlusion. */
+
+static kd_status whitted_prepare(frame *prepared) {
+    whitted_options *state = NULL;
+    const float radius = prepared->options->radius;
+    KD_REQUIRE(radius >= 0, KD_ERROR_USAGE, "radius %g, expected a length, or 0", (double)radius);
+    KD_TRY(KD_RESERVE_ZEROED(state, 1));
+    state->path.max_depth = prepared->options->max_depth;
+    state->path.scatterings = 1;
+    state->path.cutouts = integrator_has_cutouts(prepared->scene);
+    /* a tenth of the scene's diagonal: rooms are no black boxes then */
+    state->reach = radius > 0 ? radius : 0.1f * vec3_length(box3_size(prepared->scene->box));
+    prepared->state = state;
+    return KD_OK;
+}
+
+static pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(of);
+    return whitted_pixel(&view, SCENE_PLACED, (const whitted_options *)of->state, x, y, sample);
+}
+
+static pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(of);
+    return ambient_pixel(&view, SCENE_PLACED, (const whitted_options *)of->state, x, y, sample);
+}
+
+const integrator integrator_whitted = {.name = "whitted",
+                                       .source = "Whitted 1980",
+                                       .prepare = whitted_prepare,
+                                       .sample = whitted_sample,
+                                       .close = close_state,
+                                       .launch = KD_IF_CUDA(whitted_launch),
+                                       .placed = true};
+
+const integrator integrator_ao = {.name = "ao",
+                                  .source = "Zhukov, Iones and Kronin 1998",
+                                  .prepare = whitted_prepare,
+                                  .sample = ambient_sample,
+                                  .close = close_state,
+                                  .launch = KD_IF_CUDA(ambient_launch),
+                                  .placed = true};
