@@ -131,7 +131,8 @@ static bool alpha_is_opaque(const picture *of) {
     const int32_t alpha = picture_sample(of, 3);
     const uint64_t count = (uint64_t)of->info.width * (uint64_t)of->info.height;
     for (uint64_t i = 0; alpha >= 0 && i < count; ++i)
-        if (picture_value(of, i * (uint64_t)of->samples + (uint64_t)alpha) < picture_white(of)) return false;
+        if (picture_value(of, i * (uint64_t)of->samples + (uint64_t)alpha) < picture_white(of))
+            return false;
     return true;
 }
 

@@ -153,8 +153,9 @@ const option_row render_input_rows[] = {
              "refused, or left out with a warning, whether they are there or not"},
     {OPTION("max-texture-memory", OPTION_BYTES, max_texture_memory), .argument = "BYTES",
      .initial = "0", .no_key = true, FREE,
-     .help = "refuse a scene, with exit code 4, whose textures take more memory together, with what "
-             "reading them takes; 0: a quarter of the machine's"},
+     .help =
+         "refuse a scene, with exit code 4, whose textures take more memory together, with what "
+         "reading them takes; 0: a quarter of the machine's"},
     END};
 
 const option_row render_device_rows[] = {
