@@ -50,7 +50,7 @@ ROOMS = """
     scenes/text scenes/mesh scenes/formats scenes/import scenes/gltf
     render/options scenes/describe scenes/assembly scenes/check
     render/frame render/waves render/photon_mapping render/integrators distributed/render render/api
-    tools/program/line tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
+    tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
@@ -438,7 +438,7 @@ GOOD = {
     "shaders/noun.h": '#include "core/math/geometry.h"\n#include "accel/tree/walk.h"\n#include <math.h>\n',
     "core/math/geometry.h": "#include <math.h>\n",
     "core/noun.c": '#include "core/noun.h"\n#include <kandela/noun.h>\n#include <unistd.h>\n',
-    "core/noun.h": '/* #include "render/film.h" */\n',
+    "core/noun.h": '/* #include "render/frame/film.h" */\n',
     "core/device/cuda.cuh": '#include "core/noun.h"\n',
     "accel/tree/walk.h": '#include "core/noun.h"\n' + body(60),
     "accel/sweep/sweep.h": '#include "accel/tree/walk.h"\n',
@@ -451,13 +451,13 @@ GOOD = {
     "scenes/mesh/mesh.h": "",
     "photon/maps/map.c": '#include "accel/tree/walk.h"\n#include "shaders/noun.h"\n',
     "photon/maps/map.h": '#include "points/tree/inorder.cuh"\n',
-    "render/film.c": '#include "photon/maps/map.h"\nstruct big {\n' + "    int a;\n" * 80 + "};\n"
+    "render/frame/film.c": '#include "photon/maps/map.h"\nstruct big {\n' + "    int a;\n" * 80 + "};\n"
     "#ifdef A\nint two(int a) {\n#else\nint two(void) {\n#endif\n    return 1;\n}\n",
-    "render/develop.c": "int kodak_open(int a) {\n    return a;\n}\n",
-    "render/film.h": "int kodak_open(int a);\n#define FILM_ROWS(ROW) \\\n    ROW(kodak) ROW(fuji)\n",
+    "render/frame/develop.c": "int kodak_open(int a) {\n    return a;\n}\n",
+    "render/frame/film.h": "int kodak_open(int a);\n#define FILM_ROWS(ROW) \\\n    ROW(kodak) ROW(fuji)\n",
     "tests/test.h": "",
     "tests/cases.h": "",
-    "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/film.h"\n',
+    "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/frame/film.h"\n',
     "tools/lab/bench/bench.c": '#include "accel/sweep/sweep.h"\n#include "core/noun.h"\n',
     "README.md": "\n" * 120,
     "core/math/README.md": "| file | what |\n|-|-|\n| `geometry.h` | three floats |\n",
@@ -465,15 +465,15 @@ GOOD = {
 }
 # path, text, line, rule: each added alone to GOOD gives this one violation
 BAD = [
-    ("core/up.c", '\n#include "render/film.h"\n', 2, "floor"),
+    ("core/up.c", '\n#include "render/frame/film.h"\n', 2, "floor"),
     ("core/above.c", '#include "core/math/geometry.h"\n', 1, "floor"),
     ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "floor"),
     ("accel/tree/rival.c", '  #  include "accel/sweep/sweep.h"\n', 1, "floor"),
     ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "floor"),
-    ("shaders/up.h", '// x\n#include "render/film.h"\n', 2, "floor"),
-    ("core/angled.h", "#include <render/film.h>\n", 1, "floor"),
-    ("render/nosy.c", '#include "accel/sweep/sweep.h"\n', 1, "private"),
-    ("render/loops.cu", '#include "accel/rays/batch_loops.cuh"\n', 1, "cuda"),
+    ("shaders/up.h", '// x\n#include "render/frame/film.h"\n', 2, "floor"),
+    ("core/angled.h", "#include <render/frame/film.h>\n", 1, "floor"),
+    ("render/frame/nosy.c", '#include "accel/sweep/sweep.h"\n', 1, "private"),
+    ("render/frame/loops.cu", '#include "accel/rays/batch_loops.cuh"\n', 1, "cuda"),
     ("shaders/source.c", "", 1, "place"),
     ("core/near.c", '#include "near.h"\n', 1, "place"),
     ("core/attic/old.c", "", 1, "place"),

@@ -60,12 +60,12 @@ typedef struct frame {
     frame_statistics statistics;
     job *watched;
     const frame_keeper *keeper; /* NULL: nothing is saved on the way */
-    struct ranks *among;        /* who work at this frame together (distributed/render); NULL: alone */
-    bool apart;                 /* their photons stay where they are traced (take_apart) */
-    double pause;               /* timing_now() after which the keeper waits for a film; 0: none */
-    struct frame_cuda *there;   /* on a CUDA device (frame.h); NULL: on the CPU */
-    bool on_target;             /* options->target_error was reached */
-    double deadline;            /* timing_now() after which only a first sample is taken; 0: none */
+    struct ranks *among; /* who work at this frame together (distributed/render); NULL: alone */
+    bool apart;          /* their photons stay where they are traced (take_apart) */
+    double pause;        /* timing_now() after which the keeper waits for a film; 0: none */
+    struct frame_cuda *there; /* on a CUDA device (frame.h); NULL: on the CPU */
+    bool on_target;           /* options->target_error was reached */
+    double deadline;          /* timing_now() after which only a first sample is taken; 0: none */
     /* The deadline came while the maps of now were made: of fewer photons than asked for. They are
        of use to a film without samples, or one of such maps; nothing goes on from such a film. */
     bool maps_cut, film_cut;
@@ -94,8 +94,8 @@ typedef struct integrator {
     /* The same samples on a CUDA device (frame.h), not waited for; prepare, pass and close
        then care for what lies there. NULL: it runs on the CPU only. */
     kd_status (*launch)(const frame *of, const struct sample_range *range);
-    /* The same on a CPU, of photons that lie apart (distributed/render): all ranks call it. *over: one of
-       them was told to stop. NULL: it has none, or only `may_be_apart` options let it. */
+    /* The same on a CPU, of photons that lie apart (distributed/render): all ranks call it. *over:
+       one of them was told to stop. NULL: it has none, or only `may_be_apart` options let it. */
     kd_status (*take_apart)(struct frame *of, struct film *to, const apart_range *range,
                             struct sample_counts *counts, bool *over);
     bool (*may_be_apart)(const kd_render_options *options);

@@ -1,5 +1,5 @@
-/* The table of integrators, and those that are a function of a pixel sample alone: `path`, `direct`,
-   `whitted`, `ao`. */
+/* The table of integrators, and those that are a function of a pixel sample alone: `path`,
+   `direct`, `whitted`, `ao`. */
 #include "render/integrators/integrators.h"
 #include "core/memory.h"
 #include "render/integrators/pixel_methods.h"

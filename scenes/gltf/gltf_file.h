@@ -93,8 +93,7 @@ static inline const cJSON *gltf_item(const gltf_file *of, gltf_list list, uint32
     return of->lists[list].items[index];
 }
 
-/* --- gltf_container.c: one key of an object; what is not there leaves the value as it is ------------
- */
+/* --- gltf_container.c: one key of an object; an absent key leaves the value unchanged --------- */
 
 /* In [least, most], finite. */
 kd_status gltf_number(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
@@ -124,7 +123,7 @@ kd_status gltf_inner(gltf_file *of, const json_place *at, const cJSON *object, c
 kd_status gltf_extension(gltf_file *of, const json_place *at, const cJSON *object, const char *name,
                          const cJSON **inner);
 
-/* --- gltf_buffers.c ------------------------------------------------------------------------------- */
+/* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 static inline bool gltf_uri_is_data(const char *uri) {
     return strncmp(uri, "data:", 5) == 0;

@@ -4,8 +4,7 @@
 #include "core/math/transform.h"
 #include "scenes/gltf/gltf_file.h"
 
-/* --- gltf_nodes.c: every node of the scene, parents before children ----------------------------
- */
+/* --- gltf_nodes.c: every node of the scene, parents before children --------------------------- */
 
 typedef struct gltf_placement {
     uint32_t node, mesh, skin, camera, light; /* what hangs at it: KD_NONE: nothing */
@@ -21,8 +20,7 @@ typedef struct gltf_nodes {
 kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
 void gltf_nodes_close(gltf_nodes *owned);
 
-/* --- gltf_primitive.c: what holds a mesh at several nodes ------------------------------------------
- */
+/* --- gltf_primitive.c: what holds a mesh at several nodes ------------------------------------- */
 
 typedef struct gltf_skin {
     transform *bones; /* from the mesh to the world, of each joint; owned */
@@ -34,12 +32,11 @@ void gltf_skin_close(gltf_skin *owned); /* takes a zeroed one */
 /* The way of a vertex that is held by four joints, in so far. */
 transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float weights[4]);
 
-/* --- gltf_nodes.c: cameras and lights where the nodes put them ----------------------------------
- */
+/* --- gltf_nodes.c: cameras and lights where the nodes put them -------------------------------- */
 
 kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
 
-/* --- gltf_materials.c, gltf_materials.c, gltf_textures.c ----------------------------------------- */
+/* --- gltf_materials.c, gltf_textures.c -------------------------------------------------------- */
 
 typedef struct gltf_materials {
     mesh_material *made; /* owned: handed to the mesh; the last one is glTF's default */
@@ -79,8 +76,7 @@ kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_chan
 /* All of the extensions of one material. */
 kd_status gltf_layers_read(gltf_surface *to);
 
-/* --- gltf_primitive.c: what a primitive says, its numbers not yet read -------------------------
- */
+/* --- gltf_primitive.c: what a primitive says, its numbers not yet read ------------------------ */
 
 enum { GLTF_TRIANGLES = 4, GLTF_STRIP = 5, GLTF_FAN = 6 };
 
@@ -103,21 +99,18 @@ typedef struct gltf_numbers_read { /* owned; NULL: none */
     uint32_t *indices;
 } gltf_numbers_read;
 
-/* --- gltf_primitive.c ------------------------------------------------------------------------------
- */
+/* --- gltf_primitive.c ------------------------------------------------------------------------- */
 
 /* All of a packed primitive; `at` is its place. */
 kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
                           gltf_numbers_read *out);
 
-/* --- gltf_primitive.c -----------------------------------------------------------------------------
- */
+/* --- gltf_primitive.c ------------------------------------------------------------------------- */
 
 kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
                             gltf_numbers_read *to);
 
-/* --- gltf_shapes.c -----------------------------------------------------------------------------
- */
+/* --- gltf_shapes.c ---------------------------------------------------------------------------- */
 
 typedef struct gltf_shape { /* a mesh that is placed, or its mirror image */
     uint32_t mesh;
@@ -141,8 +134,7 @@ kd_status gltf_places_weld(mesh *of, bool *unusable);
 /* The parts' runs, as they will be without the triangles that cannot be used. */
 void gltf_parts_recount(mesh *of);
 
-/* --- gltf_meshes.c -----------------------------------------------------------------------------
- */
+/* --- gltf_meshes.c ---------------------------------------------------------------------------- */
 
 /* All meshes that the nodes show into `into`, which takes over the materials. */
 kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,

@@ -96,13 +96,13 @@ static void ask_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
     ask_boxes(tree, &query);
 }
 
-static void open_and_ask(const char *device, const char *builder, uint32_t dims, kd_scalar scalar,
+static void open_and_ask(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
                          kd_points_split split) {
     kd_points *tree = NULL, *read = NULL;
     kd_points_options options;
     kd_points_info info;
     kd_points_options_default(&options);
-    strcpy(options.device, device);
+    strcpy(options.device, where);
     strcpy(options.builder, builder);
     options.split = split;
     const kd_point_array points = points_of(CLOUD, dims, scalar);
@@ -167,7 +167,7 @@ static void open_shared(void) {
     kd_points_close(tree);
 }
 
-static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, const char *device) {
+static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, const char *where) {
     kd_points *tree = NULL;
     kd_points_options options;
     kd_points_query query;
@@ -175,7 +175,7 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     const kd_point_array points = points_of(MANY, dims, scalar);
     kd_points_options_default(&options);
     strcpy(options.builder, builder);
-    strcpy(options.device, device);
+    strcpy(options.device, where);
     OK(kd_points_open(&tree, &points, &options));
     kd_points_query_default(&query);
     query.points = points;
@@ -183,7 +183,7 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     OK(kd_points_nearest_own(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
                              NULL));
     kd_points_close(tree);
-    if (strchr(device, ',')) {
+    if (strchr(where, ',')) {
         OK(kd_points_open_arrays(&tree, both, 2, &options));
         kd_points_close(tree);
     }

@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
+#include "render/photon_mapping/photon.h"
 #include "scenes/assembly/scene.h"
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"

@@ -1,7 +1,7 @@
 /* Options: the line beats the environment, every kind of misuse has its own clear refusal. */
 #include "core/names.h"
 #include "tests/test.h"
-#include "tools/program/line/options.h"
+#include "tools/program/options.h"
 
 typedef struct values {
     bool flag, other;

@@ -1,8 +1,12 @@
 #include "tools/lab/tree_levels.h"
 #include "accel/tree/sah.h"
 #include "accel/tree/walk.h"
+#include "core/files/file.h"
 #include "core/math/rng.h"
+#include "tools/lab/report/report.h"
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct visiting {
@@ -160,4 +164,216 @@ void tree_levels_measure(tree_levels *out, const tritree *tree, uint64_t lines) 
     counting all = {out, tree, sah_half_area(tritree_get_view(tree).box)};
     tree_visit(tree, UINT32_MAX, count_node, &all);
     if (out->count && all.root_area > 0) cast_lines(out, tree, lines);
+}
+
+/* Blue at the root to red below, six times. */
+static void colour_of(int rgb[3], uint32_t level) {
+    static const int colours[6][3] = {{0, 90, 200},  {0, 160, 160}, {60, 170, 60},
+                                      {200, 180, 0}, {230, 120, 0}, {210, 40, 40}};
+    memcpy(rgb, colours[level % 6], sizeof colours[0]);
+}
+
+typedef struct writing {
+    FILE *to;
+    const tritree *tree;
+    uint32_t most_level;
+    uint64_t boxes;
+} writing;
+
+static void count_box(void *context, uint32_t at, uint32_t level, box3 box) {
+    (void)at;
+    (void)level;
+    (void)box;
+    ++((writing *)context)->boxes;
+}
+
+static void write_corners(void *context, uint32_t at, uint32_t level, box3 box) {
+    writing *w = (writing *)context;
+    int rgb[3];
+    (void)at;
+    colour_of(rgb, level);
+    for (int corner = 0; corner < 8; ++corner)
+        fprintf(w->to, "%.9g %.9g %.9g %d %d %d\n", (double)(corner & 1 ? box.hi : box.lo).x,
+                (double)(corner & 2 ? box.hi : box.lo).y, (double)(corner & 4 ? box.hi : box.lo).z,
+                rgb[0], rgb[1], rgb[2]);
+}
+
+static void write_edges(void *context, uint32_t at, uint32_t level, box3 box) {
+    writing *w = (writing *)context;
+    (void)at;
+    (void)box;
+    int rgb[3];
+    colour_of(rgb, level);
+    for (uint64_t corner = 0; corner < 8; ++corner)
+        for (uint64_t axis = 0; axis < 3; ++axis)
+            if (!(corner >> axis & 1))
+                fprintf(w->to, "%" PRIu64 " %" PRIu64 " %d %d %d\n", 8 * w->boxes + corner,
+                        8 * w->boxes + (corner | 1u << axis), rgb[0], rgb[1], rgb[2]);
+    ++w->boxes;
+}
+
+static void write_ply(writing *w) {
+    tree_visit(w->tree, w->most_level, count_box, w);
+    fprintf(w->to,
+            "ply\nformat ascii 1.0\ncomment boxes of a k-d tree's nodes down to level %u\n"
+            "element vertex %" PRIu64 "\nproperty float x\nproperty float y\nproperty float z\n"
+            "property uchar red\nproperty uchar green\nproperty uchar blue\n"
+            "element edge %" PRIu64 "\nproperty int vertex1\nproperty int vertex2\n"
+            "property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n",
+            w->most_level, 8 * w->boxes, 12 * w->boxes);
+    tree_visit(w->tree, w->most_level, write_corners, w);
+    w->boxes = 0;
+    tree_visit(w->tree, w->most_level, write_edges, w);
+}
+
+static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box) {
+    writing *w = (writing *)context;
+    const tritree_node node = w->tree->nodes[at];
+    (void)box;
+    if (tritree_is_leaf(node)) {
+        fprintf(w->to, "  n%u [shape=box, label=\"%u\"];\n", at, tritree_count(node));
+        return;
+    }
+    fprintf(w->to, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
+            (double)node.split);
+    for (uint32_t side = 0; side < 2 && level < w->most_level; ++side)
+        fprintf(w->to, "  n%u -> n%u;\n", at, tritree_left(node) + side);
+}
+
+static void write_dot(writing *w) {
+    fprintf(w->to,
+            "// a k-d tree down to level %u: inner nodes with their planes, leaves with their "
+            "triangles\ndigraph tree {\n  node [fontname=\"sans-serif\", fontsize=10];\n",
+            w->most_level);
+    tree_visit(w->tree, w->most_level, write_dot_node, w);
+    fputs("}\n", w->to);
+}
+
+static void write_json(FILE *to, const tritree *tree, const tree_levels *of) {
+    const tritree_statistics *s = &tree->statistics;
+    fprintf(to,
+            "{\n  \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64 ", \"references\": %" PRIu64
+            ", \"depth\": %u, \"sah_cost\": %.9g,\n  \"lines\": %" PRIu64
+            ", \"nodes_read\": %.9g, \"leaves_read\": %.9g, \"triangles_tested\": %.9g,\n"
+            "  \"leaf_sizes\": [",
+            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, of->lines, of->nodes_read,
+            of->leaves_read, of->triangles_tested);
+    for (int i = 0; i < LEAF_SIZES; ++i)
+        fprintf(to, "%s%" PRIu64, i ? ", " : "", of->leaf_sizes[i]);
+    fputs("],\n  \"levels\": [\n", to);
+    for (uint32_t l = 0; l < of->count; ++l) {
+        const tree_level *at = &of->levels[l];
+        fprintf(
+            to,
+            "    {\"level\": %u, \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64
+            ", \"empty_leaves\": %" PRIu64 ", \"references\": %" PRIu64
+            ", \"expected\": %.9g, \"met\": %.9g, \"inner_cost\": %.9g, \"leaf_cost\": %.9g}%s\n",
+            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected, at->met,
+            at->inner_cost, at->leaf_cost, l + 1 < of->count ? "," : "");
+    }
+    fputs("  ]\n}\n", to);
+}
+
+bool tree_export_knows(const char *path) {
+    const char *suffix = file_suffix(path);
+    return strcmp(suffix, ".ply") == 0 || strcmp(suffix, ".dot") == 0 ||
+           strcmp(suffix, ".json") == 0;
+}
+
+kd_status tree_export(const char *path, const tritree *tree, const tree_levels *of,
+                      uint32_t most_level) {
+    KD_REQUIRE(tree_export_knows(path), KD_ERROR_USAGE,
+               "%s: unknown suffix, expected .ply, .dot or .json", path);
+    file_output output;
+    KD_TRY(file_output_open(&output, path));
+    writing w = {output.stream, tree, most_level, 0};
+    const char *suffix = file_suffix(path);
+    if (strcmp(suffix, ".ply") == 0)
+        write_ply(&w);
+    else if (strcmp(suffix, ".dot") == 0)
+        write_dot(&w);
+    else
+        write_json(output.stream, tree, of);
+    return file_output_commit(&output);
+}
+
+/* --- the page -----------------------------------------------------------------------------------
+ */
+
+typedef struct chart {
+    bars_row rows[TREE_LEVELS];
+    char names[TREE_LEVELS][32];
+    int count;
+} chart;
+
+static bars_row *add_row(chart *to, const char *before, uint32_t number, const char *after) {
+    bars_row *row = &to->rows[to->count];
+    memset(row, 0, sizeof *row);
+    snprintf(to->names[to->count], sizeof to->names[0], "%s%u%s", before, number, after);
+    row->name = to->names[to->count++];
+    return row;
+}
+
+static kd_status draw_costs(const char *folder, const tree_levels *of) {
+    chart made = {.count = 0};
+    for (uint32_t l = 0; l < of->count; ++l) {
+        bars_row *row = add_row(&made, "level ", l, "");
+        row->parts[0] = of->levels[l].inner_cost;
+        row->parts[1] = of->levels[l].leaf_cost;
+    }
+    const bars drawn = {.title = "SAH cost by level",
+                        .unit = "",
+                        .part_names = {"inner nodes", "leaves"},
+                        .part_count = 2,
+                        .rows = made.rows,
+                        .row_count = made.count};
+    return report_bars(folder, "figure-1-cost", &drawn);
+}
+
+static kd_status draw_visits(const char *folder, const tree_levels *of) {
+    chart made = {.count = 0};
+    for (uint32_t l = 0; l < of->count; ++l) {
+        bars_row *row = add_row(&made, "level ", l, "");
+        row->parts[0] = of->levels[l].met;
+        row->mark = of->levels[l].expected;
+    }
+    const bars drawn = {.title = "Nodes that a line meets; the mark: expected",
+                        .unit = "",
+                        .part_count = 1,
+                        .rows = made.rows,
+                        .row_count = made.count};
+    return report_bars(folder, "figure-2-visits", &drawn);
+}
+
+static kd_status draw_leaves(const char *folder, const tree_levels *of) {
+    chart made = {.count = 0};
+    for (uint32_t i = 0; i < LEAF_SIZES; ++i)
+        add_row(&made, "", i, i + 1 < LEAF_SIZES ? " triangles" : " and more")->parts[0] =
+            (double)of->leaf_sizes[i];
+    const bars drawn = {.title = "Leaves by their triangles",
+                        .unit = "leaves",
+                        .part_count = 1,
+                        .rows = made.rows,
+                        .row_count = made.count};
+    return report_bars(folder, "figure-3-leaves", &drawn);
+}
+
+kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *of,
+                      const char *name) {
+    char text[640];
+    double expected = 0, met = 0;
+    for (uint32_t l = 0; l < of->count; ++l)
+        expected += of->levels[l].expected, met += of->levels[l].met;
+    KD_TRY(draw_costs(folder, of));
+    KD_TRY(draw_visits(folder, of));
+    KD_TRY(draw_leaves(folder, of));
+    snprintf(text, sizeof text,
+             "%.200s: %" PRIu64 " nodes, %" PRIu64 " leaves, depth %u, SAH cost %.4g. A line "
+             "through the box meets %.4g nodes by the share of their surfaces, %.4g as counted on "
+             "%" PRIu64 " lines; a ray stops at its hit and reads %.4g nodes, %.4g leaves and %.4g "
+             "triangles.",
+             name, tree->statistics.nodes, tree->statistics.leaves, tree->statistics.depth,
+             tree->statistics.sah_cost, expected, met, of->lines, of->nodes_read, of->leaves_read,
+             of->triangles_tested);
+    return report_write(folder, "A k-d tree, level by level", text);
 }

@@ -6,9 +6,8 @@
 #include "tools/lab/papers/papers.h"
 #include "tools/lab/report/compare.h"
 #include "tools/lab/report/report.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/verb.h"
 #include <errno.h>
 #include <kandela/version.h>
 #include <stdlib.h>

@@ -11,10 +11,9 @@
 #include "scenes/assembly/scene.h"
 #include "tools/lab/experiment.h"
 #include "tools/lab/report/report.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include "tools/program/verb.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

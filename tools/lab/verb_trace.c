@@ -1,25 +1,113 @@
-/* kandela trace: what a pixel's camera ray meets in the triangle tree, and how much of it. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
+#include "accel/tree/walk.h"
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
+#include "core/status.h"
 #include "core/system/paths.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_camera.h"
 #include "tools/lab/report/report.h"
-#include "tools/lab/trace_walk.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/progress.h"
 #include "tools/program/render_values.h"
+#include "tools/program/verb.h"
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+typedef struct trace_leaf {
+    uint32_t node, depth;
+    float near, far;    /* where the ray is in it, widened by the slack */
+    uint32_t triangles; /* tested */
+    bool found;         /* a hit nearer than those before */
+} trace_leaf;
+
+typedef struct trace_walk {
+    ray_hit hit;
+    tritree_counts counts;
+    uint64_t empty_leaves;
+    trace_leaf *leaves; /* counts.leaves of them, in the order of visits */
+} trace_walk;
+
+typedef struct walking {
+    const tritree_view *tree;
+    ray cast;
+    tritree_asked asked;
+    tritree_walk walk;
+    trace_walk *out;
+    uint64_t room; /* for leaves */
+} walking;
+
+static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
+    trace_walk *out = w->out;
+    at.triangles = tritree_count(leaf);
+    at.found = tritree_leaf_meet(&w->asked, leaf);
+    out->hit = w->asked.best;
+    assert(out->counts.leaves < w->room);
+    out->leaves[out->counts.leaves++] = at;
+    out->counts.triangles += at.triangles;
+    out->empty_leaves += at.triangles == 0;
+}
+
+/* Front to back, as tritree_cast does it with a stack. */
+static void visit(walking *w, trace_leaf at) {
+    const tritree_node node = w->tree->nodes[at.node];
+    const tritree_walk *walk = &w->walk;
+    ++w->out->counts.nodes;
+    if (tritree_is_leaf(node)) {
+        visit_leaf(w, at, node);
+        return;
+    }
+    const int axis = tritree_axis(node);
+    const float t = (node.split - walk->origin[axis]) * walk->inverse[axis];
+    const float low = t - walk->slack[axis], high = t + walk->slack[axis];
+    const bool only_first = low > at.far, only_second = at.near > high;
+    trace_leaf first = at, second = at;
+    first.node = tritree_left(node) + (walk->negative[axis] ? 1 : 0);
+    second.node = tritree_left(node) + (walk->negative[axis] ? 0 : 1);
+    first.depth = second.depth = at.depth + 1;
+    first.far = float_min(high, at.far);
+    if (only_second) {
+        visit(w, second);
+        return;
+    }
+    visit(w, first);
+    second.near = float_max(low, at.near);
+    if (!only_first && second.near <= w->out->hit.t + walk->slack_t) visit(w, second);
+}
+
+/* The same steps as those of tritree_closest_counted, and so the same counts. */
+static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray cast) {
+    memset(out, 0, sizeof *out);
+    out->hit.t = cast.tmax;
+    out->hit.triangle = KD_NONE;
+    walking w = {.tree = tree, .cast = cast, .out = out};
+    w.asked.tree = tree;
+    w.asked.tmin = cast.tmin;
+    w.asked.best = out->hit;
+    if (!tritree_walk_begin(&w.walk, tree, cast)) return KD_OK;
+    tritree_counts counts = {0, 0, 0};
+    tritree_closest_counted(tree, cast, &counts);
+    w.room = counts.leaves;
+    KD_TRY(KD_RESERVE(out->leaves, w.room));
+    w.asked.caster = triangle_caster_make(cast);
+    const trace_leaf root = {.near = w.walk.near, .far = w.walk.far};
+    visit(&w, root);
+    assert(memcmp(&counts, &out->counts, sizeof counts) == 0);
+    return KD_OK;
+}
+
+/* takes a zeroed one */
+static void trace_walk_close(trace_walk *owned) {
+    memory_free(owned->leaves);
+    memset(owned, 0, sizeof *owned);
+}
 
 typedef struct trace_values {
     general_options general;

@@ -4,10 +4,9 @@
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "tools/lab/tree_levels.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include "tools/program/verb.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

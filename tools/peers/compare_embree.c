@@ -1,4 +1,4 @@
-/* Kandela's rays beside Embree's in one run: the same triangles, the same rays (input_rays.h,
+/* Kandela's rays beside Embree's in one run: the same triangles, the same rays (inputs.h,
    hard_rays.h), one thread, process CPU time, the callers by turns, the best of five. Embree has
    its best tree (BVH with spatial splits), as it comes and with its watertight test ("robust"),
    which is what ours always is. Every answer is compared: "same" is the same triangle at a t that
@@ -18,7 +18,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/peers/hard_rays.h"
 #include "tools/peers/judge_ray.h"
 #if COMPARE_EMBREE == 4

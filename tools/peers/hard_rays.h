@@ -2,7 +2,7 @@
    triangles, from inside and from a hundred diagonals away. */
 #ifndef KD_TOOLS_PEERS_HARD_RAYS_H
 #define KD_TOOLS_PEERS_HARD_RAYS_H
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 
 /* random_count rays, closed by bench_rays_close. */
 kd_status hard_rays_open(bench_rays *out, const bench_rays_request *request);

@@ -3,11 +3,9 @@
 #include "core/names.h"
 #include "core/status.h"
 #include "core/system/process.h"
-#include "tools/program/info.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/pages.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/pages.h"
+#include "tools/program/verb.h"
 #include <cjson/cJSON.h>
 #include <kandela/version.h>
 #include <stdio.h>
@@ -16,7 +14,7 @@
 
 const verb *const verbs[] = {
 #define VERB(name) &verb_##name,
-#include "tools/program/line/verbs.inc"
+#include "tools/program/verbs.inc"
 #undef VERB
     NULL};
 

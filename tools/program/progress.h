@@ -1,8 +1,11 @@
-/* What a job reports, drawn on stderr as a bar or printed as JSON lines. */
+/* What a job reports, drawn on stderr as a bar or printed as JSON lines; and its end by Ctrl-C,
+   SIGTERM and SIGHUP (the terminal is gone). A job that does not react within a second ends with
+   the program if there is nothing to keep: while a scene is loaded or trees are built. A second
+   signal ends the program at once, with 128 + its number. */
 #ifndef KD_TOOLS_PROGRAM_PROGRESS_H
 #define KD_TOOLS_PROGRAM_PROGRESS_H
 #include "core/job.h"
-#include "tools/program/line/options.h"
+#include "tools/program/options.h"
 
 typedef enum progress_mode {
     PROGRESS_AUTO, /* a bar on a terminal, else nothing */
@@ -24,5 +27,9 @@ const char *progress_choice(int index); /* the modes' names, for an option's tab
 
 void progress_open(progress_mode mode, job *watched);
 void progress_close(void); /* wipes the bar */
+
+/* `watched` must outlive the program's work; `keeps`: an interrupted one writes what is finished.
+ */
+void interrupt_watch(job *watched, bool keeps);
 
 #endif

@@ -3,9 +3,9 @@
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #include "distributed/render/maps_choice.h"
 #include "shaders/scene_view.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/options.h"
+#include "tools/program/options.h"
 #include "tools/program/progress.h"
+#include "tools/program/verb.h"
 #include <kandela/render.h>
 
 struct scene_view;

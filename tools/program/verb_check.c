@@ -3,11 +3,9 @@
 #include "render/options/render_options.h"
 #include "scenes/check/check.h"
 #include "scenes/text/paths.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
+#include "tools/program/verb.h"
 #include <string.h>
 #include <strings.h>
 

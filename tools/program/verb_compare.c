@@ -2,9 +2,8 @@
 #include "core/image/formats.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/verb.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,9 +2,8 @@
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
+#include "tools/program/verb.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,11 +4,9 @@
 #include "render/api/render.h"
 #include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
+#include "tools/program/verb.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

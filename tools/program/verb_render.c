@@ -18,13 +18,11 @@
 #include "render/frame/film.h"
 #include "render/integrators/integrators.h"
 #include "render/options/render_options.h"
-#include "tools/program/interrupt.h"
-#include "tools/program/line/general.h"
-#include "tools/program/line/verb.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
 #include "tools/program/sequence.h"
+#include "tools/program/verb.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "accel/wide/wide_tree.h"
 #include "core/device/device_stream.h"
 #include "core/parallel/parallel.h"
-#include "tools/lab/bench/input_models.h"
+#include "tools/lab/bench/inputs.h"
 #include <string.h>
 
 /* Costs for comparing trees with others', and those that serve rays best. */

@@ -6,7 +6,7 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "tools/lab/bench/bench.h"
-#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/inputs.h"
 #include <kandela/points.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-#include "tools/lab/bench/input_rays.h"
 #include "accel/rays/batch.h"
 #include "core/math/sampling.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene_camera.h"
+#include "tools/lab/bench/inputs.h"
 #include <string.h>
 
 const char *const bench_ray_sets[] = {"primary", "diffuse", "ao-any", "random", "random-any", NULL};

@@ -1,4 +1,3 @@
-#include "tools/lab/bench/input_trees.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/hash.h"
@@ -7,7 +6,7 @@
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
 #include "points/tree/check_device.h"
-#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/inputs.h"
 #include <string.h>
 
 kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, uint32_t dims,

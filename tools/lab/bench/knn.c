@@ -11,7 +11,7 @@
 #include "points/neighbours/request.h"
 #include "points/tree/walk.h"
 #include "tools/lab/bench/bench.h"
-#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/inputs.h"
 #include <string.h>
 
 enum { CHECKED_QUERIES = 64, K_MOST = 4096 };

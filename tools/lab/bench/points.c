@@ -1,10 +1,10 @@
-/* kandela bench points: how long each builder takes for a left-balanced point k-d tree, by both
-   split rules. Every tree is checked before it is timed; trees of the same points in the same
-   order must have the same hash. */
+#include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/memory.h"
 #include "points/builders.h"
-#include "tools/lab/bench/input_sets.h"
-#include "tools/lab/bench/input_trees.h"
+#include "tools/lab/bench/bench.h"
+#include "tools/lab/bench/inputs.h"
+#include <kandela/points.h>
 #include <string.h>
 
 enum { ORDERS = 3 };
@@ -126,5 +126,179 @@ kd_status bench_points(const bench_request *request) {
                        POINT_DIMS_MIN, POINT_DIMS_MAX);
             KD_TRY(run_sets(request, count, (uint32_t)dims));
         }
+    return KD_OK;
+}
+
+enum { BATCHES = 16, QUERIES = 100000, CHECKED_K = 8, SHARES = 3 };
+enum { ROW_BYTES = QUERIES * CHECKED_K * 4 };
+static const double shares[SHARES] = {0.001, 0.01, 0.1};
+
+typedef struct change_case {
+    const bench_request *request;
+    const char *set, *device;
+    vec3 *points;              /* of the tree, then of the batches, then the queries */
+    void *there, *rows, *gone; /* on a device: the points, places for rows and for ids; else NULL */
+    uint64_t count, batch;
+    double share;
+    kd_points *tree;
+    uint32_t *ids, *anew_ids;
+} change_case;
+
+static kd_status report(const change_case *of, const char *what, double seconds, uint64_t items,
+                        int32_t k) {
+    char variant[32];
+    snprintf(variant, sizeof variant, "%s %g %%", what, 100 * of->share);
+    bench_row row = {.bench = "changes",
+                     .set = of->set,
+                     .builder = "auto",
+                     .device = of->device,
+                     .variant = variant,
+                     .n = of->count,
+                     .dims = 3,
+                     .k = k,
+                     .runs = 1,
+                     .items = (double)items,
+                     .checked = true};
+    row.seconds[0] = seconds;
+    return bench_report(of->request, &row);
+}
+
+static const vec3 *points_of(const change_case *of, uint64_t first) {
+    return (of->there ? (const vec3 *)of->there : of->points) + first;
+}
+
+static kd_points_query queries_of(const change_case *of) {
+    kd_points_query query;
+    kd_points_query_default(&query);
+    query.points =
+        kd_point_array_make(points_of(of, of->count + BATCHES * of->batch), QUERIES, 3, KD_FLOAT);
+    return query;
+}
+
+/* The faster of two: the first has memory to find. */
+static kd_status ask(double *seconds, const change_case *of, const kd_points *tree, uint32_t *ids) {
+    const kd_points_query query = queries_of(of);
+    uint32_t *const rows = of->rows ? (uint32_t *)of->rows : ids;
+    for (int turn = 0; turn < 2; ++turn) {
+        const double started = timing_now();
+        KD_TRY(kd_points_nearest(tree, &query, CHECKED_K, rows, NULL, NULL));
+        const double took = timing_now() - started;
+        if (turn == 0 || took < *seconds) *seconds = took;
+    }
+    return of->rows ? device_memory_download(ids, rows, ROW_BYTES) : KD_OK;
+}
+
+static kd_status open_tree(kd_points **out, const change_case *of, uint64_t count) {
+    kd_points_options options;
+    kd_points_options_default(&options);
+    snprintf(options.device, sizeof options.device, "%s", of->device);
+    const kd_point_array points = kd_point_array_make(points_of(of, 0), count, 3, KD_FLOAT);
+    return kd_points_open(out, &points, &options);
+}
+
+/* All batches come; then the same answers as by a tree of all points. */
+static kd_status insert_all(change_case *of) {
+    double took = 0, changed = 0, anew = 0, again = 0;
+    for (int b = 0; b < BATCHES; ++b) {
+        const kd_point_array more = kd_point_array_make(
+            points_of(of, of->count + (uint64_t)b * of->batch), of->batch, 3, KD_FLOAT);
+        const double started = timing_now();
+        KD_TRY(kd_points_insert(of->tree, &more, NULL));
+        took += timing_now() - started;
+    }
+    kd_points *whole = NULL;
+    for (int turn = 0; turn < 2; ++turn) { /* the first has memory to find */
+        const double started = timing_now();
+        kd_points_close(whole);
+        KD_TRY(open_tree(&whole, of, of->count + BATCHES * of->batch));
+        again = timing_now() - started;
+    }
+    kd_status status = ask(&changed, of, of->tree, of->ids);
+    if (status == KD_OK) status = ask(&anew, of, whole, of->anew_ids);
+    kd_points_close(whole);
+    KD_TRY(status);
+    KD_REQUIRE(memcmp(of->ids, of->anew_ids, ROW_BYTES) == 0, KD_ERROR_CHECK,
+               "%s: a changed tree answers otherwise than one built anew", of->set);
+    KD_TRY(report(of, "insert", took / BATCHES, of->batch, 0));
+    KD_TRY(report(of, "built anew for", again, of->count, 0));
+    KD_TRY(report(of, "asked after", changed, QUERIES, CHECKED_K));
+    return report(of, "asked anew", anew, QUERIES, CHECKED_K);
+}
+
+/* As many go as came, drawn evenly from those that were there first. */
+static kd_status remove_all(change_case *of) {
+    const uint64_t step = of->count / (BATCHES * of->batch) ? of->count / (BATCHES * of->batch) : 1;
+    uint64_t next = 0, removed = 0;
+    double took = 0;
+    uint32_t *gone = NULL;
+    kd_status status = KD_OK;
+    KD_TRY(KD_RESERVE(gone, of->batch));
+    for (int b = 0; b < BATCHES && next < of->count; ++b) {
+        uint64_t size = 0;
+        for (; size < of->batch && next < of->count; next += step) gone[size++] = (uint32_t)next;
+        if (of->gone) KD_TRY_GOTO(device_memory_upload(of->gone, gone, size * sizeof *gone));
+        const double started = timing_now();
+        KD_TRY_GOTO(kd_points_remove(of->tree, of->gone ? (uint32_t *)of->gone : gone, size));
+        took += timing_now() - started;
+        removed += size;
+    }
+    took *= (double)of->batch / (double)removed;
+    KD_TRY_GOTO(report(of, "remove", took, of->batch, 0));
+done:
+    memory_free(gone);
+    return status;
+}
+
+static kd_status run_share(change_case *of, double share) {
+    kd_status status = KD_OK;
+    of->share = share;
+    of->batch = (uint64_t)((double)of->count * share);
+    if (of->batch == 0) return KD_OK;
+    const uint64_t all = of->count + BATCHES * of->batch + QUERIES;
+    KD_TRY_GOTO(KD_RESERVE(of->points, all));
+    KD_TRY_GOTO(KD_RESERVE(of->ids, (uint64_t)QUERIES * CHECKED_K));
+    KD_TRY_GOTO(KD_RESERVE(of->anew_ids, (uint64_t)QUERIES * CHECKED_K));
+    KD_TRY_GOTO(bench_set_fill(of->points, all, of->set));
+    if (strcmp(of->device, "cpu") != 0) {
+        KD_TRY_GOTO(device_memory_reserve(&of->there, all * sizeof *of->points));
+        KD_TRY_GOTO(device_memory_reserve(&of->rows, ROW_BYTES));
+        KD_TRY_GOTO(device_memory_reserve(&of->gone, of->batch * sizeof *of->ids));
+        KD_TRY_GOTO(device_memory_upload(of->there, of->points, all * sizeof *of->points));
+    }
+    KD_TRY_GOTO(open_tree(&of->tree, of, of->count));
+    KD_TRY_GOTO(insert_all(of));
+    KD_TRY_GOTO(remove_all(of));
+done:
+    kd_points_close(of->tree);
+    device_memory_free(of->there);
+    device_memory_free(of->rows);
+    device_memory_free(of->gone);
+    of->there = of->rows = of->gone = NULL;
+    memory_free(of->points);
+    memory_free(of->ids);
+    memory_free(of->anew_ids);
+    of->tree = NULL;
+    of->points = NULL;
+    of->ids = of->anew_ids = NULL;
+    return status;
+}
+
+kd_status bench_changes(const bench_request *request) {
+    static const char *const devices[] = {"cpu", "cuda:0"};
+    const int sizes = request->sizes.count ? request->sizes.count : 1;
+    for (int d = 0; d < 2; ++d)
+        for (int i = 0; i < sizes; ++i)
+            for (int s = 0; s < SHARES; ++s) {
+                change_case of = {.request = request,
+                                  .set = request->sets.count ? request->sets.items[0] : "uniform",
+                                  .device = devices[d],
+                                  .count = request->quick ? 20000 : 1000000};
+                if (!bench_wants(&request->devices, of.device)) continue;
+                if (d == 1 && device_cuda_count() == 0) continue;
+                if (request->sizes.count) KD_TRY(bench_count(&of.count, &request->sizes, i));
+                KD_REQUIRE(of.count >= 1 && of.count < 1u << 30, KD_ERROR_USAGE,
+                           "size %llu, expected 1 to 2^30", (unsigned long long)of.count);
+                KD_TRY(run_share(&of, shares[s]));
+            }
     return KD_OK;
 }

@@ -5,9 +5,7 @@
 #include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/memory.h"
-#include "tools/lab/bench/input_models.h"
-#include "tools/lab/bench/input_sets.h"
-#include "tools/lab/bench/input_trees.h"
+#include "tools/lab/bench/inputs.h"
 #include <kandela/points.h>
 #include <math.h>
 #include <string.h>

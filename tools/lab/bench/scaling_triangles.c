@@ -9,8 +9,7 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "tools/lab/bench/build.h"
-#include "tools/lab/bench/input_models.h"
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/lab/bench/scaling.h"
 #include <string.h>
 

@@ -14,8 +14,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "tools/lab/bench/bench.h"
-#include "tools/lab/bench/input_models.h"
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 #include <math.h>
 #include <string.h>
 

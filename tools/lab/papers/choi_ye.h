@@ -2,7 +2,7 @@
 #ifndef KD_TOOLS_LAB_PAPERS_CHOI_YE_H
 #define KD_TOOLS_LAB_PAPERS_CHOI_YE_H
 #include "accel/builders.h"
-#include "tools/lab/bench/input_models.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/lab/papers/papers.h"
 
 typedef struct choi_model {

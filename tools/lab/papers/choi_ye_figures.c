@@ -3,7 +3,7 @@
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "tools/lab/bench/input_rays.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/lab/papers/choi_ye.h"
 #include <ctype.h>
 #include <math.h>

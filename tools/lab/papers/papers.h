@@ -1,7 +1,7 @@
 /* Tables and figures of papers with ours beside them: what their rows share. */
 #ifndef KD_TOOLS_LAB_PAPERS_PAPERS_H
 #define KD_TOOLS_LAB_PAPERS_PAPERS_H
-#include "tools/lab/bench/input_trees.h"
+#include "tools/lab/bench/inputs.h"
 
 enum { TABLE_CPU = 0, TABLE_CUDA = 1, TABLE_DEVICES = 2, PAPER_OTHERS = 2, PAPER_REMARK = 24 };
 

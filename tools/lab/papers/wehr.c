@@ -3,7 +3,7 @@
    on a device it is 1024 points or more, which stand in a row of their own. */
 #include "tools/lab/papers/wehr.h"
 #include "points/builders.h"
-#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/inputs.h"
 #include <string.h>
 
 /* --- Table I ------------------------------------------------------------------------------------

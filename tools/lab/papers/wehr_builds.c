@@ -4,8 +4,7 @@
 #include "points/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
-#include "tools/lab/bench/input_models.h"
-#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/lab/papers/wehr.h"
 #include <string.h>
 

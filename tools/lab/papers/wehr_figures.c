@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/builders.h"
-#include "tools/lab/bench/input_sets.h"
+#include "tools/lab/bench/inputs.h"
 #include "tools/lab/papers/wehr.h"
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-#include "tools/program/line/general.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
+#include "tools/program/verb.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

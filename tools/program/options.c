@@ -1,4 +1,4 @@
-#include "tools/program/line/options.h"
+#include "tools/program/options.h"
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/system/paths.h"

@@ -1,5 +1,5 @@
 /* --help of the program and of each verb. */
-#include "tools/program/line/pages.h"
+#include "tools/program/pages.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

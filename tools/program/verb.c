@@ -1,4 +1,4 @@
-#include "tools/program/line/verb.h"
+#include "tools/program/verb.h"
 
 kd_status verb_arguments(const option_line *line, const verb *of, int least, int most) {
     KD_REQUIRE(line->argument_count >= least, KD_ERROR_USAGE, "%s needs an argument: kandela %s %s",

@@ -1,7 +1,7 @@
 /* What the table of verbs and their options says, in three forms. */
-#ifndef KD_TOOLS_PROGRAM_LINE_PAGES_H
-#define KD_TOOLS_PROGRAM_LINE_PAGES_H
-#include "tools/program/line/verb.h"
+#ifndef KD_TOOLS_PROGRAM_PAGES_H
+#define KD_TOOLS_PROGRAM_PAGES_H
+#include "tools/program/verb.h"
 #include <stdio.h>
 
 void pages_program_help(FILE *stream);

@@ -1,8 +1,8 @@
 /* The command line of a program by its tables of options: reading the line, --help, the man page
    and the completion all come from them. The command line beats the environment; a line can be
    applied to several structs, so that it also beats what a file said after the line was read. */
-#ifndef KD_TOOLS_PROGRAM_LINE_OPTIONS_H
-#define KD_TOOLS_PROGRAM_LINE_OPTIONS_H
+#ifndef KD_TOOLS_PROGRAM_OPTIONS_H
+#define KD_TOOLS_PROGRAM_OPTIONS_H
 #include "core/option.h"
 
 #ifdef __cplusplus
@@ -37,4 +37,5 @@ bool option_line_has(const option_line *line, const char *name);
 #ifdef __cplusplus
 }
 #endif
+
 #endif

@@ -1,5 +1,5 @@
 /* The man page: troff with the man macros. */
-#include "tools/program/line/pages.h"
+#include "tools/program/pages.h"
 #include <kandela/version.h>
 #include <stdio.h>
 #include <string.h>

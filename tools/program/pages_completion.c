@@ -1,6 +1,6 @@
 /* Completion for bash: verbs, then the verb's options, then the choices of an option; file names
    wherever nothing better is known. */
-#include "tools/program/line/pages.h"
+#include "tools/program/pages.h"
 #include <stdio.h>
 
 static void print_verb(FILE *stream, const verb *of) {
