@@ -14,7 +14,7 @@ static uint64_t rounded(uint64_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
 
-/* Of the parts of a planned build's memory; their sum. */
+/* Computes the sizes of the parts of a planned build's memory; returns their sum. */
 enum { BUILD_PARTS = 6 };
 static uint64_t measure(const tritree_build_memory *of, uint64_t bytes[BUILD_PARTS]) {
     const tritree_build_cuda *build = &of->build;
@@ -52,7 +52,7 @@ static kd_status upload_input(tritree_build_cuda *build, vec3 *positions, uint32
     return KD_OK;
 }
 
-/* *out has its input, options and stream, and says whether it is of the pool. */
+/* Plans, reserves and checks. *out already has its input, options, stream and `pooled`. */
 static kd_status open_planned(tritree_build_memory *out, const tritree_builder_cuda *builder) {
     tritree_build_cuda *build = &out->build;
     uint64_t bytes[BUILD_PARTS];
@@ -132,14 +132,15 @@ kd_status tritree_build_memory_build_there(tritree_build_memory *out, tritree_bu
     return build_planned(out, built, builder);
 }
 
-/* Much of the pool goes back to the system: the packed form and other processes may need it. */
+/* Returns much of the pool to the system, because the compressed form and other processes may need
+   it. */
 void tritree_build_memory_close(tritree_build_memory *owned) {
     const bool trim = owned->pooled && owned->bytes > TRIM_BYTES;
     if (owned->pooled)
         device_pool_release(owned->memory, owned->build.stream);
     else
         device_memory_free(owned->memory);
-    if (trim && device_pool_trim() != KD_OK) status_clear(); /* it is kept, then */
+    if (trim && device_pool_trim() != KD_OK) status_clear(); /* the pool keeps it */
     memset(owned, 0, sizeof *owned);
 }
 
@@ -189,12 +190,13 @@ done:
     return status;
 }
 
-/* Bytes that the tree of a triangle takes on a device beside its builder's memory, without the
-   packed form, which is made when the builder's memory is free again. */
+/* Bytes per triangle of the tree on the device besides the builder's memory. The compressed form
+   does not count, because it is built after the builder's memory is released. */
 enum { TREE_BYTES_EACH = 280 };
-static const uint64_t sure_bytes = (uint64_t)4 << 30; /* the device is not asked about less */
+/* below this the free memory is not queried */
+static const uint64_t sure_bytes = (uint64_t)4 << 30;
 
-/* Whether a builder is worth a try: by what its memory and the tree take, and what is free. */
+/* Returns true if builder and tree fit into the free memory, as far as is known. */
 static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
                             uint64_t triangles) {
     if (triangles > TRITREE_CUDA_TRIANGLES_MOST) return false;
@@ -206,7 +208,7 @@ static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
     if (device_memory_free_bytes(&available) != KD_OK ||
         (available < needed &&
          (device_pool_trim() != KD_OK || device_memory_free_bytes(&available) != KD_OK))) {
-        status_clear(); /* the try itself will tell */
+        status_clear(); /* the attempt itself will show */
         return true;
     }
     return needed <= available;

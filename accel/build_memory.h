@@ -1,4 +1,4 @@
-/* The memory of one build on a CUDA device, the tree out of it, and which builder makes it. */
+/* Memory of a build on a CUDA device, download of the tree, and the choice of the builder. */
 #ifndef KD_ACCEL_BUILD_MEMORY_H
 #define KD_ACCEL_BUILD_MEMORY_H
 #include "accel/tree/build.h"
@@ -7,47 +7,48 @@
 extern "C" {
 #endif
 
-/* Device memory for one build: plans, reserves all of it, uploads and checks the input. */
+/* A build and its device memory. */
 typedef struct tritree_build_memory {
     tritree_build_cuda build;
     void *memory;
     uint64_t bytes;
-    bool pooled; /* of the device's pool, without the input, which is the caller's */
+    bool pooled; /* from the device's pool, without the input, which the caller owns */
 } tritree_build_memory;
 
-/* Its bytes. */
+/* Returns the size in bytes. */
 uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
                                     uint32_t triangles);
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
                                     const tritree_options *options,
                                     const tritree_builder_cuda *builder);
-/* The same, then builds and waits; with twice the room as long as that was not enough. */
+/* Opens a build as tritree_build_memory_open, builds the tree and synchronises. Retries with
+   doubled capacities while they are too small. */
 kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
                                      const tritree_input *input, const tritree_options *options,
                                      const tritree_builder_cuda *builder);
-/* The same of a mesh in memory of the current device, which stays the caller's; memory of the
-   device's pool, in the stream's order. Waits for the stream. */
+/* The same for a mesh in memory of the current device, which remains the caller's. Allocates from
+   the device's pool in the order of `stream`. Synchronises the stream. */
 kd_status tritree_build_memory_build_there(tritree_build_memory *out, tritree_built *built,
                                            const tritree_input *input,
                                            const tritree_options *options,
                                            const tritree_builder_cuda *builder, void *stream);
-void tritree_build_memory_close(tritree_build_memory *owned); /* takes a zeroed one */
-/* KD_ERROR_MEMORY if room was exhausted, with the bytes needed where they are known. */
+void tritree_build_memory_close(tritree_build_memory *owned); /* accepts a zeroed one */
+/* Returns KD_ERROR_MEMORY if a capacity was exceeded, with the bytes needed if they are known. */
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);
-/* Waits; then the same. */
+/* Synchronises the device, copies the result to *out and checks it as tritree_build_check. */
 kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out);
-/* The tree built, on the host, statistics included; `input` is the host's. */
+/* Copies the tree to the host, statistics included. `input` is in host memory. */
 kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
                                  const tritree_input *input);
 
-/* One attempt to have a tree on the current device: by one of the device's builders or, NULL, by a
-   builder on the CPU, whose tree is brought there. After a failure it leaves nothing behind. */
+/* Callback that attempts to build a tree on the current device: with a CUDA builder `row`, or, if
+   `row` is NULL, with a CPU builder followed by an upload. Must leave nothing behind on failure. */
 typedef kd_status (*tritree_attempt)(void *context, const tritree_builder_cuda *row);
 
-/* By the builder named; for "auto" the device's builders in the order of their table (builders.h
-   says why that one) and then the CPU: what would not fit into the device's free memory, or is not
-   made for so many triangles, is left out, and where memory does not suffice after all, which is
-   logged, the next one follows. */
+/* Builds with the named builder. For "auto", tries the CUDA builders in the order of their table
+   (see builders.h), then the CPU. Skips a builder whose memory would not fit into the device's free
+   memory, or that does not support so many triangles. If memory still does not suffice, logs that
+   and continues with the next. */
 kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,
                                  tritree_attempt attempt, void *context);
 

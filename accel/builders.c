@@ -1,5 +1,5 @@
-/* The tables of builders, and the owner of a triangle tree: checks the input, runs the builder
-   asked for, takes stock. */
+/* The tables of builders, and the owner of a triangle tree: checks the input, runs the chosen
+   builder, fills the statistics. */
 #include "accel/builders.h"
 #include "accel/tree/build.h"
 #include "accel/tree/tritree.h"
@@ -26,8 +26,7 @@ const tritree_builder_cuda *const tritree_builders_cuda_rows[] = {TRITREE_BUILDE
                                                                       NULL};
 #undef ROW
 
-/* "auto": exact trees are the best for rays, and where there are several cores one that uses them.
- */
+/* "auto": exact trees give the fastest rays; on several cores a multithreaded builder of them. */
 static const tritree_builder *choose(void) {
     const tritree_builder *const *row = tritree_builders;
     while (parallel_threads() > 1 && *row && !((*row)->exact && (*row)->all_cores)) ++row;
@@ -79,7 +78,7 @@ done:
 
 kd_status tritree_adopt(tritree *read) {
     KD_TRY(tritree_check_options(&read->options));
-    read->statistics.degenerate_triangles = 0; /* counted here */
+    read->statistics.degenerate_triangles = 0; /* recounted by tritree_check_triangles */
     KD_TRY(tritree_check_triangles(read));
     KD_TRY(tritree_check(read));
     if (read->input.triangle_count)

@@ -1,7 +1,6 @@
-/* The tables of triangle tree builders, and the owner of a tree that one of them made. A new
-   builder is a file that ends with its row, tritree_builder_NAME (accel/tree/build.h), and its NAME
-   in the list here; on a device tritree_builder_cuda_NAME (accel/tree/build.h), in the other
-   list. */
+/* The tables of triangle tree builders, and the owner of a triangle tree. To add a builder, write a
+   file that ends with its table entry tritree_builder_NAME (on a device tritree_builder_cuda_NAME;
+   both in accel/tree/build.h) and add NAME to the list here. */
 #ifndef KD_ACCEL_BUILDERS_H
 #define KD_ACCEL_BUILDERS_H
 #include "accel/tree/build.h"
@@ -17,40 +16,41 @@ extern "C" {
 #define TRITREE_BUILDER_CUDA_ROWS(ROW)
 #endif
 
-/* The default first; each ends with NULL. */
+/* NULL-terminated; the default comes first. */
 extern const tritree_builder *const *tritree_builders;
 extern const tritree_builder_cuda *const *tritree_builders_cuda;
-/* "auto": the first that makes exact trees, on all cores if there are several. NULL: there is none.
- */
+/* Returns the builder of that name, or NULL. "auto" is the first builder of exact trees; if there
+   are several cores, the first that is also multithreaded. */
 const tritree_builder *tritree_builder_find(const char *name);
-/* As tritree_builder_find, with an error in place of NULL: KD_ERROR_DEVICE for a builder that runs
-   on CUDA devices only, KD_ERROR_USAGE for an unknown name. */
+/* As tritree_builder_find, but returns an error instead of NULL: KD_ERROR_DEVICE for a builder that
+   runs on CUDA devices only, KD_ERROR_USAGE for an unknown name. */
 kd_status tritree_builder_choose(const tritree_builder **out, const char *name);
-/* "auto": the first. NULL: there is none.
-   The order is that of the rays: on an H200 (79eb18b) those through binned's trees were 1 to 5 %
-   faster in most scenes, up to 1.3 x (a kitchen's primary rays, 6748 against 5184 M/s), 2 to 9 %
-   slower in a room of a million triangles. Builds by zhou took 0.80 to 0.96 of the time up to a
-   million triangles (bunny 0.76 and 0.82 ms, a kitchen 5.38 and 6.76), 1.19 x from 20 million on. A
-   build takes 4.6 kB a triangle by binned, 1 kB by zhou: on a card of 141 GB binned serves up to 30
-   million triangles, zhou up to 100 million. So binned, unless its memory does not fit into what is
-   free: tritree_build_by_turns (accel/build_memory.h) knows. */
+/* Returns the CUDA builder of that name, or NULL. "auto" is the first.
+   Why `binned` comes first: on an H200 (79eb18b) rays through its trees were 1 to 5 % faster in
+   most scenes, up to 1.3 x (primary rays in a kitchen, 6748 against 5184 M/s), and 2 to 9 % slower
+   in a room of a million triangles. Builds by `zhou` took 0.80 to 0.96 of the time up to a million
+   triangles (bunny 0.76 and 0.82 ms, kitchen 5.38 and 6.76 ms), and 1.19 x from 20 million on. A
+   build takes 4.6 kB per triangle with `binned` and 1 kB with `zhou`: a device with 141 GB builds
+   up to 30 million triangles with `binned` and 100 million with `zhou`. If the free memory does not
+   suffice for `binned`, tritree_build_by_turns (accel/build_memory.h) tries the next builder. */
 const tritree_builder_cuda *tritree_builder_cuda_find(const char *name);
 
-/* Builds by the builder named (as tritree_builder_find), fills statistics. NaN, infinity and
-   indices out of range are KD_ERROR_INPUT with the triangle named. The input must outlive the tree.
- */
+/* Builds a tree with the named builder (as tritree_builder_find) and fills its statistics. NaN,
+   infinity and indices out of range are KD_ERROR_INPUT, with the number of the triangle. `input`
+   must outlive the tree. */
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
                        const char *builder, job *watched);
-/* Completes a tree that was read from somewhere: nodes, references, their counts, input, options
-   and statistics are set and need not be right. Checks all invariants. On failure it is still to be
-   closed. */
+/* Completes a tree that was read from a file. The caller has set nodes, references, their counts,
+   input, options and statistics, which need not be valid: all invariants are checked. The caller
+   must close the tree even on failure. */
 kd_status tritree_adopt(tritree *read);
-void tritree_close(tritree *owned); /* takes a zeroed one */
+void tritree_close(tritree *owned); /* accepts a zeroed tree */
 
-/* Gives the tree its wide form, which rays on a CPU walk; once. tritree_open and tritree_adopt have
-   done it. */
+/* Builds the wide form of the tree, which CPU rays traverse, unless it exists. tritree_open and
+   tritree_adopt do this. */
 kd_status tritree_widen(tritree *tree);
-/* What that takes, while it is made and after, of as many references as are planned for. */
+/* Returns an upper bound of the bytes of the wide form, including scratch, for the number of
+   references that the builder expects. */
 uint64_t tritree_widen_bytes_most(const tritree_builder *builder, uint64_t triangles);
 
 #ifdef __cplusplus

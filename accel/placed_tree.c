@@ -1,15 +1,16 @@
-/* Source: Wald 2007, "On fast construction of SAH-based bounding volume hierarchies".
-   Idea: of 16 bins along each axis, by the boxes' centres, the cut of the least expected cost; where
-   none helps, or the tree grows deep, halves of the list.
+/* Transforms of instances, and the top-level tree of their boxes.
+   Source: Wald 2007, "On fast construction of SAH-based bounding volume hierarchies".
+   Idea: binned SAH with 16 bins per axis by the boxes' centres; the median of the list where no
+   split helps or the tree gets deep.
    Work: O(n log n).
-   Memory: 28 bytes a placement beside the tree, while it is made. */
+   Memory: 28 bytes per placement besides the tree, temporarily. */
 #include "accel/builders.h"
 #include "accel/placed.h"
 #include "core/memory.h"
 
 enum { BINS = 16, LEAF_MOST = 2, SAH_DEPTH = 40 };
 
-/* --- a placement ------------------------------------------------------------------------------ */
+/* --- Placements --- */
 
 kd_status placement_make(placement *out, const transform *to_world, uint32_t shape) {
     double c[3][3];
@@ -50,7 +51,7 @@ box3 placement_box(const placement *of, box3 own) {
             hi[row] += fmax(p, q);
         }
     }
-    /* rounding keeps order, but the sums of corners are rounded otherwise */
+    /* Rounding is monotonic, but transformed corners are summed in a different order. */
     box3 box;
     box.lo =
         vec3_make(float_down((float)lo[0]), float_down((float)lo[1]), float_down((float)lo[2]));
@@ -58,19 +59,19 @@ box3 placement_box(const placement *of, box3 own) {
     return box;
 }
 
-/* --- boxes ------------------------------------------------------------------------------------ */
+/* --- Top-level tree --- */
 
 typedef struct box_work {
-    const box3 *boxes; /* of placements */
+    const box3 *boxes; /* per placement */
     uint32_t *order;
     placed_node *nodes;
     uint32_t node_count;
 } box_work;
 
 typedef struct box_cut {
-    int axis; /* -1: none */
+    int axis; /* -1: no split */
     float lo, scale;
-    int bin; /* the first of the right side */
+    int bin; /* first bin of the right side */
 } box_cut;
 
 static float half_area(box3 box) {
@@ -83,7 +84,7 @@ static int bin_of(const box_cut *cut, box3 box) {
     return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin;
 }
 
-/* The best cut along one axis; its cost, in half areas times counts. */
+/* Finds the best split along one axis; returns its cost in half areas times counts. */
 static float cut_along(const box_work *work, uint32_t begin, uint32_t end, box3 centres, int axis,
                        box_cut *cut) {
     box3 bins[BINS], right[BINS];
@@ -119,7 +120,7 @@ static float cut_along(const box_work *work, uint32_t begin, uint32_t end, box3 
     return best;
 }
 
-/* Moves those of the left side to the front; where the right side begins. */
+/* Partitions the list at the best split; returns where the right side begins. */
 static uint32_t part(const box_work *work, uint32_t begin, uint32_t end, int depth) {
     box3 centres = box3_empty();
     box_cut best = {.axis = -1};
@@ -167,7 +168,7 @@ kd_status placed_boxes_build(placed_trees *out, const placed_view *view) {
     if (status == KD_OK) status = KD_RESERVE_ZEROED(out->nodes, 2 * (uint64_t)view->count + 1);
     for (uint32_t i = 0; status == KD_OK && i < view->count; ++i) {
         boxes[i] = placement_box(&view->list[i], view->shapes[view->list[i].shape].box);
-        if (!box3_is_empty(boxes[i])) out->order[used++] = i; /* else nothing can be hit */
+        if (!box3_is_empty(boxes[i])) out->order[used++] = i; /* otherwise it cannot be hit */
     }
     if (status == KD_OK) {
         box_work work = {boxes, out->order, out->nodes, 1};
@@ -178,7 +179,7 @@ kd_status placed_boxes_build(placed_trees *out, const placed_view *view) {
     return status;
 }
 
-/* --- trees ------------------------------------------------------------------------------------ */
+/* --- Trees of shapes --- */
 
 static kd_status build_shapes(placed_trees *out, const placed_view *view,
                               const tritree_input *scene, const tritree_options *options,
@@ -210,7 +211,7 @@ kd_status placed_trees_open(placed_trees *out, placed_view *view, const tritree_
         made.nodes = out->nodes;
         made.order = out->order;
         made.node_count = out->node_count;
-        if (box3_is_empty(out->nodes[0].box)) made.count = 0; /* nothing of it can be hit */
+        if (box3_is_empty(out->nodes[0].box)) made.count = 0; /* none of them can be hit */
         if (status == KD_OK) *view = made;
     }
     if (status != KD_OK) placed_trees_close(out);

@@ -1,31 +1,31 @@
-/* Rays at placed meshes.
-   Idea: down a tree of boxes, nearest first; in a leaf the ray is taken into the mesh's own space,
-   where it walks the mesh's k-d tree (accel/tree/walk.h); each triangle that it comes to is
-   transformed into the world and met there.
+/* Ray traversal of instanced meshes.
+   Idea: descend the top-level tree, nearest child first. In a leaf, transform the ray to the mesh's
+   object space and traverse the mesh's k-d tree there (accel/tree/walk.h); each triangle that it
+   reaches is transformed to world space and intersected there.
    Invariants: let e = 2^-24, D the largest distance along an axis from the ray's origin to the
-   placement's box and W the largest coordinate of that box. A hit names a point P of the triangle
-   in the world, at most 6 e D beside the ray and 104 e D along it of its t (triangle.h). P's
-   corners are rounded by e W; so P lies within e (6 D + W) an axis of where the transform takes a
-   point Q of the triangle in the mesh's space, and the ray, taken there exactly, passes Q within e
-   s (6 D + W), s being the largest sum of a row of the inverse. Taken there in double and rounded
-   to float, its origin is off by e |o| <= e (R + B), and at Q the direction adds e R: R the largest
-   distance along an axis from that origin to the mesh's box, B the box's largest coordinate. Planes
-   are computed to 4 e R more (walk.h). So with a slack of twice e (s (6 D + W) + 6 R + B) no
-   cell that holds Q is taken for missed. Double arithmetic and an inverse of at most PLACED_SQUEEZE
-   are within the factor of two. Boxes in the world are met as in walk.h.
-   Ties: of hits at the same t that of the smallest (placement, triangle), what is in no placement
-   before all. */
+   placement's box, and W the largest coordinate of that box. A hit has a point P of the triangle in
+   world space, at most 6 e D from the ray and 104 e D along it from its t (triangle.h). P's corners
+   are rounded by e W; so P lies within e (6 D + W) per axis of the image of a point Q of the
+   triangle in object space, and the ray, transformed exactly, passes Q within e s (6 D + W), where
+   s is the infinity norm of the inverse. Transformed in double and rounded to float, its origin has
+   an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is the largest distance
+   along an axis from that origin to the mesh's box and B the box's largest coordinate. Planes add
+   an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B) never rejects a cell
+   that contains Q. The errors of double arithmetic, with an inverse of at most PLACED_SQUEEZE, are
+   within the factor of two. Boxes in world space are treated as in walk.h.
+   Ties: of hits at the same t the one with the smallest (placement, triangle) wins; triangles that
+   are not instanced come before all others. */
 #ifndef KD_ACCEL_PLACED_WALK_H
 #define KD_ACCEL_PLACED_WALK_H
 #include "accel/placed.h"
 #include "accel/tree/walk.h"
 
 typedef struct placed_hit {
-    ray_hit at;      /* its triangle is one of the scene's */
-    uint32_t placed; /* the placement; KD_NONE: none, or nothing was hit */
+    ray_hit at;      /* its triangle is an index into the scene's triangles */
+    uint32_t placed; /* the placement; KD_NONE: not instanced, or no hit */
 } placed_hit;
 
-/* A ray at the placements. */
+/* A ray and its best hit among the instances. */
 typedef struct placed_ray {
     const placed_view *of;
     const vec3 *positions;
@@ -33,20 +33,21 @@ typedef struct placed_ray {
     ray cast;
     triangle_caster caster;
     placed_hit best;
-    bool any; /* the first hit will do */
+    bool any; /* stop at the first hit */
 } placed_ray;
 
 KD_FN float placed_largest(vec3 v) {
     return float_max(fabsf(v.x), float_max(fabsf(v.y), fabsf(v.z)));
 }
 
-/* The largest distance along an axis to the box. */
+/* Returns the largest distance along an axis to the box. */
 KD_FN float placed_reach(box3 box, vec3 from) {
     return float_max(placed_largest(vec3_sub(box.lo, from)),
                      placed_largest(vec3_sub(box.hi, from)));
 }
 
-/* Plane distances of a ray; false if it misses the box. `slack` is a length. */
+/* Sets up the plane tests of a ray; `slack` is a length. Returns false if the ray misses the
+   box. */
 KD_FN bool placed_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
                       float tmax) {
     const float largest = placed_largest(cast.direction);
@@ -71,7 +72,7 @@ KD_FN bool placed_aim(tritree_walk *walk, box3 box, ray cast, float slack, float
     return walk->near <= walk->far;
 }
 
-/* The ray in the mesh's own space; t counts the same there. */
+/* Returns the ray in object space, with the same parameter t. */
 KD_FN ray placed_ray_there(const placement *by, ray cast) {
     const double o[3] = {(double)cast.origin.x - by->to_world.m[0][3],
                          (double)cast.origin.y - by->to_world.m[1][3],
@@ -89,7 +90,7 @@ KD_FN ray placed_ray_there(const placement *by, ray cast) {
     return cast;
 }
 
-/* Takes a triangle into account; true if it improves what was hit. */
+/* Intersects a triangle of a placement. Returns true if it improves the best hit. */
 KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triangle) {
     const placement *by = on->of->list + number;
     const uint32_t *corner = on->triangles + 3 * (size_t)triangle;
@@ -100,12 +101,12 @@ KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triang
     if (!triangle_meet(&on->caster, a, b, c, &t, &u, &v)) return false;
     placed_hit *best = &on->best;
     if (!(t > on->cast.tmin && t <= best->at.t)) return false;
-    if (t == best->at.t) { /* the end of its range, or a tie */
+    if (t == best->at.t) { /* the end of the interval, or a tie */
         if (best->at.triangle == KD_NONE || best->placed == KD_NONE) return false;
         if (number > best->placed || (number == best->placed && triangle >= best->at.triangle))
             return false;
     }
-    if (triangle_is_degenerate(a, b, c)) return false; /* in no tree, if it were a copy */
+    if (triangle_is_degenerate(a, b, c)) return false; /* as a copy it would be in no tree */
     best->at.t = t;
     best->at.u = u;
     best->at.v = v;
@@ -114,13 +115,13 @@ KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triang
     return true;
 }
 
-/* A ray at one placement's mesh. */
+/* User data of placed_leaf_meet: a ray and a placement. */
 typedef struct placed_asked {
     placed_ray *on;
     uint32_t number;
 } placed_asked;
 
-/* A leaf's triangles, met in the world. */
+/* Intersects the triangles of a leaf in world space. */
 KD_FN bool placed_leaf_meet(void *asked, tritree_node leaf) {
     const placed_asked *to = (const placed_asked *)asked;
     placed_ray *on = to->on;
@@ -133,7 +134,7 @@ KD_FN bool placed_leaf_meet(void *asked, tritree_node leaf) {
     return found;
 }
 
-/* `box`: around the placement. True: `any` has been found. */
+/* Traverses one placement's mesh; `box`: that of the leaf. Returns true if `any` found a hit. */
 KD_FN bool placed_cast_one(placed_ray *on, uint32_t number, const box3 *box) {
     const placement *by = on->of->list + number;
     const placed_shape *shape = on->of->shapes + by->shape;
@@ -151,7 +152,7 @@ KD_FN bool placed_cast_one(placed_ray *on, uint32_t number, const box3 *box) {
                                on->any, (tritree_counts *)0);
 }
 
-/* Where the ray enters the box; above `far` if it misses it. */
+/* Returns where the ray enters the box; INFINITY if it misses the box. */
 KD_FN float placed_enter(const tritree_walk *walk, const box3 *box, float far) {
     float near = walk->near;
     for (int axis = 0; axis < 3; ++axis) {
@@ -163,7 +164,7 @@ KD_FN float placed_enter(const tritree_walk *walk, const box3 *box, float far) {
     return near <= far ? near : INFINITY;
 }
 
-/* Goes on with what has been hit so far, in no placement, of the same ray. */
+/* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
 KD_FN placed_hit placed_cast(const placed_view *of, const vec3 *positions,
                              const uint32_t *triangles, ray cast, ray_hit before, bool any) {
     placed_ray on;

@@ -70,7 +70,7 @@ static kd_status check_mesh(const kd_triangle_mesh *mesh) {
     return check_mesh_memory(mesh, false);
 }
 
-/* An array in host memory: the caller's own, or *owned, a copy from a device. */
+/* Returns an array in host memory: the caller's, or *owned, a copy from a device. */
 static kd_status to_host(const void **out, void **owned, const void *given, uint64_t bytes) {
     *out = given;
     if (bytes == 0 || device_cuda_count() == 0 || device_of_pointer(given) < 0) return KD_OK;
@@ -117,7 +117,7 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
     return tritree_open(&out->tree, &input, &how, builder->name, NULL);
 }
 
-/* What is opened on a device. */
+/* Arguments of an open on a device. */
 typedef struct opening {
     kd_triangles *out;
     const kd_triangle_mesh *mesh;
@@ -137,7 +137,8 @@ static kd_status build_on_cuda(void *context, const tritree_builder_cuda *row) {
 
 static kd_status build_there(opening *of) {
     int32_t previous = 0;
-    KD_TRY(device_enter(of->cuda, &previous)); /* whose free memory counts */
+    /* whose free memory limits the choice of the builder */
+    KD_TRY(device_enter(of->cuda, &previous));
     const kd_status status = tritree_build_by_turns(of->options->builder, of->mesh->vertex_count,
                                                     of->mesh->triangle_count, build_on_cuda, of);
     device_leave(previous);
@@ -230,7 +231,8 @@ static void describe_tree(const tritree *tree, kd_triangles_info *info) {
     info->hash = tritree_hash(tree);
 }
 
-/* Where the tree is; what only its nodes tell of one on a device stays 0 if that fails. */
+/* Describes where the tree is. For a tree on a device, what only its nodes tell is 0 if they cannot
+   be copied. */
 static void describe_place(const kd_triangles *of, kd_triangles_info *info) {
     device where;
     memset(&where, 0, sizeof where);

@@ -1,4 +1,4 @@
-/* Behind <kandela/triangles.h>: what a kd_triangles holds. */
+/* The implementation of <kandela/triangles.h>: what a kd_triangles contains. */
 #ifndef KD_ACCEL_TRIANGLES_H
 #define KD_ACCEL_TRIANGLES_H
 #include "accel/rays/tree_device.h"
@@ -10,48 +10,48 @@ struct triangles_cuda;
 struct nearest_tree;
 
 struct kd_triangles {
-    tritree tree; /* its input is the two arrays below; without arrays if it lies on a device */
+    tritree tree; /* its input is the two arrays below; on a device it has no host arrays */
     vec3 *positions;
     uint32_t *triangles;
     struct triangles_cuda *cuda;  /* the tree on a CUDA device, or NULL */
-    struct nearest_tree *nearest; /* where the tree lies; NULL until it is asked for */
-    char builder[32];             /* that built it */
+    struct nearest_tree *nearest; /* for nearest-triangle queries; NULL until the first one */
+    char builder[32];             /* name of the builder */
     void *stream;
 };
 
-/* The caller's options (NULL: the defaults); refuses what makes no sense or asks for what is not
-   there. */
+/* Copies the caller's options (NULL: the defaults) to *out. Returns an error if they are invalid or
+   name a device that does not exist. */
 kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_options *given);
-/* Puts a tree that is on the host where the options want it. */
+/* Moves a tree from the host to where the options want it. */
 kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options);
-/* The tree for nearest triangles, if there is one; frees it. */
+/* Bytes of the tree for nearest-triangle queries, if there is one; and frees it. */
 uint64_t triangles_nearest_bytes(const kd_triangles *tree);
 void triangles_drop_nearest(kd_triangles *tree);
 /* Frees the arrays on the host. */
 void triangles_drop_host(kd_triangles *tree);
 
-/* A tree on a CUDA device, behind <kandela/triangles.h>. Its calls put their work on the caller's
-   stream and leave the thread's current device as it was. */
+/* A tree on a CUDA device. Calls enqueue their work on the caller's stream and preserve the
+   thread's current device. */
 
 typedef struct triangles_cuda {
     int32_t device;
     tritree_cuda tree;
 } triangles_cuda;
 
-/* Builds from a checked mesh in host or device memory; out->tree has its options. */
+/* Builds a tree from a checked mesh in host or device memory. out->tree.options is set. */
 kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
                                const tritree_builder_cuda *row, int32_t device);
 /* Moves a tree from the host to the device. */
 kd_status triangles_cuda_adopt(kd_triangles *tree, int32_t device);
-/* A copy of the tree on the host, statistics included, with its mesh if `mesh`; to be closed by
-   kd_triangles_close. */
+/* Copies the tree to the host, statistics included; `mesh`: with its mesh. The caller closes the
+   copy with kd_triangles_close. */
 kd_status triangles_cuda_fetch(kd_triangles **copy, const kd_triangles *tree, bool mesh);
-void triangles_cuda_close(triangles_cuda *owned); /* takes NULL */
+void triangles_cuda_close(triangles_cuda *owned); /* accepts NULL */
 
-/* Nearest triangles, points and answers in host or device memory. */
+/* Finds the nearest triangle of each point; `points` and `nearest` are host or device memory. */
 kd_status triangles_cuda_closest(const kd_triangles *tree, const float *points, uint64_t count,
                                  float max_distance, kd_near_triangle *nearest);
-/* A batch that was checked. */
+/* Casts a batch that has been checked. */
 kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batch);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { TAKEN_MOST = 20, BACK_MOST = 6, PIECE = 1 << 24 /* rays on the device at a time */ };
 
-/* Work on one stream: memory of the device's pool for its length, copies back at its end. */
+/* Work on one stream: temporary memory from the device's pool, and copies back to the host at the
+   end. */
 typedef struct device_call {
     int32_t device, previous;
     void *stream;
@@ -43,7 +44,7 @@ static void give_back(device_call *call) {
     call->back_count = 0;
 }
 
-/* What the caller gives, on the device. */
+/* Returns the caller's array in device memory; copies it if necessary. */
 static kd_status bring_in(device_call *call, const void **out, const void *given, uint64_t bytes) {
     *out = given;
     if (!given || bytes == 0 || device_of_pointer(given) == call->device) return KD_OK;
@@ -53,7 +54,8 @@ static kd_status bring_in(device_call *call, const void **out, const void *given
     return device_copy(copy, given, bytes, call->stream);
 }
 
-/* Room on the device for what the caller wants. */
+/* Returns device memory for a result that the caller wants; registers the copy back if
+   necessary. */
 static kd_status bring_out(device_call *call, void **out, void *wanted, uint64_t bytes) {
     *out = wanted;
     if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->device) return KD_OK;
@@ -65,7 +67,7 @@ static kd_status bring_out(device_call *call, void **out, void *wanted, uint64_t
     return KD_OK;
 }
 
-/* The mesh as arrays without gaps, on the device. */
+/* Returns the mesh as packed arrays in device memory. */
 static kd_status bring_mesh(device_call *call, tritree_input *out, const kd_triangle_mesh *mesh) {
     const uint64_t stride = mesh->stride_bytes ? mesh->stride_bytes : sizeof(vec3);
     const uint64_t indices = 3 * mesh->triangle_count;
@@ -117,7 +119,7 @@ static kd_status build_here(device_call *call, triangles_cuda *c, tritree *out,
     view.triangles = input.triangles;
     const kd_status status =
         tritree_cuda_open_view(&c->tree, &view, input.position_count, call->stream);
-    tritree_build_memory_close(&memory); /* before the packed form is made, which needs much */
+    tritree_build_memory_close(&memory); /* frees memory for the compressed form */
     give_back(call);
     KD_TRY(status);
     KD_TRY(tritree_cuda_pack(&c->tree, call->stream));
@@ -204,7 +206,7 @@ void triangles_cuda_close(triangles_cuda *owned) {
     memory_free(owned);
 }
 
-/* Array `i` of floats, or of what follows the rays already done. */
+/* Returns the array from element `done` on, or NULL. */
 static const float *floats_from(const float *array, uint64_t done) {
     return array ? array + done : NULL;
 }
@@ -247,7 +249,8 @@ static kd_status bring_answers(device_call *call, trace_batch *out, const kd_ray
     return KD_OK;
 }
 
-/* One piece of a batch, up to its last copy. Waits unless everything is the device's already. */
+/* Casts one piece of a batch and enqueues its last copy. Synchronises unless all arrays are on the
+   device. */
 static kd_status cast_piece(device_call *call, const triangles_cuda *c, const kd_ray_batch *batch,
                             uint64_t done, uint64_t count) {
     trace_batch b;
@@ -267,7 +270,7 @@ static kd_status cast_piece(device_call *call, const triangles_cuda *c, const kd
     return call->taken_count || !batch->asynchronous ? device_stream_wait(call->stream) : KD_OK;
 }
 
-/* Whether nothing of the batch must be copied. */
+/* Returns true if no array of the batch must be copied. */
 static bool is_here(const kd_ray_batch *batch, int32_t device) {
     const void *pointers[] = {batch->rays,
                               batch->origin[0],
@@ -305,7 +308,7 @@ kd_status triangles_cuda_cast(const kd_triangles *tree, const kd_ray_batch *batc
     return status;
 }
 
-/* Points done, then `count` of them. */
+/* Finds the nearest triangles of one piece of `count` points. */
 static kd_status closest_piece(device_call *call, const kd_triangles *tree, const float *points,
                                uint64_t count, float max_distance, kd_near_triangle *nearest) {
     const void *from = NULL;

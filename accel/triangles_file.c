@@ -1,13 +1,17 @@
-/* A triangle tree as a file: little-endian, a header of 112 bytes and five parts.
-       0  "KDTRIANG"            48  leaves, u64             112  vertices: 3 f32 each
-       8  version 1, u32        56  empty leaves, u64            triangles: 3 u32 each
-      12  vertices, u32         64  SAH cost, f64                nodes: f32, u32
-   (accel/tree/layout.h) 16  triangles, u32        72  build seconds, f64           references: u32
-   each 20  nodes, u32            80  builder, 32 chars            checksum, u64: XXH3 of the
-   header, 24  references, u32                                        combined with each part in
-   turn 28  largest depth, i32; 32 C_t, 36 C_i, 40 empty factor, f32; 44 depth, u32 Read with
-   distrust: sizes against the file's, the checksum, the triangles, then the tree itself by all its
-   invariants. */
+/* A triangle tree as a file, little-endian: a header of 112 bytes and five parts.
+       0  "KDTRIANG"
+       8  version 1, u32
+      12  number of vertices, 16 of triangles, 20 of nodes, 24 of references, u32
+      28  max_depth of the options, i32; 32 C_t, 36 C_i, 40 empty factor, f32
+      44  depth of the tree, u32
+      48  leaves, 56 empty leaves, u64
+      64  SAH cost, 72 build seconds, f64
+      80  builder, 32 chars
+     112  vertices, 3 f32 each; triangles, 3 u32 each; nodes, f32 and u32 each
+          (accel/tree/layout.h); references, u32 each; checksum, u64: XXH3 of the header, combined
+          with each part in turn
+   A file is not trusted: the reader checks the sizes against the file's, the checksum, the
+   triangles, and all invariants of the tree. */
 #include "accel/builders.h"
 #include "accel/triangles.h"
 #include "core/files/parts_file.h"
@@ -31,7 +35,7 @@ static_assert(sizeof(triangles_header) == 112 && sizeof(vec3) == 12 && sizeof(tr
 enum { TRIANGLES_VERSION = 1, PARTS = 4 };
 static const char magic[] = "KDTRIANG";
 
-/* The arrays of a tree, in the order of the file. */
+/* Lists the arrays of a tree in the order of the file. */
 static void list_parts(const kd_triangles *of, file_part parts[PARTS]) {
     const tritree *tree = &of->tree;
     const file_part all[PARTS] = {

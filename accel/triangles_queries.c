@@ -1,5 +1,6 @@
-/* Rays of <kandela/triangles.h>: on the CPU a piece at a time is copied between the caller's
-   structs or arrays and ours; on a device triangles_cuda does the work. */
+/* Queries of <kandela/triangles.h>. On the CPU, rays and hits are copied in pieces between the
+   caller's structs or arrays and the internal ones; on a device triangles_cuda_cast does the
+   work. */
 #include "accel/rays/batch.h"
 #include "accel/rays/nearest.h"
 #include "accel/triangles.h"
@@ -13,7 +14,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* Rays and answers are copied a piece at a time between the caller's structs and ours. */
+/* The public structs and the internal ones have the same layout, so they are copied by memcpy. */
 static_assert(sizeof(kd_ray) == sizeof(ray) &&
                   offsetof(kd_ray, direction) == offsetof(ray, direction) &&
                   offsetof(kd_ray, tmax) == offsetof(ray, tmax),
@@ -26,7 +27,7 @@ static_assert(sizeof(kd_ray_counts) == sizeof(tritree_counts) &&
               "counts are copied whole");
 static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
 
-enum { PIECE = 1024 }; /* rays copied at a time */
+enum { PIECE = 1024 }; /* rays per copy */
 
 typedef struct asked {
     tritree_view view;
@@ -51,7 +52,7 @@ static ray read_ray(const kd_ray_batch *batch, uint64_t i) {
         batch->tmin ? batch->tmin[i] : 0, batch->tmax ? batch->tmax[i] : INFINITY);
 }
 
-/* A ray that cannot hit anything loses its direction, which ends its walk at once. */
+/* A ray that cannot hit anything gets direction 0, which ends its traversal at once. */
 static ray take_ray(const kd_ray_batch *batch, uint64_t i) {
     const ray taken = read_ray(batch, i);
     if (vec3_is_finite(taken.origin) && vec3_is_finite(taken.direction) && taken.tmin < taken.tmax)
@@ -73,11 +74,11 @@ static void give_hits(const kd_ray_batch *batch, uint64_t begin, const ray_hit *
     }
 }
 
-/* Working memory of some rays of a batch. */
+/* Working memory for some rays of a batch. */
 typedef struct rays_and_hits {
     ray *rays;
     ray_hit *hits;
-    tritree_counts *counts; /* NULL: not wanted */
+    tritree_counts *counts; /* NULL: not requested */
 } rays_and_hits;
 
 static void ask_some(const asked *a, uint64_t begin, uint64_t count, const rays_and_hits *work) {
@@ -92,12 +93,12 @@ static void ask_some(const asked *a, uint64_t begin, uint64_t count, const rays_
         give_hits(batch, begin, work->hits, count);
     }
     if (work->counts) memcpy(batch->counts + begin, work->counts, count * sizeof *work->counts);
-    assert(status == KD_OK); /* no callback cancels, and the count is small */
+    assert(status == KD_OK); /* no callback can cancel, and the count is small */
     (void)status;
 }
 
-/* A whole piece has 72 KB of working memory, which a caller's stack need not have; without memory
-   it is traced a few rays at a time. */
+/* A piece has 72 KB of working memory, too much for a caller's stack. If the heap is exhausted, the
+   piece is traced a few rays at a time. */
 static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
     enum { FEW = 64 };
     typedef struct piece_memory {
@@ -123,7 +124,7 @@ static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
         ask_some(a, (uint64_t)i, (uint64_t)(end - i < FEW ? end - i : FEW), &work);
 }
 
-/* Every array of a batch: aligned, and on the host where the tree is. */
+/* Checks every array of a batch: alignment, and that it is on the host if the tree is. */
 static kd_status check_memory(const kd_ray_batch *batch, bool host) {
     const caller_array arrays[] = {{batch->rays, "rays", sizeof(float)},
                                    {batch->origin[0], "origins' x", sizeof(float)},
@@ -144,7 +145,7 @@ static kd_status check_memory(const kd_ray_batch *batch, bool host) {
     return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
 }
 
-/* Rays are structs or arrays: one of the two, and all of it. */
+/* Rays are given either as structs or as all six arrays. */
 static kd_status check_rays(const kd_ray_batch *batch) {
     int given = 0;
     for (int axis = 0; axis < 3; ++axis)
@@ -204,8 +205,8 @@ kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, ui
     return cast(tree, &batch);
 }
 
-/* Nearest triangles of <kandela/triangles.h>. Their tree is made by whoever asks first, while
-   others that ask wait. */
+/* Nearest-triangle queries of <kandela/triangles.h>. The first query builds their tree; concurrent
+   ones wait for it. */
 
 static_assert(sizeof(kd_near_triangle) == sizeof(near_place) &&
                   offsetof(kd_near_triangle, distance) == offsetof(near_place, distance) &&
@@ -244,7 +245,7 @@ static kd_status to_device(void **out, const void *from, uint64_t bytes) {
     return device_memory_upload(*out, from, bytes);
 }
 
-/* Made on the host from a copy of the mesh, then moved. */
+/* Builds the tree on the host from a copy of the mesh, then moves it to the device. */
 static kd_status make_on_cuda(nearest_tree *out, const kd_triangles *tree) {
     kd_triangles *copy = NULL;
     nearest_tree made;
@@ -287,7 +288,8 @@ static kd_status make_nearest(kd_triangles *tree) {
     return status;
 }
 
-/* What a tree answers is the same before and after: it was made by kd_triangles_open, not const. */
+/* Casting away const is sound: kd_triangles_open created the object, and the results of queries do
+   not change. */
 static kd_status prepare(const kd_triangles *tree) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     if (nearest_of(tree)) return KD_OK;

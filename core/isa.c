@@ -1,3 +1,4 @@
+/* CPU detection and the dispatch of multiversioned functions (core/isa_functions.inc). */
 #include "core/isa.h"
 #include "core/system/paths.h"
 #include <stdbool.h>
@@ -10,7 +11,7 @@ static bool has_all(unsigned bits, unsigned wanted) {
     return (bits & wanted) == wanted;
 }
 
-/* The register state that the operating system keeps for a thread. */
+/* Returns XCR0, the register state that the operating system saves for a thread. */
 static unsigned saved_state(void) {
     unsigned low, high;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -18,12 +19,13 @@ static unsigned saved_state(void) {
     return low;
 }
 
-/* All that a compiler may use with -march=x86-64-v3, and then with -march=x86-64-v4. */
+/* Tests every feature that a compiler may use with -march=x86-64-v3, then those of
+   -march=x86-64-v4. */
 static isa isa_of_cpu(void) {
     enum { FMA = 1 << 12, MOVBE = 1 << 22, POPCNT = 1 << 23, OSXSAVE = 1 << 27, AVX = 1 << 28 };
     enum { F16C = 1 << 29, LZCNT = 1 << 5, BMI1 = 1 << 3, AVX2 = 1 << 5, BMI2 = 1 << 8 };
     enum { F = 1 << 16, DQ = 1 << 17, CD = 1 << 28, BW = 1 << 30 };
-    enum { YMM = 0x06, ZMM = 0xe6 }; /* in saved_state */
+    enum { YMM = 0x06, ZMM = 0xe6 }; /* bits of saved_state() */
     const unsigned vl = 1u << 31;
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d) ||
@@ -44,8 +46,9 @@ isa isa_chosen(void) {
     return found < most ? found : most;
 }
 
-/* A function of a plain name jumps to what its pointer holds: the base form until the library is
-   loaded, then the best. It has no frame and touches no register, so any arguments pass. */
+/* The function of the plain name jumps through a pointer, which holds the base version until the
+   library is loaded and the selected version afterwards. The jump has no stack frame and changes no
+   register, so any signature works. */
 typedef void isa_function(void);
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)

@@ -1,7 +1,7 @@
-/* A task as its caller watches it: progress goes out, cancellation comes in, and the seconds of
-   each named stage stay in it. Every long-running function takes a job, or NULL. Stage names are
-   those of the stats file: context load plan build hash film emit photon_tree surface render free
-   develop save write. */
+/* Progress, cancellation and timing of a long-running call. Every long-running function takes a
+   job, or NULL. The job reports progress to its owner, receives the cancellation request, and
+   accumulates the seconds of each named stage. Stage names are those of the stats file: context
+   load plan build hash film emit photon_tree surface render free develop save write. */
 #ifndef KD_CORE_JOB_H
 #define KD_CORE_JOB_H
 #include <stdbool.h>
@@ -14,44 +14,48 @@
 extern "C" {
 #endif
 
-double timing_now(void); /* monotonic wall-clock time in seconds */
+/* Returns monotonic wall-clock time in seconds. */
+double timing_now(void);
 
 typedef struct job job;
 
-#ifndef __cplusplus /* C11 atomics: kernels' host code calls the functions below */
+#ifndef __cplusplus /* C11 atomics: .cu files call the functions below */
 enum { JOB_STAGES = 32 };
 
 typedef struct job_stage_record {
     const char *name; /* static string */
-    double seconds;   /* summed over all its runs */
+    double seconds;   /* total of all runs of the stage */
 } job_stage_record;
 
 struct job {
-    /* Called from any thread, at most about ten times a second; may be NULL. */
+    /* Progress callback, called from any thread, at most about ten times a second; may be NULL. */
     void (*report)(void *context, const char *stage, int64_t done, int64_t total);
     void *context;
-    atomic_bool cancelled; /* set it from anywhere, a signal handler too */
-    double deadline;       /* timing_now() after which work should end early; 0: none */
+    atomic_bool cancelled; /* may be set from any thread or from a signal handler */
+    double deadline;       /* timing_now() at which work should end early; 0: no deadline */
     job_stage_record stages[JOB_STAGES];
     int stage_count;
-    /* the stage that runs */
+    /* the current stage */
     const char *stage;
     double stage_started;
     int64_t total;
     atomic_llong done;
-    atomic_llong reported_at; /* microseconds of timing_now() */
+    atomic_llong reported_at; /* time of the last report, in microseconds of timing_now() */
 };
 #endif
 
-void job_init(job *watched); /* zeroed: nobody listens, nothing cancelled */
+/* Zeroes the job: no callback, no deadline, not cancelled. */
+void job_init(job *watched);
 
-/* Stages do not nest: beginning one ends the one that runs. `name` is a static string. */
+/* Begins a stage. Stages do not nest: beginning one ends the current one. `name` must be a static
+   string; `total` is the number of items that job_advance will count. */
 void job_stage_begin(job *watched, const char *name, int64_t total);
 void job_stage_end(job *watched);
 void job_advance(job *watched, int64_t items); /* thread-safe */
-bool job_cancelled(const job *watched);        /* false for NULL */
-bool job_overdue(const job *watched);          /* past its deadline; false for NULL or none */
-double job_seconds(const job *watched, const char *name); /* 0 if it never ran */
+bool job_cancelled(const job *watched);        /* returns false for NULL */
+bool job_overdue(const job *watched);          /* returns false without a deadline, and for NULL */
+/* Returns the total of all runs of the stage in seconds; 0 if it never ran. */
+double job_seconds(const job *watched, const char *name);
 
 #ifdef __cplusplus
 }

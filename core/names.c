@@ -1,3 +1,5 @@
+/* The restricted Damerau-Levenshtein (optimal string alignment) distance, by dynamic programming
+   over three rows. */
 #include "core/names.h"
 #include <ctype.h>
 #include <stddef.h>
@@ -15,7 +17,7 @@ static int least(int a, int b) {
 
 int nearest_distance(const char *a, const char *b) {
     const int rows = (int)strnlen(a, NEAREST_LENGTH), columns = (int)strnlen(b, NEAREST_LENGTH);
-    int edits[3][NEAREST_LENGTH + 1]; /* row i lies at i % 3 */
+    int edits[3][NEAREST_LENGTH + 1]; /* row i is stored at i % 3 */
     for (int j = 0; j <= columns; ++j) edits[0][j] = j;
     for (int i = 1; i <= rows; ++i) {
         int *row = edits[i % 3];
@@ -34,7 +36,7 @@ int nearest_distance(const char *a, const char *b) {
 
 void nearest_consider(const char **best, const char *given, const char *candidate) {
     const int distance = nearest_distance(given, candidate);
-    /* a slip: one edit, and one more for each three letters */
+    /* a plausible typing error: one edit, plus one for every three letters */
     if (distance > 1 + (int)strlen(given) / 3 || distance >= (int)strlen(candidate)) return;
     if (!*best || distance < nearest_distance(given, *best)) *best = candidate;
 }

@@ -1,5 +1,5 @@
-/* Names that a caller gives: "auto", the word of all options and public structs for "choose for
-   me", and the name that was probably meant, for messages as "unknown option". */
+/* Names given by a caller: the value "auto" of options and public structs, and suggestions ("did
+   you mean") for unknown names. */
 #ifndef KD_CORE_NAMES_H
 #define KD_CORE_NAMES_H
 #include <stdbool.h>
@@ -9,16 +9,18 @@
 extern "C" {
 #endif
 
-/* "auto", or nothing at all: NULL, "". */
+/* Returns true for "auto", NULL and the empty string. */
 static inline bool name_is_auto(const char *name) {
     return !name || !*name || strcmp(name, "auto") == 0;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours; case does not count) from `a` to `b`. */
+/* Returns the number of edits (insertion, deletion, substitution, transposition of neighbours;
+   ignoring case) from `a` to `b`. */
 int nearest_distance(const char *a, const char *b);
 
-/* Call for each candidate in turn, *best = NULL before the first: keeps the closest to `given` that
-   is close enough to be a slip of the fingers. The first of equals wins. */
+/* Keeps in *best the candidate closest to `given`, if it is close enough to be a typing error.
+   Start with *best = NULL and call once per candidate. The first of equally close candidates is
+   kept. */
 void nearest_consider(const char **best, const char *given, const char *candidate);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* What a row says of its values: checks, lists and texts. */
+/* Checks option values, describes the valid ones, and formats values as text. */
 #include "core/option.h"
 #include "core/names.h"
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bounds from here on are there for arithmetic alone: nobody has to be told. */
+/* Upper bounds from here on only prevent arithmetic overflow; messages and help omit them. */
 static const double untold = 1e9;
 
 static void append(char *out, size_t bytes, const char *format, ...)
@@ -123,7 +123,7 @@ static bool is_real(const option_row *row) {
     return row->kind == OPTION_FLOAT || row->kind == OPTION_DOUBLE;
 }
 
-/* Number `index` of the field, whatever its type: 2^53 and more are rounded. */
+/* Returns element `index` of the field as a double; integers of 2^53 and more are rounded. */
 static double number_at(const option_row *row, const void *field, int index) {
     switch (row->kind) {
     case OPTION_FLOAT: return (double)((const float *)field)[index];
@@ -143,7 +143,7 @@ static double number_at(const option_row *row, const void *field, int index) {
 static bool number_fits(const option_row *row, double value) {
     if (isnan(value) && row->automatic) return true;
     if (is_real(row) && !isfinite(value)) return false;
-    /* a bound in decimals is not a float */
+    /* a decimal bound need not be representable as a float */
     const double slack = row->kind == OPTION_FLOAT ? 1e-6 * fabs(value) : 0;
     return !is_bounded(row) || (value >= row->least - slack && value <= row->most + slack);
 }
@@ -186,7 +186,7 @@ static bool flag_is_on(const option_row *row, const void *field) {
     return row->bytes == sizeof(int32_t) ? *(const int32_t *)field != 0 : *(const bool *)field;
 }
 
-/* As few digits as it takes to read the same number again. */
+/* Appends the shortest decimal that reads back as the same number. */
 static void print_real(char *out, size_t bytes, bool single, double value) {
     char digits[40];
     for (int count = 1; count <= 17; ++count) {

@@ -1,7 +1,7 @@
-/* Options, described once: a row says an option's name, type, range, unit, default and help. Text
-   becomes the value of a field and back, values are checked, and lists of what is allowed are
-   written, all from the row; so are the command line, --help, keys of scene files and Python's
-   keyword arguments. */
+/* Table-driven options. A row describes an option once: name, type, range, unit, default and help
+   text. From the rows this module parses and formats values, checks them and lists the valid ones;
+   the command line, --help, the keys of scene files and Python's keyword arguments are generated
+   from the same rows. */
 #ifndef KD_CORE_OPTION_H
 #define KD_CORE_OPTION_H
 #include "core/status.h"
@@ -13,89 +13,91 @@
 extern "C" {
 #endif
 
-enum { OPTION_LIST_ITEMS = 16, OPTION_TEXT_BYTES = 512 /* of a value, or of what is expected */ };
+enum { OPTION_LIST_ITEMS = 16, OPTION_TEXT_BYTES = 512 /* of a formatted value */ };
 
 typedef enum option_kind {
-    OPTION_FLAG,   /* bool or int32_t: true without a text, or by "on", "off" */
-    OPTION_TEXT,   /* const char *, borrowed from whoever sets it */
-    OPTION_LIST,   /* option_list, grows with each use */
-    OPTION_NAME,   /* char[]; one of the choices if there are any */
-    OPTION_CHOICE, /* int32_t or an enum: the number of the choice */
+    OPTION_FLAG,   /* bool or int32_t: true without a value, or "on", "off" */
+    OPTION_TEXT,   /* const char *; the field borrows the caller's string */
+    OPTION_LIST,   /* option_list; each occurrence appends an item */
+    OPTION_NAME,   /* char[]; one of the choices, if the row has any */
+    OPTION_CHOICE, /* int32_t or enum: the index of the choice */
     OPTION_UINT64, /* 2000000, 2M, 2e6 */
     OPTION_BYTES,  /* uint64_t: 4096, 500M, 1.5G; K, M, G, T (or KiB, ...) are powers of 1024 */
-    OPTION_INT32,  /* `count` of them */
-    OPTION_FLOAT,  /* `count` of them */
+    OPTION_INT32,  /* array of `count` */
+    OPTION_FLOAT,  /* array of `count` */
     OPTION_DOUBLE
 } option_kind;
 
-/* Whether an option may change between a rendering and its continuation from a saved state. */
+/* Whether an option may differ between a rendering and its continuation from a saved state. */
 typedef enum option_resume {
-    OPTION_RESUME_SAME,    /* no: the state's hash covers it */
-    OPTION_RESUME_CHECKED, /* the state checks it by other means */
+    OPTION_RESUME_SAME,    /* no: the hash of the state covers it */
+    OPTION_RESUME_CHECKED, /* the state validates it by other means */
     OPTION_RESUME_FREE     /* yes: no sample depends on it */
 } option_resume;
 
 typedef struct option_list {
-    const char *items[OPTION_LIST_ITEMS]; /* borrowed */
+    const char *items[OPTION_LIST_ITEMS]; /* the strings are borrowed */
     int count;
 } option_list;
 
 typedef struct option_row {
-    const char *name;                 /* without the dashes: "max-depth" */
-    const char *field;                /* the C name of the field */
-    const char *argument;             /* as help shows it: "FILE"; NULL for a flag */
-    const char *help;                 /* one clause or two: what it is */
-    const char *initial;              /* the default as text; NULL: zero, nothing to show */
-    const char *initial_help;         /* how help says the default; NULL: by `initial` */
-    const char *unit;                 /* of a number: "seconds"; NULL: none */
-    const char *environment;          /* variable that gives it too; NULL: none */
-    const char *(*choice)(int index); /* the names allowed, NULL after the last; may be NULL */
+    const char *name;                 /* without dashes: "max-depth" */
+    const char *field;                /* name of the C field */
+    const char *argument;             /* placeholder in help, such as "FILE"; NULL for a flag */
+    const char *help;                 /* description for help: one or two clauses */
+    const char *initial;              /* default as text; NULL: zero, not shown */
+    const char *initial_help;         /* wording of the default in help; NULL: `initial` */
+    const char *unit;                 /* of a number, such as "seconds"; NULL: none */
+    const char *environment;          /* environment variable that also sets it; NULL: none */
+    const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
     const char *automatic;            /* OPTION_FLOAT: the word that sets NAN; NULL: none */
-    double least, most;               /* of a number, inclusive; both 0: any */
-    size_t offset, bytes;             /* of the field in the group's struct: OPTION_FIELD */
+    double least, most;               /* inclusive range of a number; both 0: unlimited */
+    size_t offset, bytes;             /* position and size in the group's struct: OPTION_FIELD */
     option_kind kind;
     option_resume resume;
-    int count;      /* numbers in a row of fields; 0 is one */
-    char separator; /* between them; 0: ',' */
+    int count;      /* elements of an array field; 0 means 1 */
+    char separator; /* between elements; 0 means ',' */
     char short_name;
-    bool alias;    /* another way to set fields of other rows: no value of its own */
-    bool no_key;   /* not a key of scene files */
-    bool by_build; /* the choices depend on what is compiled in */
+    bool alias;    /* sets fields of other rows; has no value itself */
+    bool no_key;   /* not accepted in scene files */
+    bool by_build; /* the choices depend on the build configuration */
 } option_row;
 
-/* .offset, .bytes and .field of a row */
+/* Initialises .offset, .bytes and .field of a row. */
 #define OPTION_FIELD(type, member)                                                                 \
     .offset = offsetof(type, member), .bytes = sizeof(((type *)0)->member), .field = #member
 
 typedef struct option_group {
     const char *heading;
-    const option_row *rows; /* ends with name NULL */
-    size_t base;            /* offset of the group's struct in the values */
-    const char *only;       /* "seed,photons": these rows alone; NULL: all */
+    const option_row *rows; /* terminated by a row whose name is NULL */
+    size_t base;            /* offset of the group's struct within the values */
+    const char *only;       /* subset of the rows, such as "seed,photons"; NULL: all */
 } option_group;
 
-/* The group's row after `row`, the first one after NULL; NULL: there is none. */
+/* Returns the row after `row` in the group, or the first one if `row` is NULL; NULL at the end. */
 const option_row *option_next(const option_group *group, const option_row *row);
 
 typedef enum option_source { OPTION_BY_LINE, OPTION_BY_ENVIRONMENT, OPTION_BY_NAME } option_source;
 
-/* Sets the row's field from text. KD_ERROR_USAGE, which says where the text came from, for text
-   that is no number, a number out of range or a name that is none of the choices. */
+/* Parses `text` into the field. Returns KD_ERROR_USAGE, naming the source of the text, for text
+   that is not a number, a number out of range or a name that is not among the choices. */
 kd_status option_set(const option_row *row, const char *text, option_source source, void *field);
-/* KD_ERROR_USAGE, by the field's C name, if its value is none that option_set could give it. */
+/* Returns KD_ERROR_USAGE, naming the C field, if option_set could not have produced the field's
+   value. */
 kd_status option_check(const option_row *row, const void *field);
-/* The value as option_set takes it; "" for a text that is NULL. Cut after `bytes`. */
+/* Formats the value so that option_set can parse it; a NULL text becomes "". Truncates at
+   `bytes`. */
 void option_print(char *out, size_t bytes, const option_row *row, const void *field);
 
-/* What the row takes: "a whole number from 1 to 16", "auto, leaves or walk". */
+/* Describes the valid values: "a whole number from 1 to 16", "auto, leaves or walk". */
 void option_expect(char *out, size_t bytes, const option_row *row);
-/* Range and unit for help: "1 to 16 photons", "seconds"; "" where there is nothing to say. */
+/* Formats range and unit for help: "1 to 16 photons", "seconds"; "" if the row has neither. */
 void option_range(char *out, size_t bytes, const option_row *row);
-/* The choices as one string, "direct, path, photon"; "" without choices. */
+/* Joins the choices with `between`: "direct, path, photon"; "" without choices. */
 void option_choices(char *out, size_t bytes, const option_row *row, const char *between);
-/* The name as a key or a keyword: with _ for -. */
+/* Formats the name as a key or keyword, with underscores instead of dashes. */
 void option_key(char *out, size_t bytes, const option_row *row);
-/* Whether `name` is the row's, with - or _. */
+/* Returns true if `name` is the row's name, where an underscore also matches a dash. */
 bool option_is_called(const option_row *row, const char *name);
 
 #ifdef __cplusplus

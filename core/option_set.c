@@ -1,4 +1,4 @@
-/* The text of an option becomes the value of its field, or an error that says what was expected. */
+/* Parses text into option fields. Errors describe the valid values. */
 #include "core/names.h"
 #include "core/option.h"
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A text on its way into a field. */
+/* The arguments of option_set, for error messages. */
 typedef struct option_words {
     const option_row *row;
     const char *text;
@@ -33,7 +33,8 @@ static bool in_range(const option_row *row, double value) {
     return row->least >= row->most || (value >= row->least && value <= row->most);
 }
 
-/* A number without blanks, hexadecimals, "inf" and "nan"; *end is where it stops, NULL if none. */
+/* Parses a decimal number; rejects leading blanks, hexadecimal, "inf" and "nan". *end points past
+   the number, or is NULL if there is none. */
 static double read_real(const char *text, const char **end) {
     *end = NULL;
     const char *digits = text + (*text == '-' || *text == '+');
@@ -48,7 +49,8 @@ static double read_real(const char *text, const char **end) {
     return value;
 }
 
-/* Digits with an optional k, M or G, or a real that is whole and exact ("2e6"). */
+/* Parses digits with an optional k, M or G (powers of 1000), or a real number with an exact integer
+   value ("2e6"). */
 static uint64_t read_whole(const char *text, const char **end) {
     *end = NULL;
     uint64_t value = 0, scale = 1;
@@ -81,8 +83,8 @@ static kd_status set_uint64(const option_words *given, void *field) {
     return KD_OK;
 }
 
-/* The power of 1024 that a unit stands for, -1 if it is none: "", "K", "k", "KiB", "KB", "B", ...
- */
+/* Returns the power of 1024 of a unit ("", "K", "k", "KiB", "KB", "B", ...), or -1 if it is
+   unknown. */
 static int unit_power(const char *unit) {
     static const char letters[] = "KMGT";
     const char *found = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
@@ -154,7 +156,7 @@ static kd_status set_double(const option_words *given, void *field) {
     return KD_OK;
 }
 
-/* Which of the choices the text is. */
+/* Sets *chosen to the index of the choice that equals the text. */
 static kd_status find_choice(const option_words *given, int32_t *chosen) {
     const char *best = NULL, *name;
     char more[96] = "";

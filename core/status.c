@@ -15,7 +15,7 @@ static void trace_add(const char *file, int line, const char *what) {
 }
 
 kd_status status_fail(kd_status status, const char *file, int line, const char *format, ...) {
-    char message[sizeof error_message]; /* the arguments may point into the old message */
+    char message[sizeof error_message]; /* the arguments may point into the previous message */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);

@@ -1,6 +1,6 @@
-/* Errors and messages. A failure is a status that goes up; its message and call path stay with the
-   thread. Bad data is a status; a broken invariant is an assert. The library never prints: messages
-   besides results go to a sink. */
+/* Errors and messages. A function that fails returns a status; the message and the call path are
+   stored per thread. Bad data is a status, a broken invariant is an assert. The library never
+   prints: warnings and information go to a log sink. */
 #ifndef KD_CORE_STATUS_H
 #define KD_CORE_STATUS_H
 #include <kandela/status.h>
@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* Records the message (printf form) with the place, and returns `status`. */
+/* Records the message (printf format) and its source location, and returns `status`. */
 kd_status status_fail(kd_status status, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Adds a line of call path to the failure that is going up, and returns `status`. */
+/* Appends a line to the call path of the current error, and returns `status`. */
 kd_status status_pass(kd_status status, const char *file, int line, const char *call);
 
-/* Forgets the failure: for a caller that goes on after it. */
+/* Discards the recorded error, for callers that recover from it. */
 void status_clear(void);
 
 #define KD_FAIL(status, ...) return status_fail((status), __FILE__, __LINE__, __VA_ARGS__)
@@ -30,7 +30,8 @@ void status_clear(void);
         const kd_status kd_try_status = (call);                                                    \
         if (kd_try_status != KD_OK) return status_pass(kd_try_status, __FILE__, __LINE__, #call);  \
     } while (0)
-/* The same in a function with a `done:` label that frees what it holds and returns `status`. */
+/* As KD_TRY, in a function with a variable `status` and a label `done:` that releases what the
+   function holds and returns `status`. */
 #define KD_TRY_GOTO(call)                                                                          \
     do {                                                                                           \
         status = (call);                                                                           \
@@ -44,13 +45,13 @@ typedef enum log_level { LOG_WARNING, LOG_INFO, LOG_DETAIL } log_level;
 
 typedef void (*log_sink)(void *context, log_level level, const char *message);
 
-/* Set once, before threads are started. */
+/* Not thread-safe: must be called before other threads start. */
 void log_set_sink(log_sink sink, void *context);
 
-/* While it lasts, messages of this thread are dropped: for callers that report in other words. */
+/* Drops this thread's messages while `mute` is set, for callers that report in other words. */
 void log_mute(bool mute);
 
-/* printf form, one line, no newline at its end. */
+/* Logs one line in printf format, without a trailing newline. Thread-safe if the sink is. */
 void log_message(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #ifdef __cplusplus

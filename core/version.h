@@ -1,8 +1,9 @@
-/* Versions of the library and its callers. Public structs grow: each begins with `size_t
-   struct_size`, which the caller's header sets. A program that was compiled against another version
-   gives a shorter or a longer struct, and the library neither reads nor writes beyond it. New
-   fields are added behind the end of the last version's struct, never into its padding.
-   Source: Linux, copy_struct_from_user (include/linux/uaccess.h): a tail of zeros asks for nothing. */
+/* Versioned structs of the public interface. Each public struct begins with `size_t struct_size`,
+   which the caller's header sets. A program compiled against another version passes a shorter or a
+   longer struct, and the library neither reads nor writes beyond its size. New fields are appended
+   after the end of the previous version's struct, never placed in its padding.
+   Source: Linux, copy_struct_from_user (include/linux/uaccess.h): a tail of zeros requests
+           nothing. */
 #ifndef KD_CORE_VERSION_H
 #define KD_CORE_VERSION_H
 #include "core/status.h"
@@ -12,15 +13,17 @@
 extern "C" {
 #endif
 
-enum { SIZED_MOST = 1 << 16 /* bytes: what claims more was never filled */ };
+enum { SIZED_MOST = 1 << 16 /* bytes; a larger struct_size is taken as uninitialised */ };
 
-/* Copies as much of ours as the caller's `size` bytes hold, fills the rest with 0 and says `size`
-   in the caller's struct_size. Nothing happens if `out` is NULL or has no room for a size. */
+/* Copies `ours` to the caller's struct of `size` bytes: truncates it or fills the tail with zeros,
+   and sets struct_size to `size`. Does nothing if `out` is NULL or `size` is less than
+   sizeof(size_t). */
 void sized_give(void *out, size_t size, const void *ours, size_t our_size);
 
-/* Copies the caller's struct over ours, which holds the defaults: what an older caller does not
-   know keeps them. KD_ERROR_USAGE if the size is none, or if a newer caller asks by a field that is
-   not known here; `filler` is the function that should have filled it. */
+/* Copies the caller's struct over `ours`, which holds the defaults; fields that an older caller
+   does not have keep their defaults. Returns KD_ERROR_USAGE if struct_size is implausible or if a
+   newer caller sets a field that this version does not have. `filler` is the function that
+   initialises the struct, for the message. */
 kd_status sized_take(void *ours, size_t our_size, const void *given, const char *filler);
 
 #ifdef __cplusplus

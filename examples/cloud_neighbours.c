@@ -1,5 +1,5 @@
-/* Nearest neighbours of a scanned point cloud: for each point the mean distance of its 8 nearest
-   others, and the points that stand apart (more than 4 times the median), as scanners leave them.
+/* Outlier detection in a scanned point cloud: computes the mean distance from each point to its 8
+   nearest neighbours, and counts as outliers the points where it exceeds 4 times the median.
        cloud_neighbours FILE       FILE has lines "x y z" or "v x y z" (OBJ); others are skipped */
 #include <kandela/points.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 enum { NEIGHBOURS = 8 };
 
-/* Reads the points of a file; NULL if there are none. */
+/* Returns the points of a file, which the caller frees; NULL if there are none. */
 static float *read_cloud(const char *path, uint64_t *count) {
     char line[256];
     float *xyz = NULL;
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = cloud;
-    float *dist2 = malloc(count * (NEIGHBOURS + 1) * sizeof *dist2); /* the first is itself */
+    float *dist2 = malloc(count * (NEIGHBOURS + 1) * sizeof *dist2); /* each is its own first */
     float *mean = malloc(2 * count * sizeof *mean), *sorted = mean + count;
     if (!dist2 || !mean || kd_points_open(&tree, &cloud, NULL) != KD_OK ||
         kd_points_nearest(tree, &query, NEIGHBOURS + 1, NULL, dist2, NULL) != KD_OK)

@@ -1,10 +1,9 @@
-/* Registration of two scans by iterated closest points: moves the first onto the second and prints
-   the error of each iteration.
-   Source: Besl and McKay 1992, "A method for registration of 3-D shapes"; the rotation by Horn
+/* Registration of two scans by the iterative closest point algorithm (ICP): aligns the first scan
+   with the second and prints the error of each iteration.
+   Source: Besl and McKay 1992, "A method for registration of 3-D shapes"; the rotation after Horn
            1987, "Closed-form solution of absolute orientation using unit quaternions".
        icp SOURCE TARGET [MAX_DISTANCE]      files of lines "x y z" or "v x y z" (OBJ)
-       icp                                   a synthetic pair: a bumpy surface, turned and shifted
- */
+       icp                                   a synthetic pair: a bumpy, rigidly moved surface */
 #include <kandela/points.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +47,7 @@ static void move(const motion *m, const double p[3], double out[3]) {
                  m->shift[i];
 }
 
-/* Rotation by a unit quaternion. */
+/* Converts a unit quaternion (w, x, y, z) to a rotation matrix. */
 static void rotation_of(const double q[4], double r[3][3]) {
     const double w = q[0], x = q[1], y = q[2], z = q[3];
     const double rows[3][3] = {
@@ -58,7 +57,8 @@ static void rotation_of(const double q[4], double r[3][3]) {
     memcpy(r, rows, sizeof rows);
 }
 
-/* A bumpy square, sampled at places of a low-discrepancy sequence; moved unless `at_home`. */
+/* Samples a bumpy square at the points of a low-discrepancy sequence; applies a rigid motion unless
+   `at_home`. */
 static int scan_make(scan *out, int at_home) {
     const double angle = 0.15, q[4] = {cos(angle), sin(angle) * 0.6, 0, sin(angle) * 0.8};
     motion m = {{{0}}, {0.05, -0.03, 0.04}};
@@ -78,8 +78,9 @@ static int scan_make(scan *out, int at_home) {
     return 1;
 }
 
-/* The rotation that turns pairs of points onto each other best: the eigenvector of the largest
-   eigenvalue of Horn's 4 x 4 matrix, by power iteration on the matrix made positive. */
+/* Computes the least-squares rotation from the covariance matrix of the pairs: the eigenvector of
+   the largest eigenvalue of Horn's 4 x 4 matrix, by power iteration. The matrix is shifted by a
+   bound on its eigenvalues, which makes the largest one also the largest in magnitude. */
 static void best_rotation(double s[3][3], double r[3][3]) {
     double n[4][4] = {
         {s[0][0] + s[1][1] + s[2][2], s[1][2] - s[2][1], s[2][0] - s[0][2], s[0][1] - s[1][0]},
@@ -102,7 +103,8 @@ static void best_rotation(double s[3][3], double r[3][3]) {
     rotation_of(q, r);
 }
 
-/* The motion that brings the paired points together best; returns how many pairs there are. */
+/* Computes the rigid motion that minimises the squared distances of the pairs; returns the number
+   of pairs. With fewer than 3, *out is not set. */
 static uint64_t best_motion(const scan *moved, const scan *target, const uint32_t *nearest,
                             motion *out) {
     double centre[2][3] = {{0}}, s[3][3] = {{0}};

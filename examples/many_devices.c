@@ -1,5 +1,5 @@
-/* One cloud on several devices: how long they build and ask, beside the first of them alone, and
-   whether all answers are the same.
+/* A multi-device point tree: compares its build and query times with those of the first device
+   alone, and checks that all results are identical.
        many_devices POINTS QUERIES K DEVICES [parts|copies]       DEVICES: cuda:0,cuda:1 or cpu,cpu
  */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
@@ -36,7 +36,7 @@ typedef struct answers {
     float *dist2;
 } answers;
 
-/* Builds twice and asks twice: the first time wakes the devices. */
+/* Builds and queries twice and times the second round: the first initialises the devices. */
 static void run(const char *device, kd_points_spread spread, const kd_point_array *cloud,
                 const kd_point_array *asked, uint32_t k, answers *out) {
     kd_points *tree = NULL;
@@ -58,7 +58,7 @@ static void run(const char *device, kd_points_spread spread, const kd_point_arra
         check(kd_points_nearest(tree, &query, k, out->ids, out->dist2, NULL));
         asking = now() - begun;
     }
-    /* the whole struct would have the hash, for which all points are brought together */
+    /* only the fields before the hash, which would gather all points on the host */
     kd_points_describe_sized(tree, &info, offsetof(kd_points_info, hash));
     printf("%-24s %s: build %.4f s, %.2f M queries/s\n", device,
            !strchr(device, ',') && strcmp(device, "cuda:all") != 0 ? "one tree"

@@ -1,7 +1,7 @@
-/* The mean distance of each point's nearest other one, of a cloud that lies at many processes.
+/* Mean nearest-neighbour distance of a point cloud that is distributed over MPI processes.
        mpicc mpi_neighbours.c $(pkg-config --cflags --libs kandela) -o mpi_neighbours
-       mpirun -n 4 ./mpi_neighbours POINTS_OF_EACH [DEVICE]           DEVICE: "cuda:%d" has the rank
-   in it */
+       mpirun -n 4 ./mpi_neighbours POINTS_OF_EACH [DEVICE]
+   In a DEVICE of "cuda:%d", %d stands for the rank. */
 #include <kandela/mpi/points.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     begun = MPI_Wtime();
     check(kd_points_open_distributed(&tree, &query.points, &options, MPI_COMM_WORLD));
     built = MPI_Wtime();
-    check(kd_points_nearest64(tree, &query, 2, ids, dist2, NULL)); /* itself, and another */
+    check(kd_points_nearest64(tree, &query, 2, ids, dist2, NULL)); /* itself and the nearest */
     asked = MPI_Wtime();
     for (i = 0; i < count; ++i) sum += sqrt((double)dist2[2 * i + 1]);
     seconds[0] = built - begun;

@@ -1,5 +1,6 @@
-/* A ball above a floor, and its shadow: one closest hit a pixel, then one any-hit ray to the sun.
-       ray_shadows > picture.pgm       and a line of figures on stderr */
+/* Ray casting with shadows: a sphere above a floor. Traces one closest-hit ray per pixel, then one
+   any-hit shadow ray towards the sun.
+       ray_shadows > picture.pgm       and pixel counts on stderr */
 #include <kandela/triangles.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ static kd_ray eye[SIDE * SIDE], sun[SIDE * SIDE];
 static kd_ray_hit hits[SIDE * SIDE];
 static uint8_t shadow[SIDE * SIDE];
 
-/* A ball of radius 1 at the origin; the triangles at its poles have no area, which is fine. */
+/* Adds a sphere of radius 1 at the origin. The triangles at its poles are degenerate, which is
+   allowed. */
 static void make_ball(void) {
     for (int i = 0; i < (RINGS + 1) * SPOKES; ++i) {
         const double up = 3.14159265 * (i / SPOKES) / RINGS,
@@ -47,12 +49,12 @@ int main(void) {
     }
     if (kd_triangles_intersect(tree, eye, SIDE * SIDE, hits, NULL) != KD_OK) goto failed;
     for (int i = 0; i < SIDE * SIDE; ++i) {
-        /* a ray that hits nothing has t infinite, and so has no origin here: it is never blocked */
+        /* after a miss t is infinite, and so is the origin of the shadow ray: it hits nothing */
         for (int k = 0; k < 3; ++k) {
             sun[i].origin[k] = eye[i].origin[k] + hits[i].t * eye[i].direction[k];
             sun[i].direction[k] = to_sun[k];
         }
-        sun[i].tmin = 1e-3F; /* not the surface itself */
+        sun[i].tmin = 1e-3F; /* avoids self-intersection */
         sun[i].tmax = INFINITY;
     }
     if (kd_triangles_occluded(tree, sun, SIDE * SIDE, shadow, NULL) != KD_OK) goto failed;

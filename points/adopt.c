@@ -1,8 +1,9 @@
-/* A point tree whose order somebody else found, as from a file: proved, not built.
-   Idea: going down, each ancestor bounds what may follow on its axis; the nearest one on either
-         side of an axis bounds most, so six numbers do for all of them.
-   Work: one pass over the points, all cores.
-   Memory: a bit a point beside the tree. */
+/* Reconstructs a point tree from a stored order, such as that of a file: verifies it instead of
+   building it.
+   Idea: on the way down, each ancestor bounds its descendants along its axis; the nearest ancestor
+         on either side of an axis gives the tightest bound, so six numbers represent all ancestors.
+   Work: one pass over the points, on all cores.
+   Memory: one bit per point in addition to the tree. */
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -13,9 +14,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SHARED_LEVEL = 8 }; /* sub-trees from here down are dealt out */
+enum { SHARED_LEVEL = 8 }; /* sub-trees from this level on are distributed to threads */
 
-/* Places in the order (coordinate, id) that all nodes of a sub-tree lie between. */
+/* Bounds in the order (coordinate, id) on all nodes of a sub-tree, exclusive. */
 typedef struct adopt_bounds {
     uint64_t lo[3], hi[3];
 } adopt_bounds;
@@ -35,7 +36,7 @@ static adopt_bounds bounds_none(void) {
     return all;
 }
 
-/* The nodes from this one down to level `last`. */
+/* Returns whether the nodes from this one down to level `last` are within their bounds. */
 static bool in_order(const pointtree *tree, uint32_t node, uint32_t level, uint32_t last,
                      const adopt_bounds *bounds) {
     uint64_t place[3];
@@ -54,7 +55,7 @@ static bool in_order(const pointtree *tree, uint32_t node, uint32_t level, uint3
     return in_order(tree, left + 1, level + 1, last, &part);
 }
 
-/* By its ancestors, which are in order. */
+/* The bounds of a node from its ancestors, which must be in order. */
 static adopt_bounds bounds_of(const pointtree *tree, uint32_t node) {
     adopt_bounds bounds = bounds_none();
     for (uint32_t child = node; child > 0; child = (child - 1) / 2) {

@@ -1,24 +1,24 @@
-/* What a surface does with light: evaluate, pdf and draw of one scattering function per material.
-   Directions are unit vectors away from the surface: `wo` to where the path comes from (the eye,
-   or the light for photons), `wi` to where it goes on. Values are 1/sr without the cosine, which
+/* The BSDF of a surface: evaluation, density and sampling for each material kind. Directions are
+   unit vectors that point away from the surface: `wo` to where the path comes from (the camera, or
+   the light for photons), `wi` to where it continues. Values are in 1/sr without the cosine, which
    is |dot(wi, normal)|.
-   BSDF_RADIANCE carries radiance against the light's flight (camera paths): what crosses into
-   another medium is scaled by the square of the indices' ratio. BSDF_FLUX carries flux with it
-   (photons): not scaled, but corrected for the shading normal's asymmetry, so that both see the
-   same scene (Veach 1997, sections 5.2 and 5.3). */
+   BSDF_RADIANCE transports radiance, against the direction of light (camera paths): light that
+   crosses into another medium is scaled by the squared ratio of the indices. BSDF_FLUX transports
+   flux (photons): it is not scaled, but corrected for the asymmetry of shading normals, so that
+   both modes render the same scene (Veach 1997, sections 5.2 and 5.3). */
 #ifndef KD_SHADERS_BSDF_H
 #define KD_SHADERS_BSDF_H
 #include "shaders/bsdf_principled.h"
 
 typedef struct bsdf_sample {
-    vec3 direction; /* unit; meaningless if weight is zero */
+    vec3 direction; /* unit; undefined if weight is zero */
     vec3 weight;    /* f |cos| / pdf; zero: absorbed */
     float pdf;      /* solid angle, 1/sr; 0 if specular */
-    bool specular;  /* one of finitely many directions: light sampling cannot find it */
+    bool specular;  /* delta distribution: light sampling cannot sample it */
     bool transmitted;
 } bsdf_sample;
 
-/* Whether a principled surface scatters light that no direction is singled out for. */
+/* Returns true if a principled surface has a lobe that is not a delta distribution. */
 KD_FN bool surface_layers_scatter(const surface *at) {
     const surface_layers *layers = &at->layers;
     const float passes = (1 - at->metallic) * layers->transmission;
@@ -28,18 +28,20 @@ KD_FN bool surface_layers_scatter(const surface *at) {
            !vec3_is_zero(layers->sheen) || (layers->clear > 0 && layers->clear_alpha > 0);
 }
 
-/* Whether light passes it, to its other side. */
+/* Returns true if the surface transmits light to its other side. */
 KD_FN bool surface_is_clear(const surface *at) {
     if (at->kind == MATERIAL_PRINCIPLED) return at->layers.transmission > 0 && at->metallic < 1;
     return at->kind == MATERIAL_GLASS;
 }
 
-/* --- what holds light, and what only passes it on ---------------------------------------------
-   Decided here for all methods. A surface holds photons if it has a part that is neither mirror,
-   glass nor metal: there the eye looks light up, and lamps are drawn. Others pass light on, from
-   the eye as from the lamps. A material says the same of all its places at once. */
+/* --- Which surfaces store photons, and which only pass light on ---
+   Decided here for all methods. A surface stores photons if it has a component that is neither
+   mirror, glass nor metal; there camera paths look up photons, and lights are sampled. Other
+   surfaces are traced through, from the camera and from the lights. The functions of a material
+   answer the same for all of its points at once. */
 
-/* Only ideal reflections and refractions: nothing for light sampling or photons to land on. */
+/* Returns true if all lobes are delta distributions, so neither light sampling nor photons
+   apply. */
 KD_FN bool surface_is_specular(const surface *at) {
     switch (at->kind) {
     case MATERIAL_MIRROR: return true;
@@ -52,7 +54,7 @@ KD_FN bool surface_is_specular(const surface *at) {
     }
 }
 
-/* Whether photons land here. */
+/* Returns true if photons are stored at this surface. */
 KD_FN bool surface_holds_photons(const surface *at) {
     if (at->kind == MATERIAL_DIFFUSE) return true;
     if (at->kind == MATERIAL_PRINCIPLED)
@@ -61,15 +63,15 @@ KD_FN bool surface_holds_photons(const surface *at) {
     return at->kind == MATERIAL_PLASTIC && at->metallic < 1 && !vec3_is_zero(at->diffuse);
 }
 
-/* Whether a part of it that holds no photons mirrors, where another part does hold them. */
+/* Returns true if a surface that stores photons also has a component that is an ideal mirror. */
 KD_FN bool surface_mirrors(const surface *at) {
     if (at->kind == MATERIAL_PRINCIPLED)
         return at->alpha == 0 || (at->layers.clear > 0 && at->layers.clear_alpha == 0);
     return at->kind == MATERIAL_PLASTIC && at->alpha == 0;
 }
 
-/* Whether photons may land at some place of a material; `layers` are its own if it is principled.
- */
+/* Returns true if photons may be stored at some point of a material; `layers` is its record if it
+   is principled. */
 KD_FN bool material_holds_photons(const material *made, const principled *layers) {
     if (made->kind == MATERIAL_DIFFUSE) return true;
     const bool mapped = made->metallic_map != KD_NONE;
@@ -80,7 +82,8 @@ KD_FN bool material_holds_photons(const material *made, const principled *layers
     return !clear && (ground || !vec3_is_zero(layers->sheen));
 }
 
-/* Whether some place of a material may hold no photons, or mirror beside. */
+/* Returns true if some point of a material may not store photons, or may have a mirror
+   component. */
 KD_FN bool material_passes_on(const material *made, const principled *layers) {
     if (made->kind == MATERIAL_DIFFUSE) return false;
     if (made->kind != MATERIAL_PLASTIC && made->kind != MATERIAL_PRINCIPLED) return true;
@@ -92,7 +95,7 @@ KD_FN bool material_passes_on(const material *made, const principled *layers) {
            (made->flags & MATERIAL_PASSES);
 }
 
-/* Its colour, for pictures of the albedo. */
+/* Returns the colour for albedo images. */
 KD_FN vec3 surface_albedo(const surface *at) {
     if (at->kind == MATERIAL_GLASS) return vec3_all(1);
     return at->kind == MATERIAL_MIRROR || at->kind == MATERIAL_CONDUCTOR ? at->specular
@@ -103,8 +106,8 @@ KD_FN vec3 surface_albedo(const surface *at) {
 typedef struct bsdf_frame {
     frame3 axes;
     vec3 wo;
-    float side;       /* +1: wo is in front */
-    glass_side glass; /* if it is of glass */
+    float side;       /* +1: wo is on the front */
+    glass_side glass; /* for glass */
 } bsdf_frame;
 
 KD_FN bsdf_frame bsdf_frame_at(const surface *at, vec3 wo) {
@@ -125,19 +128,19 @@ KD_FN principled_side bsdf_principled(const surface *at, const bsdf_frame *base)
     return principled_side_of(at, &base->axes, base->wo, base->side, &base->glass);
 }
 
-/* Veach 1997, eq. 5.19: what photons lose or gain where shading and true normal differ. */
+/* Veach 1997, eq. 5.19: correction of flux where shading and geometric normal differ. */
 KD_FN float bsdf_flux_correction(const surface *at, vec3 wo, vec3 wi) {
     const float above = fabsf(vec3_dot(wo, at->normal) * vec3_dot(wi, at->geometric));
     const float below = fabsf(vec3_dot(wo, at->geometric) * vec3_dot(wi, at->normal));
     return below > 0 ? above / below : 0;
 }
 
-/* f(wo, wi) of all lobes that are no delta, 1/sr. */
+/* Returns f(wo, wi) of all lobes that are not delta distributions, in 1/sr. */
 KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
     const bool crosses = vec3_dot(wi, at->geometric) * base.side < 0;
-    /* the true normal says which side light comes from, the shading normal how much */
+    /* The geometric normal decides on which side the light is, the shading normal on its amount. */
     if (crosses != (local.z < 0)) return vec3_all(0);
     vec3 value = vec3_all(0);
     if (at->kind == MATERIAL_GLASS) {
@@ -152,7 +155,7 @@ KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     return value;
 }
 
-/* Density with which bsdf_draw yields wi among its directions that are no delta, 1/sr. */
+/* Returns the density (1/sr) with which bsdf_draw samples wi, delta distributions excluded. */
 KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
@@ -165,7 +168,7 @@ KD_FN float bsdf_pdf(const surface *at, vec3 wo, vec3 wi) {
     return local.z > 0 ? opaque_pdf(at, base.wo, local) : 0;
 }
 
-/* In the shading frame. */
+/* Samples in the shading frame. */
 KD_FN lobe_sample bsdf_draw_lobe(const surface *at, const bsdf_frame *base, rng_block random,
                                  bsdf_mode mode) {
     if (at->kind == MATERIAL_GLASS) return glass_draw(&base->glass, base->wo, mode, random);
@@ -174,7 +177,7 @@ KD_FN lobe_sample bsdf_draw_lobe(const surface *at, const bsdf_frame *base, rng_
     return principled_draw(&side, mode, random);
 }
 
-/* Uses random.value[0..2]; [3] is the caller's (roulette, opacity). */
+/* Samples the BSDF. Uses random.value[0..2]; [3] is for the caller (roulette, opacity). */
 KD_FN bsdf_sample bsdf_draw(const surface *at, vec3 wo, rng_block random, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const lobe_sample drawn = bsdf_draw_lobe(at, &base, random, mode);

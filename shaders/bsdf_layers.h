@@ -1,12 +1,13 @@
-/* What lies on a principled surface: its facets' tints, the clear coat and the fuzz, and what these
-   leave to the base. bsdf_principled.h says how, and after whom. */
+/* Layers of a principled surface: tints of its microfacets, the clear coat and the sheen ("fuzz"),
+   and the light that these leave to the base. bsdf_principled.h has the method and its sources. */
 #ifndef KD_SHADERS_BSDF_LAYERS_H
 #define KD_SHADERS_BSDF_LAYERS_H
 #include "shaders/bsdf_lobes.h"
 
-/* --- a layer's albedo ---------------------------------------------------------------------------
-   That of a thin layer by direction, floor + slope (1 - cosine)^power: low along the normal, high
-   at the edge. Its integrals, and those of what it takes from an even base, are closed forms. */
+/* --- Albedo of a thin layer ---
+   The albedo by direction is modelled as floor + slope (1 - cosine)^power: low at normal incidence,
+   high at grazing angles. Its integrals, and those of the energy that it takes from a diffuse base,
+   have closed forms. */
 
 typedef struct layer_profile {
     float floor, slope, power;
@@ -21,12 +22,13 @@ KD_FN float layer_profile_at(const layer_profile *of, float cosine) {
     return of->floor + of->slope * layer_profile_fall(of, cosine);
 }
 
-/* Over directions, weighted by the cosine. */
+/* Returns the mean over the hemisphere, weighted by the cosine. */
 KD_FN float layer_profile_mean(const layer_profile *of) {
     return of->floor + 2 * of->slope / ((of->power + 1) * (of->power + 2));
 }
 
-/* The one of these values along the normal, at the edge, in the mean. */
+/* Returns the profile with these values at normal incidence, at grazing incidence, and in the
+   mean. */
 KD_FN layer_profile layer_profile_through(float along, float across, float mean) {
     layer_profile made = {along, float_max(across - along, 0), 5};
     const float above = mean - along;
@@ -35,8 +37,8 @@ KD_FN layer_profile layer_profile_through(float along, float across, float mean)
     return made;
 }
 
-/* The integral over an even base's light of what a direction is above, albedo over albedo:
-   of max(0, E(x) - E(cosine)) 2 x dx. */
+/* Returns the integral over a diffuse base's light of the albedo in excess of that at `cosine`: of
+   max(0, E(x) - E(cosine)) 2 x dx. */
 KD_FN float layer_profile_lack(const layer_profile *of, float cosine) {
     if (!(of->slope > 0)) return 0;
     const float mu = float_clamp(cosine, 0, 1), down = 1 - mu, p = of->power;
@@ -45,14 +47,15 @@ KD_FN float layer_profile_lack(const layer_profile *of, float cosine) {
     return of->slope * float_max(2 * (first - second) - fall * mu * mu, 0);
 }
 
-/* Its mean over directions, weighted by the cosine. */
+/* Returns the mean of layer_profile_lack over the hemisphere, weighted by the cosine. */
 KD_FN float layer_profile_lack_mean(const layer_profile *of) {
     if (!(of->slope > 0)) return 0;
     const float q = of->power + 1;
     return of->slope * (2 - 24 / ((q + 2) * (q + 3))) / (q * (q + 1));
 }
 
-/* The fuzz's, of white: flatter and higher along the normal the rougher it is. */
+/* Returns the profile of white sheen: the rougher, the flatter and the higher at normal
+   incidence. */
 KD_FN layer_profile layer_profile_fuzz(float roughness) {
     const float r = float_clamp(roughness, 0.05f, 1), r2 = r * r;
     layer_profile made;
@@ -62,25 +65,25 @@ KD_FN layer_profile layer_profile_fuzz(float roughness) {
     return made;
 }
 
-/* --- layers ----------------------------------------------------------------------------------- */
+/* --- The principled surface --- */
 
-/* A principled surface as one direction sees it. */
+/* A principled surface as seen from one direction. */
 typedef struct principled_side {
-    surface base;       /* the opaque part as plastic: what opaque_layers_of and its like read */
-    ggx_ellipse facets; /* of the opaque part */
-    float passes;       /* share of glass */
-    bool thin;          /* of a sheet of it */
+    surface base;       /* the opaque part as plastic, for opaque_layers_of and similar functions */
+    ggx_ellipse facets; /* GGX alpha of the opaque part */
+    float passes;       /* fraction of glass */
+    bool thin;          /* the glass is a thin sheet */
     vec3 specular_tint, wo;
     glass_side glass;
-    vec3 fuzz;            /* colour */
-    layer_profile fuzzes; /* of white */
+    vec3 fuzz;            /* colour of the sheen */
+    layer_profile fuzzes; /* profile of white sheen */
     float clear, clear_alpha, clear_ior;
     frame3 axes, clear_axes;
-    bool clear_turned; /* the coat's normal is not the base's */
+    bool clear_turned; /* the coat's normal differs from the base's */
 } principled_side;
 
-/* From how an opaque metal part looks in a facet at `cosine`: Schlick's, less the dent that makes
-   it `edge` times that at 82 degrees. */
+/* The difference between Schlick's reflectance and that of a metal whose reflectance at 82 degrees
+   is `edge` times Schlick's. */
 KD_FN float metal_dent(float normal_reflectance, float edge, float cosine) {
     const float x = 1.0f / 7, m = 1 - x, m2 = m * m, m5 = m2 * m2 * m;
     const float schlick = normal_reflectance + (1 - normal_reflectance) * m5;
@@ -99,7 +102,7 @@ KD_FN vec3 principled_metal(const principled_side *side, vec3 normal_reflectance
     return vec3_max(vec3_sub(plain, dent), vec3_all(0));
 }
 
-/* Reflectance of a facet of the opaque part: upper_reflectance with tints. */
+/* Returns the reflectance of a microfacet of the opaque part: upper_reflectance with tints. */
 KD_FN vec3 principled_reflectance(const principled_side *side, const opaque_layers *layers,
                                   float cosine) {
     vec3 sum = vec3_all(0);
@@ -113,7 +116,7 @@ KD_FN vec3 principled_reflectance(const principled_side *side, const opaque_laye
     return vec3_along(sum, (1 - layers->metal) * coat, tint);
 }
 
-/* The frame of a principled surface's facets. */
+/* Returns the frame of a principled surface's microfacets. */
 KD_FN frame3 principled_axes(const surface_layers *layers, vec3 normal) {
     frame3 axes = frame3_around(normal);
     const vec3 flat = vec3_along(layers->tangent, -vec3_dot(layers->tangent, normal), normal);
@@ -124,7 +127,7 @@ KD_FN frame3 principled_axes(const surface_layers *layers, vec3 normal) {
     return axes;
 }
 
-/* `side`: +1 if wo is in front. */
+/* Sets up a principled surface; `side`: +1 if wo is on the front. */
 KD_FN principled_side principled_side_of(const surface *at, const frame3 *axes, vec3 wo, float side,
                                          const glass_side *glass) {
     const surface_layers *layers = &at->layers;
@@ -157,9 +160,9 @@ KD_FN principled_side principled_side_of(const surface *at, const frame3 *axes, 
     return made;
 }
 
-/* --- the layers ------------------------------------------------------------------------------- */
+/* --- Coat and sheen --- */
 
-/* How much the coat reflects of what comes to it. */
+/* Returns the fraction of incident light that the coat reflects. */
 KD_FN float principled_clear(const principled_side *side, float cosine) {
     if (!(side->clear > 0)) return 0;
     return side->clear * coat_reflectance(side->clear_alpha, cosine, side->clear_ior);
@@ -170,26 +173,27 @@ KD_FN float principled_fuzz(const principled_side *side, float cosine) {
     return most > 0 ? most * layer_profile_at(&side->fuzzes, cosine) : 0;
 }
 
-/* A direction of the base's frame in the coat's. */
+/* Transforms a direction from the base's frame to the coat's. */
 KD_FN vec3 principled_to_clear(const principled_side *side, vec3 local) {
     if (!side->clear_turned) return local;
     return frame3_to_local(&side->clear_axes, frame3_to_world(&side->axes, local));
 }
 
-/* Share of light that fuzz and coat leave to the base, where their normals are one. */
+/* Returns the fraction of light that sheen and coat leave to the base, if their normals are
+   equal. */
 KD_FN float principled_left_at(const principled_side *side, float cosine) {
     return (1 - principled_fuzz(side, cosine)) * (1 - principled_clear(side, cosine));
 }
 
-/* The same where they may not be. */
+/* The same for a direction, if the normals may differ. */
 KD_FN float principled_left(const principled_side *side, vec3 direction) {
     return (1 - principled_fuzz(side, direction.z)) *
            (1 - principled_clear(side, float_max(principled_to_clear(side, direction).z, 0)));
 }
 
-/* What a layer leaves of light from `cosine`, less what it leaves of that which comes to the base's
-   facets from lower: about half of the reflected directions are lower, by some width. The width is
-   a fit to draws of GGX facets; it hardly knows of the layer. */
+/* The lack of the base's rough lobe: the light that the layers leave at `cosine`, less what they
+   leave to the reflected directions that are lower. About half of the reflected directions are
+   lower, by some width. The width was fitted to samples of GGX and hardly depends on the layer. */
 KD_FN float principled_lack_wide(const principled_side *side, float alpha, float cosine) {
     if (!(alpha > 0)) return 0;
     const float mu = float_clamp(cosine, 0, 1);
@@ -203,7 +207,8 @@ KD_FN float principled_lack_wide(const principled_side *side, float alpha, float
     return 0.362f * float_max(upper - lower, 0) * (metal + (1 - metal) * coat);
 }
 
-/* The same for an even body, and means of both over directions, weighted by the cosine. */
+/* The lack for a diffuse base, and the means of both lacks over the hemisphere, weighted by the
+   cosine. */
 typedef struct principled_lack {
     layer_profile fuzz, clear;
     float even_mean, wide_mean;
@@ -218,14 +223,14 @@ KD_FN principled_lack principled_lack_of(const principled_side *side) {
         lack.fuzz.slope *= most;
         lack.fuzz.floor *= most;
     }
-    if (side->clear > 0) { /* of what the fuzz leaves it where it reflects most */
+    if (side->clear > 0) { /* The coat receives what the sheen leaves where it reflects most. */
         const float along = principled_clear(side, 1), across = principled_clear(side, 0);
         const float mean = side->clear * coat_reflectance_mean(side->clear_alpha, side->clear_ior);
         lack.clear = layer_profile_through(along, across, mean);
         lack.clear.slope *= 1 - layer_profile_at(&lack.fuzz, 0.12f);
     }
     lack.even_mean = layer_profile_lack_mean(&lack.fuzz) + layer_profile_lack_mean(&lack.clear);
-    if (alpha > 0) /* Gauss's three points of the squared cosine */
+    if (alpha > 0) /* Gauss quadrature with three points in the squared cosine. */
         lack.wide_mean = (5 * principled_lack_wide(side, alpha, 0.33571f) +
                           8 * principled_lack_wide(side, alpha, 0.70711f) +
                           5 * principled_lack_wide(side, alpha, 0.94197f)) /
@@ -237,7 +242,7 @@ KD_FN float principled_lack_even(const principled_lack *lack, float cosine) {
     return layer_profile_lack(&lack->fuzz, cosine) + layer_profile_lack(&lack->clear, cosine);
 }
 
-/* Light that fuzz, and base under layers, scatter evenly: products of albedos. */
+/* The diffuse lobes of the sheen and of the base below the layers, as products of albedos. */
 KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
     vec3 sum = vec3_all(0);
     if (vec3_largest(side->fuzz) > 0) {
@@ -248,7 +253,8 @@ KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
     const principled_lack lack = principled_lack_of(side);
     const float alpha = side->base.alpha, metal = side->base.metallic;
     if (lack.even_mean > 0 && metal < 1) {
-        /* a body under the base's own coat sends less to where the layers take most */
+        /* A diffuse base below its own coat scatters less into directions where the layers take
+           most. */
         const float fuzzy = layer_profile_lack_mean(&lack.fuzz) / lack.even_mean;
         const float body = 1 - (0.25f - 0.16f * fuzzy) * (1 - alpha);
         const float both = principled_lack_even(&lack, side->wo.z) *
@@ -264,7 +270,7 @@ KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
     return sum;
 }
 
-/* The coat's facets, 1/sr over the base's cosine. */
+/* The coat's microfacet lobe in 1/sr, relative to the base's cosine. */
 KD_FN float principled_clear_evaluate(const principled_side *side, vec3 wi, bsdf_mode mode) {
     const vec3 o = principled_to_clear(side, side->wo), i = principled_to_clear(side, wi);
     if (!(side->clear > 0) || side->clear_alpha == 0 || !(o.z > 0) || !(i.z > 0)) return 0;

@@ -1,10 +1,10 @@
-/* The scattering functions themselves, in the shading frame (z is the normal on wo's side).
-   Opaque ones reflect: diffuse, mirror, conductor, plastic. Glass reflects and refracts.
-   Sources: Walter et al. 2007 (rough glass, eqs. 17, 20, 21); Heitz 2018 (draws); the coat over a
-   diffuse body keeps the energy that leaves it and comes back inside, as in Weidlich and Wilkie
-   2007, "Arbitrarily layered micro-facet surfaces", with the internal reflections summed up. What
-   light scattered by one facet lacks comes back in a lobe of its own (microfacet_energy.h).
-   Work: a few dozen operations each; rough ones look into tables. */
+/* The lobes of the BSDF in the shading frame, whose z is the normal on wo's side. Opaque ones
+   reflect: diffuse, mirror, conductor, plastic. Glass reflects and refracts.
+   Sources: Walter et al. 2007 (rough glass, eqs. 17, 20, 21); Heitz 2018 (sampling). A coat over a
+   diffuse base includes light that is reflected back inside, as in Weidlich and Wilkie 2007,
+   "Arbitrarily layered micro-facet surfaces", with all internal reflections. The energy that single
+   scattering lacks is returned by an additional lobe (microfacet_energy.h).
+   Work: a few dozen operations each; rough lobes look up tables. */
 #ifndef KD_SHADERS_BSDF_LOBES_H
 #define KD_SHADERS_BSDF_LOBES_H
 #include "core/math/rng.h"
@@ -17,7 +17,7 @@ typedef enum bsdf_mode { BSDF_RADIANCE = 0, BSDF_FLUX = 1 } bsdf_mode;
 
 typedef struct lobe_sample {
     vec3 wi, weight;
-    float pdf; /* solid angle; 0 if specular */
+    float pdf; /* per solid angle; 0 if specular */
     bool specular;
 } lobe_sample;
 
@@ -30,19 +30,20 @@ KD_FN lobe_sample lobe_sample_none(void) {
     return none;
 }
 
-/* --- opaque ------------------------------------------------------------------------------- */
+/* --- Opaque surfaces --- */
 
-/* Reflectances of an opaque surface seen from wo, and the odds of drawing its upper layer. */
+/* Reflectances of an opaque surface seen from wo, and the probabilities of sampling its lobes. */
 typedef struct opaque_layers {
-    vec3 normal_reflectance; /* of the metal part */
-    float metal, eta;        /* share of metal; coat's index, 1: there is none */
-    float coat_reflectance;  /* of the coat, from wo in all */
-    bool spreads;            /* the metal sends light from facet to facet */
-    float upper_odds;        /* of drawing one facet of the coat or the metal */
-    float spread_odds;       /* of drawing the metal's further facets; else the diffuse body */
+    vec3 normal_reflectance; /* of the metallic part */
+    float metal, eta;        /* fraction of metal; index of the coat, 1: no coat */
+    float coat_reflectance;  /* total reflectance of the coat from wo */
+    bool spreads;            /* the metal has a multiple-scattering lobe */
+    float upper_odds;        /* of sampling one facet of the coat or the metal */
+    /* of sampling the multiple-scattering lobe; the remainder: the diffuse base */
+    float spread_odds;
 } opaque_layers;
 
-/* How much a coat reflects of light from `cosine`. */
+/* Returns the reflectance of a coat for light from `cosine`. */
 KD_FN float coat_reflectance(float alpha, float cosine, float eta) {
     return alpha > 0 && eta > 1 ? energy_coat(alpha, cosine, eta)
                                 : fresnel_dielectric(float_clamp(cosine, 0, 1), eta);
@@ -52,7 +53,8 @@ KD_FN float coat_reflectance_mean(float alpha, float eta) {
     return alpha > 0 && eta > 1 ? energy_coat_mean(alpha, eta) : fresnel_dielectric_average(eta);
 }
 
-/* Divides the odds by what each part returns, given its luminance; no part is starved of draws. */
+/* Sets the sampling probabilities in proportion to what each lobe returns, given its luminance;
+   none becomes too small. */
 KD_FN void opaque_odds(opaque_layers *layers, float upper, float spread, float body) {
     const float sum = upper + spread + body;
     layers->spread_odds = 0;
@@ -79,7 +81,7 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
     }
     float body = 0;
     if (at->kind == MATERIAL_PLASTIC) {
-        layers.normal_reflectance = at->diffuse; /* the base colour is the metal's */
+        layers.normal_reflectance = at->diffuse; /* the base colour of the metal */
         layers.metal = at->metallic;
         layers.eta = float_max(at->ior, 1);
         layers.coat_reflectance = coat_reflectance(at->alpha, wo.z, layers.eta);
@@ -98,15 +100,15 @@ KD_FN opaque_layers opaque_layers_of(const surface *at, vec3 wo) {
     return layers;
 }
 
-/* The share of light from `cosine` that comes through a coat which reflects `reflected` of it. If
-   light scatters once, what one facet neither reflects nor lets through is lost. */
+/* Returns the fraction of light from `cosine` that passes a coat with reflectance `reflected`. With
+   single scattering, light that one facet neither reflects nor transmits is lost. */
 KD_FN float coat_passes(const surface *at, float cosine, float eta, float reflected) {
     if (!at->scatters_once || !(at->alpha > 0 && eta > 1)) return 1 - reflected;
     return float_max(1 - reflected - energy_glass_at(at->alpha, cosine, eta).lost, 0);
 }
 
-/* What the coat's inner side reflects of even light from the body. By the equality of both ways
-   through, eta^2 as much as leaves from outside comes through from within. */
+/* Returns the reflectance of the coat's inner side for diffuse light from the base. By reciprocity,
+   its transmittance from inside is 1 / eta^2 of that from outside. */
 KD_FN float coat_reflects_inside(const surface *at, float eta) {
     float through = 1 - coat_reflectance_mean(at->alpha, eta), lost = 0;
     if (at->scatters_once && at->alpha > 0 && eta > 1) {
@@ -116,8 +118,8 @@ KD_FN float coat_reflects_inside(const surface *at, float eta) {
     return float_max(1 - lost - through / (eta * eta), 0);
 }
 
-/* Light that enters the coat, is scattered by the body of albedo `diffuse` any number of times
-   between the coat's inner side and itself, and leaves. */
+/* Light that passes the coat, is scattered any number of times between the base of albedo `diffuse`
+   and the coat's inner side, and leaves. */
 KD_FN vec3 body_evaluate(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
     if (at->kind == MATERIAL_DIFFUSE) return vec3_scale(at->diffuse, 1 / KD_PI);
     const float eta = layers->eta, inside = coat_reflects_inside(at, eta);
@@ -129,7 +131,7 @@ KD_FN vec3 body_evaluate(const surface *at, const opaque_layers *layers, vec3 wo
                      scale * at->diffuse.z / (1 - inside * at->diffuse.z));
 }
 
-/* Reflectance of the upper layer at a facet that both directions meet at `cosine`. */
+/* Returns the reflectance of the upper layer for a facet that both directions see at `cosine`. */
 KD_FN vec3 upper_reflectance(const opaque_layers *layers, float cosine) {
     const vec3 metal =
         vec3_scale(fresnel_schlick(layers->normal_reflectance, cosine), layers->metal);
@@ -145,7 +147,7 @@ KD_FN bool upper_is_smooth(const surface *at) {
 /* Walter 2007, eq. 20. */
 KD_FN vec3 upper_evaluate(const surface *at, const opaque_layers *layers, vec3 wo, vec3 wi) {
     const vec3 m = vec3_normalize(vec3_add(wo, wi));
-    /* who loses light between facets masks each side by itself, too: Walter 2007, eq. 23 */
+    /* Without multiple scattering, masking and shadowing are independent: Walter 2007, eq. 23. */
     const float seen = at->scatters_once
                            ? ggx_masking(at->alpha, wo.z) * ggx_masking(at->alpha, wi.z)
                            : ggx_shadowing(at->alpha, wo.z, wi.z);
@@ -196,7 +198,7 @@ KD_FN lobe_sample opaque_draw(const surface *at, vec3 wo, rng_block random) {
     } else {
         drawn.wi = sample_cosine_hemisphere(random.value[0], random.value[1]);
     }
-    if (!(drawn.wi.z > 0)) return drawn; /* a facet that mirrors into the surface */
+    if (!(drawn.wi.z > 0)) return drawn; /* a facet that reflects into the surface */
     if (at->kind == MATERIAL_DIFFUSE) {
         drawn.pdf = pdf_cosine_hemisphere(drawn.wi.z);
         drawn.weight = at->diffuse;
@@ -208,16 +210,16 @@ KD_FN lobe_sample opaque_draw(const surface *at, vec3 wo, rng_block random) {
     return drawn;
 }
 
-/* --- glass -------------------------------------------------------------------------------- */
+/* --- Glass --- */
 
-/* The facet normal (z > 0) that takes wo to wi; zero if there is none. `eta`: index beyond the
-   boundary / on wo's side. Walter 2007, eqs. 13 and 16. */
+/* Returns the facet normal (z > 0) that takes wo to wi; zero if there is none. `eta`: index beyond
+   the boundary / on wo's side. Walter 2007, eqs. 13 and 16. */
 KD_FN vec3 glass_facet(vec3 wo, vec3 wi, float eta) {
     const vec3 m = vec3_normalize(wi.z > 0 ? vec3_add(wo, wi) : vec3_along(wo, eta, wi));
     return m.z < 0 ? vec3_negate(m) : m;
 }
 
-/* |d m / d wi|: reflection eq. 14, refraction eq. 17 of Walter 2007, divided through by index. */
+/* |d m / d wi|: Walter 2007, eq. 14 for reflection, eq. 17 for refraction, divided by the index. */
 KD_FN float glass_jacobian(vec3 wo, vec3 wi, vec3 m, float eta) {
     if (wi.z > 0) return 1 / (4 * fabsf(vec3_dot(wo, m)));
     const float denominator = vec3_dot(wo, m) + eta * vec3_dot(wi, m);
@@ -226,15 +228,15 @@ KD_FN float glass_jacobian(vec3 wo, vec3 wi, vec3 m, float eta) {
 
 KD_FN bool glass_connects(vec3 wo, vec3 wi, vec3 m) {
     if (!(wo.z > 0) || wi.z == 0 || vec3_is_zero(m)) return false;
-    /* both see the facet's outer side, or wi its inner one */
+    /* Both see the outer side of the facet, or wi its inner side. */
     return vec3_dot(wo, m) > 0 && vec3_dot(wi, m) * wi.z > 0;
 }
 
-/* Rough or smooth glass as one direction sees it. */
+/* Glass as seen from one side. */
 typedef struct glass_side {
     float alpha, eta; /* eta: index beyond the boundary / on wo's side */
-    vec3 tint;        /* of what crosses */
-    bool spreads;     /* light goes on from facet to facet */
+    vec3 tint;        /* of refracted light */
+    bool spreads;     /* has multiple-scattering lobes */
 } glass_side;
 
 KD_FN_CALL vec3 glass_evaluate(const glass_side *at, vec3 wo, vec3 wi, bsdf_mode mode) {
@@ -244,7 +246,7 @@ KD_FN_CALL vec3 glass_evaluate(const glass_side *at, vec3 wo, vec3 wi, bsdf_mode
     const vec3 m = glass_facet(wo, wi, eta);
     if (glass_connects(wo, wi, m)) {
         const float fresnel = fresnel_dielectric(float_min(vec3_dot(wo, m), 1), eta);
-        /* Smith's masking for both sides of the surface; wi below uses the same slope statistics */
+        /* Smith masking for both sides of the surface; wi below has the same slope distribution. */
         const float common = ggx_density(alpha, m) * fabsf(vec3_dot(wo, m)) *
                              glass_jacobian(wo, wi, m, eta) * ggx_masking(alpha, wo.z) *
                              ggx_masking(alpha, wi.z) / (wo.z * fabsf(wi.z));
@@ -260,7 +262,7 @@ KD_FN_CALL vec3 glass_evaluate(const glass_side *at, vec3 wo, vec3 wi, bsdf_mode
     return wi.z > 0 ? vec3_all(reflected) : vec3_scale(at->tint, refracted);
 }
 
-/* Of the draw of one facet. */
+/* Returns the density of glass_draw_facet. */
 KD_FN float glass_facet_pdf(const glass_side *at, vec3 wo, vec3 wi) {
     const vec3 m = glass_facet(wo, wi, at->eta);
     if (!glass_connects(wo, wi, m)) return 0;
@@ -269,7 +271,8 @@ KD_FN float glass_facet_pdf(const glass_side *at, vec3 wo, vec3 wi) {
            glass_jacobian(wo, wi, m, at->eta);
 }
 
-/* Odds of drawing further facets: what one facet lacks; and of their ending beyond. */
+/* Probabilities of sampling the multiple-scattering lobes, which is the energy that one facet
+   lacks; `across`: of the transmitted one. */
 KD_FN energy_glass glass_spread_odds(const glass_side *at, vec3 wo) {
     energy_glass odds = {0, 0};
     if (!at->spreads || !(wo.z > 0)) return odds;
@@ -286,7 +289,7 @@ KD_FN_CALL float glass_pdf(const glass_side *at, vec3 wo, vec3 wi) {
            (wi.z > 0 ? odds.lost - odds.across : odds.across) * energy_pdf(at->alpha, fabsf(wi.z));
 }
 
-/* By one facet: the weight is that of single scattering alone. */
+/* Samples one facet; the weight is that of single scattering. */
 KD_FN lobe_sample glass_draw_facet(const glass_side *at, vec3 wo, bsdf_mode mode,
                                    rng_block random) {
     const float alpha = at->alpha, eta = at->eta;

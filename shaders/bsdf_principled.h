@@ -1,23 +1,25 @@
-/* A principled surface: opaque plastic or metal with elliptic facets, under a clear coat, under a
-   fuzz, by one share; rough glass or a thin sheet of it by the other. In the shading frame.
-   Sources: Burley 2012, 2015 (which numbers), Kulla and Conty 2017 (lobes that are products of
-   albedos), Hoffman 2019, "Fresnel equations considered harmful" (a metal's edge: tint at 82
-   degrees), Heitz 2014, "Understanding the masking-shadowing function" (elliptic facets), the
-   fuzz's albedo after Zeltner, Burley, Chiang 2022, "Practical multiple-scattering sheen".
-   Idea: a layer of albedo E passes min(1 - E(wo), 1 - E(wi)) of what is below it scatters: at a
-   mirror's directions that is what E leaves, and it is never more. What it lacks of that comes
-   back in a lobe which is a product of what both directions lack.
-   Invariants: reciprocal, radiance and flux adjoint, within 1.3 % in a white furnace, long facets
-   too. The glass has neither coat nor fuzz.
-   Work: some hundred operations; nothing of it is done for other kinds. */
+/* The principled BSDF in the shading frame: one part is opaque plastic or metal with anisotropic
+   microfacets, below a clear coat, below sheen; the other part is rough glass or a thin sheet of
+   it.
+   Sources: Burley 2012, 2015 (parameters), Kulla and Conty 2017 (lobes that are products of
+   albedos), Hoffman 2019, "Fresnel equations considered harmful" (edge tint of metals at 82
+   degrees), Heitz 2014, "Understanding the masking-shadowing function" (anisotropic microfacets);
+   the albedo of the sheen follows Zeltner, Burley, Chiang 2022, "Practical multiple-scattering
+   sheen".
+   Idea: a layer of albedo E passes min(1 - E(wo), 1 - E(wi)) of the light that is scattered below
+   it. For mirror directions that is exactly what E leaves, and it is never more. The remaining
+   energy is returned by a lobe that is a product of what both directions lack.
+   Invariants: reciprocal; radiance and flux are adjoint; within 1.3 % in a white furnace, also with
+   anisotropy. The glass has neither coat nor sheen.
+   Work: some hundred operations; other material kinds do none of it. */
 #ifndef KD_SHADERS_BSDF_PRINCIPLED_H
 #define KD_SHADERS_BSDF_PRINCIPLED_H
 #include "shaders/bsdf_layers.h"
 
-/* --- the opaque part, but for its layers ------------------------------------------------------ */
+/* --- The opaque part without layers --- */
 
-/* The alpha of round facets that look alike from there: what the ellipse measures along the
-   direction, the mean from above. */
+/* Returns the alpha of isotropic microfacets that look alike from a direction: that of the ellipse
+   along the direction at grazing angles, the mean from above. */
 KD_FN float principled_alpha(const principled_side *side, vec3 direction) {
     const ggx_ellipse of = side->facets;
     if (of.x == of.y) return of.x;
@@ -26,9 +28,9 @@ KD_FN float principled_alpha(const principled_side *side, vec3 direction) {
     return sqrtf(straight + x * x + y * y - straight * low);
 }
 
-/* An even body, of which the coat takes what it reflects, on either way. Base colour is its albedo,
-   as Burley, glTF and Blender mean it; that of `plastic` is of what is below the boundary, where
-   light is mirrored back down and darkens (body_evaluate). Of white they are the same. */
+/* A diffuse base, attenuated by the coat's reflectance in both directions. The base colour is its
+   albedo, as in Burley, glTF and Blender; that of `plastic` is the albedo below the boundary, where
+   internal reflection darkens it (body_evaluate). For white both are equal. */
 KD_FN vec3 principled_body(const principled_side *side, const opaque_layers *layers, vec3 wi) {
     const float eta = layers->eta;
     const float outside = float_min(coat_reflectance_mean(side->base.alpha, eta), 0.9999f);
@@ -38,7 +40,7 @@ KD_FN vec3 principled_body(const principled_side *side, const opaque_layers *lay
     return vec3_scale(side->base.diffuse, scale);
 }
 
-/* What goes from facet to facet of the metal. */
+/* The multiple-scattering lobe of the metal. */
 KD_FN vec3 principled_spread(const principled_side *side, vec3 wi, vec3 reflectance) {
     if (side->facets.x == side->facets.y)
         return energy_metal_evaluate(side->base.alpha, side->wo.z, wi.z, reflectance);
@@ -81,7 +83,8 @@ KD_FN float principled_base_pdf(const principled_side *side, const opaque_layers
     return pdf;
 }
 
-/* Odds of drawing the coat, what is even, the base: they add up to 1. */
+/* Probabilities of sampling the coat, and the diffuse lobes of the layers; the base has the
+   remainder. */
 typedef struct principled_odds {
     float clear, even;
 } principled_odds;
@@ -128,7 +131,7 @@ KD_FN float principled_opaque_pdf(const principled_side *side, vec3 wi) {
     return pdf;
 }
 
-/* A direction mirrored by the smooth coat or base, with the share of light that it takes. */
+/* Returns a mirror direction of the smooth coat or base, with its reflectance. */
 KD_FN lobe_sample principled_mirror(vec3 direction, vec3 share, float odds) {
     lobe_sample drawn = lobe_sample_none();
     drawn.wi = direction;
@@ -137,7 +140,7 @@ KD_FN lobe_sample principled_mirror(vec3 direction, vec3 share, float odds) {
     return drawn;
 }
 
-/* By the coat; false: into the surface. */
+/* Samples the coat. Returns false if the direction is below the surface. */
 KD_FN bool principled_draw_clear(const principled_side *side, rng_block random, vec3 *wi) {
     const vec3 o = principled_to_clear(side, side->wo);
     vec3 m = vec3_make(0, 0, 1);
@@ -152,7 +155,7 @@ KD_FN bool principled_draw_clear(const principled_side *side, rng_block random, 
     return out.z > 0;
 }
 
-/* The share of light that a mirroring base returns under the layers. */
+/* Returns the reflectance of a smooth base below the layers. */
 KD_FN vec3 principled_base_mirror(const principled_side *side, const opaque_layers *layers) {
     return vec3_scale(principled_reflectance(side, layers, side->wo.z),
                       principled_left(side, side->wo));
@@ -191,14 +194,14 @@ KD_FN lobe_sample principled_opaque_draw(const principled_side *side, rng_block 
         }
     }
     if (!(drawn.wi.z > 0)) return drawn;
-    drawn.pdf = 1; /* no mirror: weighed by the caller */
+    drawn.pdf = 1; /* not a delta distribution: the caller computes weight and pdf */
     drawn.weight = vec3_all(1);
     return drawn;
 }
 
-/* --- a thin sheet ----------------------------------------------------------------------------- */
+/* --- A thin sheet --- */
 
-/* Of both sides of a sheet, all that bounces between them included. */
+/* Returns the reflectance of both sides of a sheet, with all reflections between them. */
 KD_FN float sheet_reflectance(const principled_side *side, float cosine) {
     const float eta = float_max(side->glass.eta, 1 / side->glass.eta);
     const float once = fresnel_dielectric(float_clamp(cosine, 0, 1), eta);
@@ -210,7 +213,7 @@ KD_FN float sheet_reflectance_mean(const principled_side *side) {
     return 2 * once / (1 + once);
 }
 
-/* Facets mirror, or pass what they would have mirrored to the other side. */
+/* Microfacets reflect, or transmit in the direction mirrored to the other side. */
 KD_FN vec3 sheet_evaluate(const principled_side *side, vec3 wi) {
     const float alpha = side->glass.alpha;
     const vec3 wo = side->wo, up = vec3_make(wi.x, wi.y, fabsf(wi.z));
@@ -264,13 +267,13 @@ KD_FN lobe_sample sheet_draw(const principled_side *side, rng_block random) {
     if (through) drawn.wi.z = -drawn.wi.z;
     drawn.weight = through ? side->glass.tint : vec3_all(1);
     drawn.specular = alpha == 0;
-    drawn.pdf = alpha > 0 ? 1 : 0; /* weighed by the caller */
+    drawn.pdf = alpha > 0 ? 1 : 0; /* weight and pdf are computed by the caller */
     return drawn;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- The whole BSDF --- */
 
-/* The odds of drawing the glass. */
+/* Returns the probability of sampling the glass. */
 KD_FN float principled_pass_odds(const principled_side *side) {
     if (!(side->passes > 0) || side->passes >= 1) return side->passes >= 1 ? 1.0f : 0.0f;
     return float_clamp(side->passes, 0.1f, 0.9f);

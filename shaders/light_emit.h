@@ -1,19 +1,19 @@
-/* The birth of a photon: from which light, from where, in which direction, with how many watts.
+/* Photon emission: samples a light, a point on it, a direction, and the photon's power.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", section 5.1.
-   Idea: the light is chosen in proportion to its power, place and direction in proportion to what
-         leaves there as far as that is known in closed form; power = flux over the chance to have
-         chosen it, so the mean of power over all paths is the flux of all lights.
+   Idea: the light is chosen in proportion to its power, position and direction in proportion to
+   emitted radiance as far as that has a closed form. Power = flux / probability, so the mean power
+   over all paths is the flux of all lights.
    Invariants: a pure function of (seed, pass, path). Paths are points of an additive lattice in
-         five dimensions (light, place, direction), which any first n of them fill evenly.
-         Source of the lattice: Kronecker's sequence with powers of the root of x^6 = x + 1, the
-         golden ratio's kin for five dimensions; its steps are exact 64-bit integers.
-   Scrambled: Owen's scrambling of each coordinate (sobol.h) puts boxes of the lattice with sides of
-         powers of 1/2 in other places and keeps their points, so that it stays as even, but has no
-         lines: those show as arcs where each path is seen alone (light tracing).
-   Aim: with `aimed` set, only photons whose straight way meets one of the spheres are born:
-   caustics need those that meet a lens first. A sphere is chosen in proportion to the solid angle
-   (for light from infinity: the disc) that it fills; where n of them overlap, n choices lead to the
-        same ray, so its power is that of the sum of all over n. */
+   five dimensions (light, position, direction), of which any first n points are evenly distributed.
+   Source of the lattice: the Kronecker sequence with powers of the root of x^6 = x + 1, which
+   generalises the golden ratio to five dimensions; its steps are exact 64-bit integers.
+   Scrambled: Owen scrambling of each coordinate (sobol.h) permutes boxes of the lattice whose sides
+   are powers of 1/2 and keeps the points in each of them. The lattice stays as even, but loses its
+   lines, which are visible as arcs where individual paths are visible (light tracing).
+   Aim: if `aimed` is set, only photons whose straight path meets one of the target spheres are
+   emitted: caustics need those that hit a lens first. A sphere is chosen in proportion to its solid
+   angle (for light from infinity: to its disc). Where n of them overlap, n choices lead to the same
+   ray, so its power is that of the sum of all divided by n. */
 #ifndef KD_SHADERS_LIGHT_EMIT_H
 #define KD_SHADERS_LIGHT_EMIT_H
 #include "core/math/rng.h"
@@ -32,24 +32,24 @@ typedef struct emission_target { /* a sphere that first rays should meet */
 typedef struct photon_emission {
     uint64_t seed;
     uint32_t pass;
-    uint64_t shift[EMISSION_DIMENSIONS];    /* of the lattice, from (seed, pass) */
+    uint64_t shift[EMISSION_DIMENSIONS];    /* offset of the lattice, from (seed, pass) */
     uint32_t scramble[EMISSION_DIMENSIONS]; /* seeds, likewise */
     bool scrambled;
     emission_target targets[EMISSION_TARGETS];
     uint32_t target_count; /* at least 1 */
-    bool aimed; /* else target 0 holds the whole scene, and bounds light from infinity only */
+    bool aimed; /* false: target 0 bounds the scene, and limits light from infinity only */
 } photon_emission;
 
 typedef struct emitted_photon {
     ray cast;
-    vec3 power; /* W, to be divided by the number emitted */
+    vec3 power; /* W, to be divided by the number of photons emitted */
     uint32_t light;
-    uint32_t where;   /* medium that it flies in */
+    uint32_t where;   /* medium at the origin */
     float wavelength; /* micrometres; 0: white */
 } emitted_photon;
 
-/* Emission for a sphere around the whole scene (not aimed) or around what acts as a lens; more
-   targets may be added. */
+/* Initialises emission for one target: a sphere around the whole scene (not aimed), or around an
+   object that acts as a lens; more targets may be added. */
 KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 centre, float radius,
                                            bool aimed) {
     photon_emission made;
@@ -70,7 +70,7 @@ KD_FN photon_emission photon_emission_make(uint64_t seed, uint32_t pass, vec3 ce
     return made;
 }
 
-/* Breaks the lattice's lines, in each pass another way. */
+/* Enables scrambling, which differs in each pass. */
 KD_FN void photon_emission_scramble(photon_emission *emission) {
     emission->scrambled = true;
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d) {
@@ -81,7 +81,7 @@ KD_FN void photon_emission_scramble(photon_emission *emission) {
     }
 }
 
-/* The same emission in another pass, with photons of its own. */
+/* Switches to another pass, with different photons. */
 KD_FN void photon_emission_renew(photon_emission *emission, uint32_t pass) {
     const photon_emission other =
         photon_emission_make(emission->seed, pass, vec3_all(0), 0, emission->aimed);
@@ -90,7 +90,7 @@ KD_FN void photon_emission_renew(photon_emission *emission, uint32_t pass) {
     if (emission->scrambled) photon_emission_scramble(emission);
 }
 
-/* Coordinate d of lattice point `path`, in [0, 1). */
+/* Returns coordinate d of lattice point `path`, in [0, 1). */
 KD_FN float photon_emission_number(const photon_emission *emission, uint64_t path, uint32_t d) {
     const uint64_t step = d == 0   ? 0xe19b01aa9d42c633u
                           : d == 1 ? 0xc6d1d6c8ed0c9631u
@@ -103,13 +103,13 @@ KD_FN float photon_emission_number(const photon_emission *emission, uint64_t pat
     return rng_unit_float(number);
 }
 
-/* A direction and the solid angle it stands for (sr): the pdf is its inverse. */
+/* A direction and the inverse of its pdf (sr). */
 typedef struct emission_direction {
     vec3 direction;
     float solid_angle;
 } emission_direction;
 
-/* 1 - cos of half the angle under which a sphere is seen from a point; 2 (all directions) from
+/* Returns 1 - cos of the half angle that the sphere subtends at a point; 2 (all directions) from
    inside. */
 KD_FN float emission_versine(const emission_target *target, vec3 from) {
     const float distance = vec3_length(vec3_sub(target->centre, from));
@@ -126,7 +126,7 @@ KD_FN emission_direction emission_cone(vec3 axis, float versine, float u, float 
     return drawn;
 }
 
-/* The same for the narrow cones of far targets, where 1 - versine has few digits. */
+/* The same for the narrow cones of distant targets, where 1 - versine would lose digits. */
 KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
     const frame3 axes = frame3_around(axis);
     const float height = u * versine, radius = sqrtf(height * (2 - height)), angle = 2 * KD_PI * v;
@@ -134,14 +134,14 @@ KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
         &axes, vec3_make(radius * float_cos(angle), radius * float_sin(angle), 1 - height));
 }
 
-/* Whether the ray, or for light from infinity the whole line, meets a target. */
+/* Returns true if the ray, or for light from infinity the whole line, meets a target. */
 KD_FN bool emission_meets(const emission_target *target, vec3 from, vec3 direction, bool line) {
     const vec3 towards = vec3_sub(target->centre, from);
     if (!line && !(vec3_dot(towards, direction) > 0)) return false;
     return vec3_length2(vec3_cross(towards, direction)) <= target->radius * target->radius;
 }
 
-/* How many choices of a target lead to a ray drawn for target `which`. */
+/* Returns how many choices of a target lead to a ray that was sampled for target `which`. */
 KD_FN float emission_choices(const photon_emission *emission, uint32_t which, vec3 from,
                              vec3 direction, bool line) {
     float choices = 1;
@@ -150,7 +150,8 @@ KD_FN float emission_choices(const photon_emission *emission, uint32_t which, ve
     return choices;
 }
 
-/* Towards the targets if that narrows the choice; false if it does not. */
+/* Samples a direction towards the targets. Returns false if their cones are not narrower than all
+   directions of the light. */
 KD_FN bool emission_towards_targets(const photon_emission *emission, vec3 from,
                                     float versine_at_most, float u, float v,
                                     emission_direction *out) {
@@ -220,8 +221,9 @@ KD_FN bool emit_from_point(const light *from, const photon_emission *emission, c
     return true;
 }
 
-/* From infinity along `direction`, through the disc of a target across it: it starts where the
-   whole scene is still ahead. `*area`: of the discs, over how often they overlap there. */
+/* Returns a ray from infinity along `direction` through the disc of a target perpendicular to it;
+   it starts in front of the whole scene. `*area`: total area of the discs, divided by the number
+   that overlap there. */
 KD_FN ray emission_ray_through_targets(const scene_view *scene, const photon_emission *emission,
                                        vec3 direction, float u, float v, float *area) {
     const frame3 axes = frame3_around(direction);
@@ -248,7 +250,8 @@ KD_FN ray emission_ray_through_targets(const scene_view *scene, const photon_emi
     return ray_make(vec3_along(through, -behind, direction), direction, 0, INFINITY);
 }
 
-/* The photon of a path, false if its power is zero (a dark texel, beyond a spot's cone). */
+/* Samples the photon of a path. Returns false if its power is zero (a black texel, outside a spot's
+   cone). */
 KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, uint64_t path,
                       emitted_photon *out) {
     if (scene->light_count == 0 || !(scene->total_power > 0)) return false;
@@ -271,7 +274,8 @@ KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, 
         out->power = vec3_scale(from->emitted, area);
     } else if (from->kind == LIGHT_ENVIRONMENT) {
         const vec3 sky = environment_draw(scene, vec3_all(0), u[1], u[2]);
-        const float pdf = environment_pdf(scene, vec3_all(0), sky); /* contains the choice */
+        /* includes the choice of the light */
+        const float pdf = environment_pdf(scene, vec3_all(0), sky);
         if (!(pdf > 0)) return false;
         out->cast =
             emission_ray_through_targets(scene, emission, vec3_negate(sky), u[3], u[4], &area);

@@ -1,10 +1,11 @@
-/* Light as seen from a point: drawing towards it, and the density of having drawn a direction.
-   Idea: one light is chosen, then a point of it, or a direction of the sky. Lights at infinity are
-   chosen in proportion to their power; the others share what is left, a part of it by power and,
-   where they are few, the rest by how much they would light the place if nothing stood between.
-   Densities are per solid angle at the receiving point and contain the choice.
-   A sample's contribution to a surface is f |cos| radiance / pdf_solid_angle, for lights of zero
-   size too (their `radiance` is the irradiance across the direction). */
+/* Light sampling: directions from a point towards lights, and their probability densities.
+   Idea: choose a light, then a point on it or a direction of the environment. Lights at infinity
+   are chosen in proportion to their power. The other lights share the remaining probability: part
+   of it in proportion to power, the rest, if they are few, in proportion to the unoccluded
+   irradiance at the point. Densities are per solid angle at the receiving point and include the
+   choice of the light. A sample's contribution to a surface is f |cos| radiance / pdf_solid_angle,
+   also for lights of zero size, whose `radiance` is the irradiance perpendicular to the
+   direction. */
 #ifndef KD_SHADERS_LIGHT_SAMPLING_H
 #define KD_SHADERS_LIGHT_SAMPLING_H
 #include "core/math/rng.h"
@@ -13,29 +14,30 @@
 
 typedef struct light_sample {
     vec3 direction;        /* unit, towards the light */
-    float distance;        /* INFINITY: the light is at infinity */
-    vec3 point;            /* of the light, moved off its own surface; not at infinity */
-    vec3 radiance;         /* W/(sr m^2) that flies to here; delta: W/m^2 */
-    float pdf_solid_angle; /* 1/sr; delta: the choice's probability; 0: nothing comes from it */
-    bool delta;            /* cannot be met by a ray */
+    float distance;        /* INFINITY for a light at infinity */
+    vec3 point;            /* on the light, offset from its surface; undefined at infinity */
+    vec3 radiance;         /* W/(sr m^2) that arrives here; delta: W/m^2 */
+    float pdf_solid_angle; /* 1/sr; delta: probability of the choice; 0: no contribution */
+    bool delta;            /* cannot be hit by a ray */
     uint32_t light;
 } light_sample;
 
-/* Share of the light in the choice by power. */
+/* Returns the probability of the light when chosen by power. */
 KD_FN float light_choice(const scene_view *scene, uint32_t which) {
     return scene->light_cdf[which + 1] - scene->light_cdf[which];
 }
 
-/* --- which one ------------------------------------------------------------------------------- */
+/* --- Choosing a light --- */
 
-enum { LIGHT_WEIGHED_MOST = 64 }; /* more lights than this are chosen by power alone */
-#define LIGHT_BY_POWER 0.25f      /* part of the choice that never looks at the place */
+enum { LIGHT_WEIGHED_MOST = 64 }; /* with more lights, the choice is by power only */
+#define LIGHT_BY_POWER 0.25f      /* part of the probability that does not depend on the point */
 
 KD_FN bool light_is_far(const light *lamp) {
     return lamp->kind == LIGHT_DIRECTIONAL || lamp->kind == LIGHT_ENVIRONMENT;
 }
 
-/* About the irradiance that a light not at infinity would send to `from`, any unit. */
+/* Returns approximately the irradiance at `from` of a light that is not at infinity, in arbitrary
+   units. */
 KD_FN_HOT float light_reach(const light *lamp, vec3 from) {
     const float mean = (lamp->emitted.x + lamp->emitted.y + lamp->emitted.z) / 3;
     if (lamp->kind != LIGHT_TRIANGLE) {
@@ -49,10 +51,10 @@ KD_FN_HOT float light_reach(const light *lamp, vec3 from) {
     return mean * lamp->area * fabsf(height) / (sqrtf(square) * (square + lamp->area));
 }
 
-/* What the choice at one place needs to know of all lights. */
+/* Sums over all lights for the choice at one point. */
 typedef struct light_odds {
-    float share; /* by power, of all lights not at infinity */
-    float sum;   /* of their reaches; 0: the choice is by power alone */
+    float share; /* probability by power of all lights that are not at infinity */
+    float sum;   /* sum of light_reach; 0: the choice is by power only */
 } light_odds;
 
 KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
@@ -68,7 +70,7 @@ KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
     return odds;
 }
 
-/* Probability of choosing a light at `from`. */
+/* Returns the probability of choosing a light at `from`. */
 KD_FN float light_odds_of(const scene_view *scene, light_odds odds, uint32_t which, vec3 from) {
     const light *lamp = scene->lights + which;
     const float choice = light_choice(scene, which);
@@ -77,7 +79,7 @@ KD_FN float light_odds_of(const scene_view *scene, light_odds odds, uint32_t whi
            (1 - LIGHT_BY_POWER) * odds.share * (light_reach(lamp, from) / odds.sum);
 }
 
-/* Chooses by u; *probability is 0 if there is nothing to choose. */
+/* Chooses a light by u; *probability is 0 if there is none to choose. */
 KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, float u, float *probability) {
     const light_odds odds = light_odds_at(scene, from);
     if (!(odds.sum > 0)) {
@@ -91,7 +93,7 @@ KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, float u, float *
     for (uint32_t i = 0; i < scene->light_count; ++i) {
         const float chance = light_odds_of(scene, odds, i, from);
         if (!(chance > 0)) continue;
-        found = i; /* the last one stays if rounding leaves u above the sum */
+        found = i; /* the last one is kept if rounding leaves u above the sum */
         *probability = chance;
         below += chance;
         if (u < below) break;
@@ -99,9 +101,9 @@ KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, float u, float *
     return found;
 }
 
-/* --- the sky -------------------------------------------------------------------------------- */
+/* --- The environment --- */
 
-/* Radiance that comes from a unit direction out of infinity. */
+/* Returns the radiance that arrives from infinity in a unit direction. */
 KD_FN vec3 environment_radiance(const scene_view *scene, vec3 direction) {
     const environment_view *sky = &scene->environment;
     if (sky->light == KD_NONE) return vec3_all(0);
@@ -111,8 +113,9 @@ KD_FN vec3 environment_radiance(const scene_view *scene, vec3 direction) {
                     texture_latlong(scene->textures + sky->texture, direction, sky->rotation));
 }
 
-/* 1/sr: the density of light_draw at `normal` for a direction of the sky. An even sky is drawn by
-   the cosine about `normal`, or over the whole sphere if that is zero. */
+/* Returns the density (1/sr) of light_draw at `normal` for a direction of the environment. A
+   constant environment is sampled by the cosine about `normal`, or over the whole sphere if
+   `normal` is zero. */
 KD_FN float environment_pdf(const scene_view *scene, vec3 normal, vec3 direction) {
     const environment_view *sky = &scene->environment;
     if (sky->light == KD_NONE) return 0;
@@ -147,9 +150,9 @@ KD_FN vec3 environment_draw(const scene_view *scene, vec3 normal, float u, float
     return frame3_to_world(&axes, sample_cosine_hemisphere(u, v));
 }
 
-/* --- one light ------------------------------------------------------------------------------- */
+/* --- A single light --- */
 
-/* Radiance of an emitting triangle at one of its points. */
+/* Returns the radiance of an emitting triangle at a point. */
 KD_FN vec3 light_triangle_radiance(const scene_view *scene, const light *lamp, float u, float v) {
     ray_hit at;
     at.t = 0;
@@ -207,10 +210,10 @@ KD_FN void light_draw_far(const scene_view *scene, const light *lamp, vec3 norma
     drawn->radiance = environment_radiance(scene, drawn->direction);
 }
 
-/* --- all of them ----------------------------------------------------------------------------- */
+/* --- All lights --- */
 
-/* A light as seen from `from`. `normal`: unit, on the lit side of a surface that only reflects;
-   zero for one that lets light through. Uses random.value[0..2]. */
+/* Samples a light from `from`. `normal`: unit, on the lit side of a surface that only reflects;
+   zero for one that transmits light. Uses random.value[0..2]. */
 KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, rng_block random) {
     light_sample drawn;
     drawn.direction = vec3_make(0, 0, 1);
@@ -231,15 +234,15 @@ KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, r
         light_draw_point(lamp, from, &drawn);
     else
         light_draw_far(scene, lamp, normal, u, v, &drawn);
-    if (lamp->kind == LIGHT_ENVIRONMENT) /* contains the choice */
+    if (lamp->kind == LIGHT_ENVIRONMENT) /* includes the choice */
         drawn.pdf_solid_angle = environment_pdf(scene, normal, drawn.direction);
     else
         drawn.pdf_solid_angle *= chance;
     return drawn;
 }
 
-/* 1/sr: the density with which light_draw(scene, from, ...) yields the direction of an emitting
-   surface that a ray from there met; 0 if it is no light. */
+/* Returns the density (1/sr) with which light_draw(scene, from, ...) samples the direction to an
+   emitting surface that a ray from there has hit; 0 if it is not a light. */
 KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *met) {
     if (!scene->triangle_lights) return 0;
     const uint32_t which = scene->triangle_lights[met->triangle];
@@ -252,7 +255,7 @@ KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *
            (lamp->area * cosine);
 }
 
-/* The ray whose freedom decides whether the sample arrives. */
+/* Returns the shadow ray of a sample. */
 KD_FN ray light_shadow_ray(const surface *at, const light_sample *drawn) {
     if (drawn->distance < INFINITY) return surface_connect(at, drawn->point);
     return surface_leave(at, drawn->direction, INFINITY);

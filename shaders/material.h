@@ -1,5 +1,5 @@
-/* Materials, media and dispersion: the records, and the functions that need nothing else. How a
-   surface scatters light is in shaders/bsdf.h. */
+/* Materials, media and dispersion: their records, and functions that depend on nothing else. BSDFs
+   are in shaders/bsdf.h. */
 #ifndef KD_SHADERS_MATERIAL_H
 #define KD_SHADERS_MATERIAL_H
 #include "core/math/elementary.h"
@@ -8,37 +8,36 @@
 #include "core/math/rng.h"
 #include "core/math/sampling.h"
 
-/* What fills the space between surfaces: media that absorb and scatter light, the same
-   everywhere inside.
+/* Homogeneous media that absorb and scatter light in the space between surfaces.
    Sources: Henyey and Greenstein 1941, "Diffuse radiation in the galaxy" (the phase function);
-            Beer's law; Wilkie et al. 2014, "Hero wavelength spectral sampling", for free flights
-            in colour: a channel is drawn, and a length counts by the mean of all channels'
-            densities; both by how much of each channel is still carried.
-   Idea: flights are drawn by the scattering coefficient alone; what is absorbed on the way
-         weakens what flies, without noise. A medium that only absorbs is then exact at every
-         sample.
-   Where a medium is: inside closed meshes whose material names it; all other space holds the
-         scene's fog, as far as the sphere around the scene. Glass always bounds media (its
-         inside is clear unless it names one), other materials if they name one: they matter
-         where light passes them, by their opacity.
-   Invariants: a draw's weight is its integrand over its density; the three channels carried add
-               up to the same before and after a draw, so no chain of draws makes a spark. */
+   Beer's law; Wilkie et al. 2014, "Hero wavelength spectral sampling", for chromatic free flights:
+   one channel is sampled, and a distance is weighted by the mean of all channels' densities; both
+   in proportion to each channel's throughput.
+   Idea: distances are sampled by the scattering coefficient alone; absorption attenuates the
+   throughput, without noise. A medium that only absorbs is therefore exact in every sample.
+   Where a medium is: inside closed meshes whose material names it. All other space contains the
+   scene's fog, up to the sphere around the scene. Glass always bounds media (its inside is a vacuum
+   unless it names a medium), other materials if they name one; it matters where light passes them
+   because of their opacity.
+   Invariants: a sample's weight is its integrand divided by its density. The sum of the three
+   channels of the throughput is the same before and after sampling, so no sequence of samples makes
+   fireflies. */
 
-#define MEDIUM_FOG 0xfffffffeu  /* the scene's own, or nothing if it has none */
-#define MEDIUM_SAME 0xfffffffdu /* no boundary: what was there before */
+#define MEDIUM_FOG 0xfffffffeu  /* the scene's fog, or vacuum if there is none */
+#define MEDIUM_SAME 0xfffffffdu /* no boundary: the medium stays the same */
 
 typedef struct medium {
-    vec3 absorption; /* 1/m: share of the light that is lost per length */
-    vec3 scattering; /* 1/m: share of it that changes its direction */
-    float g;         /* mean cosine of that change, (-1, 1); 0: into all directions alike */
+    vec3 absorption; /* absorption coefficient, 1/m */
+    vec3 scattering; /* scattering coefficient, 1/m */
+    float g;         /* mean cosine of the scattering angle, (-1, 1); 0: isotropic */
 } medium;
 
-/* A part of a ray inside a medium, in lengths of its direction. */
+/* The part of a ray inside a medium, in lengths of the ray's direction. */
 typedef struct medium_span {
     float begin, end;
 } medium_span;
 
-/* The part of a ray up to `end` that lies in the sphere which media fill; empty: begin == end. */
+/* Returns the part of a ray up to `end` inside the sphere that media fill; empty: begin == end. */
 KD_FN medium_span medium_clip(vec3 centre, float radius, const ray *cast, float end) {
     medium_span span;
     const vec3 out = vec3_sub(cast->origin, centre);
@@ -55,7 +54,7 @@ KD_FN medium_span medium_clip(vec3 centre, float radius, const ray *cast, float 
     return span;
 }
 
-/* Share of light per channel that passes `length` of something that takes `per_length` of it. */
+/* Returns the transmittance per channel of `length` with the coefficient `per_length`. */
 KD_FN vec3 medium_decay(vec3 per_length, float length) {
     return vec3_make(float_exp(-per_length.x * length), float_exp(-per_length.y * length),
                      float_exp(-per_length.z * length));
@@ -66,23 +65,23 @@ KD_FN vec3 medium_transmittance(const medium *in, float length) {
     return medium_decay(vec3_add(in->absorption, in->scattering), length);
 }
 
-/* The share of each channel in what is carried; even if that is nothing. */
+/* Returns each channel's fraction of the throughput `carried`; 1/3 if that is zero. */
 KD_FN vec3 medium_shares(vec3 carried) {
     const float sum = carried.x + carried.y + carried.z;
     return sum > 0 && sum <= FLT_MAX ? vec3_scale(carried, 1 / sum) : vec3_all(1.0f / 3);
 }
 
-/* --- free flights ---------------------------------------------------------------------------- */
+/* --- Free-flight sampling --- */
 
 typedef struct medium_flight {
     bool scattered;
-    float length; /* flown, at most what was asked */
-    vec3 kept;    /* share that was not absorbed on the way */
+    float length; /* at most the requested length */
+    vec3 kept;    /* transmittance of absorption */
     vec3 drawn;   /* the rest of the weight: 1 in a grey medium */
 } medium_flight;
 
-/* How far what is `carried` flies within `length` before it is scattered; by u, and `channel`
-   chooses. */
+/* Samples the distance to the next scattering event within `length`, by u; `channel` selects a
+   channel. `carried` is the throughput. */
 KD_FN medium_flight medium_fly(const medium *in, float length, vec3 carried, float u,
                                float channel) {
     const vec3 s = in->scattering, share = medium_shares(carried);
@@ -100,11 +99,11 @@ KD_FN medium_flight medium_fly(const medium *in, float length, vec3 carried, flo
     return flight;
 }
 
-/* A place for light to be scattered into a path that flies through all of `length`. */
+/* A point at which light is scattered into a path that passes the whole of `length`. */
 typedef struct medium_place {
     float length;
     float pdf;     /* 1/m */
-    vec3 reaching; /* share of light that comes from there to the ray's start */
+    vec3 reaching; /* transmittance from there to the ray's origin */
 } medium_place;
 
 KD_FN medium_place medium_draw_place(const medium *in, float length, float u) {
@@ -112,7 +111,7 @@ KD_FN medium_place medium_draw_place(const medium *in, float length, float u) {
     const float least = float_min(lost.x, float_min(lost.y, lost.z));
     const float share = 1 - float_exp(-least * length);
     medium_place place;
-    if (share > 0.01f) { /* in proportion to what reaches the start, else evenly */
+    if (share > 0.01f) { /* in proportion to transmittance, else uniform */
         place.length = float_min(-float_log(1 - u * share) / least, length);
         place.pdf = least * float_exp(-least * place.length) / share;
     } else {
@@ -123,10 +122,10 @@ KD_FN medium_place medium_draw_place(const medium *in, float length, float u) {
     return place;
 }
 
-/* --- the phase function ------------------------------------------------------------------------
- */
+/* --- The phase function --- */
 
-/* 1/sr, its own pdf: `cosine` between the directions of flight before and after. */
+/* Henyey-Greenstein phase function in 1/sr, which is also its density. `cosine`: between the
+   directions of propagation before and after. */
 KD_FN float medium_phase(float g, float cosine) {
     const float square = float_max(1 + g * g - 2 * g * cosine, 1e-12f);
     return (1 - g * g) / (4 * KD_PI * square * sqrtf(square));
@@ -139,7 +138,7 @@ KD_FN float medium_phase_cosine(float g, float u) {
     return float_clamp((1 + g * g - part * part) / (2 * g), -1, 1);
 }
 
-/* A direction of flight after `direction`, drawn by medium_phase. */
+/* Samples the direction of propagation after `direction`, with density medium_phase. */
 KD_FN vec3 medium_phase_draw(float g, vec3 direction, float u, float v) {
     const float cosine = medium_phase_cosine(g, u);
     const float sine = sqrtf(float_max(0, 1 - cosine * cosine)), angle = 2 * KD_PI * v;
@@ -149,15 +148,17 @@ KD_FN vec3 medium_phase_draw(float g, vec3 direction, float u, float v) {
 }
 
 typedef enum material_kind {
-    MATERIAL_DIFFUSE = 0, /* Lambert: albedo `diffuse` */
-    MATERIAL_MIRROR = 1,  /* ideal mirror: reflectance `specular` */
-    MATERIAL_GLASS =
-        2, /* dielectric, smooth (roughness 0) or GGX; `transmission` tints what passes */
+    MATERIAL_DIFFUSE = 0, /* Lambertian with albedo `diffuse` */
+    MATERIAL_MIRROR = 1,  /* ideal mirror with reflectance `specular` */
+    /* dielectric, smooth (roughness 0) or GGX; `transmission` tints refracted light */
+    MATERIAL_GLASS = 2,
     MATERIAL_CONDUCTOR = 3, /* GGX, Schlick with normal reflectance `specular` */
-    MATERIAL_PLASTIC = 4,   /* GGX dielectric coat over Lambert `diffuse`; the share `metallic` is a
-                               GGX conductor with `diffuse` as its normal reflectance */
-    MATERIAL_PRINCIPLED = 5, /* plastic that passes light by the share `transmission` of its
-                                `principled` record, under a clear coat, under a fuzz */
+    /* GGX dielectric coat over Lambertian `diffuse`; the fraction `metallic` is a GGX conductor
+       with `diffuse` as normal reflectance */
+    MATERIAL_PLASTIC = 4,
+    /* plastic that transmits the fraction `transmission` of its `principled` record, under a clear
+       coat, under sheen */
+    MATERIAL_PRINCIPLED = 5,
     MATERIAL_KINDS
 } material_kind;
 
@@ -167,65 +168,68 @@ typedef enum dispersion_kind {
     DISPERSION_SELLMEIER = 2 /* n^2 = 1 + sum of B w^2 / (w^2 - C) */
 } dispersion_kind;
 
-/* What a rough boundary does with light that one facet throws against another. */
+/* Multiple scattering between the microfacets of a rough boundary. */
 typedef enum material_energy {
-    ENERGY_FULL = 0,  /* it goes on until it leaves: nothing is lost */
-    ENERGY_SINGLE = 1 /* it is lost: what renderers without compensation show */
+    ENERGY_FULL = 0,  /* included: no energy is lost */
+    ENERGY_SINGLE = 1 /* lost, as in renderers without energy compensation */
 } material_energy;
 
 typedef enum material_flags {
     MATERIAL_PASSES = 1, /* principled: its transmission may be above 0 */
-    MATERIAL_THIN = 2,   /* principled: a sheet; what passes is not bent, nothing is behind it */
-    MATERIAL_UNLIT = 4,  /* `emission` is what the eye sees, and lights nothing else */
-    MATERIAL_MASK = 8    /* opacity, image and all, is 1 from MATERIAL_MASK_AT on, else 0 */
+    MATERIAL_THIN = 2, /* principled: a thin sheet, which does not refract and encloses no medium */
+    MATERIAL_UNLIT = 4, /* `emission` is visible to the camera but lights nothing */
+    MATERIAL_MASK = 8   /* opacity, texture included, is 1 from MATERIAL_MASK_AT on, else 0 */
 } material_flags;
 
 #define MATERIAL_MASK_AT 0.5f
 
 typedef struct material {
-    int32_t kind;      /* material_kind */
-    vec3 diffuse;      /* albedo, 0..1 */
-    vec3 specular;     /* normal reflectance, 0..1 */
-    vec3 transmission; /* tint of refracted light at each crossing, 0..1; principled: the root of
-                          `diffuse` tints it, too */
-    vec3 emission;     /* radiance, W/(sr m^2), on the side the winding's normal points to */
+    int32_t kind;  /* material_kind */
+    vec3 diffuse;  /* albedo, 0..1 */
+    vec3 specular; /* normal reflectance, 0..1 */
+    /* tint of refracted light at each crossing, 0..1; principled: also tinted by the square root of
+       `diffuse` */
+    vec3 transmission;
+    vec3 emission;     /* radiance, W/(sr m^2), on the side of the winding's normal */
     float roughness;   /* perceptual, 0..1; GGX alpha = roughness^2, below 1e-3 counts as smooth */
     float metallic;    /* 0..1 */
     float ior;         /* index of refraction inside / outside */
-    float opacity;     /* 1 opaque; below 1 the surface is skipped with probability 1 - opacity */
+    float opacity;     /* below 1 the surface is skipped with probability 1 - opacity */
     uint8_t two_sided; /* emits on both sides */
     uint8_t flags;     /* material_flags */
-    uint16_t energy;   /* material_energy, of rough conductors, glass, metallic plastic */
-    /* texture indices or KD_NONE; a texture multiplies its constant */
+    uint16_t energy;   /* material_energy of rough conductors, glass, metallic plastic */
+    /* Texture indices or KD_NONE; a texture multiplies its constant. */
     uint32_t diffuse_map, specular_map, emission_map, opacity_map, roughness_map, metallic_map;
     uint32_t normal_map; /* tangent space */
     uint32_t bump_map;   /* height */
     float bump_scale;    /* height of white, in units of the texture's period */
-    /* media (shaders/material.h) behind and before the surface; indices, or */
+    /* Media behind and in front of the surface: indices, or */
     uint32_t medium;         /* KD_NONE: empty */
     uint32_t medium_outside; /* MEDIUM_FOG: the scene's */
-    int32_t dispersion;      /* dispersion_kind; the index of glass is then that of the terms */
-    float index_terms[6];    /* A, B, C of Cauchy; B1, B2, B3, C1, C2, C3 of Sellmeier */
+    /* dispersion_kind; if not NONE, the index of glass follows from index_terms */
+    int32_t dispersion;
+    float index_terms[6]; /* Cauchy: A, B, C; Sellmeier: B1, B2, B3, C1, C2, C3 */
 } material;
 
-/* The colder numbers of a principled material, at its index in scene_view.layers. Beside them
-   count of the material: diffuse (base colour), roughness, metallic, ior, transmission, emission,
-   opacity, normal_map, media, dispersion. */
+/* Less frequently used parameters of a principled material, at its index in scene_view.layers. The
+   following fields of `material` also apply: diffuse (base colour), roughness, metallic, ior,
+   transmission, emission, opacity, normal_map, media, dispersion. */
 typedef struct principled {
     float specular;     /* factor of the dielectric's normal reflectance, 0..1 / that of ior */
-    vec3 specular_tint; /* of the dielectric's reflection along the normal */
-    float anisotropy;   /* 0..1: alpha along the tangent is alpha / a, across it alpha a,
-                           a^2 = 1 - 0.9 anisotropy */
-    float turn;         /* of the tangent, from u, counter-clockwise, radians */
-    vec3 sheen;         /* colour of the fuzz, 0..1; 0: none */
+    vec3 specular_tint; /* of the dielectric's reflection at normal incidence */
+    /* 0..1: alpha along the tangent is alpha / a, across it alpha a, with a^2 = 1 - 0.9
+       anisotropy */
+    float anisotropy;
+    float turn; /* rotation of the tangent from u, counter-clockwise, radians */
+    vec3 sheen; /* colour of the sheen, 0..1; 0: none */
     float sheen_roughness;
-    float coat; /* share of the surface under a clear coat, 0..1 */
+    float coat; /* fraction of the surface under a clear coat, 0..1 */
     float coat_roughness, coat_ior;
-    float transmission; /* share of what is no metal that passes light, 0..1 */
+    float transmission; /* fraction of the non-metallic part that transmits light, 0..1 */
     float normal_scale; /* factor of the normal map's slopes */
-    /* texture indices or KD_NONE; a texture multiplies its constant */
+    /* Texture indices or KD_NONE; a texture multiplies its constant. */
     uint32_t specular_map, specular_tint_map;
-    uint32_t anisotropy_map; /* red, green: its direction from u, -1..1; blue: factor */
+    uint32_t anisotropy_map; /* red, green: direction from u, -1..1; blue: factor */
     uint32_t sheen_map, sheen_roughness_map;
     uint32_t coat_map, coat_roughness_map, coat_normal_map;
     uint32_t transmission_map;
@@ -261,33 +265,31 @@ KD_FN material material_default(void) {
     return made;
 }
 
-/* Whether light is bent into what is behind it. */
+/* Returns true if the material refracts light into what is behind it. */
 KD_FN bool material_is_glassy(const material *made) {
     return made->kind == MATERIAL_GLASS ||
            (made->flags & (MATERIAL_PASSES | MATERIAL_THIN)) == MATERIAL_PASSES;
 }
 
-/* Whether the space behind it may hold something else than the space before it. */
+/* Returns true if there may be different media on the two sides. */
 KD_FN bool material_bounds_media(const material *made) {
     return material_is_glassy(made) || made->medium != KD_NONE ||
            made->medium_outside != MEDIUM_FOG;
 }
 
-/* Colours of light of one wavelength, and what glass does with it.
-   Idea: white light is light of all wavelengths. A path that meets dispersive glass draws one of
-         them and carries its colour from there on. The three channels see densities of
-         wavelengths (tents, which overlap); a channel is drawn by its share in what the path
-         carries, then a wavelength by its density, and the colour is each channel's density over
-         their mean.
-   Invariants: the mean of the colours over the draws is exactly white, what is carried adds up
-               to the same before and after: no watt is made or lost by a draw, and no colour is
-               negative. The tents were laid over the CIE 1931 observer's colours in Rec. 709
-               primaries, cut off where those are negative; red has a second one for the violet
-               end.
-   Sources: Cauchy 1836 and Sellmeier 1871 (the index of refraction); the draw is the one-sample
-            balance heuristic of Veach 1997, section 9.2.4. */
+/* Colours of monochromatic light, and dispersion.
+   Idea: white light contains all wavelengths. A path that hits dispersive glass samples one of them
+   and has its colour from then on. The three channels see densities of wavelengths (overlapping
+   tents). A channel is sampled by its fraction of the throughput, then a wavelength by its density;
+   the colour is each channel's density divided by their mean.
+   Invariants: the mean colour over all samples is exactly white, and the sum of the throughput's
+   channels is the same before and after, so sampling neither creates nor loses energy, and no
+   colour is negative. The tents were fitted to the colours of the CIE 1931 observer in Rec. 709
+   primaries, clamped where those are negative; red has a second tent for the violet end.
+   Sources: Cauchy 1836 and Sellmeier 1871 (the index of refraction); sampling is the one-sample
+   balance heuristic of Veach 1997, section 9.2.4. */
 
-/* Tents in micrometres: from, top, to. */
+/* Tents in micrometres: begin, peak, end. */
 #define SPECTRUM_RED 0.530f, 0.605f, 0.690f
 #define SPECTRUM_VIOLET 0.395f, 0.425f, 0.460f
 #define SPECTRUM_GREEN 0.480f, 0.540f, 0.610f
@@ -309,7 +311,7 @@ KD_FN float tent_draw(float from, float top, float to, float u) {
     return to - (to - top) * sqrtf((1 - u) / (1 - below));
 }
 
-/* The colour of a wavelength as a weight of the light that drew it. */
+/* Returns the colour of a wavelength as the weight of its sample. */
 KD_FN_CALL vec3 spectrum_colour(float wavelength, vec3 carried) {
     vec3 density;
     density.x = (1 - SPECTRUM_VIOLET_SHARE) * tent_density(SPECTRUM_RED, wavelength) +
@@ -320,7 +322,7 @@ KD_FN_CALL vec3 spectrum_colour(float wavelength, vec3 carried) {
     return mean > 0 ? vec3_scale(density, 1 / mean) : vec3_all(0);
 }
 
-/* A wavelength in micrometres: `channel` chooses a tent, u a place in it. */
+/* Samples a wavelength in micrometres: `channel` selects a tent, u a position in it. */
 KD_FN_CALL float spectrum_draw(vec3 carried, float channel, float u) {
     const vec3 share = medium_shares(carried);
     if (channel < SPECTRUM_VIOLET_SHARE * share.x) return tent_draw(SPECTRUM_VIOLET, u);
@@ -329,7 +331,7 @@ KD_FN_CALL float spectrum_draw(vec3 carried, float channel, float u) {
     return tent_draw(SPECTRUM_BLUE, u);
 }
 
-/* Index of refraction of a material that disperses, at a wavelength in micrometres. */
+/* Returns the index of refraction of a dispersive material at a wavelength in micrometres. */
 KD_FN_CALL float spectrum_index(const material *of, float wavelength) {
     const float *t = of->index_terms;
     const float square = wavelength * wavelength;
@@ -339,12 +341,13 @@ KD_FN_CALL float spectrum_index(const material *of, float wavelength) {
     return sqrtf(float_max(1 + sum, 0.01f));
 }
 
-/* Whether the smallest and the largest index that light can meet make sense. */
+/* Returns true if the indices at all visible wavelengths are valid. */
 KD_FN bool spectrum_index_is_sound(const material *made) {
     for (int i = 0; i <= 16; ++i) {
         const float across = SPECTRUM_LONGEST - SPECTRUM_SHORTEST;
         const float index = spectrum_index(made, SPECTRUM_SHORTEST + across * (float)i / 16);
-        if (!(index > 0.101f && index <= 10)) return false; /* 0.1: no root */
+        /* 0.1: the argument of the root was clamped */
+        if (!(index > 0.101f && index <= 10)) return false;
     }
     return true;
 }

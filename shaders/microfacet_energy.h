@@ -1,14 +1,14 @@
-/* What light scattered once by a rough boundary lacks, and a lobe that brings it back: in truth
-   it goes on from facet to facet. Also how much a rough coat reflects in all.
-   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks": a lobe that
-           is a product of what both directions lack. It is reciprocal, and its integral is what
-           is lacking.
-   Differs: colours and the way through glass are those of walks among facets (Heitz et al.
-            2016), not of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
-            lobe is drawn by an integral of about its own shape, so that no weight is large.
-   Work: two to ten looks into tables of 28 KiB, of 44 KiB more for metals of long facets
-         (microfacet_tables.h). Beyond the nodes (indices of glass outside [1/3, 3]) the last one
-         holds. */
+/* Energy compensation for rough boundaries: the energy that single scattering lacks, because light
+   goes on from facet to facet, and a lobe that returns it. Also the total reflectance of a rough
+   coat.
+   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks": a lobe that is
+   a product of what both directions lack. It is reciprocal, and its integral is the missing energy.
+   Differs: colours, and transmission through glass, are those of random walks among facets (Heitz
+   et al. 2016) instead of mean Fresnel terms, which lose up to 8 % of a rough metal's colour; the
+   lobe is sampled approximately in proportion to its shape, so that weights are bounded.
+   Work: two to ten lookups in tables of 28 KiB, and 44 KiB more for anisotropic metals
+   (microfacet_tables.h). Outside the tables (indices of glass outside [1/3, 3]) the last entry is
+   used. */
 #ifndef KD_SHADERS_MICROFACET_ENERGY_H
 #define KD_SHADERS_MICROFACET_ENERGY_H
 #include "core/math/elementary.h"
@@ -16,9 +16,10 @@
 #include "shaders/microfacet.h"
 #include "shaders/microfacet_tables.h"
 
-/* --- metals ----------------------------------------------------------------------------------- */
+/* --- Metals --- */
 
-/* The share of light from `cosine` that a metal of reflectance 1 loses by scattering it once. */
+/* Returns the fraction of light from `cosine` that a metal of reflectance 1 lacks with single
+   scattering. */
 KD_FN_APART float energy_missing(float alpha, float cosine) {
     const energy_place row = energy_row(alpha), at = energy_column(alpha, cosine, ENERGY_COSINES);
     float ends[2];
@@ -28,7 +29,7 @@ KD_FN_APART float energy_missing(float alpha, float cosine) {
     return energy_mix(ends[0], ends[1], row.rest);
 }
 
-/* Its mean over directions, weighted by the cosine. */
+/* Returns the mean of energy_missing over the hemisphere, weighted by the cosine. */
 KD_FN float energy_missing_mean(float alpha) {
     const energy_place row = energy_row(alpha);
     return alpha * alpha *
@@ -36,9 +37,9 @@ KD_FN float energy_missing_mean(float alpha) {
                       energy_table_metal_mean(row.first + 1, 0), row.rest);
 }
 
-/* (c0 + c1 F + c2 F^2 + c3 F^3) / (1 - k F), 1 for F = 1: what a metal of normal reflectance F
-   returns of the light that meets several facets. k, the mean share that goes on, is the ratio of
-   a series over facets. */
+/* (c0 + c1 F + c2 F^2 + c3 F^3) / (1 - k F), which is 1 for F = 1: the fraction that a metal of
+   normal reflectance F returns of light that hits several facets. k, the mean fraction that goes
+   on, is the ratio of a geometric series over facets. */
 KD_FN float energy_polynomial(const float c[3], float k, float reflectance) {
     const float c3 = 1 - k - c[0] - c[1] - c[2];
     const float sum = c[0] + reflectance * (c[1] + reflectance * (c[2] + reflectance * c3));
@@ -50,7 +51,7 @@ KD_FN vec3 energy_polynomials(const float c[3], float k, vec3 reflectance) {
                      energy_polynomial(c, k, reflectance.z));
 }
 
-/* The share of energy_missing that a metal returns by several facets. */
+/* Returns the fraction of energy_missing that a metal returns by several facets. */
 KD_FN_APART vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 reflectance) {
     const energy_place row = energy_row(alpha),
                        at = energy_column(alpha, cosine, ENERGY_METAL_COSINES);
@@ -65,7 +66,7 @@ KD_FN_APART vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 
     return energy_polynomials(terms, mean, reflectance);
 }
 
-/* The same in the mean over what is lost from all directions. */
+/* The same in the mean over all directions, weighted by what they lack. */
 KD_FN vec3 energy_metal_share_mean(float alpha, float mean, vec3 reflectance) {
     const energy_place row = energy_row(alpha);
     float terms[3];
@@ -75,7 +76,7 @@ KD_FN vec3 energy_metal_share_mean(float alpha, float mean, vec3 reflectance) {
     return energy_polynomials(terms, mean, reflectance);
 }
 
-/* Light that a metal returns to `cosine` by several facets, of even light. */
+/* Returns the albedo of multiple scattering for light from `cosine`. */
 KD_FN vec3 energy_metal_albedo(float alpha, float cosine, vec3 reflectance) {
     const float mean = energy_missing_mean(alpha);
     return vec3_scale(energy_metal_share(alpha, cosine, mean, reflectance),
@@ -86,7 +87,7 @@ KD_FN float energy_ratio(float a, float b, float mean) {
     return mean > 0 ? a * b / (KD_PI * mean) : 0;
 }
 
-/* The lobe, 1/sr: the product of both albedos over pi times their mean. */
+/* The lobe in 1/sr: the product of both albedos, divided by pi times their mean. */
 KD_FN_APART vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b,
                                        vec3 reflectance) {
     const float mean = energy_missing_mean(alpha);
@@ -97,9 +98,9 @@ KD_FN_APART vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine
                      energy_ratio(a.z, b.z, all.z));
 }
 
-/* --- metals of long facets -------------------------------------------------------------------- */
+/* --- Anisotropic metals --- */
 
-/* The alpha of a surface's profile along a direction. */
+/* Returns the alpha of a surface's profile along a direction. */
 KD_FN float energy_seen_alpha(ggx_ellipse of, vec3 direction) {
     const float low = direction.x * direction.x + direction.y * direction.y;
     if (!(low > 0)) return of.y;
@@ -117,7 +118,7 @@ KD_FN energy_long_place energy_long_place_of(float longer, float shorter, int ro
     return at;
 }
 
-/* energy_missing of a direction. */
+/* energy_missing of a direction, for anisotropic microfacets. */
 KD_FN_APART float energy_missing_long(ggx_ellipse of, vec3 direction) {
     const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
     const float seen = float_clamp(energy_seen_alpha(of, direction), shorter, longer);
@@ -144,7 +145,7 @@ KD_FN_APART float energy_missing_long(ggx_ellipse of, vec3 direction) {
     return float_max(round + energy_mix(rows[0], rows[1], place.row.rest), 0);
 }
 
-/* Its mean over directions, weighted by the cosine. */
+/* Returns the mean of energy_missing_long over the hemisphere, weighted by the cosine. */
 KD_FN float energy_missing_long_mean(ggx_ellipse of) {
     const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
     const energy_long_place place =
@@ -157,7 +158,8 @@ KD_FN float energy_missing_long_mean(ggx_ellipse of) {
     return longer * longer * energy_mix(rows[0], rows[1], place.row.rest);
 }
 
-/* energy_metal_evaluate; colours are those of round facets that lose about as much. */
+/* As energy_metal_evaluate; the colours are those of isotropic microfacets that lack about as
+   much. */
 KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse of, vec3 a, vec3 b, vec3 reflectance) {
     const float alpha = ggx_ellipse_mean(of), mean = energy_missing_mean(alpha);
     const vec3 from =
@@ -170,14 +172,15 @@ KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse of, vec3 a, vec3 b, vec3 refle
                      energy_ratio(from.z, to.z, all.z));
 }
 
-/* --- coats ------------------------------------------------------------------------------------ */
+/* --- Coats --- */
 
 KD_FN energy_place energy_coat_place(float eta) {
     return energy_place_at(10 * (eta - 1) / (eta + 1) - 1, ENERGY_COATS);
 }
 
-/* The share of light from `cosine` that a rough dielectric of index eta >= 1 reflects by one facet:
-   a metal's, times Fresnel's term at an effective cosine, which hardly knows of the index. */
+/* Returns the fraction of light from `cosine` that a rough dielectric with index eta >= 1 reflects
+   by one facet: that of a metal, times the Fresnel reflectance at an effective cosine, which hardly
+   depends on the index. */
 KD_FN_APART float energy_coat(float alpha, float cosine, float eta) {
     const float mu = float_clamp(cosine, 0, 1);
     const energy_place index = energy_coat_place(eta);
@@ -196,7 +199,7 @@ KD_FN_APART float energy_coat(float alpha, float cosine, float eta) {
     return (1 - energy_missing(alpha, mu)) * fresnel_dielectric(effective, eta);
 }
 
-/* Its mean over directions, weighted by the cosine. */
+/* Returns the mean of energy_coat over the hemisphere, weighted by the cosine. */
 KD_FN float energy_coat_mean(float alpha, float eta) {
     const energy_place index = energy_coat_place(eta);
     const energy_place row = energy_row(alpha);
@@ -207,9 +210,10 @@ KD_FN float energy_coat_mean(float alpha, float eta) {
     return energy_mix(ends[0], ends[1], index.rest) * fresnel_dielectric_average(eta);
 }
 
-/* --- glass ------------------------------------------------------------------------------------ */
+/* --- Glass --- */
 
-/* Nodes from index 1, at dense >= 1, to 3. */
+/* Returns the position in the table of a relative index `dense` >= 1; the table goes from 1 to
+   3. */
 KD_FN float energy_index_nodes(float dense) {
     const float half = (float)(ENERGY_INDICES / 2);
     return half * sqrtf(float_log(dense) / ENERGY_INDEX_SPAN);
@@ -222,8 +226,8 @@ KD_FN energy_place energy_index_place(float eta) {
                            ENERGY_INDICES);
 }
 
-/* Of light from one direction, what glass loses by scattering it once, and the part of that which
-   ends beyond the boundary; the rest comes back. */
+/* The energy that glass lacks with single scattering, for light from one direction, and the part of
+   it that is transmitted; the rest is reflected. */
 typedef struct energy_glass {
     float lost, across;
 } energy_glass;
@@ -235,7 +239,7 @@ KD_FN energy_glass energy_glass_mix(energy_glass a, energy_glass b, float share)
     return made;
 }
 
-/* At one node of index and roughness. */
+/* Returns the values of one entry of index and roughness. */
 KD_FN energy_glass energy_glass_node(int index, int row, energy_place at, energy_place coarse) {
     energy_glass made;
     made.lost = energy_mix(energy_table_glass(index, row, at.first),
@@ -246,7 +250,7 @@ KD_FN energy_glass energy_glass_node(int index, int row, energy_place at, energy
     return made;
 }
 
-/* eta as the direction sees it. */
+/* Looks up the values; eta as seen from the direction. */
 KD_FN_APART energy_glass energy_glass_at(float alpha, float cosine, float eta) {
     const energy_place index = energy_index_place(eta), row = energy_row(alpha),
                        at = energy_column(alpha, cosine, ENERGY_GLASS_COSINES),
@@ -268,8 +272,8 @@ KD_FN float energy_glass_missing_mean(float alpha, float eta) {
     return alpha * alpha * energy_mix(ends[0], ends[1], index.rest);
 }
 
-/* The mean of what is lost and ends beyond, from the thinner side; from the denser one it is less
-   by the square of the index, as all light that crosses. */
+/* Returns the mean of `across` from the side of the lower index; from the other side it is less by
+   the square of the index, as for all refracted light. */
 KD_FN float energy_glass_across_mean(float alpha, float dense) {
     const energy_place row = energy_row(alpha);
     const energy_place index = energy_place_at(energy_index_nodes(dense), ENERGY_INDICES / 2 + 1);
@@ -280,9 +284,9 @@ KD_FN float energy_glass_across_mean(float alpha, float dense) {
     return alpha * alpha * energy_mix(ends[0], ends[1], index.rest);
 }
 
-/* The lobes, 1/sr, for flux; `beyond`: wi is on the other side. Across: what is lost from both
-   sides and crosses, over the mean of the far side. Back: what is lost and comes back, from both.
- */
+/* The lobes in 1/sr, for flux; `beyond`: wi is on the other side. Transmission: the product of
+   `across` on both sides, divided by the mean of the far side. Reflection: the product of what is
+   reflected in both directions. */
 KD_FN float energy_glass_evaluate(float alpha, float cosine_o, float cosine_i, float eta,
                                   bool beyond) {
     const float dense = float_max(eta, 1 / eta);
@@ -294,16 +298,16 @@ KD_FN float energy_glass_evaluate(float alpha, float cosine_o, float cosine_i, f
     return energy_ratio(from.lost - from.across, to.lost - to.across, back);
 }
 
-/* --- drawing ---------------------------------------------------------------------------------- */
+/* --- Sampling --- */
 
-/* A direction above the surface with density 2 mu / (alpha^2 + mu^2) over the cosine. */
+/* Samples a direction above the surface with density 2 mu / (alpha^2 + mu^2) over the cosine. */
 KD_FN vec3 energy_draw(float alpha, float u, float v) {
     const float square = alpha * alpha, span = float_log(1 + 1 / square);
     const float mu2 = float_clamp(square * (float_exp(u * span) - 1), 0, 1);
     const float sine = sqrtf(1 - mu2), angle = 2 * KD_PI * v;
     return vec3_make(sine * float_cos(angle), sine * float_sin(angle), sqrtf(mu2));
 }
-/* 1/sr. */
+/* Density of energy_draw in 1/sr. */
 KD_FN float energy_pdf(float alpha, float cosine) {
     const float square = alpha * alpha;
     return cosine / ((square + cosine * cosine) * float_log(1 + 1 / square) * KD_PI);

@@ -1,34 +1,35 @@
-/* What a rough boundary's single scattering loses, and where it goes: tables, where these have
-   their nodes, and how to read between them. tests/shaders/energy_tables.c makes the tables and
-   says how.
-   Idea: the long shadow of a rough surface begins where a direction's cosine mu is about alpha.
-   Over s = 1 - sqrt(alpha (1 - mu) / (mu + alpha)) what is lost looks alike for every roughness.
-   Shares are whole 65536ths. */
+/* Tables of the energy that single scattering at a rough boundary lacks, and where it goes; the
+   positions of their entries, and interpolation. tests/shaders/energy_tables.c generates the tables
+   and documents how.
+   Idea: the missing energy rises where a direction's cosine mu is about alpha. As a function of s =
+   1 - sqrt(alpha (1 - mu) / (mu + alpha)) it looks similar for every roughness. Fractions are
+   multiples of 2^-16. */
 #ifndef KD_SHADERS_MICROFACET_TABLES_H
 #define KD_SHADERS_MICROFACET_TABLES_H
 #include "core/math/platform.h"
 
 enum {
-    ENERGY_ROUGHNESSES = 16, /* rows: even in the root of alpha */
-    ENERGY_COSINES = 48,     /* of metals, even in s, as all are */
+    ENERGY_ROUGHNESSES = 16, /* rows: uniform in sqrt(alpha) */
+    ENERGY_COSINES = 48,     /* of metals, uniform in s, as all */
     ENERGY_METAL_COSINES = 8,
     ENERGY_GLASS_COSINES = 12,
     ENERGY_COAT_COSINES = 12,
-    ENERGY_INDICES = 25, /* of glass, 1/3 to 3: even in the root of the logarithm */
+    ENERGY_INDICES = 25, /* of glass, 1/3 to 3: uniform in the square root of the logarithm */
     ENERGY_SHARE_COSINES = 5,
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
-    /* of metals of long facets: even in the root of the longer alpha, in the root of the shorter
-       over the longer, in the root of what alpha a direction sees between both, since towards the
-       shorter one little turns it, in q (1 + c) / (q + c), q = 1 - (1 - s)^2: near the horizon,
-       where q is 0, they differ most from round ones, and straight above all is even in q */
+    /* Anisotropic metals: uniform in the square root of the larger alpha; in that of the smaller
+       alpha divided by the larger; in that of the alpha that a direction sees, relative to both,
+       because near the smaller one it hardly depends on the direction; and in q (1 + c) / (q + c)
+       with q = 1 - (1 - s)^2. Near the horizon, where q is 0, they differ most from isotropic ones,
+       and at normal incidence everything is smooth in q. */
     ENERGY_LONGS = 9,
     ENERGY_RATIOS = 12,
     ENERGY_TURNS = 12,
     ENERGY_LONG_COSINES = 16,
-    ENERGY_MEAN_LONGS = 33, /* of their means, which follow no line near alpha 0 */
+    ENERGY_MEAN_LONGS = 33, /* of their means, which are not linear near alpha 0 */
     ENERGY_MEAN_RATIOS = 23
 };
-/* How the tables of a file lie behind each other: places of their first numbers. */
+/* Offsets of the tables within a file. */
 enum {
     ENERGY_MISSING_AT = 0,
     ENERGY_GLASS_AT = ENERGY_MISSING_AT + ENERGY_ROUGHNESSES * ENERGY_COSINES,
@@ -56,11 +57,11 @@ KD_FN float energy_coat_index(int which) {
 }
 
 typedef struct energy_place {
-    int first; /* node before it */
+    int first; /* index of the entry before it */
     float rest;
 } energy_place;
 
-/* `at` counts nodes, from 0 to nodes - 1; beyond them the last one holds. */
+/* `at` is a position in entries, clamped to 0 ... nodes - 1. */
 KD_FN energy_place energy_place_at(float at, int nodes) {
     const float inside = float_clamp(at, 0, (float)(nodes - 1));
     energy_place place;
@@ -84,12 +85,14 @@ KD_FN energy_place energy_long_column(float alpha, float cosine) {
     const float mu = float_clamp(cosine, 0, 1), q = mu * (1 + alpha) / (mu + alpha);
     return energy_place_at(energy_long_crowded(q) * (ENERGY_LONG_COSINES - 1), ENERGY_LONG_COSINES);
 }
-/* The nodes of long facets: the longer alpha, or the shorter over it; one of `nodes`. */
+/* Returns entry `node` of `nodes` for anisotropic metals: the larger alpha, or the ratio of the
+   smaller to it. */
 KD_FN float energy_long(int node, int nodes) {
     const float root = (float)node / (float)(nodes - 1);
     return float_max(root * root, 1e-3f);
 }
-/* Of what alpha a direction sees between the shorter and the longer. */
+/* Returns the position of the alpha that a direction sees, between the smaller and the larger
+   one. */
 KD_FN energy_place energy_turn(float shorter, float longer, float seen) {
     const float share = float_clamp((seen - shorter) / (longer - shorter), 0, 1);
     return energy_place_at(sqrtf(share) * (ENERGY_TURNS - 1), ENERGY_TURNS);
@@ -98,7 +101,7 @@ KD_FN float energy_mix(float a, float b, float share) {
     return a + share * (b - a);
 }
 
-/* --- the tables ------------------------------------------------------------------------------- */
+/* --- The tables --- */
 
 KD_FN float energy_share_of(int at) {
     static const uint16_t table[ENERGY_SHARES] = {
@@ -114,23 +117,23 @@ KD_FN float energy_term(int at) {
     return table[at];
 }
 
-/* Lost by a metal of reflectance 1, by roughness and cosine. */
+/* Missing energy of a metal of reflectance 1, by roughness and cosine. */
 KD_FN float energy_table_missing(int i, int j) {
     return energy_share_of(ENERGY_MISSING_AT + i * ENERGY_COSINES + j);
 }
 
-/* Of it, returned by metals: terms of energy_polynomial. */
+/* The fraction of it that metals return: terms of energy_polynomial. */
 KD_FN float energy_table_metal(int i, int j, int k) {
     return energy_term(ENERGY_METAL_AT + (i * ENERGY_METAL_COSINES + j) * 3 + k);
 }
 
-/* Mean lost over alpha^2; the same three terms, in the mean. */
+/* Mean missing energy over alpha^2; and the means of the same three terms. */
 KD_FN float energy_table_metal_mean(int i, int j) {
     return energy_term(ENERGY_METAL_MEAN_AT + i * 4 + j);
 }
 
-/* Lost by a metal of long facets, less what one of round facets loses whose alpha is what the
-   direction sees; 32768 is 0. By longer alpha, ratio, direction, cosine. */
+/* Missing energy of an anisotropic metal, less that of an isotropic one with the alpha that the
+   direction sees; 32768 stands for 0. By larger alpha, ratio, direction, cosine. */
 KD_FN float energy_table_long(int i, int j, int k, int l) {
     static const uint16_t table[ENERGY_LONGS * ENERGY_RATIOS * ENERGY_TURNS * ENERGY_LONG_COSINES] =
         {
@@ -140,7 +143,7 @@ KD_FN float energy_table_long(int i, int j, int k, int l) {
     return ((float)table[at] - 32768) * 0x1p-16f;
 }
 
-/* The mean that these lose, over the square of the longer alpha. */
+/* The mean missing energy of these over the square of the larger alpha. */
 KD_FN float energy_table_long_mean(int i, int j) {
     static const float table[ENERGY_MEAN_LONGS * ENERGY_MEAN_RATIOS] = {
 #include "shaders/microfacet_long_mean.inc"
@@ -153,12 +156,12 @@ KD_FN float energy_table_coat(int i, int j, int k) {
     return energy_term(ENERGY_COAT_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_COAT_COSINES + k);
 }
 
-/* A coat's mean reflectance over a smooth one's. */
+/* A coat's mean reflectance over that of a smooth one. */
 KD_FN float energy_table_coat_mean(int i, int j) {
     return energy_term(ENERGY_COAT_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
 
-/* Lost by glass, by index, roughness, cosine. */
+/* Missing energy of glass, by index, roughness, cosine. */
 KD_FN float energy_table_glass(int i, int j, int k) {
     return energy_share_of(ENERGY_GLASS_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_GLASS_COSINES +
                            k);
@@ -169,12 +172,12 @@ KD_FN float energy_table_glass_mean(int i, int j) {
     return energy_term(ENERGY_GLASS_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
 
-/* The share of what glass loses that ends beyond. */
+/* The fraction of it that is transmitted. */
 KD_FN float energy_table_share(int i, int j, int k) {
     return energy_term(ENERGY_SHARE_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_SHARE_COSINES + k);
 }
 
-/* The mean of what is lost and ends beyond, over alpha^2. */
+/* Mean missing energy that is transmitted, over alpha^2. */
 KD_FN float energy_table_share_mean(int i, int j) {
     return energy_term(ENERGY_SHARE_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }

@@ -1,27 +1,26 @@
-/* What light passes on straight ways: cut-out surfaces, and the media between surfaces.
-   Idea: what lies around a ray is known from where it starts, and changes where it crosses a
-         surface that bounds media (material.h). A ray that starts at the eye or at a lamp finds
-         out from the first such surface ahead, whichever of its sides it meets.
-   Work: scenes without media pay one comparison. */
+/* Transmittance along straight segments: cut-out surfaces, and media between surfaces.
+   Idea: the medium around a ray is known at its origin and changes where the ray crosses a surface
+   that bounds media (material.h). For a ray that starts at the camera or a light, the first such
+   surface ahead tells the medium, whichever side it shows.
+   Work: one comparison in scenes without media. */
 #ifndef KD_SHADERS_PASSAGE_H
 #define KD_SHADERS_PASSAGE_H
 #include "accel/placed_walk.h"
 #include "accel/rays/batch.h"
 #include "shaders/surface.h"
 
-enum { PATH_LAYERS = 256 }; /* cut-out surfaces that a ray may pass on its way */
+enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
 
-/* --- rays at the scene: its tree, then what is placed in it ------------------------------------
- */
+/* --- Rays against the scene: its own tree, then the instances --- */
 
-/* What rays look at; a constant wherever it is passed, so that a method which takes no placements,
-   and a kernel, has no code and no registers for them. */
+/* What rays are tested against. Always a compile-time constant, so that methods and kernels without
+   instances have no code or registers for them. */
 typedef enum scene_extent {
     SCENE_TREE,  /* the scene's own tree */
-    SCENE_PLACED /* and the trees of what is placed in it, if anything is */
+    SCENE_PLACED /* and the instances, if there are any */
 } scene_extent;
 
-/* Goes on at the placements with what the tree has answered. */
+/* Continues with the instances after the result of the scene's own tree. */
 KD_FN_APART placed_hit scene_placed_cast(const scene_view *scene, ray cast, ray_hit before,
                                          bool any) {
     return placed_cast(&scene->placed, scene->mesh.positions, scene->mesh.triangles, cast, before,
@@ -40,7 +39,7 @@ KD_FN bool scene_placed_blocks(const scene_view *scene, ray cast) {
            scene_placed_cast(scene, cast, before, true).at.triangle != KD_NONE;
 }
 
-/* tritree_closest of the scene; *placed: the placement that was hit, KD_NONE: none. */
+/* tritree_closest of the scene; *placed: the instance that was hit, or KD_NONE. */
 KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray cast,
                             uint32_t *placed) {
     const ray_hit hit = tritree_closest(&scene->tree, cast);
@@ -53,20 +52,20 @@ KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray cast
            (extent == SCENE_PLACED && scene_placed_blocks(scene, cast));
 }
 
-/* --- what is in the way -------------------------------------------------------------------- */
+/* --- Media and cut-outs --- */
 
-/* NULL: nothing is there. */
+/* Returns NULL for vacuum. */
 KD_FN const medium *medium_of(const scene_view *scene, uint32_t index) {
     if (index == MEDIUM_FOG) index = scene->fog;
     return index < scene->medium_count ? scene->media + index : NULL;
 }
 
-/* The part of a ray before `end` that lies in what media can fill. */
+/* Returns the part of a ray before `end` inside the sphere that media can fill. */
 KD_FN medium_span passage_span(const scene_view *scene, const ray *cast, float end) {
     return medium_clip(scene->environment.scene_centre, scene->environment.scene_radius, cast, end);
 }
 
-/* What is on the other side of the surface that a ray of this direction crosses. */
+/* Returns the medium behind the surface that a ray of this direction crosses. */
 KD_FN uint32_t passage_beyond_placed(const scene_view *scene, uint32_t triangle, uint32_t placed,
                                      vec3 direction, uint32_t before) {
     const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
@@ -82,7 +81,7 @@ KD_FN uint32_t passage_beyond(const scene_view *scene, uint32_t triangle, vec3 d
     return passage_beyond_placed(scene, triangle, KD_NONE, direction, before);
 }
 
-/* The medium where a ray starts. */
+/* Returns the medium at a ray's origin. */
 KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray cast,
                               uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
@@ -90,7 +89,7 @@ KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray 
         ++*rays;
         const ray_hit hit = scene_closest(scene, extent, cast, &placed);
         if (hit.triangle == KD_NONE) break;
-        /* seen against the ray, what is beyond is where it comes from */
+        /* In the opposite direction, the medium behind the surface is that of the origin. */
         const uint32_t here = passage_beyond_placed(scene, hit.triangle, placed,
                                                     vec3_negate(cast.direction), MEDIUM_SAME);
         if (here != MEDIUM_SAME) return here;
@@ -99,14 +98,14 @@ KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray 
     return MEDIUM_FOG;
 }
 
-/* The medium that a ray from a surface enters; it is `here` on wo's side. */
+/* Returns the medium that a ray from a surface enters; `here` is the medium on wo's side. */
 KD_FN uint32_t passage_from(const surface *at, vec3 wo, vec3 direction, uint32_t here) {
     const bool crosses = vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
     return crosses && at->beyond != MEDIUM_SAME ? at->beyond : here;
 }
 
-/* Share of light that cut-outs let pass along a ray: 0 blocked, 1 free. The ray's own t is followed
-   on through skipped surfaces, so no second offset is needed. */
+/* Returns the fraction of light that cut-outs let pass along a ray: 0 blocked, 1 free. Continues
+   the same ray from the t of a skipped surface, so no offset is needed. */
 KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray cast, bool cutouts,
                             uint32_t *rays) {
     ++*rays;
@@ -124,10 +123,10 @@ KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray ca
     return 0;
 }
 
-/* What of some light is left after the part of a ray up to t = end. */
+/* Multiplies `before` by the transmittance of the medium up to t = end. */
 KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
                           vec3 before) {
-    if (scene->medium_count == 0) return before; /* a device would read of no medium, unused */
+    if (scene->medium_count == 0) return before; /* avoids an unused load on a GPU */
     const medium *in = medium_of(scene, where);
     if (!in) return before;
     const medium_span span = passage_span(scene, cast, end);
@@ -135,12 +134,12 @@ KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, u
     return length > 0 ? vec3_mul(before, medium_transmittance(in, length)) : before;
 }
 
-/* Light on its way along a ray, through cut-outs and media. */
+/* Light along a ray, through cut-outs and media. */
 typedef struct passage {
-    ray cast;        /* what is left of it */
-    vec3 share;      /* that has come so far */
-    uint32_t where;  /* the medium that it is in */
-    uint32_t placed; /* the placement that its ray has met; KD_NONE: none */
+    ray cast;        /* the rest of the ray */
+    vec3 share;      /* transmittance so far */
+    uint32_t where;  /* the current medium */
+    uint32_t placed; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;  /* cut-outs passed */
 } passage;
 
@@ -154,8 +153,8 @@ KD_FN passage passage_begin(ray cast, uint32_t where) {
     return on;
 }
 
-/* The ray has found `hit`. True: a part of the light passes there, and the rest of the ray is to be
-   cast; false: on->share is the answer. */
+/* Processes a hit of the ray. Returns true if some light passes and the rest of the ray is to be
+   cast; false if on->share is the result. */
 KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
     on->share =
@@ -174,7 +173,8 @@ KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
     return true;
 }
 
-/* The same per channel, with what the media on the way take from it; the ray starts in `where`. */
+/* Returns the transmittance along a ray that starts in medium `where`, per channel, of media and
+   cut-outs. */
 KD_FN vec3 path_passage(const scene_view *scene, scene_extent extent, ray cast, uint32_t where,
                         bool cutouts, uint32_t *rays) {
     if (!cutouts) {

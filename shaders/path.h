@@ -1,19 +1,19 @@
-/* Radiance along a camera ray by following one path.
-   Source: Kajiya 1986, "The rendering equation"; Veach 1997, "Robust Monte Carlo methods for
-           light transport simulation", sections 8.3 (next-event estimation), 9.2 (multiple
-           importance sampling, power heuristic) and 10.4 (Russian roulette).
-   Idea: at each surface light is looked for twice, by drawing a light and by drawing where the
-         surface scatters to; the two answers are weighted by how likely each technique was to
-         find what it found. Mirrors and smooth glass are followed without looking for lights.
-   Work: two rays a surface.
+/* Unidirectional path tracing: radiance along a camera ray from one path.
+   Source: Kajiya 1986, "The rendering equation"; Veach 1997, "Robust Monte Carlo methods for light
+   transport simulation", sections 8.3 (next-event estimation), 9.2 (multiple importance sampling,
+   power heuristic) and 10.4 (Russian roulette).
+   Idea: at each surface, direct light is estimated by sampling a light and by sampling the BSDF,
+   combined by multiple importance sampling. At mirrors and smooth glass only the BSDF is sampled.
+   Work: two rays per surface.
    Memory: none beyond the stack of one ray.
    Invariants: a pure function of (scene, options, ray, key); unbiased up to max_depth.
-   Media: a flight's length is drawn before each surface (material.h); where light is scattered
-          there, the phase function takes the part of a surface's, and draws are its own.
-   Wavelengths: dispersive glass turns a path into one of a drawn wavelength (material.h).
-   Differs from the books in: numbers are Owen-scrambled Sobol points (sobol.h); a surface of
-         opacity below 1 is skipped by chance along the path and weakens shadow rays by its
-         share. */
+   Media: a free-flight distance is sampled before each surface (material.h). Where a medium
+   scatters, its phase function replaces the BSDF; it has separate random dimensions.
+   Wavelengths: at dispersive glass a path samples one wavelength and is monochromatic from then on
+   (material.h).
+   Differs from the books in: random numbers are Owen-scrambled Sobol points (sobol.h); a surface
+   with opacity below 1 is skipped at random along the path, and attenuates shadow rays by its
+   opacity. */
 #ifndef KD_SHADERS_PATH_H
 #define KD_SHADERS_PATH_H
 #include "core/math/sobol.h"
@@ -23,7 +23,7 @@
 #include "shaders/passage.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
-/* dimensions of sobol_draw; the camera's is at bounce 0, 4 is eye_path.h's */
+/* Dimensions of sobol_draw. The camera uses bounce 0; dimension 4 belongs to eye_path.h. */
 enum {
     PATH_DRAW_CAMERA = 0,
     PATH_DRAW_SCATTER = 1,
@@ -35,51 +35,55 @@ enum {
 };
 
 typedef struct path_options {
-    int32_t max_depth;   /* surfaces that a path may meet, the emitting one included, and
-                            scatterings in media */
-    int32_t scatterings; /* how often it may be scattered other than by mirrors and smooth glass;
-                            1: direct light only */
-    bool cutouts;        /* some material has opacity below 1 */
-    float clamp;         /* of light that was scattered more than once, largest channel; 0: none */
+    /* maximum number of vertices: surfaces, including the emitting one, and scattering events in
+       media */
+    int32_t max_depth;
+    /* maximum number of scattering events other than at mirrors and smooth glass; 1: direct light
+       only */
+    int32_t scatterings;
+    bool cutouts; /* some material has opacity below 1 */
+    float clamp;  /* limit of the largest channel of indirect light; 0: none */
 } path_options;
 
 typedef struct path_result {
     vec3 radiance; /* W/(sr m^2) */
-    surface first; /* that is met, through media; first.triangle is KD_NONE if there is none */
+    /* first surface, also behind media; first.triangle is KD_NONE if there is none */
+    surface first;
     uint32_t rays;
 } path_result;
 
-/* Where a path stands between two surfaces. */
+/* The state of a path between two vertices. */
 typedef struct path_state {
     ray cast;
     vec3 throughput;
-    vec3 from, from_normal; /* last surface that scattered, as light_draw was asked there */
-    float pdf;              /* 1/sr of having drawn cast.direction there */
-    bool specular;          /* the direction could not have been found by drawing a light */
-    float squeeze;          /* product of eta^2 of the media entered: radiance is 1/squeeze */
+    vec3 from, from_normal; /* last scattering vertex, with the normal passed to light_draw there */
+    float pdf;              /* 1/sr, with which cast.direction was sampled there */
+    bool specular;          /* light sampling could not have sampled the direction */
+    /* eta scale: product of eta^2 of the media entered; radiance is scaled by its inverse */
+    float squeeze;
     int32_t scattered;
-    uint32_t step;    /* surfaces met, skipped ones included: the bounce of random numbers */
+    uint32_t step;    /* surfaces hit, skipped ones included: the bounce of random numbers */
     float wavelength; /* micrometres; 0: white */
-    bool flies;       /* through media; else they are not looked at */
-    bool strayed;     /* a medium scattered what path_advance followed, at `place` */
-    uint32_t where;   /* the medium that it is in */
-    uint32_t placed;  /* the placement that its ray has met; KD_NONE: none */
-    uint32_t layers;  /* cut-outs passed since the last surface */
+    bool flies;       /* media are sampled; else they are ignored */
+    bool strayed;     /* path_advance ended in a medium, which scatters at `place` */
+    uint32_t where;   /* the current medium */
+    uint32_t placed;  /* instance that the ray has hit; KD_NONE: not instanced */
+    uint32_t layers;  /* cut-outs passed since the last vertex */
     vec3 place;
 } path_state;
 
-/* Side of the surface that light is looked for on, as light_draw takes it. */
+/* Returns the normal for light_draw: on the side of wo, or zero if the surface transmits light. */
 KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
     if (surface_is_clear(at)) return vec3_all(0);
     return vec3_dot(wo, at->geometric) < 0 ? vec3_negate(at->normal) : at->normal;
 }
 
-/* Light of one light that a place asks for: it comes unless something stands between. */
+/* A pending contribution of one light: it counts unless its shadow ray is blocked. */
 typedef struct path_asked {
-    ray cast;       /* along which it would come */
-    uint32_t where; /* the medium that this ray starts in */
+    ray cast;       /* the shadow ray */
+    uint32_t where; /* the medium where it starts */
     vec3 sent;      /* f L, or in a medium p L w / pdf */
-    float weight;   /* |cos| w / pdf, or in a medium 1 */
+    float weight;   /* |cos| w / pdf, or 1 in a medium */
 } path_asked;
 
 KD_FN bool path_asks_nothing(path_asked *asked) {
@@ -87,9 +91,9 @@ KD_FN bool path_asks_nothing(path_asked *asked) {
     return false;
 }
 
-/* Asks for reflected or refracted light. `where`: the medium on wo's side. `both`: the caller also
-   draws where the surface scatters to, so the weight is that of multiple importance sampling.
-   False: none comes. */
+/* Samples a light for a surface. `where`: the medium on wo's side. both: the caller also samples
+   the BSDF, so the weight is that of multiple importance sampling. Returns false if the
+   contribution is zero. */
 KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
                        bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
@@ -107,8 +111,8 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
     return true;
 }
 
-/* The same at a point in a medium. `direction`: of the ray that arrived there. What is sent lacks
-   the scattering coefficient. `both`: the caller also draws from the phase function. */
+/* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
+   scattering coefficient is not included. both: the caller also samples the phase function. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
                        bool both, rng_block random, path_asked *asked) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
@@ -126,12 +130,12 @@ KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3
     return true;
 }
 
-/* The light that comes if the share `visible` of it passes. */
+/* Returns the contribution if the fraction `visible` of the light arrives. */
 KD_FN vec3 path_asked_light(const path_asked *asked, vec3 visible) {
     return vec3_mul(asked->sent, vec3_scale(visible, asked->weight));
 }
 
-/* Reflected or refracted light of one light: f |cos| L V w / pdf. */
+/* Returns the direct light of one sampled light at a surface: f |cos| L V w / pdf. */
 KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_options *options,
                       const surface *at, vec3 wo, uint32_t where, rng_block random,
                       uint32_t *rays) {
@@ -141,7 +145,7 @@ KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_o
         &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
-/* The same where none of it is left to a drawn ray: w is 1. */
+/* path_light without BSDF sampling: w is 1. */
 KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool cutouts,
                             const surface *at, vec3 wo, uint32_t where, rng_block random,
                             uint32_t *rays) {
@@ -158,7 +162,7 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
                      sent.z * (cosine * visible.z / drawn.pdf_solid_angle));
 }
 
-/* The same in a medium: p L T w / pdf. */
+/* Returns the direct light of one sampled light at a point in a medium: p L T w / pdf. */
 KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
                          vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,
                          uint32_t *rays) {
@@ -168,15 +172,15 @@ KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const pat
         &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
-/* What a path adds to its sample; `indirect`: between the eye and the light it was scattered more
-   than once. */
+/* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
+   and the light. */
 KD_FN vec3 path_clamped(const path_options *options, bool indirect, vec3 more) {
     if (!(options->clamp > 0) || !indirect) return more;
     const float largest = vec3_largest(more);
     return largest > options->clamp ? vec3_scale(more, options->clamp / largest) : more;
 }
 
-/* What the path's direction brings from the sky. */
+/* Returns the contribution of the environment to a ray that leaves the scene. */
 KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
     const vec3 sky = environment_radiance(scene, state->cast.direction);
     if (vec3_is_zero(sky)) return sky;
@@ -187,7 +191,7 @@ KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
     return vec3_scale(vec3_mul(state->throughput, sky), weight);
 }
 
-/* What the surface met sends back by itself. */
+/* Returns the contribution of the surface's emission. */
 KD_FN vec3 path_emission(const scene_view *scene, const path_state *state, const surface *at) {
     if (vec3_is_zero(at->emission)) return vec3_all(0);
     if (at->unlit && state->scattered > 0) return vec3_all(0);
@@ -196,7 +200,7 @@ KD_FN vec3 path_emission(const scene_view *scene, const path_state *state, const
     return vec3_scale(vec3_mul(state->throughput, at->emission), weight);
 }
 
-/* Roulette over what is left of the path; false if it ends. */
+/* Russian roulette; returns false if the path ends. */
 KD_FN bool path_survives(path_state *state, int32_t depth, float random) {
     if (depth < PATH_ROULETTE_DEPTH) return true;
     const float survival = float_min(vec3_largest(state->throughput) * state->squeeze, 1);
@@ -205,7 +209,7 @@ KD_FN bool path_survives(path_state *state, int32_t depth, float random) {
     return true;
 }
 
-/* Draws where the path goes on; false if it ends here. */
+/* Samples the BSDF and continues the path; returns false if it ends. */
 KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t depth,
                         rng_block random) {
     const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
@@ -227,7 +231,8 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
     return true;
 }
 
-/* Draws how far the path flies before a medium scatters it, if one does before t = end. */
+/* Samples the free-flight distance in the current medium. Returns true if the medium scatters
+   before t = end. */
 KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_key key) {
     const medium *in = medium_of(scene, state->where);
     if (!in) return false;
@@ -242,9 +247,9 @@ KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_k
     return flight.scattered;
 }
 
-/* Whether the ray, which has found *hit, goes on from there, through a cut-out. If it has gone
-   through too many, hit->triangle becomes KD_NONE. If state->strayed, it does not get there: a
-   medium scatters it on the way. */
+/* Returns true if the ray, which has found *hit, continues there, through a cut-out. Sets
+   hit->triangle to KD_NONE after too many cut-outs. Sets state->strayed if a medium scatters the
+   path before the hit. */
 KD_FN bool path_passes(const scene_view *scene, const path_options *options, path_state *state,
                        rng_key key, ray_hit *hit) {
     state->strayed = false;
@@ -262,8 +267,8 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
     return state->layers++ < PATH_LAYERS;
 }
 
-/* The next surface that does not let the path pass; hit.triangle is KD_NONE if there is none. If
-   state->strayed the path does not get there. */
+/* Returns the next surface that the path does not pass; hit.triangle is KD_NONE if there is none.
+   If state->strayed is set, the path does not reach it. */
 KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
                            const path_options *options, path_state *state, rng_key key,
                            path_result *result) {
@@ -276,7 +281,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
     return hit;
 }
 
-/* The surface that the path has met, as light of its wavelength sees it. */
+/* Computes the surface at a hit, for the path's wavelength. */
 KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
                      surface *at) {
     surface_meet(scene, &state->cast, hit, state->placed, at);
@@ -302,7 +307,7 @@ KD_FN path_state path_begin(ray cast) {
     state.from = cast.origin;
     state.from_normal = vec3_all(0);
     state.pdf = 0;
-    state.specular = true; /* what the eye sees is found in one way only */
+    state.specular = true; /* light sampling does not apply to camera rays */
     state.squeeze = 1;
     state.scattered = 0;
     state.step = 0;
@@ -315,7 +320,7 @@ KD_FN path_state path_begin(ray cast) {
     return state;
 }
 
-/* The same, to be followed through the scene's media. */
+/* Starts a path in the scene's media. */
 KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray cast,
                                uint32_t *rays) {
     path_state state = path_begin(cast);
@@ -325,20 +330,22 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
     return state;
 }
 
-/* --- a path's steps ---------------------------------------------------------------------------
-   path_radiance takes them one after the other; render/waves takes each for many paths at once. */
+/* --- The steps of a path ---
+   path_radiance performs them one after another; render/waves performs each for many paths at
+   once. */
 
-/* What a path does where its ray ends. */
+/* The event at the end of a path's ray. */
 typedef enum path_turn {
     PATH_ENDS,
-    PATH_PASSES,   /* a cut-out: the ray goes on (path_passes) */
+    PATH_PASSES,   /* a cut-out: the ray continues (path_passes) */
     PATH_SCATTERS, /* at a surface */
     PATH_STRAYS    /* in a medium, at state->place */
 } path_turn;
 
-/* The path's ray number `depth` has found a surface that does not let it pass, or none, or
-   state->strayed. *at: the surface, if there is one, else its triangle is KD_NONE; after the first
-   it matters only if the path scatters there. *sent: what sky or surface send along the path. */
+/* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
+   or state->strayed. *at: the surface; its triangle is KD_NONE if there is none; after the first
+   hit it is defined only if the path scatters there. *sent: the contribution of the environment or
+   of the surface's emission. */
 KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
                             int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
     const bool last = depth == options->max_depth || state->scattered >= options->scatterings;
@@ -358,12 +365,13 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     return last ? PATH_ENDS : PATH_SCATTERS;
 }
 
-/* Whether light is looked for at this turn. */
+/* Returns true if this event samples lights. */
 KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
     return turn == PATH_STRAYS || (turn == PATH_SCATTERS && !surface_is_specular(at));
 }
 
-/* Looks for it by `random`, drawn as PATH_DRAW_LIGHT. False: none comes. */
+/* Samples a light with `random` (dimension PATH_DRAW_LIGHT). Returns false if the contribution is
+   zero. */
 KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_turn turn,
                        const surface *at, rng_block random, path_asked *asked) {
     const vec3 direction = state->cast.direction;
@@ -377,7 +385,7 @@ KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn 
     return path_ask_by(scene, state, turn, at, random, asked);
 }
 
-/* Draws where a medium sends the path on to; false if it ends here. */
+/* Samples the phase function; returns false if the path ends. */
 KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t depth,
                            rng_block random) {
     const vec3 before = state->cast.direction;
@@ -393,8 +401,8 @@ KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t d
     return path_survives(state, depth, random.value[3]);
 }
 
-/* Where a path that scatters or strays goes on to, by `random`, drawn as PATH_DRAW_SCATTER; false
-   if it ends here. */
+/* Continues a path that scatters at a surface or in a medium, with `random` (dimension
+   PATH_DRAW_SCATTER). Returns false if it ends. */
 KD_FN bool path_go_on_by(const scene_view *scene, path_state *state, path_turn turn,
                          const surface *at, int32_t depth, rng_block random) {
     if (turn == PATH_STRAYS) return path_scatter_in(scene, state, depth, random);
@@ -406,7 +414,7 @@ KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn
     return path_go_on_by(scene, state, turn, at, depth, random);
 }
 
-/* Follows a path, whose ray is number `depth`, to its end, and adds to what it has found. */
+/* Follows a path to its end, from its ray number `depth` on, and adds to *result. */
 KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_options *options,
                        path_state *state, int32_t depth, rng_key key, path_result *result) {
     for (; depth <= options->max_depth; ++depth) {
@@ -430,7 +438,8 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
     }
 }
 
-/* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
+/* Returns the radiance along `cast`, whose direction is a unit vector; key.path is
+   sobol_path(pixel, sample). */
 KD_FN path_result path_radiance(const scene_view *scene, scene_extent extent,
                                 const path_options *options, ray cast, rng_key key) {
     path_result result;

@@ -1,8 +1,7 @@
-/* Lights, cameras, and the whole scene as per-item functions see it: plain pointers and counts,
-   borrowed from a scene (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). One mesh in
-   world space, and meshes in spaces of their own with the places that they are put at
-   (accel/placed.h); methods that do not look at `placed` are given scenes in which each placement
-   has become a copy. */
+/* Lights, cameras, and a view of the whole scene for shading functions: plain pointers and counts,
+   borrowed from a scene (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). There is one
+   mesh in world space, and meshes in object space with instances (accel/placed.h). Methods that do
+   not support instances get scenes in which each instance has been replaced by a copy. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
 #include "accel/placed.h"
@@ -13,7 +12,7 @@
 #include "shaders/material.h"
 #include "shaders/texture.h"
 
-/* Where light comes from. Each emitting triangle is a light of its own. */
+/* Kinds of lights. Each emitting triangle is a separate light. */
 
 typedef enum light_kind {
     LIGHT_TRIANGLE = 0,
@@ -25,20 +24,22 @@ typedef enum light_kind {
 
 typedef struct light {
     int32_t kind;      /* light_kind */
-    uint32_t triangle; /* LIGHT_TRIANGLE: which */
+    uint32_t triangle; /* LIGHT_TRIANGLE: its id */
     vec3 position;     /* point, spot; triangle: its centre (light_on_triangle) */
-    vec3 direction;    /* spot, directional: unit, the way the light flies; triangle: its normal */
-    vec3 emitted; /* triangle: radiance W/(sr m^2) (times its emission map); point, spot (on the
-                     axis): radiant intensity W/sr; directional: irradiance W/m^2 across the
-                     beam; environment: radiance (times its map) */
-    float cos_inner, cos_outer; /* spot: full inside, smooth falloff to zero outside */
+    /* spot, directional: unit, in the direction of emission; triangle: its normal */
+    vec3 direction;
+    /* triangle: radiance W/(sr m^2), times its emission map; point, spot (on the axis): radiant
+       intensity W/sr; directional: irradiance W/m^2 perpendicular to the beam; environment:
+       radiance, times its map */
+    vec3 emitted;
+    float cos_inner, cos_outer; /* spot: full intensity inside, smooth falloff to zero outside */
     float area;                 /* triangle: m^2 (one side) */
     uint32_t two_sided;         /* triangle */
-    float power; /* W emitted into the scene: mean of the three channels; drives the choice */
+    float power; /* W emitted into the scene, mean of the three channels; used for sampling */
 } light;
 
-/* A spot's share of its intensity at the cosine between its axis and a direction: 1 inside, a
-   smooth step in the cosine down to 0. Its integral over directions is pi (2 - cos_inner -
+/* Returns a spot's relative intensity from the cosine between its axis and a direction: 1 inside,
+   then a smoothstep in the cosine down to 0. The integral over directions is pi (2 - cos_inner -
    cos_outer), so power = pi (2 - cos_inner - cos_outer) x mean intensity. */
 KD_FN float light_spot_falloff(const light *spot, float cosine) {
     if (cosine >= spot->cos_inner) return 1;
@@ -50,8 +51,8 @@ KD_FN float light_spot_falloff(const light *spot, float cosine) {
 /* Light from infinity in all directions: constant, or a latitude-longitude image (y is up, the
    image's centre is towards -z) with its sampling tables. */
 typedef struct environment_view {
-    uint32_t light;          /* index of its light record, KD_NONE: there is none */
-    uint32_t texture;        /* index of its image, KD_NONE: constant */
+    uint32_t light;          /* index of its light, or KD_NONE */
+    uint32_t texture;        /* index of its image; KD_NONE: constant */
     float rotation;          /* radians about y */
     int32_t width, height;   /* of the sampling tables */
     const float *row_cdf;    /* height + 1, 0..1: marginal over rows, weighted by sin(theta) */
@@ -60,18 +61,18 @@ typedef struct environment_view {
     float scene_radius;
 } environment_view;
 
-/* A camera: a pinhole or thin lens, or parallel rays (orthographic). Pixel (0, 0) is the top left
-   one. */
+/* A perspective camera with a pinhole or thin lens, or an orthographic one. Pixel (0, 0) is the top
+   left one. */
 
 typedef struct camera {
     vec3 eye, look_at, up;
     float fov_degrees;    /* vertical, (0, 180) */
     float lens_radius;    /* 0: pinhole */
     float focus_distance; /* along the view axis; 0: distance to look_at */
-    float tall;           /* orthographic: height of what is seen, scene units; 0: perspective */
+    float tall;           /* orthographic: height of the view in scene units; 0: perspective */
 } camera;
 
-/* Between two, at t of 0 to 1, each number evenly. */
+/* Interpolates two cameras linearly; t is in [0, 1]. */
 KD_FN camera camera_between(const camera *a, const camera *b, float t) {
     camera at;
     at.eye = vec3_along(a->eye, t, vec3_sub(b->eye, a->eye));
@@ -84,8 +85,8 @@ KD_FN camera camera_between(const camera *a, const camera *b, float t) {
     return at;
 }
 
-/* Axes: tangent to the right, bitangent up, normal forward; unit and orthogonal. An `up` along the
-   view takes some other direction. */
+/* Returns the camera's axes: tangent to the right, bitangent up, normal forward; orthonormal. If
+   `up` is parallel to the view, another direction is used. */
 KD_FN frame3 camera_frame(const camera *view) {
     vec3 forward = vec3_normalize(vec3_sub(view->look_at, view->eye));
     if (vec3_is_zero(forward)) forward = vec3_make(0, 0, -1);
@@ -98,10 +99,10 @@ KD_FN frame3 camera_frame(const camera *view) {
     return axes;
 }
 
-/* What the rays of all pixels share. */
+/* Data that the rays of all pixels share. */
 typedef struct camera_sight {
     frame3 axes;
-    float pixel; /* its side at distance 1; orthographic: in scene units */
+    float pixel; /* side of a pixel at distance 1; orthographic: in scene units */
 } camera_sight;
 
 KD_FN camera_sight camera_sight_of(const camera *view, int32_t height) {
@@ -113,7 +114,7 @@ KD_FN camera_sight camera_sight_of(const camera *view, int32_t height) {
     return sight;
 }
 
-/* camera_ray, its sight known. */
+/* camera_ray with precomputed `sight`. */
 KD_FN ray camera_ray_by(const camera *view, const camera_sight *sight, int32_t width,
                         int32_t height, int32_t x, int32_t y, rng_block random) {
     const float across = ((float)x + random.value[0] - 0.5f * (float)width) * sight->pixel;
@@ -136,8 +137,8 @@ KD_FN ray camera_ray_by(const camera *view, const camera_sight *sight, int32_t w
     return ray_make(origin, vec3_normalize(frame3_to_world(&sight->axes, local)), 0, INFINITY);
 }
 
-/* A ray (unit direction) through pixel (x, y) of width x height. random.value[0], [1] place it in
-   the pixel (even ones: a box filter), [2], [3] on the lens. */
+/* Returns a ray with unit direction through pixel (x, y) of width x height. random.value[0], [1]
+   are the position in the pixel (uniform ones give a box filter), [2], [3] that on the lens. */
 KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t x, int32_t y,
                      rng_block random) {
     const camera_sight sight = camera_sight_of(view, height);
@@ -146,20 +147,21 @@ KD_FN ray camera_ray(const camera *view, int32_t width, int32_t height, int32_t 
 
 typedef struct mesh_view {
     const vec3 *positions;
-    const vec3 *normals;          /* unit; may be NULL if normal_count is 0 */
-    const vec2 *texcoords;        /* may be NULL if texcoord_count is 0 */
-    const float *colours;         /* 4 beside each texcoord, linear: factors of diffuse and opacity;
-                                     NULL: none has any */
-    const vec2 *texcoords_second; /* one beside each texcoord; NULL: no image lies by them */
-    const float *tangents; /* 4 beside each normal: unit, where u grows, and the sign of what is
-                              across it; zeros: none; NULL: none has any */
+    const vec3 *normals;   /* unit; may be NULL if normal_count is 0 */
+    const vec2 *texcoords; /* may be NULL if texcoord_count is 0 */
+    /* 4 per texcoord, linear RGBA: factors of diffuse and opacity; NULL: no vertex colours */
+    const float *colours;
+    const vec2 *texcoords_second; /* second set, one per texcoord; NULL: no image uses it */
+    /* 4 per normal: unit tangent along u, and the sign of the bitangent; zeros: none; NULL: no
+       tangents */
+    const float *tangents;
     /* 3 per triangle */
     const uint32_t *triangles;          /* into positions, always in range */
-    const uint32_t *normal_indices;     /* KD_NONE: geometric normal; NULL: none has any */
-    const uint32_t *texcoord_indices;   /* KD_NONE: none; NULL: none has any */
+    const uint32_t *normal_indices;     /* KD_NONE: geometric normal; NULL: none at all */
+    const uint32_t *texcoord_indices;   /* KD_NONE: none; NULL: none at all */
     const uint32_t *triangle_materials; /* 1 per triangle */
     uint32_t position_count, normal_count, texcoord_count, triangle_count;
-    uint32_t stored_count; /* of triangles: those of placed meshes are behind the others */
+    uint32_t stored_count; /* of triangles, including those of instanced meshes, which come last */
 } mesh_view;
 
 typedef struct scene_view {
@@ -167,20 +169,21 @@ typedef struct scene_view {
     tritree_view tree;
     placed_view placed;
     const material *materials;
-    const principled *layers; /* one of each material; NULL if none is principled */
+    const principled *layers; /* one per material; NULL if none is principled */
     const texture_view *textures;
     const light *lights;
     const float *light_cdf; /* light_count + 1, 0..1, by power */
     const uint32_t
-        *triangle_lights; /* light of each triangle or KD_NONE; NULL if no triangle emits */
+        *triangle_lights; /* light of each triangle, or KD_NONE; NULL if no triangle emits */
     uint32_t material_count, texture_count, light_count;
     environment_view environment;
     box3 box;          /* of the mesh */
-    float total_power; /* W, sum of the lights' power */
+    float total_power; /* W, sum of the lights' powers */
     const medium *media;
     uint32_t medium_count;
-    uint32_t fog; /* the medium of all space between closed meshes, as far as the environment's
-                     sphere; from medium_count on: none */
+    /* medium of the space outside closed meshes, up to the environment's sphere; medium_count or
+       more: none */
+    uint32_t fog;
 } scene_view;
 
 #endif

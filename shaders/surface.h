@@ -1,9 +1,9 @@
-/* A point on a surface with everything that light needs to know of it.
-   Idea: normals have sides. `geometric` is the winding's normal of the flat triangle and decides
-   what is in front, what is inside and what can be seen; `normal` is the smooth one that shading
-   computes with, always in the geometric normal's hemisphere.
-   Invariants: both are unit vectors; dot(geometric, normal) >= 0; a mirror direction about `normal`
-   stays on the viewer's side of the triangle, so that interpolated normals leave no black rims. */
+/* A point on a surface with everything that shading needs.
+   Idea: there are two normals. `geometric` is that of the flat triangle, by its winding; it decides
+   what is in front, inside and visible. `normal` is the interpolated shading normal, always in the
+   hemisphere of the geometric one.
+   Invariants: both are unit vectors; dot(geometric, normal) >= 0; the mirror direction about
+   `normal` stays on the viewer's side of the triangle, which avoids black rims. */
 #ifndef KD_SHADERS_SURFACE_H
 #define KD_SHADERS_SURFACE_H
 #include "accel/tree/triangle.h"
@@ -12,27 +12,27 @@
 
 typedef struct surface {
     vec3 position;
-    float error;    /* the true point lies within this of `position`, along any axis */
-    vec3 geometric; /* unit, on the side from which the corners run counter-clockwise */
+    float error;    /* the true point lies within this distance of `position` on each axis */
+    vec3 geometric; /* unit; on the side from which the corners are counter-clockwise */
     vec3 normal;    /* unit, for shading */
     vec2 texcoord;
-    bool front; /* met from the geometric normal's side */
+    bool front; /* hit from the side of the geometric normal */
     uint32_t triangle, material;
-    /* the material here, textures applied */
+    /* The material at this point, textures applied. */
     int32_t kind; /* material_kind */
     vec3 diffuse, specular, transmission;
-    vec3 emission;      /* W/(sr m^2) towards the side that was met; zero on a dark back */
-    float alpha;        /* GGX; 0: smooth */
-    bool scatters_once; /* what goes from facet to facet is left out */
+    vec3 emission; /* W/(sr m^2) towards the side that was hit; zero on a back that does not emit */
+    float alpha;   /* GGX alpha; 0: smooth */
+    bool scatters_once; /* no multiple scattering between microfacets */
     float metallic, ior, opacity;
-    uint32_t beyond;       /* medium on its other side; MEDIUM_SAME: it bounds none */
-    bool unlit;            /* its emission is for the eye alone */
-    bool disperses;        /* its index hangs on the wavelength */
-    surface_layers layers; /* if it is principled */
+    uint32_t beyond;       /* medium on the other side; MEDIUM_SAME: no boundary */
+    bool unlit;            /* emission is visible to the camera only */
+    bool disperses;        /* the index of refraction depends on the wavelength */
+    surface_layers layers; /* if principled */
 } surface;
 
-/* Unit normal of a triangle; zero if it has no area. Where the plain product would leave the range
-   of float the edges are scaled first: any size works. */
+/* Returns the unit normal of a triangle; zero if it has no area. Scales the edges first where their
+   product would leave the range of float, so any size works. */
 KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
     const vec3 ab = vec3_sub(b, a), ac = vec3_sub(c, a);
     const vec3 product = vec3_cross(ab, ac);
@@ -41,7 +41,7 @@ KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
     return vec3_normalize(vec3_cross(vec3_normalize(ab), vec3_normalize(ac)));
 }
 
-/* Where the light of a triangle lies and faces. */
+/* Sets position and direction of a triangle's light. */
 KD_FN void light_on_triangle(light *to, vec3 a, vec3 b, vec3 c) {
     to->position = triangle_point(a, b, c, 1.0f / 3, 1.0f / 3);
     to->direction = triangle_unit_normal(a, b, c);
@@ -77,7 +77,7 @@ KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uin
     at->normal = vec3_dot(smooth, at->geometric) < 0 ? vec3_negate(smooth) : smooth;
 }
 
-/* Bends the shading normal as little as needed for the mirror direction of `wo` to leave the
+/* Bends the shading normal as little as necessary for the mirror direction of `wo` to leave the
    surface on wo's side. */
 KD_FN void surface_bend_normal(surface *at, vec3 wo) {
     const float side = at->front ? 1.0f : -1.0f;
@@ -105,7 +105,8 @@ KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv) {
     at->alpha = roughness * roughness;
     at->scatters_once = made->energy == ENERGY_SINGLE;
     at->ior = made->ior;
-    /* no boundary bends or reflects, but rough facets between layers scatter: a hair above 1 */
+    /* An index of 1 neither refracts nor reflects, but rough facets between layers scatter: use
+       slightly more than 1. */
     if (at->kind == MATERIAL_PRINCIPLED && at->ior == 1) at->ior = 1.0001f;
     if (at->alpha < 1e-3f || (at->kind == MATERIAL_GLASS && at->ior == 1)) at->alpha = 0;
     at->metallic = surface_texture(scene, made->metallic_map, uv, vec3_all(made->metallic)).x;
@@ -117,13 +118,13 @@ KD_FN void surface_dress(surface *at, const scene_view *scene, surface_uv uv) {
     at->disperses = made->dispersion != DISPERSION_NONE;
 }
 
-/* Nothing or all of it, for a material that is cut out. */
+/* Returns 0 or 1 for a material with an alpha mask, else the opacity. */
 KD_FN float surface_cut(const material *made, float opacity) {
     if (!(made->flags & MATERIAL_MASK)) return opacity;
     return opacity >= MATERIAL_MASK_AT ? 1.0f : 0.0f;
 }
 
-/* The share of light that passes a hit unchanged. */
+/* Returns the fraction of light that passes a hit unchanged. */
 KD_FN float surface_passes(const scene_view *scene, ray_hit hit) {
     const material *made = scene->materials + scene->mesh.triangle_materials[hit.triangle];
     float opacity = made->opacity;
@@ -139,7 +140,7 @@ KD_FN float surface_passes(const scene_view *scene, ray_hit hit) {
     return 1 - surface_cut(made, opacity);
 }
 
-/* By the corners' colours, if the mesh has any; then the cut. */
+/* Applies vertex colours, if the mesh has any, and then the alpha mask. */
 KD_FN void surface_tint(surface *at, const scene_view *scene, ray_hit hit) {
     if (scene->mesh.colours) {
         float corners;
@@ -151,14 +152,15 @@ KD_FN void surface_tint(surface *at, const scene_view *scene, ray_hit hit) {
     at->opacity = surface_cut(scene->materials + at->material, at->opacity);
 }
 
-/* The kind of material that a hit has met; none counts as diffuse. */
+/* Returns the material kind of a hit; a miss counts as diffuse. */
 KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
     if (triangle == KD_NONE) return MATERIAL_DIFFUSE;
     return scene->materials[scene->mesh.triangle_materials[triangle]].kind;
 }
 
-/* The surface where `cast` hit, in a placement or (KD_NONE) in none; hit.triangle must not be
-   KD_NONE. Written where it is wanted: a CPU that copies it waits for its smallest fields. */
+/* Computes the surface where `cast` hit, in an instance or (KD_NONE) in none; hit.triangle must not
+   be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
+   small fields written last. */
 KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t placed,
                         surface *at) {
     surface_place(at, scene, hit, placed);
@@ -191,20 +193,21 @@ KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) 
     return surface_at_placed(scene, cast, hit, KD_NONE);
 }
 
-/* The index beyond the surface over that on the side from which it was met; a sheet has none. */
+/* Returns the index of refraction beyond the surface divided by that on the side that was hit; 1
+   for a thin sheet. */
 KD_FN float surface_eta(const surface *at) {
     if (at->kind == MATERIAL_PRINCIPLED && at->layers.thin) return 1;
     return at->front ? at->ior : 1 / at->ior;
 }
 
-/* A ray from the surface; `tmax` in lengths of `direction`. */
+/* Returns a ray that leaves the surface; `tmax` is in lengths of `direction`. */
 KD_FN ray surface_leave(const surface *from, vec3 direction, float tmax) {
     return ray_make(ray_leave(from->position, from->error, from->geometric, direction), direction,
                     0, tmax);
 }
 
-/* The ray that decides whether the surface sees `point`: t from 0 to 1. A point of another surface
-   should have been moved off it (ray_leave). */
+/* Returns the shadow ray to `point`, with t from 0 to 1. A point on another surface must have been
+   offset from it (ray_leave). */
 KD_FN ray surface_connect(const surface *from, vec3 point) {
     const vec3 towards = vec3_sub(point, from->position);
     const vec3 origin = ray_leave(from->position, from->error, from->geometric, towards);

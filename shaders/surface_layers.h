@@ -1,7 +1,7 @@
-/* Images on a surface: colours multiplied by textures, shading normals turned by normal and bump
-   maps; and the layers of a principled surface at one of its points, textures applied. Both kinds
-   of map turn the normal by slopes in the texture's own directions, so neither depends on the
-   scene's size. */
+/* Textures on a surface: colours multiplied by textures, shading normals perturbed by normal and
+   bump maps; and the layers of a principled surface at a point, textures applied. Both kinds of map
+   perturb the normal by slopes along the texture's axes, so neither depends on the scale of the
+   scene. */
 #ifndef KD_SHADERS_SURFACE_LAYERS_H
 #define KD_SHADERS_SURFACE_LAYERS_H
 #include "shaders/scene_view.h"
@@ -11,19 +11,19 @@ typedef struct surface_uv {
     vec2 first, second;
 } surface_uv;
 
-/* A texture at a point. */
+/* Samples a texture at a point. */
 KD_FN vec3 surface_sample(const scene_view *scene, uint32_t map, surface_uv at) {
     const texture_view *from = scene->textures + map;
     return texture_sample(from, from->clamp & TEXTURE_SECOND ? at.second : at.first);
 }
 
-/* `constant` times the texture `map` (KD_NONE: none) at a point. */
+/* Returns `constant` times the texture `map` (KD_NONE: none) at a point. */
 KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, surface_uv at, vec3 constant) {
     if (map == KD_NONE) return constant;
     return vec3_mul(constant, surface_sample(scene, map, at));
 }
 
-/* A triangle's corners as they lie in the world, in a placement or (KD_NONE) in none. */
+/* Returns a triangle's corners in world space, in an instance or (KD_NONE) in none. */
 KD_FN void surface_corners(const scene_view *scene, uint32_t triangle, uint32_t placed,
                            vec3 out[3]) {
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
@@ -38,14 +38,15 @@ KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
     return corner[0] != KD_NONE && corner[1] != KD_NONE && corner[2] != KD_NONE;
 }
 
-/* Of corners that have some. */
+/* Interpolates texture coordinates; all three corners must have them. */
 KD_FN vec2 surface_blend(const vec2 *texcoords, const uint32_t corner[3], ray_hit hit) {
     const vec2 a = texcoords[corner[0]], b = texcoords[corner[1]], c = texcoords[corner[2]];
     const float w = 1 - hit.u - hit.v;
     return vec2_make(w * a.x + hit.u * b.x + hit.v * c.x, w * a.y + hit.u * b.y + hit.v * c.y);
 }
 
-/* (0, 0) if the triangle has none. Meshes without a second set have the first one twice. */
+/* Returns (0, 0) if the triangle has no texture coordinates. Without a second set, `second` equals
+   `first`. */
 KD_FN surface_uv surface_texcoord(const mesh_view *mesh, ray_hit hit) {
     surface_uv at;
     at.first = at.second = vec2_make(0, 0);
@@ -56,7 +57,7 @@ KD_FN surface_uv surface_texcoord(const mesh_view *mesh, ray_hit hit) {
     return at;
 }
 
-/* The corners' colours and opacities, blended: at least one corner of the mesh has one. */
+/* Interpolates vertex colours and opacities; the mesh must have some. */
 KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opacity) {
     *opacity = 1;
     if (!surface_has_texcoords(mesh, hit.triangle)) return vec3_all(1);
@@ -70,7 +71,8 @@ KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opac
                      w * a[2] + hit.u * b[2] + hit.v * c[2]);
 }
 
-/* The frame by tangents that came with the mesh, blended; false if some corner has none. */
+/* Computes the tangent frame from the mesh's interpolated tangents. Returns false if a corner has
+   none. */
 KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uint32_t placed,
                                        vec3 normal, frame3 *axes) {
     const mesh_view *mesh = &scene->mesh;
@@ -98,8 +100,9 @@ KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uin
     return true;
 }
 
-/* Unit directions in which u and v of that texture's set grow over the triangle, made orthogonal to
-   `normal`; the frame's handedness is the texture's. False if the texture is squeezed to a line. */
+/* Computes unit directions in which u and v of the texture's set grow over the triangle, orthogonal
+   to `normal`; the frame has the texture's handedness. Returns false if the texture coordinates are
+   degenerate. */
 KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t map, ray_hit hit,
                                  uint32_t placed, vec3 normal, frame3 *axes) {
     const mesh_view *mesh = &scene->mesh;
@@ -118,7 +121,7 @@ KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t map, ray_hit 
     const float area = bu * cv - bv * cu;
     if (!(fabsf(area) > 0)) return false;
     const float sign = area < 0 ? -1.0f : 1.0f;
-    /* dp/du up to a positive factor */
+    /* dp/du up to a positive factor. */
     vec3 along = vec3_normalize(vec3_scale(vec3_sub(vec3_scale(ab, cv), vec3_scale(ac, bv)), sign));
     along = vec3_normalize(vec3_along(along, -vec3_dot(along, normal), normal));
     if (vec3_is_zero(along)) return false;
@@ -128,8 +131,8 @@ KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t map, ray_hit 
     return true;
 }
 
-/* Rise of the height map at `texcoord` along u and v, white's height over the image's size, by
-   central differences of one texel. */
+/* Returns the slope of the height map at `texcoord` along u and v, in heights of white per image
+   size, by central differences of one texel. */
 KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
     const float across = float_max(fabsf(map->scale.x), fabsf(map->shear.y));
     const float up = float_max(fabsf(map->scale.y), fabsf(map->shear.x));
@@ -142,7 +145,7 @@ KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
     return vec2_make((right - left) / (2 * du), (above - below) / (2 * dv));
 }
 
-/* The shading normal under the material's maps; `normal` if it has none. */
+/* Returns the shading normal perturbed by the material's maps; `normal` if it has none. */
 KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hit hit,
                                  uint32_t placed, surface_uv at, vec3 normal) {
     frame3 axes;
@@ -167,29 +170,29 @@ KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hi
     return vec3_is_zero(turned) ? normal : turned;
 }
 
-/* --- layers ----------------------------------------------------------------------------------- */
+/* --- Layers --- */
 
 typedef struct surface_layers {
-    vec3 tangent;     /* unit, about along the surface; zero: alpha_u is alpha_v */
+    vec3 tangent;     /* unit, approximately tangential; zero: alpha_u equals alpha_v */
     vec3 coat_normal; /* unit, in the geometric normal's hemisphere */
     float alpha_u;    /* GGX along the tangent */
     float alpha_v;    /* and across it */
     vec3 specular_tint;
-    float coat_index; /* of the base's reflection: that of ior, changed by `specular` */
+    float coat_index; /* index for the base's reflection: ior, modified by `specular` */
     vec3 sheen;
     float sheen_roughness;
-    float clear, clear_alpha, clear_ior; /* the clear coat's share, roughness, index */
+    float clear, clear_alpha, clear_ior; /* fraction, GGX alpha and index of the clear coat */
     float transmission;
     bool thin;
 } surface_layers;
 
-/* GGX alpha of a perceptual roughness; 0: smooth. */
+/* Returns the GGX alpha of a perceptual roughness; 0: smooth. */
 KD_FN float surface_alpha(float roughness) {
     const float alpha = roughness * roughness;
     return alpha < 1e-3f ? 0 : alpha;
 }
 
-/* The index whose normal reflectance is `factor` times that of ior. */
+/* Returns the index whose normal reflectance is `factor` times that of ior. */
 KD_FN float surface_index_scaled(float ior, float factor) {
     if (factor == 1) return ior;
     const float root = (ior - 1) / (ior + 1);
@@ -197,7 +200,7 @@ KD_FN float surface_index_scaled(float ior, float factor) {
     return (1 + scaled) / (1 - scaled);
 }
 
-/* A normal map's direction in a frame; `scale` stretches its slopes. */
+/* Returns the direction of a normal map in a frame; `scale` multiplies its slopes. */
 KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, surface_uv uv, float scale,
                                  const frame3 *axes) {
     const vec3 texel = surface_sample(scene, map, uv);
@@ -207,8 +210,9 @@ KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, surface_
     return vec3_is_zero(turned) ? axes->normal : turned;
 }
 
-/* Ellipses of facets: alpha times and over the root of 1 - 0.9 anisotropy's root, as in Burley
-   2012, "Physically based shading at Disney". `axes`: u and v on the surface, if it has any. */
+/* Anisotropic GGX: alpha along the tangent is divided by sqrt(1 - 0.9 anisotropy), alpha across it
+   multiplied, as in Burley 2012, "Physically based shading at Disney". `axes`: u and v on the
+   surface, if it has texture coordinates. */
 KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const principled *from,
                            surface_uv uv, float alpha, const frame3 *axes) {
     float amount = from->anisotropy, x = float_cos(from->turn), y = float_sin(from->turn);
@@ -230,7 +234,8 @@ KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const pr
     to->alpha_v = float_max(alpha * aspect, 1e-3f);
 }
 
-/* `smooth` is the interpolated normal, without maps; `alpha` and `ior` are the base's. */
+/* Returns the layers at a point. `smooth` is the interpolated normal, without maps; `alpha` and
+   `ior` are those of the base. */
 KD_FN_APART surface_layers surface_layers_at(const scene_view *scene, uint32_t material_index,
                                              ray_hit hit, uint32_t placed, surface_uv uv,
                                              vec3 smooth, float alpha, float ior) {

@@ -1,14 +1,14 @@
-/* Images on surfaces: sRGB or linear of 8 or 16 bits a sample, or float; bilinear, repeated or
-   clamped. v runs up. A map of single values (roughness, opacity, ...) is grey. */
+/* Textures: 8-bit or 16-bit sRGB or linear, or float; bilinear, with wrap modes. v points up. A map
+   of scalars (roughness, opacity, ...) has its value in all three channels. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
 #include "core/math/elementary.h"
 #include "core/math/geometry.h"
 
-/* --- the sRGB transfer function, from bytes to linear light -----------------------------------
+/* --- The sRGB transfer function, from bytes to linear values ---
    Source: IEC 61966-2-1: c / 12.92 up to 0.04045, ((c + 0.055) / 1.055)^2.4 above. */
 
-/* A table: the same bits on every machine, where powf differs in its last ones. */
+/* A table gives the same bits on every machine; powf does not. */
 KD_FN float srgb_to_linear(uint8_t encoded) {
     static const float linear[256] = {
         0.0f,          0.000303527f,  0.000607054f, 0.000910581f,  0.001214108f,  0.001517635f,
@@ -57,32 +57,31 @@ KD_FN float srgb_to_linear(uint8_t encoded) {
     return linear[encoded];
 }
 
-/* --- images ----------------------------------------------------------------------------------- */
+/* --- Images --- */
 
-enum { TEXTURE_WIDE_VALUES = 65536 }; /* of a sample of 16 bits */
+enum { TEXTURE_WIDE_VALUES = 65536 }; /* number of values of a 16-bit sample */
 
 typedef struct texture_view {
-    const uint8_t *bytes; /* width x height x samples, rows from the top; of 16 bits in the
-                             machine's byte order; NULL if `floats` is set */
+    const uint8_t *bytes; /* width x height x samples, rows from the top, 16-bit samples in native
+                             byte order; NULL if `floats` is set */
     const float *floats;  /* width x height x 3, linear */
-    const float *curve;   /* of 16-bit sRGB samples: what each of its values is, linear */
+    const float *curve;   /* linear value of each 16-bit sRGB sample; NULL if not needed */
     int32_t width, height;
-    uint32_t samples;   /* of a texel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
-    uint32_t is_wide;   /* samples have 16 bits, else 8 */
+    uint32_t samples;   /* per texel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
+    uint32_t is_wide;   /* 1: samples have 16 bits, 0: 8 bits */
     uint32_t srgb;      /* samples are sRGB encoded (colour), else linear (data) */
-    uint32_t clamp;     /* texture_wraps: 0 the image repeats, 1 its edge is held; and
-                           TEXTURE_SECOND */
+    uint32_t clamp;     /* texture_wraps of both axes (0: repeat, 1: clamp), and TEXTURE_SECOND */
     vec2 scale, offset; /* u' = u scale.x + v shear.x + offset.x, */
     vec2 shear;         /* v' = v scale.y + u shear.y + offset.y */
 } texture_view;
 
-/* A bit of `clamp`: it lies by the second set of texture coordinates. */
+/* Bit of `clamp`: uses the second set of texture coordinates. */
 enum { TEXTURE_SECOND = 16 };
 
-/* Beyond an image's edge. */
+/* The wrap mode beyond an image's edge. */
 typedef enum texture_wrap { TEXTURE_REPEAT = 0, TEXTURE_HOLD = 1, TEXTURE_MIRROR = 2 } texture_wrap;
 
-/* Both directions in one number: 0 and 1 mean the same for both. */
+/* Encodes the modes of both axes in one number; 0 and 1 stand for the same mode on both. */
 KD_FN uint32_t texture_wraps(uint32_t u, uint32_t v) {
     return u | (u ^ v) << 2;
 }
@@ -93,7 +92,7 @@ KD_FN uint32_t texture_wrap_v(uint32_t wraps) {
     return (wraps ^ wraps >> 2) & 3u;
 }
 
-/* Red at sample `first`, green and blue `next` and 2 `next` behind it. */
+/* Returns a 16-bit texel whose red is sample `first`; green and blue follow at distance `next`. */
 KD_FN vec3 texture_wide(const texture_view *from, int64_t first, uint32_t next) {
     const uint16_t *at = (const uint16_t *)(const void *)from->bytes + first;
     const uint16_t r = at[0], g = at[next], b = at[2 * next];
@@ -101,14 +100,14 @@ KD_FN vec3 texture_wide(const texture_view *from, int64_t first, uint32_t next) 
     return vec3_make((float)r / 65535, (float)g / 65535, (float)b / 65535);
 }
 
-/* The texel in column x, row y (from the top), linear. */
+/* Returns the texel in column x, row y (from the top), linear. */
 KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
     const int64_t texel = (int64_t)y * from->width + x;
     if (from->floats) {
         const float *rgb = from->floats + 3 * texel;
         return vec3_make(rgb[0], rgb[1], rgb[2]);
     }
-    const uint32_t next = from->samples > 2; /* else all three are the grey */
+    const uint32_t next = from->samples > 2; /* 0: grey is red, green and blue */
     if (from->is_wide) return texture_wide(from, from->samples * texel, next);
     const uint8_t *at = from->bytes + from->samples * texel;
     const uint8_t r = at[0], g = at[next], b = at[2 * next];
@@ -116,14 +115,14 @@ KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
     return vec3_make((float)r / 255, (float)g / 255, (float)b / 255);
 }
 
-/* Where a coordinate (1 is the image's size) falls between texel centres: the two columns or rows,
-   and the second one's weight. NaN and infinity count as 0. */
+/* The two columns, or rows, whose texel centres enclose a coordinate (1 is the image's size), and
+   the second one's weight. NaN and infinity count as 0. */
 typedef struct texture_span {
     int32_t first, second;
     float weight;
 } texture_span;
 
-/* There and back again: 0..1 runs up, 1..2 down. */
+/* Mirrored repeat: 0..1 runs up, 1..2 down. */
 KD_FN float texture_fold(float coordinate) {
     const float turn = coordinate - 2 * floorf(0.5f * coordinate);
     return turn > 1 ? 2 - turn : turn;
@@ -166,9 +165,10 @@ KD_FN_CALL vec3 texture_sample(const texture_view *from, vec2 uv) {
                          texture_locate(1 - v, from->height, texture_wrap_v(from->clamp)));
 }
 
-/* Latitude-longitude images: the point of the image, x in 0..1 from the left and y in 0..1 from the
-   top, that lies in a unit direction. y is up, the centre is towards -z, +x is to its right;
-   `rotation` turns the sky by that many radians about +y, counter-clockwise seen from above. */
+/* Latitude-longitude images: the point of the image in a unit direction, with x in 0..1 from the
+   left and y in 0..1 from the top. y is up, the centre is towards -z, +x is to its right;
+   `rotation` rotates the environment by that many radians about +y, counter-clockwise seen from
+   above. */
 KD_FN vec2 latlong_from_direction(vec3 direction, float rotation) {
     const float turn =
         0.5f + (float_atan2(direction.x, -direction.z) + rotation) * (1 / (2 * KD_PI));
@@ -182,7 +182,7 @@ KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
     return vec3_make(s * float_sin(phi), float_cos(theta), -s * float_cos(phi));
 }
 
-/* The sky's radiance in a unit direction, as a factor of the environment light's `emitted`. */
+/* Returns the environment's radiance in a unit direction, as a factor of the light's `emitted`. */
 KD_FN_CALL vec3 texture_latlong(const texture_view *from, vec3 direction, float rotation) {
     const vec2 point = latlong_from_direction(direction, rotation);
     return texture_blend(from, texture_locate(point.x, from->width, TEXTURE_REPEAT),

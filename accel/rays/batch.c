@@ -3,14 +3,14 @@
 #include "core/parallel/parallel.h"
 
 enum {
-    GRAIN = 1024, /* rays a piece */
-    APART = 8     /* packets that go apart after some that were of little use */
+    GRAIN = 1024, /* rays per piece */
+    APART = 8     /* packets that go through streams after packets were of little use */
 };
 
 typedef struct batch {
     const tritree_view *tree;
     const ray *rays;
-    ray_hit *hits; /* NULL: any hit will do */
+    ray_hit *hits; /* NULL: occlusion */
     uint8_t *blocked;
     tritree_counts *counts;
     job *watched;
@@ -30,7 +30,7 @@ static void cast_one(const batch *b, int64_t i) {
     }
 }
 
-/* Sixteen neighbours at once, if they run alike. */
+/* Casts sixteen neighbours as a packet. Returns false if they are not coherent. */
 static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
     if (b->hits) return trace_wide_packet(b->tree, b->rays + begin, false, b->hits + begin, use);
     ray_hit any[WIDE_PACKET];
@@ -39,17 +39,17 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
     return true;
 }
 
-/* Where packets took more than their rays would have taken in a stream: how many are to go apart
-   now. */
+/* Returns the number of packets to cast in streams next: some if packets recently cost more than
+   streams would have. */
 static int packets_apart(packet_use *use) {
     const bool poor = use->together > use->apart;
-    use->together -= use->together / 4; /* what was long ago counts less */
+    use->together -= use->together / 4; /* exponential decay of old measurements */
     use->apart -= use->apart / 4;
     return poor ? APART : 0;
 }
 
-/* Rays begin ... end by vectors: what does not run alike, or gains nothing by it, goes by streams.
- */
+/* Casts rays begin ... end in packets; those that are not coherent, or gain nothing from packets,
+   as streams. */
 static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     uint32_t listed[GRAIN], count = 0;
     packet_use use = {0, 0};

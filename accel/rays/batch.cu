@@ -1,6 +1,7 @@
-/* Batches of rays on a device: chooses the kernel, brings rays there and hits back if need be.
-   Data flow: the caller's rays (copied here if they lie on the host) -> hits or any-hits, by
-              one of the kernels below; cast_plain is the one that lives here, a thread a ray. */
+/* Batches of rays on a CUDA device: selects the kernel, and copies rays and hits if they are on the
+   host.
+   Data flow: rays (copied to the device if they are on the host) -> hits or occlusion, by one of
+   the kernels of batch_loops.cuh, by cast_nodes, or by cast_plain with one thread per ray. */
 #include "accel/rays/batch_device.h"
 #include "accel/rays/batch_loops.cuh"
 #include "core/device/cuda.h"
@@ -9,10 +10,10 @@
 
 namespace {
 
-const uint64_t launch_rays = 1 << 30; /* at most */
-const uint64_t host_rays = 1 << 24;   /* on the device at a time, if they come from the host */
+const uint64_t launch_rays = 1 << 30; /* at most, per launch */
+const uint64_t host_rays = 1 << 24;   /* at most, per copy from the host */
 
-/* Ray i by nothing but the layout's own function, which can count. */
+/* Casts ray i by the reference traversal, which can count its work. */
 __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const caster &c,
                                                uint32_t i, tritree_counts *counts) {
     float4 o, d;
@@ -27,7 +28,7 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const c
         store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
 }
 
-/* The oracle: one thread a ray. */
+/* The reference kernel: one thread per ray. */
 __global__ __launch_bounds__(CAST_BLOCK) void cast_plain(const __grid_constant__ tritree_view tree,
                                                          const __grid_constant__ caster c,
                                                          tritree_counts *counts) {
@@ -54,7 +55,7 @@ dim3 blocks_of_tiles(const caster *c) {
                 (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
 }
 
-/* A thread a ray; of an image by tiles. For trees without a packed form. */
+/* One thread per ray, in tiles if the rays are an image. For trees without a compressed form. */
 template <bool any, bool tiles>
 __global__ __launch_bounds__(CAST_BLOCK,
                              8) void cast_nodes(const __grid_constant__ tritree_view tree,
@@ -73,15 +74,15 @@ kd_status run_nodes(const tritree_cuda *tree, const caster *c, cudaStream_t stre
     return KD_OK;
 }
 
-/* One ray in four at most is put off in all but the strangest batches; those for which there is no
-   room are looked for one by one. */
+/* At most one ray in four defers triangles in all but pathological batches. Rays for which the list
+   has no capacity are found by a scan of the results. */
 kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
     out->room = count / 4 + 32;
     out->records = NULL;
     const kd_status status =
         device_pool_reserve((void **)&out->records, out->room * sizeof(packed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
-    out->room = 0; /* there are answers without a list */
+    out->room = 0; /* works without a list */
     return KD_OK;
 }
 
@@ -129,7 +130,7 @@ kd_status run_fast(const tritree_cuda *tree, const caster *c, trace_loop loop,
                               : run_packed_persistent<any>(tree, c, stream);
 }
 
-/* Each batch at work counts on a cursor of its own. */
+/* Each batch in flight has its own cursor, up to TRITREE_CUDA_CURSORS of them. */
 uint32_t *take_cursor(const tritree_cuda *tree) {
     static uint32_t taken;
     return tree->cursors + TRITREE_CUDA_CURSOR * (__atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED) %
@@ -142,7 +143,7 @@ trace_loop choose_loop(const trace_batch *batch) {
     return batch->coherent || image ? TRACE_ONCE : TRACE_PERSISTENT;
 }
 
-/* What all pieces of a batch have in common. */
+/* Fills what all pieces of a batch have in common. */
 caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     caster c;
     memset(&c, 0, sizeof c);
@@ -153,11 +154,11 @@ caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
     return c;
 }
 
-/* At most launch_rays rays in device memory, whose places are in *c. */
+/* Casts at most launch_rays rays, whose device pointers are in *c. */
 kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *c,
                     tritree_counts *counts, uint32_t count) {
     c->count = count;
-    /* whole tiles only: a warp's rays lie in four rows of eight; a grid has 65535 rows at most */
+    /* Only whole tiles: a warp takes four rows of eight rays. A grid has at most 65535 rows. */
     const uint64_t width = batch->width;
     const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0 &&
                        count / width <= 65535 * (uint64_t)TILES_HEIGHT;
@@ -173,7 +174,7 @@ template <class item> item *from(item *array, uint64_t done) {
     return array ? array + done : array;
 }
 
-/* The batch's places from ray `done` on. */
+/* Sets the pointers of *c to ray `done` of the batch. */
 void place_caster(caster *c, const trace_batch *batch, uint64_t done) {
     c->rays = (const float4 *)from(batch->rays, done);
     c->hits = (float4 *)from(batch->hits, done);
@@ -205,7 +206,7 @@ kd_status run_on_device(const tritree_cuda *tree, const trace_batch *batch) {
     return KD_OK;
 }
 
-/* A piece at a time through device memory. */
+/* Casts the batch in pieces that are copied through device memory. */
 kd_status run_from_host(const tritree_cuda *tree, const trace_batch *batch, void *memory,
                         uint64_t piece) {
     cudaStream_t stream = (cudaStream_t)batch->stream;

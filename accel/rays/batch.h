@@ -1,4 +1,4 @@
-/* Rays by the batch, on all cores; eight neighbours that run alike are traced together. */
+/* Batches of rays on all cores of a CPU; sixteen coherent neighbours are traced as a packet. */
 #ifndef KD_ACCEL_RAYS_BATCH_H
 #define KD_ACCEL_RAYS_BATCH_H
 #include "accel/tree/tritree.h"
@@ -11,22 +11,22 @@
 extern "C" {
 #endif
 
-/* hits[i] is what rays[i] meets first (accel/tree/walk.h: tritree_closest). If `counts` is
-   not NULL, counts[i] is what it took. KD_INTERRUPTED if the job was cancelled: some hits are
-   missing then. */
+/* Finds the nearest hit of each ray (tritree_closest_counted in accel/tree/walk.h). If `counts` is
+   not NULL, counts[i] is the work of rays[i]. Returns KD_INTERRUPTED if the job was cancelled; some
+   hits are then missing. */
 kd_status trace_closest(const tritree_view *tree, const ray *rays, ray_hit *hits, uint64_t count,
                         tritree_counts *counts, job *watched);
 
-/* blocked[i] is 1 if rays[i] meets anything, else 0. */
+/* Occlusion queries: blocked[i] is 1 if rays[i] hits anything, else 0. */
 kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blocked,
                          uint64_t count, tritree_counts *counts, job *watched);
 
-/* One ray by the fastest way that its tree has where this is compiled for: the wide form on a CPU
-   (accel/wide), the pairs on a device (accel/tree/walk.h), else the plain walk
-   (accel/tree/walk.h). The answer is that of the plain walk, to the bit. */
+/* Single rays, by the fastest traversal that the tree has on the processor that this is compiled
+   for: the wide form on a CPU (accel/wide), `pairs` on a device (accel/tree/walk.h), else the
+   reference traversal. The result equals that of the reference, bit for bit. */
 
-/* The nearest hit in the ray's range; of hits at the same t the one with the smallest id. With
-   `any`, only whether the hit's triangle is KD_NONE is told. */
+/* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.
+   With `any`, only whether the hit's triangle is KD_NONE is defined. */
 KD_FN ray_hit tritree_meet(const tritree_view *tree, ray cast, bool any) {
 #ifdef __CUDA_ARCH__
     return tritree_device_cast(tree, cast, any);
@@ -38,7 +38,7 @@ KD_FN ray_hit tritree_meet(const tritree_view *tree, ray cast, bool any) {
 KD_FN ray_hit tritree_closest(const tritree_view *tree, ray cast) {
     return tritree_meet(tree, cast, false);
 }
-/* Whether anything is hit in the ray's range. */
+/* Returns true if anything is hit in the ray's interval. */
 KD_FN bool tritree_occluded(const tritree_view *tree, ray cast) {
     return tritree_meet(tree, cast, true).triangle != KD_NONE;
 }

@@ -1,5 +1,5 @@
-/* What all kernels that cast rays have in common: rays and answers, tiles of an image, and the walk
-   of a tree without a packed form. */
+/* Parts that all ray-casting kernels share: loading rays and storing results, tiles of an image,
+   traversal of a tree without a compressed form; and the kernels for batches. */
 #ifndef KD_ACCEL_RAYS_BATCH_LOOPS_CUH
 #define KD_ACCEL_RAYS_BATCH_LOOPS_CUH
 #include "accel/rays/batch_device.h"
@@ -10,25 +10,25 @@
 
 enum {
     CAST_BLOCK = 128,
-    TILES_WIDTH = 16, /* pixels of an image that a block takes */
+    TILES_WIDTH = 16, /* pixels of an image per block */
     TILES_HEIGHT = 8
 };
 
-/* What a kernel is given. */
+/* Arguments of a kernel. */
 struct caster {
     box3 box;
     bool empty;         /* no triangle can be hit */
-    const float4 *rays; /* two a ray: origin and tmin, direction and tmax; NULL: in `arrays` */
+    const float4 *rays; /* two per ray: origin and tmin, direction and tmax; NULL: in `arrays` */
     float4 *hits;       /* t, u, v, triangle; NULL: in `arrays` */
     trace_arrays arrays;
     uint8_t *blocked;
     uint32_t count;
-    uint32_t width;   /* of the image that the rays are, row by row; 0: they are none */
-    uint32_t *cursor; /* the next ray that persistent warps fetch */
-    bool measured;    /* warps see for themselves whether their rays run alike */
+    uint32_t width;   /* of the image whose pixels the rays are, row by row; 0: not an image */
+    uint32_t *cursor; /* next ray for persistent warps */
+    bool measured;    /* warps test whether their rays are coherent */
 };
 
-/* Ray i: origin and tmin, direction and tmax. */
+/* Loads ray i: origin and tmin, direction and tmax. */
 __device__ __forceinline__ void load_ray(const caster &c, uint32_t i, float4 &o, float4 &d) {
     if (c.rays) {
         o = __ldg(c.rays + 2 * (uint64_t)i), d = __ldg(c.rays + 2 * (uint64_t)i + 1);
@@ -40,7 +40,7 @@ __device__ __forceinline__ void load_ray(const caster &c, uint32_t i, float4 &o,
                     a.tmax ? a.tmax[i] : INFINITY);
 }
 
-/* Whether all numbers that must be finite are, and the ray has a part to be looked at. */
+/* Returns true if origin and direction are finite and the interval is not empty. */
 __device__ __forceinline__ bool ray_is_sound(const float4 &o, const float4 &d) {
     return (o.x * 0 + o.y * 0) + (o.z * 0 + d.x * 0) + (d.y * 0 + d.z * 0) == 0 && o.w < d.w;
 }
@@ -58,17 +58,17 @@ __device__ __forceinline__ void store_hit(const caster &c, uint32_t i, float t, 
     if (a.triangle) a.triangle[i] = triangle;
 }
 
-/* The rows of an image's blocks from its middle out, one below, one above: blocks start in the
-   order of their numbers, and the last to end, which run alone, should be short. What takes long
-   mostly lies in the middle. */
+/* Orders an image's rows of blocks from the middle outwards, alternately below and above. Blocks
+   start in the order of their indices, and the last ones, which run on a nearly empty device,
+   should be short; expensive pixels are mostly in the middle. */
 __device__ __forceinline__ uint32_t row_of_tiles(void) {
     const uint32_t step = blockIdx.y, middle = (gridDim.y - 1) / 2;
     return step % 2 ? middle + (step + 1) / 2 : middle - step / 2;
 }
 
-/* Which ray of an image a thread casts, or KD_NONE: each block takes 16 by 8 pixels, each of its
-   warps 8 by 4 of them, whose rays have more of their way in common than those of 32 pixels in a
-   row. The image's sides are multiples of 8 and 4. */
+/* Returns the index of the thread's ray in an image, or KD_NONE: each block takes 16 x 8 pixels,
+   each of its warps 8 x 4 of them, whose rays are more coherent than those of 32 pixels in a row.
+   The image's width is a multiple of 8, its height of 4. */
 __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
     const uint32_t warp = threadIdx.x / 32;
     const uint32_t x = blockIdx.x * TILES_WIDTH + warp % 2 * 8;
@@ -77,7 +77,7 @@ __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
     return (y + threadIdx.x / 8 % 4) * c.width + x + threadIdx.x % 8;
 }
 
-/* Ray i by the nodes of a tree without a packed form. */
+/* Casts ray i through `pairs`. */
 template <bool any>
 __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const caster &c,
                                               uint32_t i) {
@@ -93,33 +93,33 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ca
         store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
 }
 
-/* The kernels that cast batches of rays through the packed form of the tree.
-   Idea: a batch is a `work` of accel/wide/packed_loops.cuh; what its rays put off goes to a list
-   in device memory. Should the list be full the ray is left open in the place of its answer, and
-   settle_batch looks through all answers for such rays. It also clears the cursor for the next
-   batch, once all of its blocks have read it: a batch is two launches and no more. Its blocks are
-   made ready while the last rays are on their way (core/device/follow.cuh).
-   Data flow: cast_packed, warps that fetch rays by a cursor: rays, packed form -> answers, and
-              the list of what was put off; settle_batch, the next launch: list, tree -> the
-              rest of the answers, the cursor back to 0. cast_packed_once: a thread a ray,
-              settles its own. */
+/* The kernels that cast batches of rays through the compressed wide form.
+   Idea: a batch is a `work` of accel/wide/packed_loops.cuh. Records of rays with deferred triangles
+   go to a list in device memory. If the list is full, the ray's result is marked as open, and
+   settle_batch scans all results for such rays. settle_batch also resets the cursor for the next
+   batch, once all of its blocks have read it, so a batch takes exactly two launches. Its blocks are
+   launched while the last rays are still in flight (core/device/follow.cuh).
+   Data flow: cast_packed, persistent warps that fetch rays by a cursor: rays, compressed form ->
+   results, and the list of deferred triangles; settle_batch, the next launch: list, tree -> the
+   remaining results, the cursor reset to 0. cast_packed_once: one thread per ray, which resolves
+   its own deferred triangles. */
 
-/* Words of a batch's cursor, zero between batches. */
+/* The words of a batch's cursor, which are zero between batches. */
 enum {
-    CURSOR_NEXT,    /* the ray that nobody has fetched */
-    CURSOR_PUT_OFF, /* records, also of those for which there was no room */
-    CURSOR_READ     /* blocks of settle_batch that have read the others */
+    CURSOR_NEXT,    /* the next ray to be fetched */
+    CURSOR_PUT_OFF, /* records, including those that exceeded the list's capacity */
+    CURSOR_READ     /* blocks of settle_batch that have read the other words */
 };
 
-const uint32_t CAST_OPEN = KD_NONE - 1; /* instead of a triangle: nobody knows yet */
+const uint32_t CAST_OPEN = KD_NONE - 1; /* in place of a triangle: the result is open */
 
-/* Where rays go that are not done. */
+/* List of rays with deferred triangles. */
 struct put_off_list {
     packed_record *records;
     uint32_t room;
 };
 
-/* Instead of a hit: the ray is to be cast again. */
+/* Marks a result as open: the ray must be cast again. */
 template <bool any> __device__ __forceinline__ void leave_open(const caster &c, uint32_t i) {
     if (any)
         c.blocked[i] = 2;
@@ -128,7 +128,7 @@ template <bool any> __device__ __forceinline__ void leave_open(const caster &c, 
 }
 __device__ __forceinline__ bool is_left_open(const caster &c, uint32_t i) {
     if (c.blocked) return c.blocked[i] == 2;
-    /* a ray whose end is NaN hits nothing and is stored with that end: casting it again is right */
+    /* A ray whose tmax is NaN hits nothing and has t = NaN, too; casting it again is harmless. */
     if (c.hits) return isnan(c.hits[i].x);
     const float *any = c.arrays.t ? c.arrays.t : c.arrays.u ? c.arrays.u : c.arrays.v;
     return any ? isnan(any[i]) : c.arrays.triangle[i] == CAST_OPEN;
@@ -170,7 +170,7 @@ __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed(
     packed_persistent<any, any>(scene, work, c.measured);
 }
 
-/* Each thread one ray; of an image by tiles. */
+/* One thread per ray, in tiles if the rays are an image. */
 template <bool any, bool tiles>
 __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed_once(
     const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
@@ -181,7 +181,7 @@ __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed_once(
     packed_alone<any, any>(tree, work, i);
 }
 
-/* What the rays of cast_packed put off. */
+/* Resolves the deferred triangles of cast_packed. */
 template <bool any>
 __global__
 __launch_bounds__(PACKED_BLOCK) void settle_batch(const __grid_constant__ caster c,

@@ -1,8 +1,8 @@
-/* Rays whose number only the device knows.
-   Idea: the loops of batch_loops.cuh with a grid of what the device holds, whose blocks read
-         the number and loop. Without the tree's packed form a thread each walks the nodes.
-   Data flow: rays, *count -> hits or blocked, records of rays that were put off; then these ->
-              hits or blocked. */
+/* Rays whose number is only known on the device.
+   Idea: the loops of batch_loops.cuh with a grid that fills the device, whose blocks read the
+   number and iterate. Without a compressed form, one thread per ray traverses `pairs`.
+   Data flow: rays, *count -> hits or blocked, records of rays with deferred triangles; then these
+   -> hits or blocked. */
 #include "accel/rays/batch_device.h"
 #include "accel/rays/batch_loops.cuh"
 #include "core/device/beside.h"
@@ -29,7 +29,7 @@ __global__ __launch_bounds__(CAST_BLOCK,
         cast_by_nodes<any>(tree, c, i);
 }
 
-/* Few rays are spread among all warps: how long a wave of them takes is how long one warp does. */
+/* Few rays are distributed over all warps: the time of a small wave is that of its slowest warp. */
 template <bool any> struct counted_work {
     batch_work<any> all;
 
@@ -52,7 +52,7 @@ template <bool any> struct counted_work {
     }
 };
 
-/* Each thread a ray, then another one. */
+/* One ray per thread; grid-stride loop. */
 template <bool any>
 __global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_alone(
     const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,

@@ -1,4 +1,4 @@
-/* Nearest triangles on a device: the plain walk, a thread a point.
+/* Nearest triangles on a CUDA device: the reference traversal with one thread per point.
    Data flow: points -> nearest. */
 #include "accel/rays/nearest.h"
 #include "accel/rays/nearest_walk.h"

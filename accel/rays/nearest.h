@@ -1,13 +1,13 @@
-/* The point of a triangle that is nearest to another point: the plain test.
+/* The nearest point of a triangle to a given point.
    Source: Ericson 2005, "Real-Time Collision Detection", 5.1.5, for the regions.
-   Idea: in double, with the asked point as the origin: the least of the distances to three edges
-   and, where the point lies over the triangle, to the place below it. Every distance is that of a
-   place which is a mean of corners by weights that are not negative, so what rounding does to the
-   weights moves the place within the triangle only.
-   Invariants: corners come in one order (by x, y, z), so an edge or a corner that triangles share
-   is as far away from each of them to the bit, and ties among them are real. A distance is off by
-   at most 2^-48 of that to the triangle's farthest corner. Triangles without area are edges or
-   corners. Must be compiled without contraction. */
+   Idea: compute in double with the query point as the origin. The result is the least of the
+   distances to the three edges and, where the query projects into the triangle, to the projection.
+   Each distance is that of a point that is a mean of the corners with weights that are not
+   negative, so rounding errors of the weights only move that point within the triangle.
+   Invariants: corners are sorted by x, y, z, so the distance to a shared edge or corner is the same
+   for each of its triangles, bit for bit, and ties between them are exact. The error of a distance
+   is at most 2^-48 of that to the triangle's farthest corner. Triangles without area count as edges
+   or corners. Must be compiled without contraction. */
 #ifndef KD_ACCEL_RAYS_NEAREST_H
 #define KD_ACCEL_RAYS_NEAREST_H
 #include "core/device/absent.h"
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Doubles, less the asked point. */
+/* A vector of doubles, relative to the query point. */
 typedef struct near3 {
     double x, y, z;
 } near3;
@@ -55,20 +55,21 @@ KD_FN near3 near3_along(near3 a, double t, near3 b) {
     return v;
 }
 
-/* Where on the edge from a to b; 0 and 1 at its ends. */
+/* Returns the parameter of the nearest point on the edge from a to b, in [0, 1]. */
 KD_FN double near_edge_place(near3 a, near3 b) {
     const near3 d = near3_sub(b, a);
     const double along = -near3_dot(a, d), length2 = near3_dot(d, d);
     return !(along > 0) ? 0 : along < length2 ? along / length2 : 1;
 }
-/* The square of the distance to it. */
+/* Returns the squared distance to that point. */
 KD_FN double near_edge_distance2(near3 a, near3 b) {
     const double t = near_edge_place(a, b);
     const near3 q = near3_along(a, t, near3_sub(b, a));
     return t == 0 ? near3_dot(a, a) : t == 1 ? near3_dot(b, b) : near3_dot(q, q);
 }
 
-/* Weights of the corners at the foot of the plumb line, all positive or 0, or false. */
+/* Computes the barycentric coordinates of the projection of the query to the plane. Returns false
+   if it lies outside the triangle. */
 KD_FN bool near_face_weights(near3 a, near3 b, near3 c, double weight[3]) {
     const near3 n = near3_cross(near3_sub(b, a), near3_sub(c, a));
     weight[0] = near3_dot(n, near3_cross(b, c));
@@ -91,7 +92,7 @@ KD_FN double near_least(double a, double b) {
     return a < b ? a : b;
 }
 
-/* The square of the distance to the triangle, whose corners are in order. */
+/* Returns the squared distance to the triangle, whose corners are sorted. */
 KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     double weight[3];
     const double edges =
@@ -102,7 +103,8 @@ KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     return near_least(near3_dot(q, q), edges);
 }
 
-/* The corners' order: by x, then y, then z; `order` says which comes first, second, third. */
+/* Sorts the corners by x, then y, then z; `order` holds the indices of the first, second and
+   third. */
 KD_FN bool near_comes_before(vec3 a, vec3 b) {
     return a.x != b.x ? a.x < b.x : a.y != b.y ? a.y < b.y : a.z < b.z;
 }
@@ -116,13 +118,14 @@ KD_FN void near_order(const vec3 corner[3], int order[3]) {
     }
 }
 
-/* What is nearest on a triangle, in the words of <kandela/triangles.h>. */
+/* The nearest point of a triangle, as kd_near_triangle in <kandela/triangles.h>. */
 typedef struct near_place {
     vec3 point;
     float distance;
-    float u, v;        /* weights of the second and third corner */
-    uint32_t triangle; /* KD_NONE: nothing is near */
-    uint32_t feature;  /* 0: inside; 1, 2, 3: the edge from corner 0, 1, 2 on; 4, 5, 6: a corner */
+    float u, v;        /* barycentric coordinates of the second and third corner */
+    uint32_t triangle; /* KD_NONE: no triangle within the maximum distance */
+    /* 0: interior; 1, 2, 3: the edge that starts at corner 0, 1, 2; 4, 5, 6: a corner */
+    uint32_t feature;
 } near_place;
 
 KD_FN near_place near_place_none(void) {
@@ -135,8 +138,8 @@ KD_FN near_place near_place_none(void) {
     return none;
 }
 
-/* Fills `weight`, in order, of the nearest place: of those as near a corner before an edge before
-   the inside. */
+/* Computes the weights of the nearest point, for sorted corners. Of equally near points a corner
+   comes before an edge, an edge before the interior. */
 KD_FN void near_weights(const near3 p[3], double distance2, double weight[3]) {
     weight[0] = weight[1] = weight[2] = 0;
     for (int k = 0; k < 3; ++k)
@@ -158,12 +161,12 @@ KD_FN uint32_t near_feature(const double weight[3]) {
     uint32_t feature = 0;
     for (uint32_t k = 0; k < 3; ++k) {
         if (weight[k] == 1) return 4 + k;
-        if (weight[k] == 0) feature = 1 + (k + 1) % 3; /* the edge that lies across */
+        if (weight[k] == 0) feature = 1 + (k + 1) % 3; /* the edge opposite corner k */
     }
     return feature;
 }
 
-/* All about the nearest place of triangle `id`, from its corners as the mesh has them. */
+/* Returns the complete result for triangle `id`, whose corners are in the order of the mesh. */
 KD_FN near_place near_describe(vec3 from, const vec3 corner[3], uint32_t id) {
     int order[3];
     near3 p[3];
@@ -185,17 +188,17 @@ KD_FN near_place near_describe(vec3 from, const vec3 corner[3], uint32_t id) {
     return place;
 }
 
-/* A k-d tree over triangles that knows their boxes: for the triangle nearest to a point.
-   Idea: triangles' centres are halved again and again at the median across the widest axis, a
-         left half being the largest power of two times eight that leaves something. So leaves
-         are of eight triangles each, one after the other, and eight leaves, or eight nodes, are
-         the children of a node by their place alone: there are no pointers. A node has its
-         children's boxes side by side. Unlike the tree for rays it holds every triangle once,
-         and those without area, too.
-   Work: O(n log n), halves side by side.
-   Memory: 44 bytes a triangle; 24 more while it is made.
-   Invariants: the same tree for any number of threads. Boxes are times a power of two, so that
-               the squares of distances are in a float's range whatever the mesh's size. */
+/* A balanced tree of the triangles' bounding boxes for nearest-triangle queries.
+   Idea: the triangles' centres are split recursively at the median of the widest axis; the left
+   half has the largest power of two times eight triangles that leaves some for the right. So all
+   leaves but the last have eight triangles and are contiguous, and the eight leaves or nodes that
+   are children of a node follow from its index: the tree is implicit, without pointers. A node
+   stores the boxes of its children as a structure of arrays. Unlike the tree for rays it contains
+   every triangle once, also those without area.
+   Work: O(n log n), halves in parallel.
+   Memory: 44 bytes per triangle; 24 more during the build.
+   Invariants: the tree does not depend on the number of threads. Boxes are scaled by a power of
+   two, so that squared distances are in the range of float whatever the mesh's size. */
 
 enum {
     NEAREST_WIDE = 8,
@@ -205,19 +208,19 @@ enum {
 };
 
 typedef struct nearest_node {
-    float bound[6][NEAREST_WIDE]; /* lo x, hi x, lo y, ...; where there is no child: 0 */
+    float bound[6][NEAREST_WIDE]; /* lo x, hi x, lo y, ...; 0 for missing children */
 } nearest_node;
 
-/* What a search reads, on a CPU or a device; borrows everything. */
+/* What a query needs, on a CPU or a device. Owns nothing. */
 typedef struct nearest_view {
-    const nearest_node *nodes; /* level by level, the lowest first; the root is the last */
-    const float *leaves;       /* NEAREST_LEAF_FLOATS each; a place left over has corners at 0 */
+    const nearest_node *nodes; /* level by level, the lowest first; the root comes last */
+    const float *leaves;       /* NEAREST_LEAF_FLOATS each; unused lanes have corners at 0 */
     const vec3 *positions;
-    const uint32_t *triangles; /* 3 vertex indices each */
+    const uint32_t *triangles; /* 3 vertex indices per triangle */
     uint32_t triangle_count;
     uint32_t leaf_count, levels;
-    uint32_t first[NEAREST_LEVELS]; /* node of a level */
-    uint32_t count[NEAREST_LEVELS]; /* nodes of a level */
+    uint32_t first[NEAREST_LEVELS]; /* first node of each level */
+    uint32_t count[NEAREST_LEVELS]; /* nodes of each level */
     float scale;                    /* of boxes, a power of two */
     box3 box;                       /* of all triangles, not scaled */
 } nearest_view;
@@ -229,20 +232,20 @@ typedef struct nearest_tree {
     uint32_t node_count;
 } nearest_tree;
 
-/* Of a mesh that was checked; borrows its arrays. */
+/* Builds the tree of a checked mesh, whose arrays must outlive it. */
 kd_status nearest_tree_open(nearest_tree *out, const vec3 *positions, const uint32_t *triangles,
                             uint32_t triangle_count);
-void nearest_tree_close(nearest_tree *owned); /* takes a zeroed one */
+void nearest_tree_close(nearest_tree *owned); /* accepts a zeroed tree */
 uint64_t nearest_tree_bytes(const nearest_tree *of);
 
-/* nearest[i]: what is nearest to points[i], no farther than max_distance. */
+/* nearest[i]: the nearest triangle to points[i] within max_distance. Uses all cores. */
 void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,
                   near_place *nearest);
 
 /* Nearest triangles on a CUDA device. Without CUDA in the build: KD_ERROR_DEVICE. */
 
-/* nearest_find, a thread a point; the view's arrays, the points and the answers are memory of the
-   current device. On the stream, not waited for. */
+/* nearest_find with one thread per point. The arrays of the view, the points and the results are
+   memory of the current device. Enqueued on the stream; does not synchronise. */
 KD_DEVICE_CALL(nearest_find_cuda, (const nearest_view *view, const vec3 *points, uint64_t count,
                                    float max_distance, near_place *nearest, void *stream));
 

@@ -1,5 +1,5 @@
-/* Nearest triangles of many points, on all cores; a point's walk goes by vectors: eight boxes at
-   once, and the triangles of a leaf four at a time, each lane by the operations of
+/* Nearest triangles of many points, on all cores. The traversal of a point is vectorised: eight
+   boxes at once, and the triangles of a leaf four at a time, each lane with the operations of
    near_triangle_distance2. */
 #include "accel/rays/nearest_walk.h"
 #include "accel/tree/vectors.h"
@@ -51,12 +51,13 @@ VECTOR8_FN void load12(near12 *to, const float *at, vec3 from) {
     to->z = load4(at + 2 * NEAREST_WIDE, from.z);
 }
 
-/* near_edge_distance2 from a on along d; a2 and b2 are the squares of the distances to its ends. */
+/* near_edge_distance2 for the edge from a along d; a2 and b2 are the squared distances to its
+   ends. */
 VECTOR8_FN double4 edge_distance2(const near12 *a, const near12 *d, double4 a2, double4 b2) {
     const double4 along = -dot12(a, d), length2 = dot12(d, d), t = along / length2;
     const near12 q = {a->x + t * d->x, a->y + t * d->y, a->z + t * d->z};
     const long4 after = along > all4(0), before = along < length2;
-    /* a quotient that rounds to an end is that end */
+    /* A parameter that rounds to 0 or 1 counts as that end. */
     const double4 inner = select4(t == all4(1), b2, select4(t == all4(0), a2, dot12(&q, &q)));
     return select4(after, select4(before, inner, b2), a2);
 }
@@ -94,7 +95,7 @@ VECTOR8_FN double4 triangles_distance2(const float *leaf, vec3 from) {
     return face_distance2(corner, &ab, &ac, edges);
 }
 
-/* Which of a leaf's triangles have boxes that are near enough: a bit each. */
+/* Returns a mask of the leaf's triangles whose boxes are near enough. */
 VECTOR8_FN uint32_t boxes_near(const nearest_walk *walk, const float *leaf, float scale) {
     const float from[3] = {walk->scaled.x, walk->scaled.y, walk->scaled.z};
     float8 distance2 = float8_all(0);

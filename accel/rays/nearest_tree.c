@@ -4,7 +4,7 @@
 #include "core/parallel/select_keys.h"
 #include "core/parallel/tasks.h"
 
-enum { APART_FROM = 4096 }; /* triangles of a half that another thread may take */
+enum { APART_FROM = 4096 }; /* triangles from which on a half is offered to another thread */
 
 typedef struct making {
     nearest_tree *out;
@@ -33,13 +33,13 @@ static box3 box_of(const nearest_view *view, uint32_t id) {
     return box;
 }
 
-/* Ascends as the float does. */
+/* Maps floats to integers of the same order. */
 static uint32_t key_of(float x) {
     const uint32_t bits = float_bits(x == 0 ? 0 : x);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/* The largest power of two times NEAREST_WIDE that is less than `count`. */
+/* Returns the largest power of two times NEAREST_WIDE that is less than `count`. */
 static uint32_t left_of(uint32_t count) {
     uint64_t left = NEAREST_WIDE;
     while (2 * left < count) left *= 2;
@@ -90,7 +90,7 @@ static void take_centres(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* The leaves' corners, in order, and the boxes of leaves in the lowest level. */
+/* Stores the corners of the leaves, sorted, and the boxes of leaves in the lowest level. */
 static void fill_leaves(void *context, int64_t begin, int64_t end, int thread) {
     const making *m = (const making *)context;
     const nearest_view *view = &m->out->view;
@@ -122,7 +122,7 @@ static void fill_leaves(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Nodes of a level from those below it. */
+/* Computes a level from the one below it. */
 static void fill_level(nearest_tree *out, uint32_t level) {
     const nearest_view *view = &out->view;
     for (uint32_t i = 0; i < view->count[level - 1]; ++i) {
@@ -140,7 +140,8 @@ static void fill_level(nearest_tree *out, uint32_t level) {
     }
 }
 
-/* The power of two that brings the farthest coordinate into [1, 2), as far as a float has it. */
+/* Returns the power of two that scales the largest coordinate to [1, 2), within the range of
+   float. */
 static float scale_of(box3 box) {
     int exponent = 0;
     const float most = vec3_largest(vec3_max(box.hi, vec3_negate(box.lo)));

@@ -1,10 +1,10 @@
-/* The nearest triangle of one point: the plain walk, which a device takes, and what the one by
-   vectors (nearest_find.c) shares with it.
-   Idea: nearest box first, with a stack. What may be left out is known by floats with a margin:
-   distances of boxes are off by less than 2^-21 of themselves, those of triangles by 2^-48 of the
-   tree's farthest corner; the margin is 2^-18 and 2^-46.
-   Invariants: the answer is that of asking near_triangle_distance2 of all triangles: the least, of
-   those as near the smallest id. */
+/* Nearest-triangle query for one point: the reference traversal, which the GPU uses, and what the
+   vectorised one (nearest_find.c) shares with it.
+   Idea: nearest box first, with a stack. Subtrees are culled by float distances with a margin: the
+   distance of a box has a relative error below 2^-21, that of a triangle an error of 2^-48 of the
+   distance to the tree's farthest corner; the margins are 2^-18 and 2^-46.
+   Invariants: the result equals that of near_triangle_distance2 over all triangles: the least
+   distance, and of equally near triangles the smallest id. */
 #ifndef KD_ACCEL_RAYS_NEAREST_WALK_H
 #define KD_ACCEL_RAYS_NEAREST_WALK_H
 #include "accel/rays/nearest.h"
@@ -15,14 +15,14 @@ typedef struct nearest_best {
 } nearest_best;
 
 typedef struct nearest_entry {
-    float distance2;       /* of its box, scaled */
+    float distance2;       /* of its box, squared and scaled */
     uint32_t level, index; /* level 0: a leaf; else a node of level - 1 */
 } nearest_entry;
 
 typedef struct nearest_walk {
     vec3 from, scaled;
     double slack;
-    float bound; /* boxes farther away have nothing */
+    float bound; /* boxes beyond this squared distance are culled */
     nearest_best best;
 } nearest_walk;
 
@@ -33,7 +33,7 @@ KD_FN void nearest_bind(nearest_walk *walk, float scale) {
     walk->bound = bound < (double)FLT_MAX ? (float)bound : INFINITY;
 }
 
-/* False: nothing is near a point that is none. */
+/* Sets up a query. Returns false if the point is not finite or the tree is empty. */
 KD_FN bool nearest_begin(nearest_walk *walk, const nearest_view *view, vec3 from,
                          float max_distance) {
     walk->from = from;
@@ -65,14 +65,14 @@ KD_FN bool nearest_take(nearest_walk *walk, double distance2, uint32_t id) {
     return true;
 }
 
-/* How many children node `index` of a level has. */
+/* Returns the number of children of node `index` of a level. */
 KD_FN uint32_t nearest_children(const nearest_view *view, uint32_t level, uint32_t index) {
     const uint32_t below = level ? view->count[level - 1] : view->leaf_count;
     const uint32_t left = below - NEAREST_WIDE * index;
     return left < NEAREST_WIDE ? left : (uint32_t)NEAREST_WIDE;
 }
 
-/* Puts an entry where it belongs among those from `begin` on, the nearest last. */
+/* Inserts an entry into those from `begin` on, which are sorted with the nearest last. */
 KD_FN void nearest_push(nearest_entry *stack, int begin, int *waiting, float distance2,
                         uint32_t level, uint32_t index) {
     int at = (*waiting)++;
@@ -122,7 +122,7 @@ KD_FN void nearest_visit_node(const nearest_walk *walk, const nearest_view *view
     }
 }
 
-/* The whole answer for a walk that found its best. */
+/* Returns the complete result of a finished query. */
 KD_FN near_place nearest_answer(const nearest_walk *walk, const nearest_view *view) {
     if (walk->best.id == KD_NONE) return near_place_none();
     vec3 corner[3];

@@ -1,7 +1,7 @@
-/* The tree's owner on a device: uploads the layout, and prepares the forms for fast kernels.
-   Data flow: the host's arrays, or another device array, -> one block of memory; prepare_nodes,
-              a thread a node, and prepare_rows, a thread a reference, -> the copies that fast
-              kernels read. Each is read after the stream has come by. */
+/* A triangle tree on a CUDA device: copies the tree and builds the arrays for optimised kernels.
+   Data flow: arrays on the host or the device -> one block of memory; prepare_nodes, one thread per
+   node, and prepare_rows, one thread per reference -> `pairs` and `leaf_rows`. All of it in the
+   stream's order. */
 #include "accel/rays/tree_device.h"
 #include "accel/tree/triangle.h"
 #include "accel/wide/packed_form.h"
@@ -18,7 +18,7 @@ unsigned blocks_for(uint64_t count) {
     return (unsigned)((count + BLOCK - 1) / BLOCK);
 }
 
-/* Place 0 is an empty leaf: where rays begin that miss the tree's box. */
+/* Entry 0 is an empty leaf: the start of rays that miss the tree's box. */
 __global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree_node *pairs) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i == 0) pairs[0] = tritree_leaf(0, 0);
@@ -41,7 +41,7 @@ __global__ void prepare_rows(tritree_view view, float4 *leaf_rows) {
     axis[2] = make_float4(a.z, b.z, c.z, __uint_as_float(id));
 }
 
-/* Where everything lies in the tree's memory, measured and handed out by the same code. */
+/* Layout of the tree's memory; the same code measures and assigns it. */
 void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
     tritree_view *view = &tree->view;
     const uint64_t references = view->reference_count;

@@ -1,5 +1,5 @@
-/* A triangle tree in a CUDA device's memory, in the forms that rays want there. Without CUDA in the
-   build every call is KD_ERROR_DEVICE. */
+/* A triangle tree in the memory of a CUDA device, with the additional arrays that GPU traversal
+   uses. Without CUDA in the build every call fails with KD_ERROR_DEVICE. */
 #ifndef KD_ACCEL_RAYS_TREE_DEVICE_H
 #define KD_ACCEL_RAYS_TREE_DEVICE_H
 #include "accel/tree/tritree.h"
@@ -9,44 +9,43 @@
 extern "C" {
 #endif
 
-/* Every pointer is memory of the device that was current when the tree was opened.
-   Fast kernels read other arrays instead of the layout's own:
-     view.pairs      its nodes one place up, the root at 1, so that a pair of children starts at an
-                     even index, is 16 bytes aligned and told apart by the lowest bit; a leaf's word
-                     is its count << 2 | 3, its other half the first of its triangles; place 0 is
-                     an empty leaf
-     view.leaf_rows  for each reference, in the order of the leaves, the three corners: a row of
-                     four floats an axis, the fourth the bits of the triangle's id
-     view.packed     if packed: the tree once more, as batches of rays walk it
+/* All pointers are memory of the device that was current when the tree was opened.
+   Optimised kernels use these arrays instead of nodes and references:
+     view.pairs      the nodes, shifted by one, with the root at 1: a pair of children starts at an
+                     even index, is aligned to 16 bytes and distinguished by the lowest bit; a
+                     leaf's word is its count << 2 | 3, its other half the first of its triangles;
+                     entry 0 is an empty leaf
+     view.leaf_rows  for each reference, in the order of the leaves, the three corners: one row of
+                     four floats per axis, of which the fourth holds the bits of the triangle's id
+     view.packed     if packed: the compressed wide form, which batches of rays traverse
                      (accel/wide/packed_form.h)
-   A leaf's triangles are copied (48 bytes a reference), so that a leaf is read in one go.
-   What renders and what emits photons gets the view alone, and casts by accel/tree/walk.h.
- */
+   Corners are duplicated per leaf (48 bytes per reference), so that a leaf is read contiguously.
+   Rendering and photon emission get only the view and cast rays by accel/tree/walk.h. */
 typedef struct tritree_cuda {
     tritree_view view;
-    void *memory; /* the view's arrays but the packed form, and a counter for each batch of rays at
-                     work */
+    /* the view's arrays except the compressed form, and cursors for concurrent batches */
+    void *memory;
     uint32_t *cursors;
-    uint64_t bytes;        /* all of it, packed form too */
+    uint64_t bytes;        /* in total, compressed form included */
     void *packed;          /* view.packed */
-    uint64_t packed_bytes; /* of the packed form */
-    bool unpacked;         /* it could not be made, which was logged; rays walk the nodes */
+    uint64_t packed_bytes; /* of the compressed form */
+    bool unpacked; /* the compressed form could not be built (logged); rays traverse `pairs` */
 } tritree_cuda;
 
-enum { TRITREE_CUDA_CURSORS = 64, TRITREE_CUDA_CURSOR = 4 /* words */ };
+enum { TRITREE_CUDA_CURSORS = 64, TRITREE_CUDA_CURSOR = 4 /* words per cursor */ };
 
-/* Copies the tree to the current device and prepares it there; the tree may go afterwards.
-   KD_ERROR_MEMORY says the bytes needed and the bytes free. */
+/* Copies the tree to the current device and prepares it; the host's tree is no longer needed then.
+   The message of KD_ERROR_MEMORY names the bytes needed and the bytes free. */
 KD_DEVICE_CALL(tritree_cuda_open, (tritree_cuda * out, const tritree *tree));
-/* The same from a view whose arrays are device memory already. They are copied. */
+/* The same from a view whose arrays are already in device memory; they are copied. */
 KD_DEVICE_CALL(tritree_cuda_open_view, (tritree_cuda * out, const tritree_view *view,
                                         uint32_t position_count, void *stream));
-/* Gives the tree its packed form, once. Where it has none (packed_form.h) or memory does not
-   suffice, one line is logged, the tree says so, and rays walk the nodes. Memory and scratch:
-   packed_form.h. Waits for the stream. On failure the tree is as it was. */
+/* Builds the tree's compressed form, unless it exists. If the tree has none (packed_form.h) or
+   memory does not suffice, a line is logged, `unpacked` is set, and rays traverse `pairs`. Memory
+   and scratch: packed_form.h. Synchronises the stream. On failure the tree is unchanged. */
 KD_DEVICE_CALL(tritree_cuda_pack, (tritree_cuda * tree, void *stream));
-KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* takes a zeroed one */
-/* Device memory that a tree of this size takes; 0 without CUDA. */
+KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* accepts a zeroed tree */
+/* Returns the device memory of a tree of this size, without its compressed form; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, tritree_cuda_bytes,
                  (uint32_t nodes, uint32_t references, uint32_t triangles, uint32_t positions), 0);
 

@@ -1,10 +1,10 @@
-/* The exact SAH builder, serial: the oracle of all others.
+/* Builder `sweep`: exact SAH, serial. Builds the same tree as `exact`, bit for bit.
    Source: Wald and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in
-           O(n log n)", section 4; the steps are in sweep.c.
+   O(n log n)", section 4; the steps are in sweep.c.
    Idea: depth first, left before right.
-   Work: O(n log n) where parts are spread; no more than O(n log^2 n).
+   Work: O(n log n) if triangles are spread evenly; at most O(n log^2 n).
    Memory: 28 bytes for each triangle of a node and of its ancestors' left children, and the tree:
-           about 150 bytes a triangle.
+   about 150 bytes per triangle.
    Invariants: as in sweep.h.
    Differs from the paper in: as in sweep.h. */
 #include "accel/sweep/sweep.h"
@@ -50,26 +50,26 @@ const tritree_builder tritree_builder_sweep = {
     .build = build_sweep,
     .exact = true};
 
-/* The exact SAH builder on all cores: the same tree as build_sweep.c, bit for bit.
-   Source: Wald and Havran 2006, section 4; subtrees side by side as in Shevtsov, Soupikov,
-           Kapustin 2007; the steps are in sweep.c.
-   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). One that
-         takes it works on its rows with a stack and a writer of its own, whose nodes are appended
-         when the left child is done; else it follows in place, as in the serial builder. In large
-         nodes the three axes are offered, too, and pieces of the triangles.
+/* Builder `parallel`: exact SAH on all cores. Builds the same tree as `sweep`, bit for bit.
+   Source: Wald and Havran 2006, section 4; parallel subtrees as in Shevtsov, Soupikov, Kapustin
+   2007; the steps are in sweep.c.
+   Idea: the right child of a node is offered to other threads (core/parallel/tasks.h). A thread
+   that takes it works on its rows with a separate stack and writer, whose nodes are appended once
+   the left child is done; otherwise it is processed in place, as in the serial builder. In large
+   nodes the three axes and pieces of the triangles are offered, too.
    Work: O(n log n) on all cores.
-   Memory: that of the sweep, and as much again for what lies below branches that were taken.
-   Invariants: as in sweep.h; what is appended lands where the serial builder would have put it.
-   Differs from the papers in: exact planes everywhere; bins tell only where to look. */
+   Memory: that of `sweep`, and as much again for branches taken by other threads.
+   Invariants: as in sweep.h; appended nodes are stored where the serial builder would store them.
+   Differs from the papers in: planes are exact everywhere; bins only guide the search. */
 
-enum { BRANCH_TRIANGLES = 1024 }; /* what is worth a task */
+enum { BRANCH_TRIANGLES = 1024 }; /* minimum size for a task */
 
-/* A child that another thread may take. */
+/* A child offered to other threads. */
 typedef struct branch {
     task base;
     sweep *from;
     const sweep_node *node;
-    sweep work; /* the taker's */
+    sweep work; /* of the thread that takes it */
     sweep_node root;
     kd_status status;
     char message[256];
@@ -94,7 +94,7 @@ static kd_status append(sweep *work, const sweep_node *node, branch *grown) {
     return tree_writer_append(&work->writer, node->at, &grown->work.writer, work->pool);
 }
 
-/* Both children of a node, the right one on another thread if one is idle. */
+/* Processes both children of a node; the right one on another thread if one is idle. */
 static kd_status grow_apart(sweep *work, const sweep_node *left, const sweep_node *right) {
     branch other;
     memset(&other, 0, sizeof other);

@@ -1,24 +1,22 @@
-/* triangle_clip_halves (accel/tree/triangle_clip.h) as a CPU's vector unit does it: the same
-   bits.
-   Idea: a polygon is its edges, four side by side. A plane cuts each of them without a look at
-         the others, so nothing branches on which corners lie on which side; one edge along the
-         plane closes the polygon again and comes into a lane of its own, where an edge without
-         length was before. The operations on the numbers are those of the plain way, which takes
-         over where the order of things would matter: polygons that rounding made cross a plane
-         more than twice, numbers that are too small for a float's whole precision, zeros of both
-         signs. */
+/* Vectorised triangle_clip_halves (accel/tree/triangle_clip.h) with the same results, bit for bit.
+   Idea: a polygon is a set of edges, four per vector. A plane clips each edge independently, so no
+   branch depends on which corners lie on which side. One edge along the plane closes the polygon
+   again; it takes a lane that held an edge of length zero. The arithmetic is that of the scalar
+   version, which takes over where the order of operations would matter: polygons that cross a plane
+   more than twice because of rounding, numbers too small for the full precision of float, and zeros
+   of both signs. */
 #ifndef KD_ACCEL_SWEEP_CLIP_HALVES_H
 #define KD_ACCEL_SWEEP_CLIP_HALVES_H
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/vectors.h"
 
-/* Four doubles at once, for clip_halves.h: by the compilers' vector extension, and by name where
-   that would take more instructions than there need be. */
+/* Vectors of four doubles for clip_halves.h: by the compilers' vector extension, and by intrinsics
+   where that generates more instructions than necessary. */
 
 typedef double double4 __attribute__((vector_size(32)));
 typedef int64_t long4 __attribute__((vector_size(32)));
 
-/* v < than ? v : than, so `than` where v is NaN. */
+/* v < than ? v : than, which is `than` if v is NaN. */
 VECTOR8_FN double4 double4_min(double4 v, double4 than) {
 #ifdef __AVX__
     return (double4)_mm256_min_pd((__m256d)v, (__m256d)than);
@@ -42,7 +40,7 @@ VECTOR8_FN double4 double4_all(double x) {
 VECTOR8_FN double4 double4_select(long4 mask, double4 yes, double4 no) {
     return (double4)((mask & (long4)yes) | (~mask & (long4)no));
 }
-/* Bit l: lane l is set. */
+/* Bit l of the result: lane l is set. */
 VECTOR8_FN uint32_t long4_bits(long4 mask) {
 #ifdef __AVX__
     return (uint32_t)_mm256_movemask_pd((__m256d)mask);
@@ -50,7 +48,7 @@ VECTOR8_FN uint32_t long4_bits(long4 mask) {
     return (uint32_t)((mask[0] & 1) | (mask[1] & 2) | (mask[2] & 4) | (mask[3] & 8));
 #endif
 }
-/* `v`, or NaN where the mask is set (and not a choice, which takes longer). */
+/* v, or NaN where the mask is set; cheaper than a select. */
 VECTOR8_FN double4 double4_or_nan(double4 v, long4 mask) {
 #ifdef __AVX__
     return (double4)_mm256_or_pd((__m256d)v, (__m256d)mask);
@@ -72,8 +70,7 @@ VECTOR8_FN float4v double4_rounded(double4 v) {
     return __builtin_convertvector(v, float4v);
 #endif
 }
-/* The next float that is not above, or not below; x is 0 or no smaller than a float can be with all
-   of its precision. */
+/* Round down, or up, to float. x must be 0 or at least as large as the smallest normal float. */
 VECTOR8_FN float4v clip_float_down(double4 x) {
     const long4 bits = (long4)x, rest = {0x1fffffff, 0x1fffffff, 0x1fffffff, 0x1fffffff};
     return double4_rounded((double4)((bits + ((bits < 0) & rest)) & ~rest));
@@ -83,14 +80,14 @@ VECTOR8_FN float4v clip_float_up(double4 x) {
     return double4_rounded((double4)((bits + (~(bits < 0) & rest)) & ~rest));
 }
 
-enum { CLIP_VECTORS = 2, CLIP_CUTS_MOST = 5 }; /* three edges, and one more for each cut */
+enum { CLIP_VECTORS = 2, CLIP_CUTS_MOST = 5 }; /* three edges, plus one for each cut */
 
-/* From one corner (`p`) to the next (`q`), four edges a vector; a row an axis. */
+/* Edges from one corner (`p`) to the next (`q`), four per vector; one row per axis. */
 typedef struct clip_edges {
     double4 p[3][CLIP_VECTORS], q[3][CLIP_VECTORS];
 } clip_edges;
 
-/* Where a box is cut in two, as vectors: the box, and where its halves end and begin. */
+/* The split of a box as vectors: the box, and where its halves end and begin. */
 typedef struct clip_split {
     float4v lo, hi, lower_hi, upper_lo;
     box3 box;
@@ -98,22 +95,22 @@ typedef struct clip_split {
     float plane;
 } clip_split;
 
-/* Bounding box of the triangle's part in a half; x, y, z, and one more that means nothing. */
+/* Bounding box of the triangle's part in a half: x, y, z and an undefined component. */
 typedef struct clip_part {
     float4v lo, hi;
 } clip_part;
 
 typedef enum clip_outcome { CLIP_DONE = 0, CLIP_EMPTY = 1, CLIP_ODD = 2 } clip_outcome;
 
-/* The axes in turn, from any on. */
+/* Cyclic order of axes. */
 VECTOR8_FN int clip_next_axis(int axis) {
     return axis == 2 ? 0 : axis + 1;
 }
 
-/* What a plane does to four edges. */
+/* The position of four edges relative to a plane. */
 typedef struct clip_heights {
     long4 p_in, q_in, crosses;
-    double4 share; /* of the way from the lower end to the upper one at which they cross */
+    double4 share; /* parameter of the crossing, from the lower end */
     long4 falls;   /* the first end is the lower one */
 } clip_heights;
 
@@ -130,18 +127,20 @@ VECTOR8_FN clip_heights clip_heights_of(double4 p, double4 q, double plane, long
     return of;
 }
 
-/* An axis of what is left of the edges. `exit`, `enter`: the edges that leave and come back, the
-   only ones with one end on each side. What lies outside becomes the exit's point; the edge that
-   closes the polygon ends at the enter's point. */
+/* Clips one row of the edges. `exit` and `enter` are the edges that leave the kept side and return
+   to it, the only ones with one end on each side. Points outside move to the exit's crossing; the
+   edge that closes the polygon ends at the crossing of `enter`. */
 VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *of, int vectors,
                              int lane, uint32_t exit, uint32_t enter) {
     double4 point[CLIP_VECTORS];
     for (int k = 0; k < vectors; ++k) {
-        /* from the lower end always, so that neighbours cut a shared edge at the same point */
+        /* Interpolate from the lower end, so that adjacent triangles get the same point on a shared
+           edge. */
         const long4 turn = ((long4)p[k] ^ (long4)q[k]) & of[k].falls;
         const double4 low = (double4)((long4)q[k] ^ turn), high = (double4)((long4)p[k] ^ turn);
         const double4 between = low + of[k].share * (high - low);
-        point[k] = double4_select(of[k].crosses, between, high); /* or an end in the plane */
+        /* or an end that lies in the plane */
+        point[k] = double4_select(of[k].crosses, between, high);
     }
     double left, right;
     memcpy(&left, (const char *)point + exit * sizeof left, sizeof left);
@@ -160,7 +159,7 @@ VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *of, i
     }
 }
 
-/* The plane's own axis. */
+/* Clips the row of the plane's own axis. */
 VECTOR8_FN void clip_cut_axis(double4 p[], double4 q[], int vectors, int lane, double plane,
                               long4 flip) {
     const double4 limit = double4_all(plane), turned = (double4)((long4)limit ^ flip);
@@ -178,8 +177,8 @@ VECTOR8_FN void clip_cut_axis(double4 p[], double4 q[], int vectors, int lane, d
     }
 }
 
-/* Keeps what lies at or above the plane, or at or below it. The edge along the plane comes into
-   lane `lane`, which may be that of a new vector. */
+/* Keeps the part at or above the plane, or at or below it. The closing edge along the plane goes to
+   lane `lane`, which may be the first of a new vector. */
 VECTOR8_FN clip_outcome clip_edges_cut(clip_edges *edges, int vectors, int lane, int axis,
                                        double plane, bool from_above) {
     const long4 sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
@@ -211,7 +210,7 @@ VECTOR8_FN clip_outcome clip_edges_cut(clip_edges *edges, int vectors, int lane,
     return CLIP_DONE;
 }
 
-/* Least and largest numbers of three rows (their axes in turn), the last one twice. */
+/* Minima and maxima of three rows (axes in cyclic order), the last one twice. */
 typedef struct clip_extent {
     double4 lo[3], hi[3];
 } clip_extent;
@@ -226,8 +225,8 @@ VECTOR8_FN double4 clip_reduce(const double4 rows[3], double4 (*better)(double4,
                   __builtin_shufflevector(uv, ww, 2, 3, 6, 7));
 }
 
-/* A row of both extents: corners but those out of one half or the other, and the points of edges
-   but of those that do not cross. */
+/* Includes one row in both extents: the corners inside the respective half, and the crossings of
+   edges that cross the plane. */
 VECTOR8_FN void clip_include(clip_extent extent[2], int row, double4 corner, const long4 out[2],
                              double4 cut, long4 no_cut) {
     const double4 cut_or_nan = double4_or_nan(cut, no_cut);
@@ -261,7 +260,8 @@ VECTOR8_FN void clip_extents(const clip_edges *edges, int vectors, const clip_sp
     }
 }
 
-/* Numbers that clip_float_down does not take are there, or zeros of which it is not sure. */
+/* Returns true if there are numbers that clip_float_down does not support, or zeros of uncertain
+   sign. */
 static __attribute__((noinline)) bool clip_is_odd(const double4 end[4], const clip_split *split,
                                                   const float4v corner[3]) {
     const float given[] = {corner[0][0],    corner[0][1],    corner[0][2],    corner[1][0],
@@ -276,7 +276,7 @@ static __attribute__((noinline)) bool clip_is_odd(const double4 end[4], const cl
     return false;
 }
 
-/* The edges of a triangle; the one behind the third has no length. */
+/* Sets up the edges of a triangle; the fourth has length zero. */
 VECTOR8_FN void clip_edges_open(clip_edges *edges, const float4v corner[3]) {
     const float4v ac = __builtin_shufflevector(corner[0], corner[2], 0, 4, 1, 5);
     const float4v bc = __builtin_shufflevector(corner[1], corner[2], 0, 4, 1, 5);
@@ -292,7 +292,7 @@ VECTOR8_FN void clip_edges_open(clip_edges *edges, const float4v corner[3]) {
     }
 }
 
-/* Cuts by the first of the sides. */
+/* Clips against the first of `sides`. */
 VECTOR8_FN clip_outcome clip_edges_side(clip_edges *edges, int vectors, int lane, const box3 *box,
                                         uint32_t sides) {
     const int side = __builtin_ctz(sides), axis = side / 2;
@@ -311,14 +311,15 @@ VECTOR8_FN clip_split clip_split_make(box3 box, int axis, float plane) {
     return split;
 }
 
-/* Rows of an extent to a part that is not beyond its half. */
+/* Rounds an extent outwards to a part, which stays within its half. */
 VECTOR8_FN void clip_round(double4 lo, double4 hi, int axis, clip_part *part) {
     static const int4v turn[3] = {{0, 1, 2, 3}, {2, 0, 1, 3}, {1, 2, 0, 3}};
     part->lo = float4v_max(float4v_permute(clip_float_down(lo), turn[axis]), part->lo);
     part->hi = float4v_min(float4v_permute(clip_float_up(hi), turn[axis]), part->hi);
 }
 
-/* Bit 0: the lower half has a part, bit 1: the upper one has; negative: ask the plain way. */
+/* Returns bit 0 if the lower half has a part, bit 1 if the upper one has; negative: use the scalar
+   version. */
 VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const clip_split *split,
                                  const float4v corner[3], clip_part part[2]) {
     const long4 positive = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
@@ -340,7 +341,7 @@ VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const cli
     return parts;
 }
 
-/* Which sides of the box the triangle is beyond: a bit each. */
+/* Returns a mask of the sides of the box that the triangle extends beyond. */
 VECTOR8_FN uint32_t clip_sides(const float4v corner[3], const clip_split *split) {
     static const uint8_t every_other[8] = {0, 1, 4, 5, 16, 17, 20, 21};
     const float4v least = float4v_min(float4v_min(corner[0], corner[1]), corner[2]);
@@ -378,9 +379,9 @@ static __attribute__((noinline)) int clip_plainly(const clip_split *split, const
     return parts;
 }
 
-/* Bounding boxes of the triangle's parts in the two halves of the box, where there is none the
-   half; corners are float4v_of's; bit 0 of the answer: the lower half has one, bit 1: the upper
-   half has. */
+/* Computes the bounding boxes of the triangle's parts in the two halves of the box; for an empty
+   part the half itself. Corners come from float4v_of. Returns bit 0 if the lower half has a part,
+   bit 1 if the upper one has. */
 VECTOR8_FN int clip_halves_by_vectors(const clip_split *split, const float4v corner[3],
                                       clip_part part[2]) {
     part[0].lo = split->lo;
@@ -398,7 +399,7 @@ VECTOR8_FN box3 clip_part_box(const clip_part *part) {
     return box;
 }
 
-/* By pairs of doubles (SSE2) vectors take twice as long as the plain way. */
+/* With pairs of doubles (SSE2) the vectorised version takes twice as long as the scalar one. */
 VECTOR8_FN int clip_halves(const clip_split *split, const float4v corner[3], clip_part part[2]) {
 #ifdef __AVX__
     return clip_halves_by_vectors(split, corner, part);

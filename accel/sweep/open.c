@@ -1,17 +1,17 @@
-/* Beginning and end of a sweep: the rows of all triangles, or a branch's own memory. */
+/* Opening and closing a sweep: the rows of all triangles, or the memory of a separate branch. */
 #include "accel/sweep/sweep.h"
 #include "accel/tree/triangle.h"
 #include "core/memory.h"
 #include <string.h>
 
-enum { PARTS_TRIANGLES = 16384, PARTS_MOST = 8 }; /* fewer are one part */
+enum { PARTS_TRIANGLES = 16384, PARTS_MOST = 8 }; /* fewer triangles are one part */
 
 static kd_status reserve(sweep *work, uint32_t count) {
     KD_TRY(KD_RESERVE_ZEROED(work->bins, 3));
     return tree_writer_open(&work->writer, 4 * (uint64_t)count, 4 * (uint64_t)count);
 }
 
-/* The first rows, made in parts: each of a range of triangles. */
+/* Filling the root's rows in parallel, one range of triangles per part. */
 typedef struct opening {
     const tritree_input *input;
     sweep_rows rows;
@@ -23,7 +23,7 @@ static uint32_t part_begin(const opening *of, int i) {
     return (uint32_t)((uint64_t)of->input->triangle_count * (uint64_t)i / (uint64_t)of->parts);
 }
 
-/* Those that can be hit, at the range's begin. */
+/* Stores the triangles of a range that can be hit, from the range's begin on. */
 static void list_part(void *context, int i) {
     opening *of = (opening *)context;
     const uint32_t begin = part_begin(of, i), end = part_begin(of, i + 1);
@@ -122,7 +122,7 @@ static kd_status push_block(rows_stack *stack, uint64_t room) {
     kd_status status = KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(block, 1));
     block->room = room;
-    /* rows that begin at the same place of a page would contend for the same lines of a cache */
+    /* Rows at the same offset within a page would compete for the same cache sets. */
     block->stride = (room + PAGE - 1) / PAGE * PAGE + APART;
     KD_TRY_GOTO(KD_RESERVE(block->numbers, ROWS * block->stride));
     block->below = stack->block;
@@ -166,14 +166,14 @@ void rows_release(rows_stack *stack, rows_stack before) {
 }
 
 enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };
-static const int shifts[PASSES + 1] = {30, 41, 52, 64}; /* position and type */
+static const int shifts[PASSES + 1] = {30, 41, 52, 64}; /* of the digits: position and type */
 
 static uint32_t digit_of(sweep_event event, int pass) {
     const uint64_t key = (uint64_t)event ^ 0x8000000000000000u;
     return (uint32_t)(key >> shifts[pass]) & ((1u << (shifts[pass + 1] - shifts[pass])) - 1);
 }
 
-/* Least significant digit first: stable. False: there is no memory to count digits in. */
+/* Stable, least significant digit first. Returns false if there is no memory for the histograms. */
 static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
     uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_spare(PASSES * sizeof *begin);
     if (!begin) return false;
@@ -197,7 +197,7 @@ static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count
     return true;
 }
 
-/* Each goes where as many lie before it as are less: no branch to predict. */
+/* Each event's position is the number of smaller ones; branch-free. */
 static void rank_sort(sweep_event *to, const sweep_event *from, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
         const sweep_event event = from[i];

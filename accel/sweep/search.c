@@ -10,7 +10,7 @@ void sweep_bins_close(sweep_bins *owned) {
     owned->room = 0;
 }
 
-/* More bins would cost more than what they spare. */
+/* More bins would cost more than they save. */
 static uint32_t bins_for(uint32_t triangles) {
     uint32_t bins = 2 * LANES;
     while (TRIANGLES_A_BIN * bins < triangles && bins < SWEEP_BINS_MOST) bins *= 2;
@@ -25,7 +25,8 @@ static void open_bins(sweep_bins *bins, const sweep_line *line) {
     bins->count = bins_for(line->count);
     bins->scale = (float)bins->count / length;
     bins->width = length / (float)bins->count;
-    if (!(bins->width > 0x1p-100f && bins->width < 0x1p100f)) { /* bins would be of no order */
+    /* rounding would break the order of bins */
+    if (!(bins->width > 0x1p-100f && bins->width < 0x1p100f)) {
         bins->count = 1;
         bins->scale = 0;
         bins->width = length;
@@ -34,7 +35,7 @@ static void open_bins(sweep_bins *bins, const sweep_line *line) {
     memset(bins->ended, 0, (bins->count + LANES) * sizeof *bins->ended);
 }
 
-/* The order of bins is that of numbers. */
+/* Monotonic: larger positions never map to smaller bins. */
 VECTOR8_FN int8 bins_of(const sweep_bins *bins, const sweep_line *line, float8 at) {
     const float8 last = float8_all((float)(bins->count - 1));
     return __builtin_convertvector(float8_min((at - line->of.lo) * bins->scale, last), int8);
@@ -67,7 +68,7 @@ VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
     bins->flat[1] = upper;
 }
 
-/* Counts of bins to counts before bins. */
+/* Replaces the counts per bin by counts before each bin. */
 static void sum_up(sweep_bins *bins) {
     int32_t begun = 0, ended = 0;
     for (uint32_t b = 0; b < bins->count; ++b) {
@@ -83,7 +84,7 @@ static void sum_up(sweep_bins *bins) {
     }
 }
 
-/* Bounds of all bins. */
+/* Computes the lower bounds of all bins. */
 VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_costs *costs) {
     const float8 number = {0, 1, 2, 3, 4, 5, 6, 7};
     const int32_t triangles = (int32_t)line->count;
@@ -92,7 +93,7 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
     const float8 nothing = float8_all(INFINITY), bins8 = float8_all((float)bins->count);
     const sah_axis *of = &line->of;
     for (uint32_t b = 0; b < bins->count; b += LANES) {
-        /* a hundredth of a bin is more than rounding moves anything */
+        /* A margin of a hundredth of a bin exceeds all rounding errors. */
         const float8 bin = number + (float)b;
         const float8 near = float8_max((bin - 0.01f) * bins->width, zero);
         const float8 far = float8_max((bins8 - bin - 1.01f) * bins->width, zero);
@@ -101,7 +102,7 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
         const int8 left_most = triangles - ended,
                    right = triangles - int8_load(bins->ended + b + 1);
         const int8 empty = (begun == begun_most) & (left_most == right);
-        /* sah_split_cost8 with the least of each number */
+        /* sah_split_cost8 with the lower bound of each term. */
         const float8 meets =
             (of->base + of->slope * near) * __builtin_convertvector(begun, float8) +
             (of->base + of->slope * far) * __builtin_convertvector(right, float8);
@@ -121,18 +122,18 @@ void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs 
     bound_bins(bins, line, costs);
 }
 
-/* Where a walk over sorted ends stands. */
+/* State of a sweep over sorted events. */
 typedef struct axis_walk {
     const sah_costs *costs;
     const sah_axis *of;
     const sweep_event *event, *end;
-    uint32_t left, right; /* triangles that began, that have not ended */
+    uint32_t left, right; /* triangles that have begun; that have not ended */
     float least, where;
 } axis_walk;
 
-/* Tries the event's plane, or that of a whole group of planar events, and goes past it. Where
-   several events share a position the counts in between are too high, never too low, so only true
-   costs can win. */
+/* Tries the plane of the current event, or of a group of planar events, and advances. Where several
+   events share a position, intermediate counts are too high but never too low, so only a true cost
+   can win. */
 static inline void try_event(axis_walk *walk, float plane) {
     const uint32_t type = sweep_event_type(*walk->event);
     walk->right -= type != EVENT_START;
@@ -167,7 +168,7 @@ static kd_status reserve(sweep_bins *bins, uint64_t count) {
     return KD_OK;
 }
 
-/* The ends in bins of [first, beyond) as events. */
+/* Collects the ends in bins [first, beyond) as events. */
 VECTOR8_FN uint64_t collect(const sweep_bins *bins, const sweep_line *line, uint32_t first,
                             uint32_t beyond) {
     uint64_t count = 0;
@@ -192,7 +193,7 @@ VECTOR8_FN uint64_t collect(const sweep_bins *bins, const sweep_line *line, uint
     return count;
 }
 
-/* The numbers of `mask` among eight, as the first ones of eight that are written. */
+/* Compresses the numbers of `mask` to the front of the eight that are written. */
 VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
 #if defined(__AVX2__) && defined(__BMI2__)
     const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 0xff;
@@ -206,13 +207,14 @@ VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
 
 enum { ENDS_MOST = 256, ENDS_ROOM = ENDS_MOST + 4 * LANES };
 
-/* Few ends of parts, in no order. */
+/* Unsorted ends of triangles, when there are few. */
 typedef struct few_ends {
-    float begin[ENDS_ROOM], end[ENDS_ROOM], planar[ENDS_ROOM]; /* planar ones are in all */
+    /* planar ones are also in `begin` and `end` */
+    float begin[ENDS_ROOM], end[ENDS_ROOM], planar[ENDS_ROOM];
     uint32_t begins, ends, planars;
 } few_ends;
 
-/* The ends in the bins [first, beyond). */
+/* Collects the ends in bins [first, beyond). */
 VECTOR8_FN void collect_few(few_ends *few, const sweep_bins *bins, const sweep_line *line,
                             uint32_t first, uint32_t beyond) {
     const float from = (float)first, to = beyond < bins->count ? (float)beyond : INFINITY;
@@ -236,12 +238,12 @@ VECTOR8_FN void collect_few(few_ends *few, const sweep_bins *bins, const sweep_l
     }
 }
 
-/* The cheapest plane so far of each of eight lanes, the first of equal ones. */
+/* The cheapest plane so far per lane; of equal costs the first. */
 typedef struct best8 {
     float8 cost, position;
 } best8;
 
-/* Tries the planes of two vectors. */
+/* Tries two vectors of planes. */
 VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes, int32_t begun,
                            int32_t open, const sah_axis *of, const sah_costs *costs) {
     const float8 plane[2] = {float8_load(planes), float8_load(planes + LANES)};
@@ -271,7 +273,7 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     few_ends few;
     collect_few(&few, bins, line, first, beyond);
     const float8 never = float8_all(INFINITY);
-    for (uint32_t k = 0; k < few.ends; k += LANES) { /* all planes one after the other */
+    for (uint32_t k = 0; k < few.ends; k += LANES) { /* makes begins and ends one array of planes */
         const float8 end = float8_load(few.end + k);
         memcpy(few.begin + few.begins + k, &end, sizeof end);
     }

@@ -4,9 +4,9 @@
 
 enum { LANES = VECTOR8_LANES, UNROLLED = 2, LEVELS_HERE = 6 };
 
-/* What the planes cost at which the node's triangles begin, and end; NaN if not inside. Of axes
-   with flat triangles, what the planes in the node's own sides cost; INFINITY if nothing lies in
-   them. */
+/* Costs of the planes where triangles begin and end; NaN if a plane is not inside the node. For
+   axes with flat triangles also the costs of planes in the node's own sides; INFINITY if nothing
+   lies in them. */
 typedef struct plane_costs {
     float begin[3][SMALL_NODE_ROOM], end[3][SMALL_NODE_ROOM];
     float lower[3], upper[3];
@@ -16,12 +16,13 @@ typedef struct side_counts {
     int8 left, right, planar;
 } side_counts;
 
-/* What lies on the sides of the planes at which eight triangles begin, and at which they end:
-   triangles that begin before a plane, that end after it, and, if there are any, that lie in it. */
+/* Counts the triangles on the sides of the planes where eight triangles begin, and where they end:
+   those that begin before the plane, that end after it, and, if there are planar ones, that lie in
+   it. */
 VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, const float8 *hi,
                             bool planar, side_counts counts[2]) {
     int8 begun[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, either[2] = {{0}, {0}};
-    for (uint32_t i = 0; i < node->count; i += UNROLLED) /* those behind the last one count not */
+    for (uint32_t i = 0; i < node->count; i += UNROLLED) /* padding lanes do not count */
         for (uint32_t k = i; k < i + UNROLLED; ++k) {
             const float begin = node->lo[axis][k], end = node->hi[axis][k];
             begun[0] -= begin < *lo;
@@ -48,7 +49,7 @@ VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *of, const 
     return (float8)((int8)cost | ~inside);
 }
 
-/* What all planes of an axis cost; returns the least. */
+/* Computes the costs of all planes of an axis; returns the least. */
 VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, const sah_axis *of,
                             int axis, bool planar, plane_costs *costs) {
     float8 least = float8_all(INFINITY);
@@ -66,7 +67,7 @@ VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, co
     return least;
 }
 
-/* sah_axis_of of all axes: the same operations, so the same bits. */
+/* sah_axis_of for all axes: same operations, so the results are equal bit for bit. */
 VECTOR8_FN void axes_of(box3 box, sah_axis of[3]) {
     const double4 size = double4_of(float4v_of(box.hi)) - double4_of(float4v_of(box.lo));
     const double4 u = __builtin_shufflevector(size, size, 1, 2, 0, 3);
@@ -97,8 +98,8 @@ VECTOR8_FN bool has_planar(const small_node *node, int axis) {
     return int8_any(flat);
 }
 
-/* What the planes in the node's own sides cost, which part triangles in them from all else; returns
-   the least. */
+/* Computes the costs of planes in the node's own sides, which separate triangles in them from all
+   others; returns the least. */
 VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node,
                                 const sah_axis *of, int axis, plane_costs *costs) {
     uint32_t lower = 0, upper = 0;
@@ -115,7 +116,7 @@ VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node
     return float_min(costs->lower[axis], costs->upper[axis]);
 }
 
-/* Triangles in the plane go to the cheaper side, the left one of equals. */
+/* Planar triangles go to the cheaper side, or to the left at equal cost. */
 static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *of,
                              const sah_split *split) {
     uint32_t left = 0, right = 0;
@@ -131,7 +132,7 @@ static bool planar_goes_left(const small_build *build, const small_node *node, c
            sah_split_cost(&build->costs, of, split->position, left, right + planar);
 }
 
-/* The first position of an axis that costs as much, or INFINITY. */
+/* Returns the first position on an axis whose plane has this cost, or INFINITY. */
 VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_costs *costs,
                                float cost) {
     float first = INFINITY;
@@ -146,7 +147,7 @@ VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_cos
     return first;
 }
 
-/* The first plane that costs `least`. */
+/* Returns the first plane with cost `least`. */
 VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *node,
                                  const sah_axis of[3], const bool planar[3],
                                  const plane_costs *costs, float least) {
@@ -169,7 +170,8 @@ VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *nod
     return split;
 }
 
-/* The best plane if it beats a leaf, of a node some of whose triangles are flat. */
+/* Finds the best plane of a node with flat triangles. Returns false if a leaf is not more
+   expensive. */
 static __attribute__((noinline)) bool search_planar(const small_build *build,
                                                     const small_node *node, const sah_axis of[3],
                                                     sah_split *split) {
@@ -191,7 +193,7 @@ static __attribute__((noinline)) bool search_planar(const small_build *build,
     return true;
 }
 
-/* The best plane if it beats a leaf. */
+/* Finds the best plane. Returns false if a leaf is not more expensive. */
 VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_split *split) {
     sah_axis of[3];
     axes_of(node->box, of);
@@ -215,7 +217,7 @@ static inline sweep_rows rows_of(small_node *node) {
                         {node->hi[0], node->hi[1], node->hi[2]}};
 }
 
-/* The triangles of `mask` among the eight from `k` on, appended. */
+/* Appends the triangles of `mask`, of the eight from `k` on. */
 static void give(small_node *child, small_node *node, uint32_t k, uint32_t mask) {
     const sweep_rows to = rows_of(child), from = rows_of(node);
     rows_give(&to, child->count, &from, k, mask);
@@ -240,7 +242,8 @@ static void take_back(small_node *node, uint32_t i) {
     }
 }
 
-/* Lanes behind the last triangle hold no plane and are on no side of any. */
+/* Fills the lanes behind the last triangle so that they contain no plane and are on neither side of
+   one. */
 static void close_rows(small_node *node) {
     static_assert(LANES % UNROLLED == 0, "nothing is read behind a whole vector");
     const int8 number = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -257,7 +260,7 @@ static void close_rows(small_node *node) {
 }
 
 typedef struct straddler_list {
-    uint8_t left[SMALL_NODE_MOST], right[SMALL_NODE_MOST]; /* places in the children */
+    uint8_t left[SMALL_NODE_MOST], right[SMALL_NODE_MOST]; /* indices in the children */
     uint32_t count;
 } straddler_list;
 
@@ -335,8 +338,8 @@ build_pair(const small_build *build, small_node *node, const sah_split *split, s
     return build_below(build, right, level + 1);
 }
 
-/* The first levels' children lie on the stack, the few that are deeper do not: a caller has little.
- */
+/* Children of the first levels are on the stack, the few deeper ones on the heap, because the
+   caller's stack may be small. */
 static __attribute__((noinline)) kd_status build_here(const small_build *build, small_node *node,
                                                       const sah_split *split, uint32_t level) {
     small_pair pair;
@@ -358,7 +361,7 @@ static __attribute__((noinline)) bool find_split(const small_build *build, small
     if (!(leaf_cost > build->costs.traversal) || node->depth >= build->max_depth) return false;
     close_rows(node);
     if (!search(build, node, split)) return false;
-    split->position += 0.0f; /* never -0 */
+    split->position += 0.0f; /* -0 becomes 0 */
     return true;
 }
 

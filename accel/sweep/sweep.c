@@ -2,7 +2,8 @@
 #include "accel/sweep/clip_halves.h"
 
 enum { LANES = VECTOR8_LANES };
-enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MOST = 8 }; /* worth a task */
+/* minimum sizes for a task */
+enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MOST = 8 };
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count) {
     return 150 * (uint64_t)triangle_count;
@@ -14,11 +15,11 @@ static sweep_line line_of(const sweep_node *node, int axis) {
     return line;
 }
 
-/* A search that is done axis by axis. */
+/* Arguments of a search per axis. */
 typedef struct axis_step {
     sweep *work;
     const sweep_node *node;
-    sah_split best[3]; /* of each axis' own */
+    sah_split best[3]; /* best of each axis */
     kd_status status[3];
 } axis_step;
 
@@ -37,8 +38,8 @@ static void search_axis(void *context, int axis) {
         sweep_bins_search(bins, &line, &step->work->costs, axis, 0, bins->count, &step->best[axis]);
 }
 
-/* The bin that promises most and its neighbours, first: what their best plane costs spares a look
-   at most others. */
+/* Searches the most promising bin and its neighbours first: the cost of their best plane rules out
+   most other bins. */
 static kd_status search_first(const axis_step *step, sah_split *best) {
     int axis = 0;
     uint32_t bin = 0;
@@ -60,7 +61,7 @@ static kd_status search_first(const axis_step *step, sah_split *best) {
     return sweep_bins_search(bins, &line, &step->work->costs, axis, first, beyond, best);
 }
 
-/* The best plane if it beats a leaf, or axis -1. */
+/* Finds the best plane if it is cheaper than a leaf, else sets axis -1. */
 static kd_status find_split(sweep *work, const sweep_node *node, sah_split *split,
                             sweep_sides *sides) {
     task_pool *pool = node->count >= TASK_TRIANGLES ? work->pool : NULL;
@@ -86,11 +87,11 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
         }
     }
     if (split->axis < 0) return KD_OK;
-    split->position += 0.0f; /* never -0 */
+    split->position += 0.0f; /* -0 becomes 0 */
     const sweep_line line = line_of(node, split->axis);
     *sides = sweep_count_sides(&line, split->position);
-    /* triangles in the plane go to the cheaper side, the left one of equals; those in the node's
-       own side are parted from all else */
+    /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in the node's
+       own side are separated from all others. */
     split->planar_left =
         split->position == line.of.lo ||
         (split->position != line.of.hi &&
@@ -100,18 +101,18 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     return KD_OK;
 }
 
-/* A node's triangles on their way to its children, in pieces. */
+/* Distribution of a node's triangles to its children, in pieces. */
 typedef struct sharing {
     const sweep *work;
     const sweep_node *node;
     const sah_split *split;
     sweep_node *left, *right;
     int pieces;
-    uint32_t first[2][PIECES_MOST + 1]; /* of each piece in either child */
-    uint32_t lost[2][PIECES_MOST];      /* straddlers of which nothing is in the child */
+    uint32_t first[2][PIECES_MOST + 1]; /* per piece: its first triangle in either child */
+    uint32_t lost[2][PIECES_MOST];      /* straddling triangles with no part in the child */
 } sharing;
 
-/* The triangles of the eight from `k` on that go left, and right. */
+/* Computes masks of the eight triangles from `k` on that go left, and right. */
 VECTOR8_FN void sides_of(const sharing *of, uint32_t k, uint32_t end, uint32_t to[2]) {
     const float position = of->split->position;
     const uint32_t there = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
@@ -161,7 +162,7 @@ static uint32_t cut_straddler(const sharing *of, const clip_split *by, uint32_t 
     return parts;
 }
 
-#define NOTHING_LEFT UINT32_MAX /* instead of an id */
+#define NOTHING_LEFT UINT32_MAX /* replaces an id */
 
 static void give(const sharing *of, int side, uint32_t to, uint32_t end, uint32_t k,
                  uint32_t mask) {
@@ -170,7 +171,7 @@ static void give(const sharing *of, int side, uint32_t to, uint32_t end, uint32_
         rows_give(child, to, rows, k, mask);
         return;
     }
-    for (; mask; mask &= mask - 1, ++to) { /* what lies behind is another piece's */
+    for (; mask; mask &= mask - 1, ++to) { /* beyond is the output of another piece */
         const uint32_t i = k + (uint32_t)__builtin_ctz(mask);
         child->id[to] = rows->id[i];
         for (int axis = 0; axis < 3; ++axis) {
@@ -226,7 +227,8 @@ static void drop_lost(sweep_node *child) {
     child->count = to;
 }
 
-/* The children's rows: the right one's where the node's were if no other thread reads those. */
+/* Fills the rows of both children. The right child overwrites the node unless other threads are
+   reading it. */
 static kd_status share_out(sweep *work, const sweep_node *node, const sah_split *split,
                            const sweep_sides *sides, sweep_node *left, sweep_node *right) {
     sharing of = {.work = work, .node = node, .split = split, .left = left, .right = right};

@@ -1,20 +1,18 @@
-/* The surface area heuristic as it is defined: the oracle of `sweep`, `parallel` and the fast
-   ones.
+/* Builder `exact`: the surface area heuristic by its definition. It is the reference for `sweep`,
+   `parallel` and the other fast builders.
    Source: Wald and Havran 2006, "On building fast kd-trees for ray tracing, and on doing that in
-           O(N log N)", sections 3 and 4.2.
-   Idea: a node's triangles are clipped to its box; wherever a clipped part begins or ends along
-         an axis is a plane to cut at; each plane's cost is reckoned from how many parts lie left
-         of it, right of it and in it; the cheapest plane cuts the node, unless a leaf is
-         cheaper.
-   Work: O(n log^2 n): a node sorts its parts' ends once an axis.
-   Memory: 36 bytes a reference on the way from the root to a leaf.
-   Invariants: of planes of equal cost the first by (axis, position) wins, then the one that has
-               its planar triangles on the left: the tree is a function of its input. Ids in a
-               leaf ascend.
+   O(N log N)", sections 3 and 4.2.
+   Idea: clip a node's triangles to its box. Every position where a clipped triangle begins or ends
+   along an axis is a candidate plane, whose cost follows from the numbers of triangles left of it,
+   right of it and in it. Split at the plane of least cost, unless a leaf is cheaper.
+   Work: O(n log^2 n): each node sorts the ends of its triangles once per axis.
+   Memory: 36 bytes per reference of the nodes on the path from the root to the current leaf.
+   Invariants: of planes with equal cost the first by (axis, position) wins, then the one that puts
+   planar triangles on the left, so the tree is a function of its input. Ids in a leaf ascend.
    Differs from the paper in: a plane lies strictly inside the node, or in one of its sides if some
-         triangles lie wholly in that side: they get a flat child; a node of more than
-   EXACT_SMALL_MOST triangles becomes a leaf once the cuts above leave more than EXACT_GROWTH_MOST
-         references per triangle. */
+   triangles lie entirely in that side, which then get a flat child; a node of more than
+   EXACT_SMALL_MOST triangles becomes a leaf once its ancestors' splits would give more than
+   EXACT_GROWTH_MOST references per triangle. */
 #include "accel/tree/build.h"
 #include "accel/tree/sah.h"
 #include "accel/tree/triangle_clip.h"
@@ -30,23 +28,24 @@ typedef struct exact_build {
     tree_writer writer;
 } exact_build;
 
-typedef struct exact_part { /* of a triangle, inside the node */
+typedef struct exact_part { /* a triangle's box, clipped to the node */
     box3 box;
     uint32_t id;
 } exact_part;
 
 typedef struct exact_node {
     box3 box;
-    exact_part *parts; /* by ascending id */
+    exact_part *parts; /* ascending by id */
     uint32_t count;
     uint32_t at; /* index in the tree */
     int32_t depth;
-    double growth; /* references a triangle, were all nodes cut as those on the way here */
+    double growth; /* references per triangle if all nodes were split like the ancestors */
 } exact_node;
 
-/* A node's parts along one axis. */
+/* The ends of a node's triangles along one axis. */
 typedef struct exact_ends {
-    float *lo, *hi, *flat; /* each sorted: where parts begin, where they end, where both */
+    /* each sorted: where they begin, where they end, positions of planar ones */
+    float *lo, *hi, *flat;
     uint32_t count, flat_count;
 } exact_ends;
 
@@ -59,7 +58,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How many of the sorted values lie below `plane`, or in it too. */
+/* Returns how many of the sorted values are less than `plane`; `included`: at most `plane`. */
 static uint32_t count_below(const float *sorted, uint32_t count, float plane, bool included) {
     uint32_t begin = 0, end = count;
     while (begin < end) {
@@ -76,7 +75,7 @@ static void sort_ends(exact_ends *out, const exact_node *node, int axis) {
     out->count = node->count;
     out->flat_count = 0;
     for (uint32_t i = 0; i < node->count; ++i) {
-        out->lo[i] = vec3_axis(node->parts[i].box.lo, axis) + 0.0f; /* no -0 */
+        out->lo[i] = vec3_axis(node->parts[i].box.lo, axis) + 0.0f; /* -0 becomes 0 */
         out->hi[i] = vec3_axis(node->parts[i].box.hi, axis) + 0.0f;
         if (out->lo[i] == out->hi[i]) out->flat[out->flat_count++] = out->lo[i];
     }
@@ -85,7 +84,7 @@ static void sort_ends(exact_ends *out, const exact_node *node, int axis) {
     qsort(out->flat, out->flat_count, sizeof *out->flat, by_value);
 }
 
-/* Takes the plane into *best if it costs less than what is there. */
+/* Updates *best if the plane costs less. */
 static void try_plane(const exact_build *build, const exact_ends *ends, const sah_axis *of,
                       int axis, float plane, sah_split *best) {
     const bool at_lo = plane == of->lo, at_hi = plane == of->hi;
@@ -95,7 +94,7 @@ static void try_plane(const exact_build *build, const exact_ends *ends, const sa
                             count_below(ends->flat, ends->flat_count, plane, false);
     if ((at_lo && at_hi) || ((at_lo || at_hi) && !planar)) return;
     for (int to_left = 1; to_left >= 0; --to_left) {
-        if (to_left ? at_hi : at_lo) continue; /* else nothing would be parted */
+        if (to_left ? at_hi : at_lo) continue; /* one child would get everything */
         const float cost = sah_split_cost(&build->costs, of, plane, left + (to_left ? planar : 0),
                                           right + (to_left ? 0 : planar));
         const bool sooner = cost == best->cost && axis == best->axis && plane < best->position;
@@ -107,7 +106,7 @@ static void try_plane(const exact_build *build, const exact_ends *ends, const sa
     }
 }
 
-/* The cheapest plane; axis 3 if a leaf costs less, or must be. */
+/* Finds the plane of least cost. Its axis is 3 if a leaf is cheaper or required. */
 static kd_status find_split(sah_split *best, const exact_build *build, const exact_node *node) {
     *best = sah_split_none();
     best->cost = build->costs.intersect * (float)node->count;
@@ -135,7 +134,8 @@ static void give(exact_node *child, uint32_t id, box3 part) {
     child->parts[child->count++].box = part;
 }
 
-/* Each part goes left or right of the plane, or is clipped to both. */
+/* Distributes the node's triangles to the two children; those that straddle the plane are clipped
+   to both. */
 static void share_out(const exact_build *build, const exact_node *node, const sah_split *split,
                       exact_node child[2]) {
     for (uint32_t i = 0; i < node->count; ++i) {
@@ -163,7 +163,7 @@ static void share_out(const exact_build *build, const exact_node *node, const sa
 
 static kd_status subdivide(exact_build *build, const exact_node *node);
 
-/* The node's two children, each with its subtree, the left one first. */
+/* Creates the node's two children and builds their subtrees, the left one first. */
 static kd_status cut(exact_build *build, const exact_node *node, const sah_split *split) {
     kd_status status = KD_OK;
     exact_part *parts = NULL;
@@ -200,7 +200,7 @@ static kd_status subdivide(exact_build *build, const exact_node *node) {
     return KD_OK;
 }
 
-/* All triangles that can be hit, whole. */
+/* Fills the root with all triangles that can be hit. */
 static void fill_root(exact_node *root, const tritree_input *input) {
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;

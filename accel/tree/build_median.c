@@ -1,12 +1,12 @@
-/* The baseline: cut the longest side of the box in half.
-   Source: the textbook; Glassner 1984 cuts space the same way.
-   Idea: a node with more than a handful of triangles is halved across its longest side, until
-         the depth limit, or until the cuts on the way would have left more than GROWTH_MOST
-         references of a triangle, were all nodes cut alike; a triangle goes to each side that
-         its bounding box, clipped to the node, overlaps.
+/* Builder `median`: the baseline, which halves the longest side of the box.
+   Source: the textbook; Glassner 1984 subdivides space in the same way.
+   Idea: a node with more than LEAF_TRIANGLES triangles is halved across its longest side, down to
+   the depth limit, or until the splits of its ancestors, if applied to all nodes, would give more
+   than GROWTH_MOST references per triangle. A triangle goes to each side that its bounding box,
+   clipped to the node, overlaps.
    Work: O(references), about n log n.
-   Memory: 4 bytes for each id on the way from root to leaf.
-   Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references a triangle in all.
+   Memory: 4 bytes per id of the nodes on the path from the root to the current leaf.
+   Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references per triangle in all.
    Differs from the paper in: nothing. */
 #include "accel/tree/build.h"
 #include "accel/tree/triangle_clip.h"
@@ -18,14 +18,14 @@ enum { LEAF_TRIANGLES = 4, GROWTH_MOST = 16 };
 typedef struct median_build {
     const tritree_input *input;
     tree_writer writer;
-    uint32_t *ids; /* a stack of lists: a node's list lies above those of its ancestors */
+    uint32_t *ids; /* a stack of id lists: a node's list lies above those of its ancestors */
     uint64_t id_room;
     int32_t max_depth;
     const job *watched;
 } median_build;
 
 static uint64_t build_median_scratch_bytes(uint32_t triangle_count) {
-    return 500 * (uint64_t)triangle_count; /* mostly the tree: 13 references a triangle */
+    return 500 * (uint64_t)triangle_count; /* mostly the tree: 13 references per triangle */
 }
 
 static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) {
@@ -48,7 +48,7 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
     }
     uint32_t left = 0;
     KD_TRY(tree_writer_inner(&build->writer, at, axis, split, &left));
-    /* two lists above this node's own: the right child's, then the left child's */
+    /* Two lists are pushed above this node's own: the right child's, then the left child's. */
     const uint64_t right_first = first + count, left_first = right_first + count;
     if (left_first + count > build->id_room) {
         const uint64_t room = 2 * (left_first + count);

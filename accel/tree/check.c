@@ -12,13 +12,13 @@ typedef struct check_sums {
 
 typedef struct check {
     const tritree *tree;
-    uint8_t *reached;    /* of each node */
-    uint32_t *last_leaf; /* of each triangle: the leaf that named it last */
-    uint8_t *owned;      /* of each reference: some leaf has it */
+    uint8_t *reached;    /* per node */
+    uint32_t *last_leaf; /* per triangle: the last leaf that contained it */
+    uint8_t *owned;      /* per reference: belongs to a leaf */
     box3 box;            /* of all triangles that can be hit */
     uint64_t degenerate;
     check_sums sums;
-    uint32_t uncovered; /* the smallest triangle id that some leaf lacks, KD_NONE: none */
+    uint32_t uncovered; /* smallest id of a triangle that some leaf lacks; KD_NONE: none */
 } check;
 
 static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) {
@@ -111,10 +111,11 @@ static double polygon_area(const triangle_polygon *polygon) {
 typedef struct coverage {
     const tritree *tree;
     uint32_t id;
-    double negligible; /* area that double arithmetic cannot tell from none */
+    double negligible; /* area indistinguishable from zero in double arithmetic */
 } coverage;
 
-/* Whether the id is among a leaf's: at once if they ascend, which nothing obliges them to. */
+/* Returns true if the leaf's ids contain `id`. Uses binary search first, as most builders sort ids
+   in leaves; ids need not be sorted. */
 static bool names(const uint32_t *ids, uint32_t count, uint32_t id) {
     uint32_t first = 0, end = count;
     while (first < end) {
@@ -136,8 +137,9 @@ static bool lies_in(const triangle_polygon *polygon, int axis, double plane) {
     return true;
 }
 
-/* Whether all leaves whose interior meets the part of the triangle name it. What a part that is not
-   in the plane leaves in the plane alone is a line, whatever area rounding gave it. */
+/* Returns true if all leaves whose interior intersects this part of the triangle contain it. If the
+   triangle does not lie in the splitting plane, a piece that does is only a line, whatever area
+   rounding gave it. */
 static bool is_covered(const coverage *of, uint32_t at, const triangle_polygon *part) {
     const tritree_node node = of->tree->nodes[at];
     if (tritree_is_leaf(node)) {
@@ -211,7 +213,7 @@ static kd_status check_statistics(const check *c) {
     return KD_OK;
 }
 
-static bool same_box(box3 a, box3 b) { /* 0 and -0 are the same place */
+static bool same_box(box3 a, box3 b) { /* 0 and -0 are equal */
     for (int axis = 0; axis < 3; ++axis)
         if (vec3_axis(a.lo, axis) != vec3_axis(b.lo, axis) ||
             vec3_axis(a.hi, axis) != vec3_axis(b.hi, axis))

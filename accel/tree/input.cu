@@ -1,6 +1,7 @@
-/* Data flow: a thread an element, one launch each: pack, the caller's vertices -> positions;
-              number -> indices 0, 1, ...; find_bad, positions and indices -> the least id that
-              is bad, which the host reads. */
+/* Checks and conversions of a mesh in device memory.
+   Data flow: one launch each, one thread per element: pack, the caller's vertices -> positions;
+   number -> indices 0, 1, ...; find_bad, positions and indices -> the smallest id of an invalid
+   triangle, which is copied to the host. */
 #include "accel/tree/build.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
@@ -36,7 +37,7 @@ __global__ void find_bad(tritree_input input, uint32_t *first) {
         }
 }
 
-/* Says what is wrong with a triangle. */
+/* Returns an error that describes what is wrong with a triangle. */
 kd_status refuse(const tritree_input *input, uint32_t id) {
     uint32_t index[3];
     KD_CUDA(cudaMemcpy(index, input->triangles + 3 * (uint64_t)id, sizeof index,

@@ -1,20 +1,21 @@
-/* THE layout of a triangle k-d tree: 8-byte nodes, children adjacent, root at index 0.
-     inner node: split plane's position; word = left child's index << 2 | axis (0, 1, 2)
+/* The memory layout of a triangle k-d tree: 8-byte nodes, siblings adjacent, the root at index 0.
+     inner node: position of the splitting plane; word = left child's index << 2 | axis (0, 1, 2)
      leaf:       bits of the first index into `references`; word = reference count << 2 | 3
-   The right child is left + 1. An empty tree is one empty leaf. Builders fill it, and fill it in
-   the same order (depth first, a pair of children at a time, left subtree before right), so that
-   equal trees are equal bytes. */
+   The right child is left + 1. An empty tree is one empty leaf. All builders store nodes in the
+   same order (depth first, both children of a node at once, left subtree before right), so that
+   equal trees have equal bytes. */
 #ifndef KD_ACCEL_TREE_LAYOUT_H
 #define KD_ACCEL_TREE_LAYOUT_H
 #include "accel/tree/triangle.h"
 
-/* A triangle as a CPU's vector unit takes it: the corners of one axis side by side.
-   Idea: the three edge functions of triangle_meet at once, with the same operations on the same
-   numbers, so what they rule out triangle_meet would rule out too; it decides on the rest, which
-   are few. One record a triangle, not one a reference: leaves stay small enough for the caches. */
+/* A triangle for a CPU's vector unit: the coordinates of the three corners, grouped by axis.
+   Idea: the three edge functions of triangle_meet are evaluated at once, with the same operations
+   on the same numbers. A triangle rejected here would also be rejected by triangle_meet, which
+   decides the few that remain. There is one record per triangle, not per reference, which keeps the
+   working set small enough for the caches. */
 
 typedef struct triangle_rows {
-    float axis[3][4]; /* x, y, z of the three corners; the last one is 0 */
+    float axis[3][4]; /* per axis: the coordinates of the three corners, then 0 */
 } triangle_rows;
 
 KD_FN triangle_rows triangle_rows_make(vec3 a, vec3 b, vec3 c) {
@@ -40,7 +41,7 @@ KD_FN float4v float4v_load(const float *from) {
     memcpy(&v, from, sizeof v);
     return v;
 }
-/* Bit i: component i is negative, i < 3. */
+/* Bit i of the result is the sign of component i, i < 3. */
 KD_FN unsigned int4v_signs(int4v v) {
 #ifdef __SSE__
     return (unsigned)__builtin_ia32_movmskps((float4v)v) & 7u;
@@ -49,7 +50,7 @@ KD_FN unsigned int4v_signs(int4v v) {
 #endif
 }
 
-/* True if the ray surely misses the triangle. */
+/* Returns true if the ray certainly misses the triangle. */
 KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster *caster) {
     const int kx = caster->kx, ky = caster->ky, kz = caster->kz;
     const float4v z = float4v_load(rows->axis[kz]) - vec3_axis(caster->origin, kz);
@@ -94,7 +95,7 @@ KD_FN tritree_node tritree_leaf(uint32_t first, uint32_t count) {
     node.word = count << 2 | (uint32_t)TRITREE_LEAF;
     return node;
 }
-/* A node as one number, and back. */
+/* A node as one 64-bit number, and back. */
 KD_FN uint64_t tritree_bits(tritree_node node) {
     uint64_t bits;
     memcpy(&bits, &node, sizeof bits);
@@ -123,23 +124,23 @@ KD_FN uint32_t tritree_count(tritree_node node) {
 
 struct wide_tree; /* accel/wide/wide_tree.h */
 
-/* What rays are cast against: a tree over the triangles of a mesh; borrows everything. */
+/* A tree over the triangles of a mesh, as rays see it. Owns nothing. */
 typedef struct tritree_view {
     const tritree_node *nodes;
-    const uint32_t *references; /* triangle ids, leaf after leaf */
+    const uint32_t *references; /* triangle ids, one leaf after another */
     const vec3 *positions;      /* vertices */
-    const uint32_t *triangles;  /* 3 vertex indices each */
-    box3 box;                   /* of all triangles that can be hit; empty if there is none */
+    const uint32_t *triangles;  /* 3 vertex indices per triangle */
+    box3 box;                   /* of all triangles that can be hit; empty if there are none */
     uint32_t node_count;
     uint32_t reference_count;
     uint32_t triangle_count;
-    const triangle_rows *rows; /* for a CPU: one a triangle; or NULL */
-    /* for a CPU: the same tree in wide nodes, at which accel/rays/batch.h casts rays; or NULL */
+    const triangle_rows *rows; /* CPU: one per triangle; or NULL */
+    /* CPU: the wide form, which accel/rays/batch.h traverses; or NULL */
     const struct wide_tree *wide;
-    /* for a device, in its memory (tree_device.h); else NULL: */
-    const tritree_node *pairs;      /* the nodes, each pair of children 16 bytes aligned */
-    const triangle_rows *leaf_rows; /* one a reference; the fourth numbers are the triangle's id */
-    const void *packed; /* the tree in units (accel/wide/packed_form.h); NULL: it has none */
+    /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
+    const tritree_node *pairs;      /* the nodes; siblings aligned to 16 bytes */
+    const triangle_rows *leaf_rows; /* one per reference; component 3 is the triangle's id */
+    const void *packed;             /* compressed wide form (accel/wide/packed_form.h); or NULL */
 } tritree_view;
 
 #endif

@@ -1,10 +1,10 @@
-/* The surface area heuristic: what cutting a node costs the rays that come through it.
-   Source: MacDonald and Booth 1990; Wald and Havran 2006, sections 3.1 to 3.3, 5. cost(plane) =
-           C_t + C_i (A(left)/A n_left + A(right)/A n_right) against C_i n of a leaf. A plane
-           that cuts off empty space has its C_i part multiplied by `empty_factor`.
-   Differs from the paper in: the factor leaves C_t alone, which gave trees of 0.8 to 1.4 % lower
-         cost (docs/notebook/triangle-trees.md). Areas enter as ratios that are computed in
-         double once a node, so any scale of coordinates works. */
+/* The surface area heuristic (SAH): the expected cost of a split to rays that enter the node.
+   Source: MacDonald and Booth 1990; Wald and Havran 2006, sections 3.1 to 3.3, 5. cost(plane) = C_t
+   + C_i (A(left)/A n_left + A(right)/A n_right), against C_i n of a leaf. For a plane that cuts off
+   empty space the C_i term is multiplied by `empty_factor`.
+   Differs from the paper in: the factor does not apply to C_t, which gave trees of 0.8 to 1.4 %
+   lower cost (docs/notebook/triangle-trees.md). Areas enter as ratios that are computed in double
+   once per node, so any scale of coordinates works. */
 #ifndef KD_ACCEL_TREE_SAH_H
 #define KD_ACCEL_TREE_SAH_H
 #include "core/math/geometry.h"
@@ -14,11 +14,12 @@ typedef struct sah_costs {
     float empty_factor; /* (0, 1] */
 } sah_costs;
 
-/* How the two sides' area ratios depend on where a node is cut across one axis. */
+/* The relative areas of the two children as linear functions of the position of a split across one
+   axis. */
 typedef struct sah_axis {
     float lo, hi;
-    float base;  /* A(side)/A of a side without thickness */
-    float slope; /* growth per length */
+    float base;  /* A(child)/A of a child without thickness */
+    float slope; /* growth per unit of thickness */
 } sah_axis;
 
 KD_FN double sah_half_area(box3 box) {
@@ -52,13 +53,13 @@ KD_FN float sah_split_cost(const sah_costs *costs, const sah_axis *of, float pla
     return costs->traversal + factor * meets;
 }
 
-/* A plane to cut at. Planes are ordered by (cost, axis, position): a tree is a function of its
-   input. */
+/* A splitting plane. Planes are ordered by (cost, axis, position), so that the tree is a function
+   of the input. */
 typedef struct sah_split {
-    float cost; /* INFINITY: there is no plane */
+    float cost; /* INFINITY: no plane */
     float position;
     int axis;
-    bool planar_left; /* the side of triangles that lie in the plane */
+    bool planar_left; /* triangles that lie in the plane go to the left */
 } sah_split;
 
 KD_FN sah_split sah_split_none(void) {

@@ -1,43 +1,45 @@
-/* One triangle and one ray.
+/* Ray-triangle intersection.
    Source: Woop, Benthin, Wald 2013, "Watertight ray/triangle intersection", JCGT 2(1).
-   Idea: shear space so that the ray runs along one axis; the signs of three 2D edge functions then
-   say whether the triangle is met. Two triangles that share an edge compute its function from the
-   same numbers, so no ray slips between them; a function that is zero is computed again in double,
-   where the products are exact.
-   No length is compared with a constant: scaling the scene by a power of two changes no answer.
-   Differs from the paper in: edge functions that leave the comfortable range of float are computed
-   again in double too (coordinates of 1e-30 and 1e30 work); a hit on a triangle seen nearly edge-on
-   gets its t from double arithmetic; no culling by facing.
-   Must be compiled without contraction: a fused a b - c d breaks the symmetry of shared edges.
-   How far a hit may be off. Let e = 2^-24, D the largest distance along an axis from the origin to
-   a corner, and let every hit name a point P of the triangle, the mean of its corners by exact
-   weights that are not negative:
-   - Signs are sure. Rounding keeps order, so fl(fl(a b) - fl(c d)) is never on the wrong side of
-     zero, and what is zero is asked in double. So signs are those of the sheared corners as
-   rounded, and a hit has weights of these, all of one sign. Their rounding is at most e (|p - o| +
-   3 |s z| + |x|) <= 6 e D an axis, and so is that of their mean: the point P with these weights
-   lies within 6 e D of the ray, its z being exact.
-   - In float, where |sum| of the weights > wide high / 8, wide and high being the largest |x| and
-     |y| of the sheared corners: a weight is off by 2 e wide high, all three weights over the
-     sum by 96 e, so z by 48 e of the corners' spread (2 D) and some 6 e D of its own products:
-     t |largest of direction| is within 102 e D of P's z.
-   - Else in double from the corners themselves, weights of the wrong sign taken for zero. That is
-     the exact hit, and P, if there is one; but a needle that is thinner than the rounding of its
-     corners has weights that are all noise, or of which the largest is the wrong one: what is left
-     may be a point anywhere along it. So it counts only if it lies within 6 e D of the ray.
-   - Else in double with the weights of the rounded corners. Their products are exact there, so each
-     has a relative error of 2^-53 however thin the needle: that is P as above.
-   So P lies within 6 e D of the ray beside it and 104 e D along it of where t says: a walk that
-   visits every cell that the ray passes that near to (walk.h) loses no hit, whatever the
-   tree, for what is a hit depends on ray and triangle only. */
+   Idea: shear space so that the ray runs along one axis. The signs of three 2D edge functions then
+   decide whether the ray hits the triangle. Two triangles that share an edge compute its function
+   from the same numbers, so no ray passes between them. An edge function that is zero is recomputed
+   in double, where the products are exact. No length is compared with a constant, so scaling the
+   scene by a power of two changes no result.
+   Differs from the paper in: edge functions outside the safe exponent range of float are recomputed
+   in double, too (coordinates of 1e-30 and 1e30 work); t of a triangle seen nearly edge-on is
+   computed in double; there is no back-face culling.
+   This file must be compiled without contraction: a fused a b - c d breaks the symmetry of shared
+   edges.
+   Error bounds. Let e = 2^-24 and D the largest distance along an axis from the origin to a corner.
+   Each hit has a point P of the triangle: the mean of its corners with exact weights that are not
+   negative.
+   - Signs are certain. Rounding is monotonic, so fl(fl(a b) - fl(c d)) never has the wrong sign,
+     and zeros are recomputed in double. So the signs are those of the sheared corners as rounded,
+     and a hit has weights in terms of these, all of one sign. The corners' rounding error is at
+     most e (|p - o| + 3 |s z| + |x|) <= 6 e D per axis, and so is that of their mean: the point P
+     with these weights lies within 6 e D of the ray; its z is exact.
+   - Float is used where |sum of the weights| > wide high / 8, wide and high being the largest |x|
+     and |y| of the sheared corners. A weight has an error of 2 e wide high, and all three weights
+     divided by the sum one of 96 e; so z has an error of 48 e of the corners' spread (2 D) and some
+     6 e D from its own products: t |largest component of the direction| is within 102 e D of P's z.
+   - Otherwise double is used with the original corners, and weights of the wrong sign are clamped
+     to zero. That gives the exact hit and P, if there is one. But a needle thinner than the
+     rounding of its corners has weights that are pure noise, or whose largest one is wrong, and the
+     result may be a point anywhere along the needle. So it is accepted only if it lies within 6 e D
+     of the ray.
+   - Otherwise double is used with the weights of the rounded corners. Their products are exact, so
+     each weight has a relative error of 2^-53 however thin the needle is; P is as above.
+   So P lies within 6 e D of the ray perpendicular to it, and within 104 e D of t along it. A
+   traversal that visits every cell within these bounds of the ray (walk.h) finds every hit,
+   whatever the tree, because a hit depends only on the ray and the triangle. */
 #ifndef KD_ACCEL_TREE_TRIANGLE_H
 #define KD_ACCEL_TREE_TRIANGLE_H
 #include "core/math/geometry.h"
 
-/* A ray prepared for many triangles. */
+/* A ray with the terms that do not depend on the triangle. */
 typedef struct triangle_caster {
     vec3 origin, direction;
-    int kx, ky, kz; /* kz: the direction's largest component */
+    int kx, ky, kz; /* kz: axis of the direction's largest component */
     float sx, sy, sz;
 } triangle_caster;
 
@@ -57,8 +59,8 @@ KD_FN triangle_caster triangle_caster_make(ray cast) {
     return caster;
 }
 
-/* From barycentric weights that add up to anything but 0: t, and the weights of the second and the
-   third corner in a sum of 1. */
+/* Computes t and the barycentric coordinates of the second and third corner from weights whose sum
+   is not 0. */
 KD_FN void triangle_weigh(const double weight[3], const double z[3], double along, float *t,
                           float *u, float *v) {
     const double sum = weight[0] + weight[1] + weight[2];
@@ -67,9 +69,9 @@ KD_FN void triangle_weigh(const double weight[3], const double z[3], double alon
     *v = (float)(weight[2] / sum);
 }
 
-/* t and weights in double for a hit already decided on, seen edge-on or of numbers far from 1.
-   `rounded`: its weights by the corners as rounded. Weights of the corners themselves that turn out
-   to have another sign than the sum were rounding: they become zero. */
+/* Computes t, u and v in double, for a triangle that is certainly hit and is seen edge-on or has
+   numbers outside the safe range. `rounded`: the weights of the corners as rounded. Weights of the
+   original corners whose sign differs from that of the sum are rounding errors and become zero. */
 KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, vec3 c,
                                  const double rounded[3], float *t, float *u, float *v) {
     const vec3 corner[3] = {a, b, c};
@@ -104,8 +106,9 @@ KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, 
     triangle_weigh(beside ? weight : rounded, z, along, t, u, v);
 }
 
-/* Whether the line of the ray meets the triangle, at which t, with which weights u, v of the second
-   and third corner. The caller compares t with its range. */
+/* Intersects the line of the ray with the triangle. Returns true if it hits; *t is the position on
+   the line, *u and *v are the barycentric coordinates of the second and third corner. The caller
+   checks t against the ray's interval. */
 KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, float *t, float *u,
                          float *v) {
     const int kx = caster->kx, ky = caster->ky, kz = caster->kz;
@@ -146,7 +149,8 @@ KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, 
     return true;
 }
 
-/* Zero area as exactly as double arithmetic can tell: such a triangle is never hit. */
+/* Returns true if the triangle has zero area to the accuracy of double arithmetic. Such a triangle
+   is never hit. */
 KD_FN bool triangle_is_degenerate(vec3 a, vec3 b, vec3 c) {
     const double ux = (double)b.x - (double)a.x, vx = (double)c.x - (double)a.x;
     const double uy = (double)b.y - (double)a.y, vy = (double)c.y - (double)a.y;
@@ -165,18 +169,20 @@ KD_FN vec3 triangle_point(vec3 a, vec3 b, vec3 c, float u, float v) {
     return vec3_along(vec3_along(vec3_scale(a, 1 - u - v), u, b), v, c);
 }
 
-/* How far, along each axis, triangle_point may lie off the triangle's plane, plus what the next
-   ray's test against the same triangle may be off: 32 units of the last place of the largest
-   coordinate involved (interpolation takes 5, the offset 1, the next test 10 in the worst case). */
+/* Returns, per axis, an upper bound of the distance of triangle_point from the triangle's plane
+   plus the error of the next ray's test against the same triangle: 32 units in the last place of
+   the largest coordinate involved (in the worst case interpolation has 5, the offset 1 and the next
+   test 10). */
 KD_FN float triangle_point_error(vec3 a, vec3 b, vec3 c) {
     const box3 box = triangle_box(a, b, c);
     const float high = vec3_largest(vec3_max(box.hi, vec3_negate(box.lo)));
     return high * 0x1p-19f;
 }
 
-/* Origin of a ray that leaves `point` on a surface towards `direction`: pushed off the surface, to
-   the side the direction points to, by just more than `error` (triangle_point_error), so that it
-   cannot meet the surface that it leaves. `geometric_normal` is a unit vector, either side. */
+/* Returns the origin of a ray that leaves `point` on a surface towards `direction`: offset along
+   the normal, to the side of `direction`, by just more than `error` (triangle_point_error), so that
+   the ray cannot hit the surface that it leaves. `geometric_normal` is a unit vector of either
+   side. */
 KD_FN vec3 ray_leave(vec3 point, float error, vec3 geometric_normal, vec3 direction) {
     const vec3 n = geometric_normal;
     const float side = vec3_dot(n, direction) < 0 ? -1.0f : 1.0f;

@@ -1,14 +1,14 @@
-/* The part of a triangle inside a box, as its bounding box: what "perfect splits" are made of.
+/* Clips a triangle to a box and returns the bounding box of the rest ("perfect splits").
    Source: Sutherland and Hodgman 1974, clipping a polygon plane by plane; used for k-d trees by
    Havran and Bittner 2002, and by Wald and Havran 2006, section 4.1.
-   Idea: always from the original triangle, in double, rounded outwards, so that errors do not add
-   up from node to node and no part of the triangle is lost. Only planes that cut the triangle's own
-   box are clipped against. */
+   Idea: always clip the original triangle, in double, and round outwards, so that errors do not
+   accumulate from node to node and no part of the triangle is lost. Only planes that intersect the
+   triangle's box are clipped against. */
 #ifndef KD_ACCEL_TREE_TRIANGLE_CLIP_H
 #define KD_ACCEL_TREE_TRIANGLE_CLIP_H
 #include "accel/tree/triangle.h"
 
-enum { TRIANGLE_CLIP_CORNERS = 9 }; /* 3, and one more for each of six planes */
+enum { TRIANGLE_CLIP_CORNERS = 9 }; /* 3, plus one for each of six planes */
 
 typedef struct triangle_polygon {
     double corner[TRIANGLE_CLIP_CORNERS][3];
@@ -27,7 +27,7 @@ KD_FN triangle_polygon triangle_polygon_make(vec3 a, vec3 b, vec3 c) {
     return polygon;
 }
 
-/* Keeps what lies at or above the plane (`sign` 1), or at or below it (-1). */
+/* Keeps the part at or above the plane (`sign` 1), or at or below it (-1). */
 KD_FN void triangle_polygon_clip(triangle_polygon *polygon, int axis, double plane, double sign) {
     double height[TRIANGLE_CLIP_CORNERS + 1];
     const int count = polygon->count;
@@ -48,7 +48,8 @@ KD_FN void triangle_polygon_clip(triangle_polygon *polygon, int axis, double pla
             ++kept;
         }
         if (((dp < 0 && dq > 0) || (dp > 0 && dq < 0)) && kept < TRIANGLE_CLIP_CORNERS) {
-            /* from the lower end always, so that neighbours cut a shared edge at the same point */
+            /* Interpolate from the lower end, so that adjacent triangles get the same point on a
+               shared edge. */
             const double *low = dp < 0 ? p : q, *high = dp < 0 ? q : p;
             const double s = dp < 0 ? dp / (dp - dq) : dq / (dq - dp);
             for (int k = 0; k < 3; ++k) polygon->corner[kept][k] = low[k] + s * (high[k] - low[k]);
@@ -68,7 +69,7 @@ KD_FN float float_not_below(double x) {
     return (double)nearest < x ? float_up(nearest) : nearest;
 }
 
-/* The triangle's part in the closed `box`; no corners if there is none. */
+/* Returns the triangle's part in the closed `box`; no corners if it is empty. */
 KD_FN triangle_polygon triangle_polygon_in_box(vec3 a, vec3 b, vec3 c, box3 box) {
     const box3 whole = triangle_box(a, b, c);
     triangle_polygon polygon = triangle_polygon_make(a, b, c);
@@ -98,7 +99,7 @@ KD_FN void triangle_extent_include(triangle_extent *extent, const double *point)
         extent->hi[k] = point[k] > extent->hi[k] ? point[k] : extent->hi[k];
     }
 }
-/* Rounded outwards, but not beyond `box`; false if nothing was included. */
+/* Computes the box, rounded outwards but not beyond `box`. Returns false if the extent is empty. */
 KD_FN bool triangle_extent_box(const triangle_extent *extent, box3 box, box3 *out) {
     *out = box;
     if (!(extent->lo[0] <= extent->hi[0])) return false;
@@ -111,7 +112,8 @@ KD_FN bool triangle_extent_box(const triangle_extent *extent, box3 box, box3 *ou
     return true;
 }
 
-/* Bounding box of the triangle's part in the closed `box`; false if there is none. */
+/* Computes the bounding box of the triangle's part in the closed `box`. Returns false if it is
+   empty. */
 KD_FN bool triangle_clip_box(vec3 a, vec3 b, vec3 c, box3 box, box3 *clipped) {
     const triangle_polygon polygon = triangle_polygon_in_box(a, b, c, box);
     triangle_extent extent = triangle_extent_empty();
@@ -119,8 +121,8 @@ KD_FN bool triangle_clip_box(vec3 a, vec3 b, vec3 c, box3 box, box3 *clipped) {
     return triangle_extent_box(&extent, box, clipped);
 }
 
-/* Bounding boxes of the triangle's parts in the two halves of `box`; bit 0 of the answer: the lower
-   half has one, bit 1: the upper half has. */
+/* Computes the bounding boxes of the triangle's parts in the two halves of `box`. Returns bit 0 if
+   the lower half has one, bit 1 if the upper half has one. */
 KD_FN int triangle_clip_halves(vec3 a, vec3 b, vec3 c, box3 box, int axis, float plane, box3 *lower,
                                box3 *upper) {
     const triangle_polygon polygon = triangle_polygon_in_box(a, b, c, box);

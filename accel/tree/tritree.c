@@ -1,12 +1,11 @@
-/* What a triangle tree is, whoever built it: its options, what its triangles must be, what there is
-   of it, how it is seen. */
+/* Options, input checks, statistics and views of a triangle tree, independent of the builder. */
 #include "accel/tree/tritree.h"
 #include "accel/tree/build.h"
 #include "accel/tree/triangle.h"
 #include "core/hash.h"
 #include "core/parallel/parallel.h"
 
-enum { CHECK_PIECES = 64, CHECK_ALONE = 16384 }; /* fewer triangles are one thread's */
+enum { CHECK_PIECES = 64, CHECK_ALONE = 16384 }; /* fewer triangles are checked by one thread */
 
 tritree_options tritree_options_default(void) {
     tritree_options options;
@@ -33,7 +32,7 @@ kd_status tritree_check_options(const tritree_options *options) {
     return KD_OK;
 }
 
-/* What is wrong with a triangle. */
+/* Returns an error that describes what is wrong with a triangle. */
 static kd_status check_triangle(const tritree_input *input, uint32_t id) {
     const uint32_t *index = input->triangles + 3 * (uint64_t)id;
     for (int k = 0; k < 3; ++k) {
@@ -50,7 +49,7 @@ static kd_status check_triangle(const tritree_input *input, uint32_t id) {
 
 typedef struct checked_piece {
     box3 box;
-    uint32_t degenerate, wrong; /* wrong: the first such triangle, or the end */
+    uint32_t degenerate, wrong; /* wrong: the first invalid triangle, or the end */
 } checked_piece;
 
 typedef struct check_work {

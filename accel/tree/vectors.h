@@ -1,7 +1,7 @@
-/* Eight floats at once, and four, by the compilers' vector extension: eight are one AVX register
-   where there is one, two of SSE or NEON elsewhere. Every function is inlined into its caller, so
-   what the calling convention for wide vectors would be (-Wpsabi) never matters. Who includes this
-   belongs to the files in core/isa_functions.inc, which are compiled for AVX2, too. */
+/* Vectors of eight and four floats, by the vector extension of GCC and Clang. Eight floats are one
+   AVX register, or two of SSE or NEON. Every function is inlined, so the calling convention for
+   wide vectors (-Wpsabi) does not matter. Files that include this header belong to
+   core/isa_functions.inc and are also compiled for AVX2. */
 #ifndef KD_ACCEL_TREE_VECTORS_H
 #define KD_ACCEL_TREE_VECTORS_H
 #include "accel/tree/layout.h"
@@ -44,7 +44,7 @@ VECTOR8_FN float8 float8_select(int8 mask, float8 yes, float8 no) {
 VECTOR8_FN int8 int8_select(int8 mask, int8 yes, int8 no) {
     return (mask & yes) | (~mask & no);
 }
-/* a < b ? a : b, as float_min: b if either is NaN. */
+/* a < b ? a : b as float_min, which is b if either is NaN. */
 VECTOR8_FN float8 float8_min(float8 a, float8 b) {
 #ifdef __AVX__
     return __builtin_ia32_minps256(a, b);
@@ -59,7 +59,7 @@ VECTOR8_FN float8 float8_max(float8 a, float8 b) {
     return float8_select(a > b, a, b);
 #endif
 }
-/* a b + c, rounded once where the CPU can. */
+/* a b + c, fused where the CPU supports it. */
 VECTOR8_FN float8 float8_multiply_add(float8 a, float8 b, float8 c) {
 #ifdef __FMA__
     return __builtin_ia32_vfmaddps256(a, b, c);
@@ -76,7 +76,7 @@ VECTOR8_FN float8 float8_multiply_add(float8 a, float8 b, float8 c) {
     return a * b + c;
 #endif
 }
-/* Lane l: lane from[l] of v; from[l] is 0 ... 7. */
+/* Lane l of the result is lane from[l] of v; from[l] is 0 ... 7. */
 VECTOR8_FN int8 int8_permute(int8 v, int8 from) {
 #ifdef __AVX2__
     return (int8)__builtin_ia32_permvarsi256(v, from);
@@ -95,7 +95,7 @@ VECTOR8_FN float float8_least(float8 v) {
 VECTOR8_FN float8 float8_abs(float8 v) {
     return (float8)((int8)v & 0x7fffffff);
 }
-/* Bit l: the sign of lane l. */
+/* Bit l of the result is the sign of lane l. */
 VECTOR8_FN uint32_t int8_bits(int8 mask) {
 #ifdef __AVX__
     return (uint32_t)__builtin_ia32_movmskps256((float8)mask);
@@ -120,7 +120,7 @@ VECTOR8_FN bool int8_any(int8 mask) {
     return ((h[0] | h[1]) | (h[2] | h[3])) != 0;
 }
 
-/* Four floats at once, of which three may be a vec3. */
+/* Vectors of four floats, three of which may be a vec3. */
 
 #ifdef __SSE__
 #include <immintrin.h>
@@ -130,7 +130,7 @@ VECTOR8_FN float4v float4v_all(float x) {
     const float4v v = {x, x, x, x};
     return v;
 }
-/* The fourth number is 0. */
+/* The fourth component is 0. */
 VECTOR8_FN float4v float4v_of(vec3 from) {
     const float4v v = {from.x, from.y, from.z, 0};
     return v;
@@ -144,7 +144,7 @@ VECTOR8_FN float4v float4v_abs(float4v v) {
 VECTOR8_FN float4v float4v_select(int4v mask, float4v yes, float4v no) {
     return (float4v)((mask & (int4v)yes) | (~mask & (int4v)no));
 }
-/* a < b ? a : b, as float_min: b if either is NaN. */
+/* a < b ? a : b as float_min, which is b if either is NaN. */
 VECTOR8_FN float4v float4v_min(float4v a, float4v b) {
 #ifdef __SSE__
     return (float4v)_mm_min_ps((__m128)a, (__m128)b);

@@ -1,48 +1,50 @@
-/* Rays through the triangle k-d tree: the plain walk that every faster kernel is compared with, and
-   that accel/rays/batch.h takes where a tree has no other form. What is asked of a leaf is given,
-   so that placed meshes (accel/placed_walk.h) are walked by it, too.
-   Idea: front to back with a stack of {far child, its part of the ray}; near and far are told by
-   the direction's sign.
-   Invariants: a leaf is visited unless the ray surely misses it. Where the ray meets a plane is
-   known up to `slack` (the sum is below), so a triangle that triangle_meet would report is never
-   lost between two leaves, and the answer is that of testing all triangles: nearest t, then
-   smallest id, whatever the tree. */
+/* Reference traversal of the triangle k-d tree. Every optimised traversal is tested against it, bit
+   for bit; accel/rays/batch.h falls back to it for trees without a wide form. The leaf test is a
+   callback, so that instances (accel/placed_walk.h) use the same traversal.
+   Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
+   direction tells the near child from the far one.
+   Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
+   known up to `slack` (derived below), so no triangle that triangle_meet reports a hit for is lost
+   between two leaves. The result equals that of testing all triangles (nearest t, then smallest
+   id), whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
 #define KD_ACCEL_TREE_WALK_H
 #include "accel/tree/layout.h"
 #include "accel/tree/triangle.h"
 
-/* How every traversal begins, and how it takes a hit into account.
-   Invariants: let P be the point that a hit names (triangle.h), R the largest distance along an
-   axis from the origin to the tree's box, and a unit 2^-24 of R. P is in some leaf's cell, and the
-   leaf has the triangle. The ray is within 6 units of P; where it meets a plane of that cell is
-   computed to 4 units (the difference, 1 / direction, their product, and the slack's sum): so with
-   a slack of 12 units to either side no cell of P is taken for missed. A direction component of
-   zero counts as 2^-26 of the largest one: another quarter of a unit, and no product with it is
-   NaN. A hit's t is within 104 units of P's. So cells that begin no later than slack_t, 128 units,
-   behind the nearest hit are visited, as are those that end no earlier than that before the ray's
-   begin, or begin no later behind its end: a hit in its range may have its P beyond. */
+/* Setup that all traversals share, and the rule by which a hit replaces the best one.
+   Invariants: let P be the point of a hit (triangle.h), R the largest distance along an axis from
+   the origin to the tree's box, and a unit 2^-24 R. P lies in the cell of some leaf, and that leaf
+   contains the triangle. The ray passes within 6 units of P. The t of a plane of that cell has an
+   error of at most 4 units (difference, 1 / direction, product, and sum with the slack), so a slack
+   of 12 units to either side never rejects a cell that contains P. A direction component of zero is
+   replaced by 2^-26 of the largest component, which adds another quarter of a unit and avoids NaN
+   products. The t of a hit is within 104 units of that of P. Therefore cells are visited if they
+   begin no later than slack_t, 128 units, behind the nearest hit; likewise the ray's interval is
+   widened by slack_t at both ends, because the P of a hit inside the interval may lie outside
+   it. */
 
-/* Of the largest distance to the tree's box: what planes' and hits' places may be off. */
+/* Slacks of planes and of hits, relative to the largest distance to the tree's box. */
 #define TRITREE_SLACK 0x1.8p-21f
 #define TRITREE_SLACK_T 0x1p-17f
 
-/* A ray prepared for planes. */
+/* A ray prepared for intersection with axis-aligned planes. */
 typedef struct tritree_walk {
     float origin[3], inverse[3], slack[3];
-    uint64_t negative[3]; /* all bits set where the direction is negative */
-    float reach;          /* the largest distance along an axis to the tree's box; a slack is
-                             TRITREE_SLACK reach |inverse| */
-    float slack_t;        /* what a hit's t may be off */
-    float near, far;      /* where the ray is in the tree's box, widened by the slacks */
+    uint64_t negative[3]; /* all bits set if the direction is negative */
+    /* largest distance along an axis to the tree's box; the slack of an axis is TRITREE_SLACK reach
+       |inverse| */
+    float reach;
+    float slack_t;   /* error bound of a hit's t */
+    float near, far; /* the ray's interval in the tree's box, slack included */
 } tritree_walk;
 
 typedef struct tritree_stack_entry {
-    uint64_t node; /* the node itself, tritree_bits */
+    uint64_t node; /* the node itself, by tritree_bits */
     float near, far;
 } tritree_stack_entry;
 
-/* False if the ray misses the tree's box. */
+/* Returns false if the ray misses the tree's box. */
 KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray cast) {
     const vec3 d = cast.direction, o = cast.origin;
     const float largest = float_max(fabsf(d.x), float_max(fabsf(d.y), fabsf(d.z)));
@@ -73,8 +75,8 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
     return near <= far;
 }
 
-/* Takes a triangle's hit into account if the ray's range holds it and it beats `best`: nearest
-   first, then smallest id; a ray's end itself is outside its range. */
+/* Intersects the ray with a triangle and updates `best` if the hit is nearer, or equally near with
+   a smaller id. Returns true if it did. The interval (tmin, best->t) is open. */
 KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
                                  float tmin, ray_hit *best) {
     float t = 0, u = 0, v = 0;
@@ -89,23 +91,24 @@ KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, 
     return true;
 }
 
-/* Rays through the triangle k-d tree on a device: the answers of tritree_cast, bit for bit.
-   Idea: the same visits (a plane is both nearer and farther than computed, by the slack) and the
-   same triangle_meet, but what a step needs lies in one place: a node is one 8-byte read, a pair of
-   children 16 aligned bytes, a leaf's triangles three 16-byte rows each, in the leaf's order. A row
-   is one axis of the three corners, so that the axes as the ray sees them are a matter of which row
-   is read, and each row has the triangle's id, so that the last one brings it.
-   The slack of an axis is computed from one number where it is needed; a fused product is right
-   there, for it decides on visits alone. The stack is an array apart from the walk, which thus
-   stays in registers. */
+/* GPU traversal of the triangle k-d tree; returns the hits of tritree_cast, bit for bit.
+   Idea: the same nodes are visited (planes are widened by the slack in both directions) and the
+   same triangle_meet decides, but the data of each step is contiguous: a node is one 8-byte load, a
+   pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the order
+   of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray only
+   changes which rows are loaded; each row also has the triangle's id, so that whichever row is
+   loaded last provides it.
+   The slack of an axis is recomputed from one number where it is needed. Fused multiply-adds are
+   allowed there, because they only affect which nodes are visited. The stack is an array separate
+   from the traversal state, so that the state stays in registers. */
 
 #ifdef __CUDACC__
 #define TRITREE_DEVICE_FN static __device__ __forceinline__
 
-/* The compiler is told that a value might change here, from triangle to triangle. What follows from
-   the ray's direction is needed where a triangle is asked for in double, which is rare: it must not
-   be computed for every ray and kept; and three pointers that walk along are more registers than
-   one number. (64 registers, words spilled and read back: 26 and 41, now 17 and 34.) */
+/* An empty asm statement that makes the compiler assume that `value` changes for each triangle. It
+   stops the compiler from hoisting two things out of the loop: terms of the direction that only the
+   rare double-precision path needs, and three row pointers, which take more registers than one
+   index. (Bytes spilled and reloaded at 64 registers: 26 and 41 before, 17 and 34 after.) */
 #ifdef KD_CUDA_EMULATED
 #define TRITREE_DEVICE_CHANGES(value, kind) (void)(value)
 #else
@@ -114,24 +117,24 @@ KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, 
 
 enum { TRITREE_DEVICE_STACK = TRITREE_MAX_DEPTH + 2 };
 
-typedef float4 tritree_device_entry; /* bits of a node's place in pairs, near, far */
+typedef float4 tritree_device_entry; /* bits of a node's index in `pairs`, near, far */
 
-/* A ray on its way. */
+/* A ray and the state of its traversal. */
 typedef struct tritree_device_walk {
     float ox, oy, oz; /* origin */
     float ix, iy, iz; /* 1 / direction */
-    float slack;      /* of a plane, where 1 / direction is 1 */
-    float slack_t;    /* of a hit */
+    float slack;      /* of a plane, for 1 / direction = 1 */
+    float slack_t;    /* error bound of a hit's t */
     float near, far;
     int kz;               /* the axis of the direction's largest component */
-    triangle_caster with; /* its axes are those of the triangles' rows kx, ky, kz */
+    triangle_caster with; /* axes permuted: kx, ky, kz are 0, 1, 2 */
     float tmin;
     ray_hit best;
-    uint32_t at, end; /* a node, or what is left of a leaf */
-    int waiting;      /* on the stack */
+    uint32_t at, end; /* a node; in a leaf: the remaining references */
+    int waiting;      /* entries on the stack */
 } tritree_device_walk;
 
-/* The ray with the axes that its triangles are seen along as 0, 1, 2. */
+/* Returns the ray with its axes permuted, so that kx, ky, kz are 0, 1, 2. */
 TRITREE_DEVICE_FN triangle_caster triangle_caster_turned(const triangle_caster *from) {
     triangle_caster turned = *from;
     turned.origin = vec3_make(vec3_axis(from->origin, from->kx), vec3_axis(from->origin, from->ky),
@@ -143,7 +146,7 @@ TRITREE_DEVICE_FN triangle_caster triangle_caster_turned(const triangle_caster *
     return turned;
 }
 
-/* False if the ray misses the tree's box; the hit says so already. */
+/* Returns false if the ray misses the tree's box; best is then a miss. */
 TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 *box, bool empty,
                                             ray cast) {
     tritree_view box_only;
@@ -169,7 +172,7 @@ TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 
     return true;
 }
 
-/* To the next leaf. */
+/* Descends to the next leaf; pushes far children. */
 TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uint2 *pairs,
                                               tritree_device_entry *stack) {
     uint2 node = __ldg(pairs + on->at);
@@ -196,15 +199,16 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uin
     on->end = on->at + (node.y >> 2);
 }
 
-/* The leaf's triangles; true if one of them improves the hit. */
+/* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
+   hit. */
 TRITREE_DEVICE_FN bool tritree_device_meet(tritree_device_walk *on, const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)on->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
     triangle_caster with = on->with;
-    with.kx = 0, with.ky = 1, with.kz = 2; /* said again where the compiler sees it */
+    with.kx = 0, with.ky = 1, with.kz = 2; /* repeated where the compiler can see the constants */
     bool found = false;
 #pragma unroll 1
     for (; on->at < on->end; ++on->at) {
-        /* 96 bytes each, so that no device holds 2^32 / 3 of them */
+        /* cannot overflow: a triangle takes 96 bytes, so no device holds 2^32 / 3 of them */
         uint32_t row = 3 * on->at;
         TRITREE_DEVICE_CHANGES(row, "+r");
         TRITREE_DEVICE_CHANGES(with.direction.x, "+f");
@@ -219,7 +223,7 @@ TRITREE_DEVICE_FN bool tritree_device_meet(tritree_device_walk *on, const float4
     return found;
 }
 
-/* The next subtree; false if there is none that could improve the hit. */
+/* Pops the next subtree that may contain a nearer hit; returns false if there is none. */
 TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *on,
                                           const tritree_device_entry *stack) {
     do {
@@ -245,23 +249,23 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
     return on.best;
 }
 
-/* A kernel that follows paths casts from many places: one copy of the walk, whose registers are its
-   own, leaves more threads on a processor than a copy at each place. */
+/* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
+   registers gives a higher occupancy than inlining it everywhere. */
 static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray cast,
                                                            bool any) {
     return tritree_device_cast_here(tree, cast, any);
 }
 #endif
 
-/* What one ray, or many, had to do. */
+/* Work done by one or more rays. */
 typedef struct tritree_counts {
-    uint64_t nodes;     /* read, leaves included */
+    uint64_t nodes;     /* loaded, leaves included */
     uint64_t leaves;    /* visited, empty ones included */
     uint64_t triangles; /* tested */
 } tritree_counts;
 
-/* What is asked of each leaf that the ray visits: takes its triangles into account; true if that
-   improved the nearest hit. */
+/* Callback for each leaf that the ray visits: tests the triangles of the leaf and returns true if
+   the nearest hit improved. */
 typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
 
 #ifdef __CUDACC__
@@ -272,8 +276,9 @@ typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
 #define TRITREE_WALK_FN static inline
 #endif
 
-/* The walk itself: front to back, the far child waits on a stack. `nearest`: t of the nearest hit
-   so far, which `test` keeps. `any`: the first hit will do; true: there was one. */
+/* Traversal from front to back with a stack of far children. `nearest` points to the t of the
+   nearest hit, which `test` updates. any: stops at the first hit, and returns true if there is
+   one. */
 TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritree_walk *walk,
                                          tritree_leaf_test test, void *asked, const float *nearest,
                                          bool any, tritree_counts *counts) {
@@ -284,8 +289,8 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
     for (;;) {
         if (counts) ++counts->nodes;
         while (!tritree_is_leaf(node)) {
-            /* the children lie in one place: both are read while the plane's distance is computed;
-               whether the far one must wait is hard to predict, so that costs no branch */
+            /* The children are adjacent: both are loaded while the plane's t is computed. Whether
+               to push the far child is unpredictable, so that is done without a branch. */
             const int axis = tritree_axis(node);
             const tritree_node *child = nodes + tritree_left(node);
             const uint64_t lower = tritree_bits(child[0]), upper = tritree_bits(child[1]);
@@ -317,7 +322,7 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
     }
 }
 
-/* A ray at a tree's own triangles. */
+/* User data of tritree_leaf_meet: a ray and its best hit. */
 typedef struct tritree_asked {
     const tritree_view *tree;
     triangle_caster caster;
@@ -325,7 +330,7 @@ typedef struct tritree_asked {
     ray_hit best;
 } tritree_asked;
 
-/* A leaf's triangles by their rows, where the tree has them, else by their vertices. */
+/* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
 KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
     tritree_asked *on = (tritree_asked *)asked;
     const tritree_view *tree = on->tree;
@@ -348,7 +353,7 @@ KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
     return found;
 }
 
-/* A ray at the whole tree. `any`: the first hit will do. */
+/* Casts a ray. any: stops at the first hit. */
 KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
     tritree_asked asked;
     tritree_walk walk;
@@ -363,8 +368,9 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     return asked.best;
 }
 
-/* The nearest hit in the ray's range, of hits at the same t the one with the smallest id; and
-   whether there is any hit in it. Both add to *counts; without counts: accel/rays/batch.h. */
+/* The nearest hit in the ray's interval (of equally near hits the one with the smallest id), and
+   whether there is any hit. Both add to *counts; the fast variants without counts are in
+   accel/rays/batch.h. */
 KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
     return tritree_cast(tree, cast, false, counts);
 }

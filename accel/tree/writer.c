@@ -4,7 +4,7 @@
 #include "core/parallel/parallel.h"
 
 enum { LAYOUT_LIMIT = 1 << 30 }; /* nodes and references are addressed with 30 bits */
-enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* fewer nodes are one piece */
+enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* smaller trees are copied in one piece */
 
 kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
                            uint64_t references_expected) {
@@ -58,7 +58,7 @@ kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uin
     return KD_OK;
 }
 
-/* A tree to be appended in pieces. */
+/* A tree to be appended, in pieces that are copied in parallel. */
 typedef struct appendix {
     tree_writer *to;
     const tree_writer *part;
@@ -91,7 +91,7 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
     KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
     KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
     appendix of = {.to = writer, .part = part, .at = at};
-    of.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root goes to `at` */
+    of.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
     of.references_before = (uint32_t)writer->reference_count;
     of.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
     task_each(pool, of.pieces, append_piece, &of);

@@ -1,6 +1,6 @@
-/* What serial builders write a tree with: nodes and references that grow, in the order that the
-   layout asks for. A builder reserves the pair of children, then writes the left subtree, then the
-   right one. */
+/* Output of serial builders: growing arrays of nodes and references in the order that the layout
+   requires. A builder reserves a pair of children, then writes the left subtree, then the right
+   one. */
 #ifndef KD_ACCEL_TREE_WRITER_H
 #define KD_ACCEL_TREE_WRITER_H
 #include "accel/tree/tritree.h"
@@ -17,32 +17,33 @@ typedef struct tree_writer {
     uint64_t reference_count, reference_room;
 } tree_writer;
 
-/* Begins with the root reserved as node 0. */
+/* Opens a writer with the root reserved as node 0. */
 kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
                            uint64_t references_expected);
-void tree_writer_close(tree_writer *writer); /* takes a zeroed or finished one */
+void tree_writer_close(tree_writer *writer); /* accepts a zeroed or finished one */
 
-/* Writes inner node `at`; *left is the first of the two children reserved for it. */
+/* Writes inner node `at` and reserves its two children; *left is the index of the first. */
 kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float split,
                             uint32_t *left);
-/* Writes leaf `at` with room for `count` references, to be filled at *ids. */
+/* Writes leaf `at` and reserves its `count` references, which the caller fills at *ids. */
 kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uint32_t **ids);
 
-/* Puts a whole tree written apart at node `at`, the rest of its nodes behind those there are; on
-   all threads of the pool if it is large. */
+/* Inserts a tree that was written separately: its root becomes node `at`, its other nodes are
+   appended. Large trees are copied by all threads of the pool. */
 kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer *part,
                              task_pool *pool);
 
-/* Hands the arrays over to the tree. */
+/* Transfers ownership of the arrays to the tree. */
 void tree_writer_finish(tree_writer *writer, tritree *out);
 
-/* The exact tree's definition where Wald and Havran 2006 leave it open: no level of the tree has
-   more than about 2 EXACT_GROWTH_MOST references a triangle. */
+/* Definition of the exact tree where Wald and Havran 2006 leave it open: no level of the tree has
+   more than about 2 EXACT_GROWTH_MOST references per triangle. */
 
-/* A node of more than EXACT_SMALL_MOST triangles and of more growth than EXACT_GROWTH_MOST is a
-   leaf. Its growth is how many references a triangle had if all nodes were cut as those on the way
-   to it: since the sum of count / growth over the nodes of a level is never more than the number of
-   all triangles, no level has more than 2 x 16 times as many. Real models stay below 5. */
+/* A node with more than EXACT_SMALL_MOST triangles and a growth above EXACT_GROWTH_MOST becomes a
+   leaf. The growth of a node is the number of references per triangle of the whole tree if all
+   nodes were split like the ancestors of this one. The sum of count / growth over the nodes of a
+   level never exceeds the number of triangles, so no level has more than 2 x 16 times as many
+   references. Real models stay below 5. */
 enum { EXACT_GROWTH_MOST = 16, EXACT_SMALL_MOST = 80 };
 
 #ifdef __cplusplus

@@ -1,23 +1,25 @@
-/* The kernels that cut leaves of a k-d tree in device memory further (packed_measure.h): what
-   tests/accel/packed_oracle.h does.
-   Idea: the finer tree begins with the nodes of the given one. Its leaves are the first parts, the
-         two sides of each cut are more. Those that may be cut, a level a launch, and those that
-         only want a box, all at last, are apart, so that lanes do alike. A warp takes 32 parts.
-         Their triangles' boxes are a lane each, whatever part they are of, and lie in shared
-         memory; so are the planes that they have to offer; what becomes of a part is for its lane
-         to write, and of one that ends what is known of it. New nodes and references lie in the
-   order in which warps come to them: nothing of the packed form depends on it.
-   Memory: that of packed_measures.cuh. Where rooms are too small nothing is written, and who asked
-           makes them larger.
-   Data flow: packed_list_parents, a thread a node: tree -> the parents of pairs; packed_list_leaves,
-              a thread a node: leaves, parents -> parts; packed_large_leaves, a warp each: leaves of
-              many triangles -> their subtrees; packed_cut_level, a launch a level, 32 parts a warp:
-              parts, corners -> further parts and references, subtrees of leaves. In this order. */
+/* Kernels that split the leaves of a k-d tree in device memory further (packed_measure.h);
+   equivalent to tests/accel/packed_oracle.h.
+   Idea: the refined tree starts with the nodes of the given one. The leaves of the given tree are
+   the first parts, and the two sides of each split are further parts. There are two lists, so that
+   lanes do the same work: parts that may be split, one level per launch; and parts that only need a
+   box, all in the last launch. A warp takes 32 parts. The boxes of their triangles are computed one
+   per lane, whatever part they belong to, and kept in shared memory, as are the best candidate
+   planes. The lane of a part writes its children, or, if it is not split, its measure. New nodes
+   and references are stored in the order in which warps reach them; the compressed form does not
+   depend on it.
+   Memory: that of packed_measures.cuh. If a capacity is exceeded nothing is written there, and the
+   host retries with more.
+   Data flow: packed_list_parents, one thread per node: tree -> the parents of pairs;
+   packed_list_leaves, one thread per node: leaves, parents -> parts; packed_large_leaves, one warp
+   each: leaves of many triangles -> their subtrees; packed_cut_level, one launch per level, 32
+   parts per warp: parts, corners -> further parts and references, subtrees of leaves. In this
+   order. */
 #ifndef KD_ACCEL_WIDE_PACKED_CUTS_CUH
 #define KD_ACCEL_WIDE_PACKED_CUTS_CUH
 #include "accel/wide/packed_measures.cuh"
 
-enum { PACKED_TILE_BOXES = 224 /* of a warp's parts at a time */ };
+enum { PACKED_TILE_BOXES = 224 /* boxes in shared memory per warp */ };
 
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_parents(
     const __grid_constant__ packed_cutter c) {
@@ -35,8 +37,8 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_parents(
     c.report[pair] = 0;
 }
 
-/* Where the lane's part goes, if it has one: among those that may be cut, or the others. By a whole
-   warp. */
+/* Reserves an entry for the lane's part, if it has one: in the list of parts that may be split, or
+   in the other list. All lanes of a warp must call it. */
 __device__ __forceinline__ packed_part_task *packed_part_place(const packed_cutter &c, bool cut,
                                                                bool kept) {
     const unsigned long long place = packed_take(&c.counts->cut, cut ? 1 : 0),
@@ -76,7 +78,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
     *to = part;
 }
 
-/* Leaves that are not cut, a warp each. */
+/* Measures leaves too large to be split, one warp each. */
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_large_leaves(
     const __grid_constant__ packed_cutter c) {
     const uint32_t warps = gridDim.x * (PACKED_MAKE_BLOCK / 32), lane = threadIdx.x & 31;
@@ -110,23 +112,24 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_large_leaves(
     }
 }
 
-/* --- a level of parts --------------------------------------------------------------------------
-   A lane has a part; `tile` what all lanes have to see of them. */
+/* --- One level of parts ---
+   Each lane has a part; the tile holds the data that all lanes of the warp access. */
 
 struct packed_tile {
-    float lo[3][PACKED_TILE_BOXES], hi[3][PACKED_TILE_BOXES]; /* a box of each triangle in a part */
-    uint16_t owner[PACKED_TILE_BOXES];                        /* its part << 4 | its reference */
+    float lo[3][PACKED_TILE_BOXES], hi[3][PACKED_TILE_BOXES]; /* one box per triangle of a part */
+    uint16_t owner[PACKED_TILE_BOXES]; /* index of its part << 4 | its reference */
     packed_part_task parts[32];
-    uint32_t begin[32], asks[32]; /* a part's first box; of those that may be cut how many it has */
+    /* per part: its first box; its number of boxes if it may be split, else 0 */
+    uint32_t begin[32], asks[32];
     sah_axis axes[32][3];
-    unsigned long long best[32]; /* bits of the cost << 32 | the plane's number + 1; 0: of none */
+    unsigned long long best[32]; /* bits of the cost << 32 | index of the plane + 1; 0: no split */
 };
 
 struct packed_lane_part {
     packed_part_task task;
     uint32_t count, begin; /* of its boxes in the tile */
-    bool mine;             /* in the tile */
-    bool flat;             /* some box of its leaf */
+    bool mine;             /* part of the current tile */
+    bool flat;             /* some box of its leaf is flat */
 };
 
 __device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_tile &tile,
@@ -151,7 +154,7 @@ __device__ __forceinline__ void packed_tile_fill(const packed_cutter &c, packed_
     __syncwarp();
 }
 
-/* The box around the lane's part; *flat: some box is. */
+/* Returns the bounds of the lane's part; sets *flat if one of its boxes is flat. */
 __device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
                                                  const packed_lane_part &part, bool *flat) {
     box3 box = box3_empty();
@@ -165,7 +168,7 @@ __device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
     return box;
 }
 
-/* Whether and how it may be cut. */
+/* Decides whether the lane's part may be split, and sets up its axes. */
 __device__ __forceinline__ void packed_tile_ask(packed_tile &tile, const packed_lane_part &part,
                                                 box3 box) {
     const uint32_t lane = threadIdx.x & 31;
@@ -179,7 +182,7 @@ __device__ __forceinline__ void packed_tile_ask(packed_tile &tile, const packed_
     __syncwarp();
 }
 
-/* Offers the six planes of box r to its part: packed_finer_cut's costs. */
+/* Evaluates the six planes of box r for its part, with the costs of packed_finer_cut. */
 __device__ __forceinline__ void packed_tile_offer(packed_tile &tile, uint32_t r) {
     const sah_costs costs = {0.3f, 1, 1};
     const uint32_t p = tile.owner[r] >> 4, count = tile.asks[p], begin = tile.begin[p];
@@ -219,7 +222,8 @@ __device__ __forceinline__ void packed_tile_offer(packed_tile &tile, uint32_t r)
     if (best != ~0ull) atomicMin(&tile.best[p], best);
 }
 
-/* Which of the part's triangles lie on each side of a plane; `end`: where their boxes end. */
+/* Returns masks of the part's triangles on the low and the high side of a plane; `end`: the upper
+   end of the part's bounds. */
 __device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
                                                    const packed_lane_part &part, int axis,
                                                    float plane, float end) {
@@ -233,8 +237,8 @@ __device__ __forceinline__ uint2 packed_tile_sides(const packed_tile &tile,
     return sides;
 }
 
-/* The part at hand becomes two. False: there is no room. By a whole warp; which lanes cut theirs is
-   told by `cuts`. */
+/* Splits the lane's part in two if `cuts`; does nothing if there is no capacity. All lanes of a
+   warp must call it. */
 __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const packed_tile &tile,
                                                 const packed_lane_part &part, bool cuts,
                                                 uint32_t number, uint32_t level) {
@@ -268,8 +272,8 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
     }
 }
 
-/* The part at hand becomes a leaf, or stays one of the given tree's, and is measured. By a whole
-   warp. */
+/* Makes the lane's part a leaf, or keeps it as one of the given tree, and stores its measure. All
+   lanes of a warp must call it. */
 __device__ __forceinline__ void
 packed_part_end(const packed_cutter &c, const packed_lane_part &part, bool ends, const box3 &box) {
     const bool is_new = ends && part.task.node >= c.tree.node_count;
@@ -292,8 +296,8 @@ packed_part_end(const packed_cutter &c, const packed_lane_part &part, bool ends,
     packed_store_costs(c.costs + part.task.node, costs);
 }
 
-/* The tile's parts, which have `total` boxes; level PACKED_FINER_LEVELS: they are not cut. By a
-   whole warp. */
+/* Processes the tile's parts, which have `total` boxes. At level PACKED_FINER_LEVELS parts are not
+   split. All lanes of a warp must call it. */
 __device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_tile &tile,
                                                 packed_lane_part &part, uint32_t level,
                                                 uint32_t total) {
@@ -303,7 +307,7 @@ __device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_t
     bool flat = part.flat;
     const box3 box = packed_tile_join(tile, part, &flat);
     if (level == 0) part.flat = flat;
-    uint32_t number = 0; /* of the plane, from 1 on */
+    uint32_t number = 0; /* of the plane, starting at 1; 0: no split */
     if (level < PACKED_FINER_LEVELS) {
         packed_tile_ask(tile, part, box);
         for (uint32_t r = lane; r < total; r += 32) packed_tile_offer(tile, r);
@@ -316,8 +320,8 @@ __device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_t
     __syncwarp();
 }
 
-/* The parts of a level; level PACKED_FINER_LEVELS: those that are not cut. By as many blocks as run
-   together. */
+/* Processes the parts of a level; level PACKED_FINER_LEVELS: those that are not split. Grid-stride
+   loop; launched with as many blocks as are resident. */
 __global__
 __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_level(const __grid_constant__ packed_cutter c,
                                                            uint32_t level) {

@@ -1,15 +1,17 @@
-/* The triangle k-d tree in the form that a GPU's rays walk: nodes of eight boxes in bytes.
+/* The compressed wide form of the triangle k-d tree, which GPU rays traverse: nodes of eight
+   children whose boxes are quantised to bytes, as in a CWBVH.
    Source: Ylitie, Karras, Laine 2017, "Efficient incoherent ray traversal on GPUs through
-           compressed wide BVHs", for nodes of bytes. Kaplan 1985: in a k-d tree the order along
-           a ray is known from signs.
-   Idea: a node stands for the top of a subtree, as in accel/wide: up to eight cells of the k-d
-         tree, each shrunk to a box of what lies in it. Boxes are bytes on a grid of the node's
-         own, so that a node is one cache line; the order of the cells is in the node for each
-         sign of x and y.
-   Memory: an array of units of 32 bytes. A node takes four, at a multiple of four; a leaf of n
-           triangles one, and 48 bytes a triangle. The root is at unit 0. The children of a node
-           lie behind one another: first those that are nodes, then leaves, in the order of their
-           lanes. Some 340 to 400 bytes a triangle. */
+   compressed wide BVHs", for the quantised nodes. Kaplan 1985: in a k-d tree the order of children
+   along a ray follows from the signs of its direction.
+   Idea: a wide node replaces the top of a k-d subtree, as in accel/wide/wide_tree.h. Its children
+   are up to eight cells of the k-d tree, each shrunk to a box of the geometry in it. The boxes are
+   stored as bytes on a grid local to the node, so that a node fills one cache line of 128 bytes.
+   The node also stores the front-to-back order of its children for each combination of the signs of
+   x and y; for negative z the order is reversed, so no traversal sorts.
+   Memory: an array of 32-byte units. A node takes four units and is aligned to four; a leaf of n
+   triangles takes one unit and 48 n bytes. The root is at unit 0. The children of a node are
+   contiguous: first the inner nodes, then the leaves, both in lane order. About 340 to 400 bytes
+   per triangle. */
 #ifndef KD_ACCEL_WIDE_PACKED_FORM_H
 #define KD_ACCEL_WIDE_PACKED_FORM_H
 #include "accel/tree/layout.h"
@@ -21,37 +23,42 @@ extern "C" {
 
 enum {
     PACKED_CELLS = 8,
-    PACKED_UNIT = 32,       /* bytes */
-    PACKED_NODE_UNITS = 4,  /* of a node; and what a block of children is aligned to */
-    PACKED_LEAF_MOST = 11,  /* triangles: seven such leaves take 126 units, so bytes tell places */
-    PACKED_MAX_DEPTH = 64,  /* levels of nodes: what rays' stacks hold */
-    PACKED_SPARE_UNITS = 4, /* behind the last leaf, which is read ahead of */
-    PACKED_INNER_SHIFT = 28 /* of a row's base: how many children are nodes */
+    PACKED_UNIT = 32,      /* bytes */
+    PACKED_NODE_UNITS = 4, /* units per node; also the alignment of a block of children */
+    /* triangles; seven such leaves take 126 units, so 7 bits hold an offset */
+    PACKED_LEAF_MOST = 11,
+    PACKED_MAX_DEPTH = 64,  /* levels of nodes; the capacity of a ray's stack */
+    PACKED_SPARE_UNITS = 4, /* padding after the last leaf, for loads beyond it */
+    PACKED_INNER_SHIFT = 28 /* bits of `base` above: how many children are nodes */
 };
 
-/* A plane of number q lies at p + q / inv_e; one scale for the three axes. Eight children, a lane
-   each: bytes {low, high, low, high} hold the planes of two of them, lanes 0 and 2, 1 and 3, 4 and
-   6, 5 and 7, so that a pair's verdict falls on the two lanes' bytes of `meta`. */
+/* A node. Plane q of an axis lies at p + q / inv_e; the three axes share one scale. Each of the
+   eight children has a lane. Four bytes {low, high, low, high} hold the planes of two children:
+   lanes 0 and 2, 1 and 3, 4 and 6, or 5 and 7. With this pairing the two 16-bit results of testing
+   a pair line up with the `meta` bytes of its lanes. */
 typedef struct packed_node {
     float p[3], inv_e;
-    uint8_t box[3][4][4]; /* axis, pair, planes; where there is no child 255 and 0 */
+    uint8_t box[3][4][4]; /* axis, pair of lanes, planes; an empty lane has low 255 and high 0 */
     struct packed_row {
-        uint8_t meta[PACKED_CELLS]; /* 128 + where the child lies, in units behind the block; 0:
-                                       there is none */
-        uint32_t base;  /* the children's block, in nodes; PACKED_INNER_SHIFT: how many are nodes */
-        uint32_t order; /* which lane comes first, second ...: a nibble each */
-    } rows[4];          /* for rays negative in x (bit 0), in y (bit 1), positive in z; backwards:
-                           the opposite */
+        /* 128 + offset of the child in the block, in units; 0: no child */
+        uint8_t meta[PACKED_CELLS];
+        /* low 28 bits: the block of children, in nodes (4 units); high 4: how many are nodes */
+        uint32_t base;
+        uint32_t order; /* lanes in front-to-back order, a nibble each */
+    } rows[4]; /* index: bit 0: direction negative in x, bit 1: in y. For positive z; a ray with
+                  negative z reads the row of the opposite signs of x and y backwards */
 } packed_node;
 
-/* A leaf at unit P: its cell and count at P - 1, then its triangles. */
+/* Header of a leaf. For a leaf at unit P the header is unit P - 1 and the triangles begin at P. */
 typedef struct packed_leaf {
-    float lo[3], hi[3]; /* the k-d tree's cell, sides without a plane infinite; where a hit in this
-                           leaf need not be the nearest: infinity, -infinity */
+    /* the leaf's cell in the k-d tree, infinite on sides without a plane; {infinity, -infinity} if
+       a hit in this leaf need not be the nearest */
+    float lo[3], hi[3];
     uint32_t count, spare;
 } packed_leaf;
 
-/* An axis after the other: that of the three corners, and the triangle's id; bit 31: the last. */
+/* A triangle: for each axis, the coordinates of its three corners and the triangle's id. Bit 31 of
+   the id marks the last triangle of a leaf. */
 typedef struct packed_triangle {
     struct {
         float corner[3];
@@ -61,36 +68,38 @@ typedef struct packed_triangle {
 
 #define PACKED_LAST 0x80000000u
 
-/* Units of a leaf, its cell included. */
+/* Returns the units that a leaf of `triangles` triangles takes, its header included. */
 KD_FN uint32_t packed_leaf_units(uint32_t triangles) {
     return 1 + (3 * triangles + 1) / 2;
 }
 
-/* A tree has no packed form if nothing in it can be hit, if it would be deeper than
-   PACKED_MAX_DEPTH, or of more units than bases can name. */
+/* A tree has no compressed form if none of its triangles can be hit, if it would be deeper than
+   PACKED_MAX_DEPTH, or if it would need more units than `base` can address. */
 #define PACKED_MOST_UNITS ((uint64_t)1 << (PACKED_INNER_SHIFT + 2))
 
-/* The smallest side of a node's grid in a tree of that box: finer ones are lost in rays' slacks. */
+/* Returns the smallest side of a node's grid in a tree with this box. A finer grid would gain
+   nothing, because rays widen every box by their slack. */
 KD_FN float packed_least_side(box3 box) {
     return float_max(vec3_largest(box3_size(box)) * 0x1p-20f, 0x1p-100f);
 }
 
-/* What the form of a mesh's tree takes, before there is a tree: a unit and 48 bytes for each
-   triangle of a leaf, four units a node, as leaves are cut further than those of the tree
+/* Returns an upper bound of the bytes of the compressed form for a mesh of `triangles` triangles,
+   before its tree is built: one unit and 48 bytes for each triangle of a leaf, and four units per
+   node. Leaves of the compressed form are split further than those of the tree
    (packed_measure.h). */
 KD_FN uint64_t packed_bytes_most(uint64_t triangles) {
     enum { A_TRIANGLE = 410, SMALL = 1 << 12 };
     return triangles * A_TRIANGLE + SMALL;
 }
 
-/* The packed form made on a CUDA device. Without CUDA in the build every call is KD_ERROR_DEVICE.
- */
+/* Building the compressed form on a CUDA device. Without CUDA in the build every call fails with
+   KD_ERROR_DEVICE. */
 
-/* *units: device memory that device_memory_free takes, of so many bytes, written once the stream
-   has come so far; NULL if the tree has no packed form (packed_form.h). The tree's nodes,
-   references, positions and triangles are device memory. Scratch (packed_cuts.cuh,
-   packed_stages.cuh) is of the device's pool. Waits for the stream once, or again
-   where it turns out that there was not enough room. */
+/* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
+   memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. It
+   is written once `stream` has reached this point, and NULL if the tree has no compressed form.
+   Scratch (packed_cuts.cuh, packed_stages.cuh) comes from the device's memory pool. Synchronises
+   the stream once, and again for each retry with more memory. */
 KD_DEVICE_CALL(packed_device_open,
                (void **units, uint64_t *bytes, const tritree_view *tree, void *stream));
 

@@ -1,33 +1,34 @@
-/* Eight lanes of a warp make a node of the packed form: the bytes of packed_node.h.
-   Idea: lane s goes down to the child that has slot s, by the plans alone: of a node with so many
-         slots the first ones are its low child's. A lane whose slot is not used, or is not the
-         first of its child's, stays idle. What a child has to know of the others are their
-         number, priorities and units, which go round the group; where it comes for an octant is
-         how many of the others its own way passes first. So nothing lies in local memory, and the
-         loads of a step are those of eight ways at the same time. */
+/* Builds a compressed wide node with eight lanes of a warp; the result equals that of
+   packed_node.h.
+   Idea: the lane of slot s descends to the child that gets slot s, guided by the plans alone: of a
+   node's slots the first ones belong to its low child. A lane whose slot is unused, or is not the
+   first of its child's slots, is idle. What a child needs of its siblings (their number, priorities
+   and units) is exchanged by shuffles; its position in an octant's order is the number of siblings
+   that its path passes on their near side. Nothing is kept in local memory, and the eight lanes'
+   loads are concurrent. */
 #ifndef KD_ACCEL_WIDE_PACKED_GROUP_CUH
 #define KD_ACCEL_WIDE_PACKED_GROUP_CUH
 #include "accel/wide/packed_node.h"
 
 enum { PACKED_GROUP = PACKED_CELLS, PACKED_STEPS_MOST = PACKED_CELLS - 1 };
 
-/* A lane's child, and its way there. */
+/* A lane's child and the path to it. */
 struct packed_child {
     packed_item item;
     box3 box;
-    uint32_t triangles; /* 0: a node */
+    uint32_t triangles; /* 0: it becomes a node */
     bool is;            /* else the lane is idle */
-    uint32_t all;       /* lanes of the group that have a child, a bit each */
-    uint32_t lane;      /* of the node */
+    uint32_t all;       /* mask of the group's lanes that have a child */
+    uint32_t lane;      /* in the node */
     uint32_t steps;
-    uint16_t way[PACKED_STEPS_MOST]; /* bits 0, 1: axis; 2: high side; from 8 on: slots of the other
-                                        side */
+    /* bits 0, 1: axis; 2: high side; from 8 on: mask of the other side's slots */
+    uint16_t way[PACKED_STEPS_MOST];
 };
 
 __device__ __forceinline__ uint32_t packed_group_lane(void) {
     return threadIdx.x & (PACKED_GROUP - 1);
 }
-/* The group's part of a ballot. */
+/* Returns the group's part of a ballot. */
 __device__ __forceinline__ uint32_t packed_group_ballot(bool is) {
     const uint32_t warp = __ballot_sync(~0u, is);
     return warp >> (threadIdx.x & 31 & ~(PACKED_GROUP - 1)) & ((1u << PACKED_GROUP) - 1);
@@ -40,7 +41,7 @@ __device__ __forceinline__ uint32_t packed_slots(uint32_t first, uint32_t count)
     return ((1u << count) - 1) << first;
 }
 
-/* The lane's child of a subtree. */
+/* Descends from a subtree to the lane's child. */
 __device__ __forceinline__ void packed_descend(const packed_source &from, packed_child &c) {
     const uint32_t me = packed_group_lane();
     uint32_t base = 0, slots = PACKED_CELLS;
@@ -53,7 +54,7 @@ __device__ __forceinline__ void packed_descend(const packed_source &from, packed
         if (slots == 1 || tritree_is_leaf(node) || c.item.count) break;
         const uint32_t low = (uint32_t)packed_low_slots(plan, (int)slots);
         const bool high = me >= base + low;
-        if (me >= base + slots) return; /* nobody's slot */
+        if (me >= base + slots) return; /* unused slot */
         const uint32_t axis = (uint32_t)tritree_axis(node);
         const uint32_t others =
             high ? packed_slots(base, low) : packed_slots(base + low, slots - low);
@@ -73,7 +74,8 @@ __device__ __forceinline__ void packed_descend(const packed_source &from, packed
     c.is = me == base;
 }
 
-/* The lane's child of an item, by all lanes of a warp; of no item if `is` is false. */
+/* Finds the lane's child of an item; `is` is false if the group has no item. All lanes of a warp
+   must call it. */
 __device__ __forceinline__ void
 packed_child_find(const packed_source &from, const packed_item &item, bool is, packed_child &c) {
     const uint32_t me = packed_group_lane();
@@ -94,7 +96,7 @@ packed_child_find(const packed_source &from, const packed_item &item, bool is, p
     c.all = packed_group_ballot(c.is);
 }
 
-/* What the children take, not yet aligned; *inner: how many are nodes. */
+/* Returns the units that the children take, not yet aligned; *inner: how many are nodes. */
 __device__ __forceinline__ uint32_t packed_group_units(const packed_child &c, uint32_t *inner) {
     uint32_t units = !c.is         ? 0
                      : c.triangles ? packed_leaf_units(c.triangles)
@@ -105,7 +107,8 @@ __device__ __forceinline__ uint32_t packed_group_units(const packed_child &c, ui
     return units;
 }
 
-/* What lies in the child; `shares`: it is one of those that share the triangles of a large leaf. */
+/* Computes the bounds of the child; `shares`: it is one of the children that share the triangles of
+   a large leaf. */
 __device__ __forceinline__ void packed_child_box(const packed_source &from, bool shares,
                                                  packed_child &c) {
     c.box = box3_empty();
@@ -117,7 +120,7 @@ __device__ __forceinline__ void packed_child_box(const packed_source &from, bool
     __syncwarp();
 }
 
-/* Gives the child, whose box is known, its lane of the node; returns where it lies in the block. */
+/* Assigns the child, whose box is known, its lane of the node; returns its offset in the block. */
 __device__ __forceinline__ uint32_t packed_group_place(const packed_item &of, packed_child &c) {
     const uint32_t me = packed_group_lane(), count = (uint32_t)__popc(c.all);
     const uint32_t units = c.triangles ? packed_leaf_units(c.triangles) : 0;
@@ -138,7 +141,7 @@ __device__ __forceinline__ uint32_t packed_group_place(const packed_item &of, pa
     return c.triangles ? PACKED_NODE_UNITS * inner + leaves + 1 : PACKED_NODE_UNITS * nodes;
 }
 
-/* packed_order of an octant. */
+/* Returns packed_order of an octant. */
 __device__ __forceinline__ uint32_t packed_group_order(const packed_child &c, uint32_t octant) {
     uint32_t first = 0;
 #pragma unroll
@@ -160,7 +163,7 @@ __device__ __forceinline__ float packed_group_least(float x) {
     return x;
 }
 
-/* The orders of the node's four rows, in lanes 0 to 3. */
+/* Returns the orders of the node's four rows, in lanes 0 to 3. */
 __device__ __forceinline__ uint32_t packed_group_orders(const packed_item &of,
                                                         const packed_child &c) {
     uint32_t order = 0;
@@ -171,7 +174,7 @@ __device__ __forceinline__ uint32_t packed_group_orders(const packed_item &of,
     return order;
 }
 
-/* The group's node, whose children's block begins at unit `base`, into shared memory. */
+/* Writes the group's node, whose block of children begins at unit `base`, to shared memory. */
 __device__ __forceinline__ void packed_group_node(const packed_source &from, const packed_child &c,
                                                   uint32_t place, uint32_t base, uint32_t order,
                                                   packed_node *out) {

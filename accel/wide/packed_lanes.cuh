@@ -1,7 +1,7 @@
-/* The instructions that a step through a packed node is made of: two halves at a time, four bytes
-   at a time. Beside each its plain counterpart, for the emulated device. Halves at or above 0 order
-   as 16-bit integers do, so three-way integer maxima and minima (one instruction each from compute
-   capability 9.0 on) join the axes. */
+/* Instructions for a traversal step through a compressed wide node: two half floats or four bytes
+   at a time. Each has a portable counterpart for the emulated device. Half floats that are not
+   negative compare like 16-bit integers, so three-way integer maxima and minima (one instruction
+   each from compute capability 9.0 on) combine the three axes. */
 #ifndef KD_ACCEL_WIDE_PACKED_LANES_CUH
 #define KD_ACCEL_WIDE_PACKED_LANES_CUH
 #include <cuda_fp16.h>
@@ -15,7 +15,7 @@ PACKED_FN __half2 packed_halves(uint32_t bits) {
 PACKED_FN uint32_t packed_bits(__half2 halves) {
     return *reinterpret_cast<uint32_t *>(&halves);
 }
-/* The same half twice. */
+/* Both halves are x, rounded to nearest. */
 PACKED_FN uint32_t packed_both(float x) {
     return packed_bits(__float2half2_rn(x));
 }
@@ -23,7 +23,8 @@ PACKED_FN float packed_low_half(uint32_t bits) {
     return __low2float(packed_halves(bits));
 }
 
-/* Four of the eight bytes of a and b, by the nibbles of `selector`, whose bits 3 are 0. */
+/* Selects four of the eight bytes of {a, b} by the nibbles of `selector` (PTX prmt). Bit 3 of each
+   nibble must be 0. */
 PACKED_FN uint32_t packed_select(uint32_t a, uint32_t b, uint32_t selector) {
 #ifdef KD_CUDA_EMULATED
     const uint64_t bytes = (uint64_t)b << 32 | a;
@@ -38,7 +39,7 @@ PACKED_FN uint32_t packed_select(uint32_t a, uint32_t b, uint32_t selector) {
 #endif
 }
 
-/* The number of the topmost bit that is set. */
+/* Returns the index of the highest set bit. */
 PACKED_FN uint32_t packed_topmost(uint32_t bits) {
 #ifdef KD_CUDA_EMULATED
     return 31 - (uint32_t)__clz((int)bits);
@@ -49,7 +50,7 @@ PACKED_FN uint32_t packed_topmost(uint32_t bits) {
 #endif
 }
 
-/* 4 base + place. */
+/* Returns 4 base + place, as one multiply-add. */
 PACKED_FN uint32_t packed_place_in(uint32_t base, uint32_t place) {
 #ifdef KD_CUDA_EMULATED
     return 4 * base + place;
@@ -60,8 +61,8 @@ PACKED_FN uint32_t packed_place_in(uint32_t base, uint32_t place) {
 #endif
 }
 
-/* Of pairs of halves: the largest of three and 0, the smallest of three, of two; all bits where a
-   is not above b. */
+/* Operations on pairs of halves: the maximum of three and 0, the minimum of three, the minimum of
+   two, and a mask that has all bits of a half set where a <= b. */
 PACKED_FN uint32_t packed_largest(uint32_t a, uint32_t b, uint32_t c) {
     return __vimax3_s16x2_relu(a, b, c);
 }
@@ -82,7 +83,8 @@ PACKED_FN float packed_min3(float a, float b, float c) {
     return fminf(fminf(a, b), c);
 }
 
-/* 1 / x to 2^-23; x is not near the ends of the range. */
+/* Returns 1 / x to a relative error of 2^-23; x must not be near the limits of the exponent
+   range. */
 PACKED_FN float packed_inverse(float x) {
 #ifdef KD_CUDA_EMULATED
     return 1 / x;
@@ -92,8 +94,8 @@ PACKED_FN float packed_inverse(float x) {
     return inverse;
 #endif
 }
-/* 1 / x and x / y as IEEE has them, for numbers and quotients far from both ends of the range: what
-   a division does there, without the way for the rest. */
+/* Return 1 / x and x / y correctly rounded (IEEE), for operands and quotients far from both limits
+   of the exponent range. The sequence is that of the compiler's division without its slow path. */
 PACKED_FN float packed_inverse_rounded(float x) {
 #ifdef KD_CUDA_EMULATED
     return 1 / x;

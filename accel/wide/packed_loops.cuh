@@ -1,49 +1,49 @@
-/* The loops that cast rays through the packed form, for any kernel that has rays: batches, and
-   those that follow paths in waves.
+/* Traversal loops over the compressed wide form, for any kernel that has rays: batches, and
+   wavefront path tracing.
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
-   Idea: packed_persistent fills the card once; once PACKED_REFILL lanes of a warp are idle they
-         store what they found and fetch the next rays. Steps go on while PACKED_STEPS lanes have
-         one to do, then each lane that is at a leaf takes that leaf. A warp whose rays start and
-         point alike should keep together: if told to, it judges those it fetched all at
-         once, and waits for the last of them. Triangles that the rays put
-         off are settled by another kernel, packed_settle, whose warps are full: the double
-         arithmetic of a few would else cost all of them registers. packed_alone is for images: a
-         thread a ray, which settles its doubts at its end. packed_cast is one ray from anywhere.
+   Idea: packed_persistent runs persistent warps. Once PACKED_REFILL lanes of a warp are idle, they
+   store their results and fetch the next rays. The warp steps through nodes while at least
+   PACKED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp of
+   coherent rays should stay together: if asked to, it tests the rays of each full refill for
+   coherence, and then refills only when all lanes are idle. Triangles that need double precision
+   are deferred to a separate kernel, packed_settle, whose warps are full; in the traversal kernel
+   their arithmetic would cost every lane registers. packed_alone is for images: one ray per thread,
+   which resolves its deferred triangles at its end. packed_cast casts a single ray from any kernel.
 
-   What a kernel gives is a `work`, held in a register or constant memory, with
+   A kernel passes a `work`, held in registers or constant memory, with
      uint32_t fetch(unsigned idle) const
-         by these lanes of the warp together: the number of the next ray of each; numbers may end
-         in the middle
+         called by the lanes `idle` of a warp together: returns the index of each lane's next ray;
+         the indices may run out in the middle of the warp
      bool has(uint32_t number) const
-         whether that is a ray; false: there are no more
+         returns whether that index is a ray; false: there are no more rays
      void load(uint32_t number, float4 &o, float4 &d) const
-         origin and tmin, direction and tmax
+         o: origin and tmin, d: direction and tmax
      void store(uint32_t number, float t, float u, float v, uint32_t id) const
-         id KD_NONE: a miss, t is tmax; any hit: only whether id is KD_NONE counts
+         id KD_NONE: a miss, with t = tmax; for occlusion queries only whether id is KD_NONE counts
      void put_off(const packed_record &) const
-         to a list that packed_settle is given
-   and the same work for packed_settle, of which it takes load and store. */
+         appends the record to a list, which is passed to packed_settle later
+   and the same `work` to packed_settle, which uses load and store. */
 #ifndef KD_ACCEL_WIDE_PACKED_LOOPS_CUH
 #define KD_ACCEL_WIDE_PACKED_LOOPS_CUH
 #include "accel/wide/packed_walk.cuh"
 
 enum {
-    PACKED_BLOCK = 128, /* threads; 8 blocks on a multiprocessor, 64 registers a thread */
+    PACKED_BLOCK = 128, /* threads; 8 blocks per multiprocessor, so 64 registers per thread */
     PACKED_BLOCKS = 8,
     PACKED_REFILL = 16,
-    PACKED_TOGETHER = 32, /* instead, for rays that run alike */
+    PACKED_TOGETHER = 32, /* replaces PACKED_REFILL for coherent rays */
     PACKED_STEPS = 8
 };
 
-/* A ray whose answer is not known yet: what it found, and the triangles it put off. */
+/* A ray whose result is not final: its best hit so far and the triangles that it deferred. */
 typedef struct packed_record {
-    uint32_t number, count; /* count > PACKED_DOUBTS: to be cast by the other walk */
+    uint32_t number, count; /* count > PACKED_DOUBTS: cast by tritree_device_cast */
     float t, u, v;
-    uint32_t id; /* KD_NONE: t is only a bound */
+    uint32_t id; /* KD_NONE: t is only an upper bound */
     uint32_t rows[PACKED_DOUBTS];
 } packed_record;
 
-/* triangle_meet, in double if need be, of the triangle in this row. */
+/* Intersects the triangle in this row by triangle_meet, in double precision where needed. */
 static __device__ __noinline__ ray_hit packed_meet_row(ray cast, const float4 *row) {
     const triangle_caster with = triangle_caster_make(cast);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
@@ -54,7 +54,7 @@ static __device__ __noinline__ ray_hit packed_meet_row(ray cast, const float4 *r
     return hit;
 }
 
-/* The answer of a ray that put triangles off; `rows` are those of the record. */
+/* Returns the hit of a ray that deferred triangles; `rows` and `count` as in packed_record. */
 PACKED_FN ray_hit packed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
                                 const uint32_t *rows, uint32_t count, bool any) {
     const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
@@ -91,7 +91,8 @@ __device__ __forceinline__ void packed_finish(const packed_ray<any, bounded> &on
     w.put_off(record);
 }
 
-/* Steps as long as enough lanes have one to do, then leaves. By all lanes of a warp. */
+/* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
+   the warp must call it. */
 template <bool any, bool bounded>
 __device__ __forceinline__ void packed_turn(packed_ray<any, bounded> &on, const packed_scene &scene,
                                             packed_stack &stack) {
@@ -113,8 +114,9 @@ __device__ __forceinline__ void packed_turn(packed_ray<any, bounded> &on, const 
     __syncwarp();
 }
 
-/* Whether half of a warp's rays start and point like the first: starts within a sixteenth of the
-   box's sides, directions within about 25 degrees. By all lanes. */
+/* Returns true if at least half of the warp's rays are coherent with the first: the origins differ
+   by at most a sixteenth of the box's sides, the directions by about 25 degrees. All lanes must
+   call it. */
 template <bool any, bool bounded>
 __device__ __forceinline__ bool packed_is_together(const packed_ray<any, bounded> &on,
                                                    const box3 &box) {
@@ -133,15 +135,15 @@ __device__ __forceinline__ bool packed_is_together(const packed_ray<any, bounded
     return 2 * __popc(__ballot_sync(~0u, alike)) >= __popc(all);
 }
 
-/* By all threads of the card's resident blocks. judges: warps see for themselves whether their rays
-   run alike. */
+/* Casts all rays of `w`. All threads of a grid that fills the device must call it. judges: each
+   warp tests whether its rays are coherent. */
 template <bool any, bool bounded, class work>
 __device__ __forceinline__ void packed_persistent(const packed_scene &scene, const work &w,
                                                   bool judges) {
     packed_ray<any, bounded> on;
     packed_stack stack;
     uint32_t number = KD_NONE;
-    bool drained = false; /* whether there are no more rays */
+    bool drained = false; /* there are no more rays */
     int refill = PACKED_REFILL;
     on.at = PACKED_IDLE;
     on.waiting = on.hits = 0;
@@ -177,7 +179,7 @@ __device__ __forceinline__ void packed_persistent(const packed_scene &scene, con
     }
 }
 
-/* Each thread one ray, by all lanes of a warp; number KD_NONE: none. */
+/* Casts one ray per thread; KD_NONE: no ray. All lanes of a warp must call it. */
 template <bool any, bool bounded, class work>
 __device__ __forceinline__ void packed_alone(const tritree_view &tree, const work &w,
                                              uint32_t number) {
@@ -207,7 +209,7 @@ __device__ __forceinline__ void packed_alone(const tritree_view &tree, const wor
     w.store(number, hit.t, hit.u, hit.v, hit.triangle);
 }
 
-/* Records `from`, `from` + step, ... of a list. */
+/* Resolves the records `from`, `from` + step, ... of a list. */
 template <bool any, class work>
 __device__ __forceinline__ void packed_settle(const tritree_view &tree, const work &w,
                                               const packed_record *list, uint32_t count,
@@ -222,7 +224,8 @@ __device__ __forceinline__ void packed_settle(const tritree_view &tree, const wo
     }
 }
 
-/* The number of the next ray for each of these lanes of the warp; one atomic for all. */
+/* Returns the index of the next ray for each of the given lanes of the warp, with one atomic
+   operation for all of them. */
 PACKED_FN uint32_t packed_fetch(uint32_t *cursor, unsigned lanes) {
     const int lane = threadIdx.x & 31, leader = __ffs((int)lanes) - 1;
     uint32_t first = 0;
@@ -230,7 +233,8 @@ PACKED_FN uint32_t packed_fetch(uint32_t *cursor, unsigned lanes) {
     return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
 }
 
-/* One ray, by a thread on its own or with others of its warp: what tritree_device_cast answers. */
+/* Casts one ray; returns the hit of tritree_device_cast, bit for bit. May be called in divergent
+   code. */
 static __device__ __noinline__ ray_hit packed_cast(const tritree_view *tree, ray cast, bool any) {
     const packed_scene scene = packed_scene_of(*tree);
     packed_ray<false, true> on;

@@ -10,7 +10,7 @@ unsigned blocks_for(uint64_t count) {
     return (unsigned)((count + PACKED_MAKE_BLOCK - 1) / PACKED_MAKE_BLOCK);
 }
 
-/* Scratch memory, measured and handed out by the same code. */
+/* Layout of the scratch memory; the same code measures and assigns it. */
 void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     const uint64_t nodes = c->tree.node_count;
     c->at = (packed_subtree *)cuda_arena_take(arena, c->node_room, sizeof(packed_subtree));
@@ -74,7 +74,7 @@ kd_status measure_nodes(const packed_cutter *c, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* The finer tree, measured, in *scratch. */
+/* Builds the refined tree with its plans, in *scratch. */
 kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(c->node_room <= PACKED_MOST_UNITS && c->reference_room <= UINT32_MAX,
@@ -115,7 +115,7 @@ kd_status make(packed_maker *m, void **units, uint64_t *bytes, packed_found *fou
     return KD_OK;
 }
 
-/* The packed form of the finer tree that m->from has, by that much room for items. */
+/* Builds the compressed form of the refined tree m->from with the current capacity for items. */
 kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_found *found,
                       cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
@@ -132,9 +132,9 @@ kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_fou
     return status;
 }
 
-/* Most nodes have eight children of several leaves each; but each node of the k-d tree with
-   children might be one, and so might parts of large leaves, of which even those of nodes whose
-   parts are leaves have more than five triangles each. *fits: there was room for the finer tree. */
+/* Most nodes have eight children, each with several k-d leaves. In the worst case each k-d node
+   with children becomes a node, and so do parts of large leaves, which have more than five
+   triangles each. *fits: the capacity for the refined tree sufficed. */
 kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits,
                cudaStream_t stream) {
     const uint64_t most = c->node_room / 2 + 2 + c->reference_room / 5;
@@ -159,8 +159,8 @@ kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits
     }
 }
 
-/* The finer tree has some 2.2 times the nodes of one of C_t 1.5; where it turns out that the room
-   does not suffice, once again with twice as much. */
+/* The refined tree has about 2.2 times the nodes of a tree with C_t 1.5. If the capacity does not
+   suffice, it is doubled. */
 kd_status make_and_pack(void **scratch, void **units, uint64_t *bytes, const tritree_view *tree,
                         cudaStream_t stream) {
     packed_cutter c;

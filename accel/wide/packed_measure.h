@@ -1,24 +1,25 @@
-/* What lies in each subtree of a k-d tree, and into which parts of it a node of eight cells is best
-   opened. The same bits on a CPU and on a device.
-   Source: Ylitie, Karras, Laine 2017, section 3.1: least cost over 1 to 8 slots a subtree, bottom
-   up. Wald and Havran 2006 for what is cut to a cell.
-   Idea: a step costs the box's surface, a leaf less, and a little for each triangle. Subtrees of at
-   most four distinct triangles may become one leaf; children that are empty take no slot. */
+/* Cost and plan of each k-d subtree for the compressed wide form: how a node with eight children is
+   best opened. The result is the same on CPU and GPU, bit for bit.
+   Source: Ylitie, Karras, Laine 2017, section 3.1: least cost over 1 to 8 slots per subtree, bottom
+   up. Wald and Havran 2006 for clipping to a cell.
+   Idea: a node costs the area of its box, a leaf less, plus a little per triangle. Subtrees of at
+   most four distinct triangles may become one leaf; empty children take no slot. */
 #ifndef KD_ACCEL_WIDE_PACKED_MEASURE_H
 #define KD_ACCEL_WIDE_PACKED_MEASURE_H
 #include "accel/tree/sah.h"
 #include "accel/tree/triangle.h"
 #include "accel/wide/packed_form.h"
 
-/* A box around a triangle's part in a cell of the k-d tree, in float, the same bits everywhere.
-   Idea: where the triangle reaches beyond the cell along an axis, its corners between the two
-         planes and the points where its edges cross them bound the other two coordinates; and
-         the triangle's plane bounds each coordinate by what is left of the other two.
-   Invariants: never too small. A crossing is computed to within 2^-20 of the edge's coordinates
-               and widened by that much, the plane's bounds by 2^-20 of all that their sums are
-               made of. */
+/* The box of a triangle's part inside a cell of the k-d tree, in float, with the same bits on CPU
+   and GPU.
+   Idea: where the triangle extends beyond the cell along an axis, its corners between the cell's
+   two planes and the points where its edges cross the planes bound the other two coordinates. In
+   addition the triangle's plane bounds each coordinate in terms of the other two.
+   Invariants: the box is never too small. A crossing is computed with an error of at most 2^-20 of
+   the edge's coordinates and widened by that; the bounds from the plane are widened by 2^-20 of the
+   terms of their sums. */
 
-/* The coordinates of an axis that a part of the triangle has. */
+/* The interval of one coordinate of a triangle's part. */
 typedef struct packed_range {
     float lo, hi;
 } packed_range;
@@ -35,7 +36,8 @@ KD_FN void packed_range_include(packed_range *range, float x) {
     range->hi = float_max(range->hi, x);
 }
 
-/* Where the edge from corner i to corner j crosses a plane across the axis of w. */
+/* Extends the ranges of u and v by the point where the edge from corner i to corner j crosses a
+   plane of constant w. */
 KD_FN void packed_cut_edge(const float w[3], const float u[3], const float v[3], int i, int j,
                            float plane, packed_range *of_u, packed_range *of_v) {
     if (!((w[i] < plane && w[j] > plane) || (w[i] > plane && w[j] < plane))) return;
@@ -44,7 +46,7 @@ KD_FN void packed_cut_edge(const float w[3], const float u[3], const float v[3],
     packed_range_cross(of_v, v[i], v[j], s);
 }
 
-/* What corner i, and the edge from there to j, have between two planes. */
+/* Extends the ranges by corner i, and by the edge from there to corner j, between two planes. */
 KD_FN void packed_cut_corner(const float w[3], const float u[3], const float v[3], int i, int j,
                              float low, float high, packed_range *of_u, packed_range *of_v) {
     if (w[i] >= low && w[i] <= high) {
@@ -55,8 +57,8 @@ KD_FN void packed_cut_corner(const float w[3], const float u[3], const float v[3
     packed_cut_edge(w, u, v, i, j, high, of_u, of_v);
 }
 
-/* What two more axes (u, v) have of the triangle between two planes across the axis of w. Written
-   without loops, here and below: a device then keeps the numbers in registers. */
+/* Computes the ranges of u and v of the triangle between two planes of constant w. Unrolled by
+   hand, here and below, so that the GPU keeps the arrays in registers. */
 KD_FN void packed_cut_slab(const float w[3], const float u[3], const float v[3], float low,
                            float high, packed_range *of_u, packed_range *of_v) {
     of_u->lo = of_v->lo = INFINITY;
@@ -66,8 +68,7 @@ KD_FN void packed_cut_slab(const float w[3], const float u[3], const float v[3],
     packed_cut_corner(w, u, v, 2, 0, low, high, of_u, of_v);
 }
 
-/* The bounds lo, hi narrowed to what the triangle has between from[k] and to[k]; i, j: the other
-   axes. */
+/* Narrows lo, hi to the part of the triangle between from[k] and to[k]; i, j: the other axes. */
 KD_FN void packed_cut_between(const float x[3][3], const float from[3], const float to[3], int k,
                               int i, int j, float lo[3], float hi[3]) {
     packed_range of_i, of_j;
@@ -78,17 +79,18 @@ KD_FN void packed_cut_between(const float x[3][3], const float from[3], const fl
     hi[j] = float_min(hi[j], of_j.hi);
 }
 
-/* A coordinate x of the plane: normal (x - at) is between `least` and `most`. */
+/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `least` and
+   `most`. */
 KD_FN void packed_cut_axis(float at, float normal, float least, float most, float *lo, float *hi) {
     const float inverse = 1 / normal, p = least * inverse, q = most * inverse;
     const float off = (fabsf(at) + float_max(fabsf(p), fabsf(q))) * 0x1p-20f;
     const float low = at + float_min(p, q) - off, high = at + float_max(p, q) + off;
-    if (low > *lo && low <= FLT_MAX) *lo = low; /* what is no number bounds nothing */
+    if (low > *lo && low <= FLT_MAX) *lo = low; /* NaN and infinity bound nothing */
     if (high < *hi && high >= -FLT_MAX) *hi = high;
 }
 
-/* Narrows a box that holds a part of the triangle by the triangle's plane: with n the normal and a
-   the first corner, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
+/* Narrows a box around a part of the triangle by the triangle's plane: with the normal n and the
+   first corner a, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
 KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     float normal[3], terms[3], least[3], most[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
     for (int k = 0; k < 3; ++k) {
@@ -106,7 +108,7 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
         all_reach += reach[k];
     }
     off *= 0x1p-20f;
-    /* not where what underflows could be more than `off`, or overflows */
+    /* skipped where underflow could exceed `off`, or where terms overflow */
     if (!(off > 1e-30f * all_reach && all_terms < 0x1p120f && off < 0x1p100f)) return;
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
@@ -115,7 +117,7 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     }
 }
 
-/* Nothing is left of a part that is there by rounding alone: it keeps the wide box. */
+/* Restores the wide box if rounding left nothing of a part. */
 KD_FN void packed_cut_unless_empty(const float wide_lo[3], const float wide_hi[3], float lo[3],
                                    float hi[3]) {
     const bool empty = !(lo[0] <= hi[0] && lo[1] <= hi[1] && lo[2] <= hi[2]);
@@ -149,20 +151,20 @@ KD_FN box3 packed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
     return box;
 }
 
-enum { PACKED_FEW = 4 /* triangles that a subtree of several leaves may have as one leaf */ };
+enum { PACKED_FEW = 4 /* triangles up to which a subtree of several leaves may become one leaf */ };
 
-/* What becomes of a node of the k-d tree. */
+/* The kind of a node of the k-d tree. */
 enum {
     PACKED_EMPTY,
     PACKED_LEAF,
     PACKED_INNER,
-    PACKED_LOW, /* only its low child is not empty: that one stands for it */
+    PACKED_LOW, /* only its low child is not empty, and replaces it */
     PACKED_HIGH
 };
 
-/* A plan: bits 0 to 2 the kind, 3 to 5 how many distinct triangles, PACKED_FEW + 1: more; from 8 on
-   for 1 to 8 slots how many are worth using, less 1; from 32 on for 2 to 8 slots how many of them
-   the low child gets. */
+/* A plan is a bit field: bits 0 to 2: the kind; 3 to 5: the number of distinct triangles, or
+   PACKED_FEW + 1 for more; from 8 on, for 1 to 8 slots: how many of them to use, less 1; from 32
+   on, for 2 to 8 slots: how many of them the low child gets. */
 KD_FN int packed_kind(uint64_t plan) {
     return (int)(plan & 7);
 }
@@ -176,13 +178,13 @@ KD_FN int packed_low_slots(uint64_t plan, int slots) {
     return (int)(plan >> (32 + 3 * (slots - 2)) & 7);
 }
 
-/* A node of the finer tree and what is known of what lies in it: two sectors of memory, of which
-   whoever goes down reads the first. */
+/* A node of the refined tree with the data of its subtree: two memory sectors, the first of which
+   suffices to descend. */
 typedef struct packed_subtree {
     tritree_node node;
     uint64_t plan;
-    uint32_t ids[PACKED_FEW]; /* its distinct triangles, if there are no more */
-    box3 box;                 /* around them */
+    uint32_t ids[PACKED_FEW]; /* the distinct triangles, if at most PACKED_FEW */
+    box3 box;                 /* bounds of its triangles' parts */
     uint32_t unused[2];
 } packed_subtree;
 
@@ -216,7 +218,7 @@ KD_FN void packed_measure_add(packed_measure *to, uint32_t id) {
     ++to->distinct;
 }
 
-/* Of a leaf of the k-d tree, all of which lies in that box; its plan. */
+/* Computes the measure of a k-d leaf whose contents lie in `box`; returns its plan. */
 KD_FN uint64_t packed_measure_leaf(packed_measure *out, const tritree_view *tree, tritree_node leaf,
                                    box3 box) {
     const uint32_t *ids = tree->references + tritree_first(leaf);
@@ -231,7 +233,8 @@ KD_FN uint64_t packed_measure_leaf(packed_measure *out, const tritree_view *tree
     return (uint64_t)(count ? PACKED_LEAF : PACKED_EMPTY) | (uint64_t)out->distinct << 3;
 }
 
-/* The best split of so many slots among both children: its cost; *low: of them the low one's. */
+/* Returns the least cost of distributing `slots` slots over both children; *low_slots: how many the
+   low child gets. */
 KD_FN float packed_split_cost(const float low[PACKED_CELLS], const float high[PACKED_CELLS],
                               int slots, int *low_slots) {
     float best = INFINITY;
@@ -246,8 +249,9 @@ KD_FN float packed_split_cost(const float low[PACKED_CELLS], const float high[PA
     return best;
 }
 
-/* Of an inner node of so large a box and so many distinct triangles, whose children, neither of
-   them empty, have these costs: low[] becomes the node's. */
+/* Computes the costs of an inner node with a box of this area, this number of distinct triangles,
+   and two children that are not empty. In: costs of the children; out: low[] is that of the node.
+   Returns the node's plan. */
 KD_FN uint64_t packed_measure_slots(float low[PACKED_CELLS], const float high[PACKED_CELLS],
                                     float area, uint32_t distinct) {
     float cost[PACKED_CELLS];
@@ -269,11 +273,12 @@ KD_FN uint64_t packed_measure_slots(float low[PACKED_CELLS], const float high[PA
         plan |= (uint64_t)(worth - 1) << (8 + 3 * (slots - 1));
     }
     for (int k = 0; k < PACKED_CELLS; ++k) low[k] = cost[k];
-    const bool is_leaf = distinct <= PACKED_FEW && closed <= open; /* areas may overflow */
+    /* areas may overflow to infinity */
+    const bool is_leaf = distinct <= PACKED_FEW && closed <= open;
     return plan | (uint64_t)(is_leaf ? PACKED_LEAF : PACKED_INNER) | (uint64_t)distinct << 3;
 }
 
-/* Of an inner node whose children are measured: *low becomes what the node is. */
+/* Joins the measures of both children of an inner node in *low; returns the node's plan. */
 KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *high) {
     if (high->distinct == 0)
         return (uint64_t)(low->distinct ? PACKED_LOW : PACKED_EMPTY) | (uint64_t)low->distinct << 3;
@@ -289,23 +294,24 @@ KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *hi
     return packed_measure_slots(low->cost, high->cost, packed_area(low->box), low->distinct);
 }
 
-/* Cuts the leaves of a k-d tree further before they become packed: rays of a device pay more for a
-   leaf's triangles, and less for another leaf, than what the tree was built for. The same bits on
-   a CPU and on a device.
-   Source: MacDonald and Booth 1990 for what a cut costs; Wald and Havran 2006 for its planes.
-   Idea: planes are the sides of boxes around what triangles have of the leaf's cell. Boxes in
-         packed nodes are tight, so a cut is judged in the box of all that lies there, not in the
-         cell, and none is made to cut off empty space. A side of that box is a plane too for
-         boxes that lie in it, such as those of a floor under what stands on it: of two or three
-         triangles nothing else is cut off.
-   Work: a cut of n triangles 6 n n comparisons, and n boxes on each side; some 1.4 cuts a
-         triangle of a tree of C_t 1.5. */
+/* Splits the leaves of a k-d tree further for the compressed form: compared with the costs that the
+   tree was built for, GPU rays pay more for a triangle of a leaf and less for another leaf. The
+   result is the same on CPU and GPU, bit for bit.
+   Source: MacDonald and Booth 1990 for the cost of a split; Wald and Havran 2006 for its candidate
+   planes.
+   Idea: candidate planes are the sides of the boxes of the triangles' parts in the leaf's cell.
+   Boxes in compressed nodes are tight, so a split is evaluated in the bounds of the leaf's
+   contents, not in its cell, and empty space is not cut off. A side of these bounds is a candidate,
+   too, if boxes lie in it, such as those of a floor below the objects that stand on it. In leaves
+   of two or three triangles only such flat boxes are split off.
+   Work: a split of n triangles takes 6 n n comparisons, and n boxes on each side; about 1.4 splits
+   per triangle of a tree with C_t 1.5. */
 
 enum {
-    PACKED_FINER_LEAST = 4, /* triangles of a part that is cut */
-    PACKED_FINER_FLAT = 2,  /* the same where some box of the leaf is flat */
+    PACKED_FINER_LEAST = 4, /* triangles of a part that may be split */
+    PACKED_FINER_FLAT = 2,  /* the same if some box of the leaf is flat */
     PACKED_FINER_MOST = 16,
-    PACKED_FINER_LEVELS = 4 /* of cuts below a leaf of the tree */
+    PACKED_FINER_LEVELS = 4 /* of splits below a leaf of the tree */
 };
 
 KD_FN bool packed_has_next(uint32_t which, uint32_t *bit) {
@@ -321,7 +327,7 @@ KD_FN bool packed_is_flat(box3 box) {
     return box.lo.x == box.hi.x || box.lo.y == box.hi.y || box.lo.z == box.hi.z;
 }
 
-/* sah_axis_of, all of whose divisions are one: `inverse` is 1 / sah_half_area(box). */
+/* sah_axis_of without its divisions: `inverse` is 1 / sah_half_area(box). */
 KD_FN sah_axis packed_axis_of(box3 box, int axis, double inverse) {
     const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
     const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
@@ -334,8 +340,8 @@ KD_FN sah_axis packed_axis_of(box3 box, int axis, double inverse) {
     return of;
 }
 
-/* Whether a box has a part on a side of a plane. One that lies in it is on the low side, but if
-   nothing lies above, `at_end`, on the high one. */
+/* packed_is_low and packed_is_high return whether a box has a part on that side of a plane. A box
+   in the plane is on the low side, except if nothing lies above the plane (`at_end`). */
 KD_FN bool packed_is_low(float lo, float hi, float plane, bool at_end) {
     return lo < plane || (hi <= plane && !at_end);
 }
@@ -343,7 +349,8 @@ KD_FN bool packed_is_high(float lo, float hi, float plane, bool at_end) {
     return hi > plane || (lo >= plane && at_end);
 }
 
-/* Whether so many triangles may be cut, so many levels of cuts below a leaf of the tree. */
+/* Returns true if a part of `count` triangles may be split, `level` splits below a leaf of the
+   tree. */
 KD_FN bool packed_may_be_finer(uint32_t count, bool flat, uint32_t level) {
     const uint32_t least = flat ? PACKED_FINER_FLAT : PACKED_FINER_LEAST;
     return count >= least && count <= PACKED_FINER_MOST && level < PACKED_FINER_LEVELS;

@@ -1,37 +1,39 @@
-/* The kernels that measure nodes, from leaves, which packed_cuts.cuh has measured, to the root.
-   Idea: what leaves of the given tree were cut into is joined level by level, in the order of the
-         parts that were cut. The given tree's own nodes lie depth first, so that what lies below
-         a node mostly lies right behind it: a block takes some pairs that lie side by side, and
-         joins those whose two nodes are measured round by round in shared memory. What is left
-         over, a few nodes a block, is known to all: whoever comes second to a pair joins it and
-         goes on up (Karras 2012), each pair that was ready in the beginning being a lane's.
+/* Kernels that compute the measures of all nodes from the leaves, which packed_cuts.cuh has
+   measured, to the root.
+   Idea: splits of leaves are joined level by level, in the order of the parts that were split. The
+   given tree's own nodes are stored depth first, so most descendants of a node follow it closely in
+   memory. A block takes a window of adjacent pairs and joins those whose two nodes are measured,
+   round by round, in shared memory. The few remaining nodes per block are joined in a second pass:
+   the thread that is second to reach a pair joins it and continues upwards (Karras 2012), starting
+   with one thread for each pair that is ready.
    Memory: that of packed_cutter, below.
-   Data flow: packed_measure_cuts, a launch a level, the last one first, a thread a part that might
-              be cut: subtrees and costs of its two children -> its own; packed_measure_pairs, a
-              block each PACKED_WINDOW pairs: costs and subtrees of leaves -> subtrees of their
-              parents, costs of what is left over, the list of ready pairs; packed_measure_rest, a
-              thread a ready pair and its way up: -> subtrees of the rest. In this order. */
+   Data flow: packed_measure_cuts, one launch per level, the last level first, one thread per part
+   that could be split: subtrees and costs of its two children -> its own; packed_measure_pairs, one
+   block per PACKED_WINDOW pairs: costs and subtrees of leaves -> subtrees of their parents, costs
+   of remaining nodes, the list of ready pairs; packed_measure_rest, one thread per ready pair and
+   its path upwards: -> subtrees of the rest. In this order. */
 #ifndef KD_ACCEL_WIDE_PACKED_MEASURES_CUH
 #define KD_ACCEL_WIDE_PACKED_MEASURES_CUH
 #include "accel/wide/packed_measure.h"
 #include <stdint.h>
 
-/* The finer tree in device memory while it is made, and what its kernels share: cells, places, what
-   is written of a subtree.
-   Memory: 96 bytes a node, 4 a reference, 12 a given node, 36 a part: a leaf that is not empty, or a
-           new node. */
+/* The refined tree in device memory while it is built, and what its kernels share: cells,
+   allocation of entries, storing of subtrees.
+   Memory: 96 bytes per node, 4 per reference, 12 per given node, 36 per part, which is a leaf that
+   is not empty or a new node. */
 
 enum { PACKED_MAKE_BLOCK = 128 };
 
-/* Counters; the first two are what rooms should have had. */
+/* Counters. `nodes` and `references` may exceed the capacities, and then say what is needed. */
 typedef struct packed_cut_counts {
     unsigned long long nodes, references;
-    unsigned long long cut, kept, large;            /* parts */
-    unsigned long long before[PACKED_FINER_LEVELS]; /* parts to be cut, when a level began */
-    unsigned long long pairs;                       /* packed_measures.cuh */
+    unsigned long long cut, kept, large; /* parts */
+    /* end of the list of parts to be split when a level began */
+    unsigned long long before[PACKED_FINER_LEVELS];
+    unsigned long long pairs; /* packed_measures.cuh: pairs that are ready */
 } packed_cut_counts;
 
-/* A node's costs while it waits for its sibling. */
+/* A node's costs until its parent is joined. */
 typedef struct packed_costs {
     float4 low, high;
 } packed_costs;
@@ -39,21 +41,23 @@ typedef struct packed_costs {
 /* Some references of a leaf of the given tree, in a part of its cell or in all of it. */
 typedef struct packed_part_task {
     box3 cell;
-    uint32_t first, which; /* bit PACKED_FINER_MOST: some of the leaf's boxes are flat */
-    uint32_t node;         /* of the finer tree: one of the given one's, or new */
+    /* `which`: mask of references; bit PACKED_FINER_MOST: the leaf has flat boxes */
+    uint32_t first, which;
+    uint32_t node; /* in the refined tree: one of the given tree's, or a new one */
 } packed_part_task;
 
 typedef struct packed_cutter {
-    tritree_view tree; /* as it was given */
+    tritree_view tree; /* the given tree */
     uint64_t node_room, reference_room, part_room;
-    packed_subtree *at; /* the finer one */
+    packed_subtree *at; /* the refined tree */
     uint32_t *references;
-    packed_costs *costs; /* a node */
-    uint2 *up;        /* a pair of its nodes: the plane of whose they are, and whose << 2 | axis */
-    uint32_t *report; /* a pair: how many of both are measured */
-    uint32_t *pairs;  /* those that are ready (packed_measures.cuh) */
-    packed_part_task *parts; /* those that may be cut, level by level; from the end on the others */
-    uint32_t *large;         /* leaves of so many triangles that a warp takes one */
+    packed_costs *costs; /* per node */
+    uint2 *up;           /* per pair of siblings: the parent's plane, and parent << 2 | axis */
+    uint32_t *report;    /* per pair: how many of both are measured */
+    uint32_t *pairs;     /* ready pairs (packed_measures.cuh) */
+    /* from the front: those that may be split, level by level; from the back: the others */
+    packed_part_task *parts;
+    uint32_t *large; /* leaves of so many triangles that one warp takes each */
     packed_cut_counts *counts;
 } packed_cutter;
 
@@ -61,7 +65,7 @@ __device__ __forceinline__ uint32_t packed_pair_of(uint32_t node) {
     return (node - 1) >> 1;
 }
 
-/* The cell of a node: its side on each axis is the nearest plane above that bounds it. */
+/* Returns the cell of a node: each side is the nearest plane of an ancestor that bounds it. */
 __device__ __forceinline__ box3 packed_cell_of(const packed_cutter &c, uint32_t at) {
     box3 cell;
     cell.lo = vec3_all(-INFINITY);
@@ -81,7 +85,7 @@ __device__ __forceinline__ box3 packed_cell_of(const packed_cutter &c, uint32_t 
     return cell;
 }
 
-/* What the lanes of a warp before this one have; *all: all of them. */
+/* Returns the exclusive prefix sum over the lanes of a warp; *all: the total. */
 __device__ __forceinline__ uint32_t packed_scan(uint32_t mine, uint32_t *all) {
     const uint32_t lane = threadIdx.x & 31;
     uint32_t upto = mine;
@@ -93,7 +97,8 @@ __device__ __forceinline__ uint32_t packed_scan(uint32_t mine, uint32_t *all) {
     return upto - mine;
 }
 
-/* Places for so many items of each lane of a warp, of a counter of all: one atomic for the warp. */
+/* Reserves `mine` entries per lane from a global counter, with one atomic operation per warp.
+   Returns the first. */
 __device__ __forceinline__ unsigned long long packed_take(unsigned long long *counter,
                                                           uint32_t mine) {
     uint32_t all;
@@ -119,9 +124,9 @@ __device__ __forceinline__ void packed_store_costs(packed_costs *to, const float
     to->high = make_float4(cost[4], cost[5], cost[6], cost[7]);
 }
 
-enum { PACKED_WINDOW = 128 /* pairs; threads of a block */ };
+enum { PACKED_WINDOW = 128 /* pairs per block, and threads */ };
 
-/* What another thread has noted. */
+/* Loads a measure that another thread has stored. */
 __device__ __forceinline__ packed_measure packed_recall(const packed_cutter &c, uint32_t at) {
     const uint4 *const words = (const uint4 *)(c.at + at);
     const uint4 head = __ldcg(words), ids = __ldcg(words + 1), low = __ldcg(words + 2),
@@ -137,12 +142,12 @@ __device__ __forceinline__ packed_measure packed_recall(const packed_cutter &c, 
     return of;
 }
 
-/* Of the parts of a level those that were cut. */
+/* Measures those parts of a level that were split. */
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_cuts(
     const __grid_constant__ packed_cutter c, uint32_t level) {
     const uint64_t first = level == 0 ? 0 : c.counts->before[level - 1],
                    end = c.counts->before[level];
-    if (c.counts->nodes > c.node_room) return; /* then children are missing */
+    if (c.counts->nodes > c.node_room) return; /* the children were not written */
     for (uint64_t i = first + blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x; i < end;
          i += (uint64_t)gridDim.x * PACKED_MAKE_BLOCK) {
         const uint32_t at = c.parts[i].node;
@@ -161,7 +166,8 @@ struct packed_window {
     float box[6][2 * PACKED_WINDOW];
     uint32_t ids[PACKED_FEW][2 * PACKED_WINDOW];
     uint8_t distinct[2 * PACKED_WINDOW];
-    uint32_t ready[PACKED_WINDOW];   /* a pair: bit 0, 1: its low, high node */
+    /* per pair: bit 0: the low node is measured, bit 1: the high node */
+    uint32_t ready[PACKED_WINDOW];
     uint16_t list[2][PACKED_WINDOW]; /* pairs to be joined in this round, in the next */
     uint32_t count[2];
 };
@@ -192,7 +198,8 @@ __device__ __forceinline__ packed_measure packed_window_get(const packed_window 
     return of;
 }
 
-/* Joins a pair's nodes: what their parent is, in *low; writes its subtree. Returns the parent. */
+/* Joins a pair's nodes in *low, which becomes the measure of their parent, and stores its subtree.
+   Returns the parent. */
 __device__ __forceinline__ uint32_t packed_join_pair(const packed_cutter &c, uint32_t pair,
                                                      packed_measure *low,
                                                      const packed_measure *high) {
@@ -204,29 +211,29 @@ __device__ __forceinline__ uint32_t packed_join_pair(const packed_cutter &c, uin
     return at;
 }
 
-/* Node i of the window is measured; if its sibling is too, the pair is listed for the round `to`.
- */
+/* Marks node i of the window as measured. If its sibling is measured, too, the pair is listed for
+   round `to`. */
 __device__ __forceinline__ void packed_window_ready(packed_window &w, uint32_t i, uint32_t to) {
     const uint32_t bit = 1u << (i & 1);
     if ((atomicOr(&w.ready[i / 2], bit) | bit) == 3)
         w.list[to][atomicAdd(&w.count[to], 1u)] = (uint16_t)(i / 2);
 }
 
-/* A node outside of its window, or left over there, is measured: its costs are noted. Whether its
+/* Reports that a node is measured whose costs are stored in global memory. Returns true if its
    sibling is, too. */
 __device__ __forceinline__ bool packed_report(const packed_cutter &c, uint32_t at) {
-    __threadfence(); /* the note before the report */
+    __threadfence(); /* makes the stores visible before the report */
     return atomicAdd(c.report + packed_pair_of(at), 1u) == 1;
 }
 
-/* Pair `local` of the block's. */
+/* Joins pair `local` of the block. */
 __device__ __forceinline__ void packed_window_join(const packed_cutter &c, packed_window &w,
                                                    uint32_t first_pair, uint32_t local,
                                                    uint32_t next) {
     packed_measure low = packed_window_get(w, 2 * local);
     const packed_measure high = packed_window_get(w, 2 * local + 1);
     const uint32_t at = packed_join_pair(c, first_pair + local, &low, &high);
-    const uint32_t i = at - (2 * first_pair + 1); /* what lies before wraps */
+    const uint32_t i = at - (2 * first_pair + 1); /* nodes before the window wrap to large values */
     if (i < 2 * PACKED_WINDOW) {
         packed_window_put(w, i, low);
         packed_window_ready(w, i, next);
@@ -266,7 +273,7 @@ __global__ __launch_bounds__(PACKED_WINDOW) void packed_measure_pairs(
     if (packed_report(c, first + i)) c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = first_pair + me;
 }
 
-/* By as many blocks as run together. */
+/* Grid-stride loop; launched with as many blocks as are resident. */
 __global__
 __launch_bounds__(PACKED_WINDOW) void packed_measure_rest(const __grid_constant__ packed_cutter c) {
     for (uint64_t i = (uint64_t)blockIdx.x * PACKED_WINDOW + threadIdx.x; i < c.counts->pairs;

@@ -1,38 +1,37 @@
-/* Makes a node of eight cells, and its leaves, from the plans of a k-d tree. The same bytes on a
-   CPU and on a device.
-   Idea: the node's subtree is opened as its plan says; what is left are the children. A leaf of
-         the k-d tree with more triangles than a leaf may have here becomes a node, whose
-         children share its triangles; their cells are empty, so that no hit in one is taken for
-         the nearest of all. Lanes: rays that look for any hit take children in the order of
-         their lanes, so those that are leaves, then those of large boxes, get the lanes that
-         come first. */
+/* Builds a compressed wide node and its leaves from the plans of k-d subtrees (packed_measure.h).
+   The result is the same on CPU and GPU, bit for bit.
+   Idea: the subtree of a node is opened according to its plan; the subtrees that remain become its
+   children. A k-d leaf with more triangles than a leaf may have becomes a node whose children share
+   its triangles; their cells are empty, so that a hit in one of them never ends the traversal
+   early. Occlusion queries visit children in lane order; so the lanes that come first are given to
+   leaves, then to children with large boxes. */
 #ifndef KD_ACCEL_WIDE_PACKED_NODE_H
 #define KD_ACCEL_WIDE_PACKED_NODE_H
 #include "accel/wide/packed_measure.h"
 
 enum { PACKED_OPENED = 2 * PACKED_CELLS - 1, PACKED_NOWHERE = 255 };
 
-/* A k-d tree whose nodes are measured; borrows everything. */
+/* A k-d tree with the plans of its nodes. Owns nothing. */
 typedef struct packed_source {
-    tritree_view tree;        /* its nodes are those of the next */
-    const packed_subtree *at; /* a node */
-    float least_side;         /* of a node's grid */
+    tritree_view tree;        /* with the same nodes as `at` */
+    const packed_subtree *at; /* one per node */
+    float least_side;         /* smallest side of a node's grid */
 } packed_source;
 
-/* What becomes a node: a subtree of the k-d tree, or some references of a large leaf. */
+/* A future node: a subtree of the k-d tree, or a range of references of a large leaf. */
 typedef struct packed_item {
-    box3 cell; /* of the k-d tree, sides without a plane infinite */
+    box3 cell; /* in the k-d tree; infinite on sides without a plane */
     uint32_t node;
     uint32_t first, count; /* references; count 0: the whole subtree */
 } packed_item;
 
-/* Part of a subtree while it is opened. */
+/* A node of the binary tree that opening a subtree produces. */
 typedef struct packed_part {
     packed_item item;
-    uint8_t axis, low, high, lane, slots; /* low, high: the parts it was opened into */
+    uint8_t axis, low, high, lane, slots; /* low, high: the parts that this one was opened into */
 } packed_part;
 
-/* What whoever goes down has to know of a subtree. */
+/* The data of a subtree that descending needs. */
 typedef struct packed_head {
     tritree_node node;
     uint64_t plan;
@@ -45,9 +44,10 @@ KD_FN packed_head packed_head_of(const packed_source *from, uint32_t node) {
     return head;
 }
 
-/* The smallest subtree that has all that the item's has, and its head; how many triangles it has as
-   a leaf, 0: it is opened further, if it is a node of its own. Its cell stays: what is left out is
-   empty. */
+/* Descends past nodes with one empty child, to the smallest subtree that contains all of the item's
+   triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
+   if it is opened further when it becomes a node. The item's cell stays valid, because only empty
+   space is left out. */
 KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item, packed_head *head) {
     for (;;) {
         *head = packed_head_of(from, item->node);
@@ -63,7 +63,7 @@ KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item, packe
     return 0;
 }
 
-/* The lanes of all parts in the order of rays of this octant, a nibble each. */
+/* Returns the lanes of all parts in front-to-back order for rays of this octant, a nibble each. */
 KD_FN uint32_t packed_order(const packed_part *parts, int octant) {
     uint8_t stack[PACKED_CELLS];
     int waiting = 0, taken = 0, at = 0;
@@ -84,7 +84,8 @@ KD_FN uint32_t packed_order(const packed_part *parts, int octant) {
     return order;
 }
 
-/* The lane that the next child gets, of `count`: first those that come first for any hit. */
+/* Returns the lane of the next child, of `count` children: lanes in the order in which occlusion
+   queries visit them. */
 KD_FN int packed_lane(int taken, int count) {
     const uint32_t sequence = 0x04152637; /* 7, 3, 6, 2, 5, 1, 4, 0 */
     for (int k = 0;; ++k) {
@@ -93,13 +94,14 @@ KD_FN int packed_lane(int taken, int count) {
     }
 }
 
-/* What says which child comes first for any hit: leaves do, then large boxes. */
+/* Sort key of a child for occlusion queries: leaves come first, then large boxes. */
 KD_FN uint32_t packed_priority(box3 box, bool leaf) {
     const float area = packed_area(box);
     return float_bits(area <= FLT_MAX ? area : FLT_MAX) | (leaf ? 1u << 31 : 0);
 }
 
-/* Of the references of a large leaf: to how many children, how many to child i. */
+/* The references of a large leaf are shared out to packed_shares children; child i gets
+   packed_share_of references. */
 KD_FN uint32_t packed_shares(uint32_t count) {
     const uint32_t leaves = (count + PACKED_LEAF_MOST - 1) / PACKED_LEAF_MOST;
     return leaves < PACKED_CELLS ? leaves : (uint32_t)PACKED_CELLS;

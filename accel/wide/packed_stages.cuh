@@ -1,14 +1,13 @@
-/* The kernels that make the packed form of a k-d tree in device memory: the bytes of
-   tests/accel/packed_oracle.h.
-   Idea: packed_cuts.cuh has cut leaves further, packed_measures.cuh has measured all subtrees. Nodes
-         are found from the root down, level by level, by one grid that stays: a block takes a
-         part of the level, finds children, which are kept, and all blocks add up what those
-         before them have, so that places do not depend on who was first. In the end each node is
-         written by eight lanes.
-   Memory: scratch of 396 bytes a node of the packed form that there is room for.
+/* Kernels that build the compressed form from a refined and measured k-d tree in device memory; the
+   result equals that of tests/accel/packed_oracle.h.
+   Idea: packed_cuts.cuh has split leaves further, and packed_measures.cuh has computed the plans of
+   all subtrees. Items (future nodes) are found from the root down, level by level, by one
+   cooperative grid. Each block takes a part of the level and finds its items' children, which are
+   stored; a prefix sum over the blocks then assigns offsets, so that the layout does not depend on
+   scheduling. Finally eight lanes write each node.
+   Memory: scratch of 396 bytes per node of the compressed form that is planned for.
    Data flow: packed_find_items, one grid, level by level: subtrees -> items and their units;
-              packed_write, eight lanes an item: items, subtrees, corners -> units. In this
-              order. */
+   packed_write, eight lanes per item: items, subtrees, corners -> units. In this order. */
 #ifndef KD_ACCEL_WIDE_PACKED_STAGES_CUH
 #define KD_ACCEL_WIDE_PACKED_STAGES_CUH
 #include "accel/wide/packed_cuts.cuh"
@@ -17,28 +16,30 @@
 #include "accel/wide/packed_node.h"
 #include <cooperative_groups.h>
 
-/* What the host asks for. */
+/* Result of packed_find_items, for the host. */
 typedef struct packed_found {
-    uint32_t items, units; /* units 0: there is no packed form, or not enough room for it */
+    /* units 0: the tree has no compressed form, or the capacity is too small */
+    uint32_t items, units;
     uint32_t depth;
-    uint32_t wanted; /* items that there should have been room for, as far as was seen */
-    uint32_t fits;   /* 0: there was not enough room for the finer tree */
+    uint32_t wanted; /* capacity for items that is needed at least; 0: sufficed */
+    uint32_t fits;   /* 0: the capacity for the refined tree was too small */
 } packed_found;
 
 typedef struct packed_maker {
     packed_source from;
-    uint4 *children;   /* three arrays of PACKED_GROUP an item: packed_child_store */
-    uint32_t *origins; /* an item: which child of all it is; the root is none */
-    uint2 *places;     /* an item: its unit; its children's, before that how many and units */
-    uint2 *sums;       /* a block: nodes and units that its part of a level adds */
+    uint4 *children;   /* three arrays of PACKED_GROUP per item: packed_child_store */
+    uint32_t *origins; /* per item: its index in `children`; undefined for the root */
+    /* per item: its unit; that of its block of children, before that their number and units */
+    uint2 *places;
+    uint2 *sums; /* per block: nodes and units that its part of a level adds */
     uint32_t item_room;
-    const packed_cut_counts *counts; /* of the finer tree, which had so much room: */
+    const packed_cut_counts *counts; /* of the refined tree, which had these capacities: */
     uint64_t node_room, reference_room;
     packed_found *found;
     uint8_t *units;
 } packed_maker;
 
-/* The sum of what the block's threads before this one have; *all: of all of them. */
+/* Returns the exclusive prefix sum over the block's threads; *all: the total. */
 __device__ __forceinline__ uint2 packed_sum_before(uint2 mine, uint2 *all) {
     __shared__ uint2 warps[PACKED_MAKE_BLOCK / 32];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -47,7 +48,7 @@ __device__ __forceinline__ uint2 packed_sum_before(uint2 mine, uint2 *all) {
         const uint32_t x = __shfl_up_sync(~0u, upto.x, step), y = __shfl_up_sync(~0u, upto.y, step);
         if (lane >= (uint32_t)step) upto.x += x, upto.y += y;
     }
-    __syncthreads(); /* whoever reads the last ones is done */
+    __syncthreads(); /* protects `warps` from the previous call */
     if (lane == 31) warps[warp] = upto;
     __syncthreads();
     *all = make_uint2(0, 0);
@@ -59,11 +60,11 @@ __device__ __forceinline__ uint2 packed_sum_before(uint2 mine, uint2 *all) {
     return before;
 }
 
-enum { PACKED_GROUPS = PACKED_MAKE_BLOCK / PACKED_GROUP /* of a block */ };
+enum { PACKED_GROUPS = PACKED_MAKE_BLOCK / PACKED_GROUP /* per block */ };
 
-/* --- what is kept of an item's children --------------------------------------------------------
-   A lane's: the cell's six numbers, node, {there is one, lane, triangles, place}; references; one
-   of the node's orders. */
+/* --- Stored children of items ---
+   Per lane: the six coordinates of the cell, node, {present, lane, triangles, offset}; references;
+   one of the node's orders. */
 
 __device__ __forceinline__ uint4 *packed_children_at(const packed_maker &m, int part) {
     return m.children + (uint64_t)part * PACKED_GROUP * m.item_room;
@@ -83,7 +84,7 @@ __device__ __forceinline__ void packed_child_store(const packed_maker &m, uint32
     packed_children_at(m, 2)[at] = make_uint4(c.item.first, c.item.count, order, 0);
 }
 
-/* A child's place; its order comes in *order. */
+/* Loads a child; returns its offset, and its order in *order. */
 __device__ __forceinline__ uint32_t packed_child_load(const packed_maker &m, uint64_t at,
                                                       packed_child &c, uint32_t *order) {
     const uint4 low = packed_children_at(m, 0)[at], high = packed_children_at(m, 1)[at],
@@ -103,7 +104,7 @@ __device__ __forceinline__ uint32_t packed_child_load(const packed_maker &m, uin
     return high.w & 255;
 }
 
-/* The item of the lane's group, if it is one. */
+/* Returns the item of the lane's group, if `is`. */
 __device__ __forceinline__ packed_item packed_item_of(const packed_maker &m, uint32_t i, bool is) {
     packed_child from;
     uint32_t order;
@@ -114,7 +115,8 @@ __device__ __forceinline__ packed_item packed_item_of(const packed_maker &m, uin
     return from.item;
 }
 
-/* Items begin to end of a level are this block's: finds their children; what these add up to. */
+/* Finds and stores the children of items begin to end, which are this block's part of a level.
+   Returns the sums of nodes and units. */
 __device__ __forceinline__ uint2 packed_find_part(const packed_maker &m, uint32_t begin,
                                                   uint32_t end) {
     uint2 mine = make_uint2(0, 0), all;
@@ -139,7 +141,8 @@ __device__ __forceinline__ uint2 packed_find_part(const packed_maker &m, uint32_
     return all;
 }
 
-/* The children of item i that are nodes become items from next.x on; their block is at next.y. */
+/* Makes the children of item i that are nodes the items from next.x on; the block of children
+   begins at unit next.y. */
 __device__ __forceinline__ void packed_place_children(const packed_maker &m, uint32_t i,
                                                       uint2 next) {
     const uint64_t at = (uint64_t)PACKED_GROUP * i + packed_group_lane();
@@ -151,7 +154,7 @@ __device__ __forceinline__ void packed_place_children(const packed_maker &m, uin
     m.places[to].x = next.y + place;
 }
 
-/* The same items get their children's places; `next`: where this block's begin. */
+/* Assigns offsets to the children of the same items; `next`: where this block's begin. */
 __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_t begin,
                                                   uint32_t end, uint2 next) {
     __shared__ uint2 from[PACKED_MAKE_BLOCK];
@@ -168,7 +171,7 @@ __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_
     }
 }
 
-/* By as many blocks as run together. */
+/* Cooperative: all blocks must be resident. */
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     const __grid_constant__ packed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -209,14 +212,16 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     }
 }
 
-/* --- bytes ------------------------------------------------------------------------------------ */
+/* --- Writing nodes and leaves --- */
 
-/* The leaves of a group's node: all of its lanes write triangles, whatever leaf they are of. */
+/* The leaves of a group's node. All lanes of the group write triangles, whichever leaf they belong
+   to. */
 struct packed_leaves {
-    const uint32_t *ids[PACKED_GROUP]; /* a leaf's triangles */
-    uint32_t units[PACKED_GROUP];      /* where it is */
+    const uint32_t *ids[PACKED_GROUP]; /* per leaf: its triangles */
+    uint32_t units[PACKED_GROUP];      /* per leaf: its unit */
     uint8_t begin[PACKED_GROUP], count[PACKED_GROUP];
-    uint8_t owner[PACKED_GROUP * PACKED_LEAF_MOST]; /* of each triangle of all: its leaf's lane */
+    /* per triangle of all leaves: its leaf's lane */
+    uint8_t owner[PACKED_GROUP * PACKED_LEAF_MOST];
 };
 
 __device__ __forceinline__ const uint32_t *packed_leaf_ids(const packed_source &from,
@@ -227,7 +232,8 @@ __device__ __forceinline__ const uint32_t *packed_leaf_ids(const packed_source &
     return from.at[of.node].ids;
 }
 
-/* Of how many triangles. The lane's leaf, if it has one, is at `unit`. By a whole warp. */
+/* Lists the triangles of the group's leaves and returns their number. `unit`: that of the lane's
+   leaf, if it has one. All lanes of a warp must call it. */
 __device__ __forceinline__ uint32_t packed_list_triangles(const packed_source &from,
                                                           const packed_child &c, uint32_t unit,
                                                           packed_leaves &out) {
@@ -247,7 +253,7 @@ __device__ __forceinline__ uint32_t packed_list_triangles(const packed_source &f
     return packed_from(upto, PACKED_GROUP - 1);
 }
 
-/* The leaf's cell, and what is left of its units. */
+/* Writes the leaf's header and zeroes the padding of its last unit. */
 __device__ __forceinline__ void packed_write_cell(const packed_child &c, uint4 *at) {
     const packed_leaf leaf = packed_leaf_make(&c.item, c.triangles);
     at[-2] = make_uint4(__float_as_uint(leaf.lo[0]), __float_as_uint(leaf.lo[1]),

@@ -1,43 +1,55 @@
-/* A ray on its way through the packed form of a k-d tree: the answers of accel/tree/walk.h, bit for
-   bit.
-   Idea of a step: the node's numbers are made relative to where the ray enters the node's own box,
-   in units of its grid, with the direction by its largest component. All that matters then lies
-   between 0 and 255, where half floats do, two children at a time: a byte in the low half of a
-   16-bit word is the half q 2^-24, so one selection of bytes takes two planes, nearer or farther
-   ones by a selector that the ray holds, and t of a plane is one fused product. Verdicts fall on
-   bits 7 of the bytes that say where children lie; four selections bring those into the order of
-   the ray. Idea of a leaf: triangle_meet's own float operations. Where it would go on in double,
-   the triangle is put off: its place goes to a list of the ray's, which is settled at the ray's end
-   (packed_loops.cuh). If it is surely a hit the ray's end is drawn in to the largest t that it can
-   have, and what was nearest is dropped. So the walk finds the nearest of all the others, and the
-   answer is the nearest of that and of the settled ones, by t, then id.
-   Invariants: let R be the largest distance along an axis to the tree's box, a unit 2^-24 R, e = 1
-   / inv_e of a node, v = 1 / direction, s = 32 units, the slack. A hit names a point P of its
-   triangle (triangle.h) that the ray passes within 6 units, at a t within 104 units. P lies in the
-   cell of some leaf that has the triangle, so in its box and those above it.
-   - Bytes are floor and ceil in double; t0, where the ray enters a node's box, is no later than in
-     truth, as each axis' near side is lowered by |v| s / e. There each coordinate is at most 255 +
-     s / e, and what is behind t0 up to the exit at most 256 + s / e.
-   - A plane's t is q a + b with a and b halves. a is off by 2^-12 of it, b by half a place of |a|
-   (255
-     + s / e), the result by 2^-12 of t; |a| is at most 4093, which is off by another 255 / 4093.
-   The sum is less than (0.5 + s / e) |a|, by which b is lowered or raised; s covers the 6 units and
-     some 10 of p - o, e, v, t0 and x. So no box of P is missed.
-   - A node begins no later than 128 units before the ray's own begin, a cell that begins no later
-     than that behind its end is met.
-   - Cells of a k-d tree lie apart and are met in exact order. Whatever comes later has its P behind
-   a plane of this leaf's cell, less 6 units; so a hit ends the ray once it lies 128 units before
-   the cell's end, which is drawn in by s.
-   - Where s / e is above 127 each lane is met; those without a child have no bit 7.
-   A triangle is in doubt where |sum| <= wide tall / 8 (its t then takes double), or a weight is
-   below 2^-80. With D the largest |z| of its corners and W = max(wide, tall): sheared coordinates
-   are off by 2^-24 (2 |x| + 4 D), so a weight by at most w = 2^-21 (wide + tall) (D + W); t along z
-   by 6 w /
-   (|sum| - 3 w) of the spread of the corners' z (three weights, and as much again where double cuts
-   a negative one off), never by more than that spread. A weight of rounded size is out only if the
-   others differ in sign by more than 2^-21 wide tall.
-   Rays whose numbers leave the comfortable range, and those with more doubts than the list holds,
-   are cast by tritree_device_cast. */
+/* Traversal of the compressed wide form (packed_form.h) by one ray. It reports the same hits as
+   accel/tree/walk.h, bit for bit.
+   Idea: traversal is a stack of groups. A group is the set of children of one node that the ray
+   hits, sorted front to back: `base` says where the children are, m0 and m1 hold their offsets,
+   `hits` has a bit for each that is still to be visited. step() intersects the ray with the eight
+   boxes of a node and makes the hit children the current group; pick() takes the nearest child of
+   the group, and pushes the rest of the group if that child is a node; leaf() intersects the
+   triangles of a leaf.
+   A step. Positions are taken relative to the point where the ray enters the node's grid, in units
+   of the grid, and the direction is divided by its largest component. All relevant numbers then lie
+   between 0 and 255, a range in which half floats suffice, and two children are tested per
+   instruction. A byte q in the low half of a 16-bit word is the (denormal) half q 2^-24, so one
+   byte selection (prmt) unpacks two planes; whether it takes the near or the far planes depends on
+   the ray's sign, which is folded into the selector. t of a plane is one fused multiply-add. The
+   results of the tests clear bit 7 of the `meta` bytes of the children that are missed, and four
+   byte selections sort the `meta` bytes by the node's order for the ray's octant.
+   A leaf. Triangles are tested with the same float operations as triangle_meet. Where triangle_meet
+   would continue in double precision, the triangle is deferred: its position goes to the ray's list
+   `doubts`, which is resolved after traversal (packed_loops.cuh). If such a triangle is certainly
+   hit, the ray is shortened to the largest t that it can have, and the nearest hit so far is
+   dropped. Traversal thus finds the nearest hit among all other triangles; the result is the
+   nearest, by t and then id, of that hit and of the deferred triangles.
+   Invariants: no hit is lost to rounding. Let R be the largest distance along an axis from the
+   origin to the tree's box, a unit 2^-24 R, e = 1 / inv_e of a node, v = 1 / direction, and s = 32
+   units the slack. A hit has a point P of its triangle (triangle.h) that lies within 6 units of the
+   ray, at a t within 104 units. P lies in the cell of some leaf that contains the triangle, so it
+   is in the leaf's box and the boxes of all its ancestors.
+   - The bytes of a box are rounded outwards (floor and ceil in double). t0, where the ray enters a
+     node's grid, is never too late, because each axis' near side is lowered by |v| s / e. At t0
+     each coordinate is at most 255 + s / e, and the distance from t0 to the exit is at most 256 + s
+     / e.
+   - t of a plane is q a + b, where a and b are halves. The error of a is 2^-12 a, that of b is half
+     a unit in the last place of |a| (255 + s / e), that of the result is 2^-12 t. |a| is clamped to
+     4093, an error of another 255 / 4093. The sum is less than (0.5 + s / e) |a|, by which b is
+     lowered for near planes and raised for far ones. s covers the 6 units and some 10 more of p -
+     o, e, v, t0 and x. So no box that contains P is missed.
+   - A node's interval begins no later than 128 units before the ray's own begin, and a cell that
+     begins no later than 128 units behind the ray's end is visited.
+   - Cells of a k-d tree do not overlap and are visited in exact front-to-back order. The P of any
+     hit that is visited later lies behind a plane of this leaf's cell, less 6 units. So a hit
+     terminates the ray if it lies 128 units before the exit of the cell, and the exit is reduced by
+     s.
+   - Where s / e exceeds 127 every lane is hit; empty lanes are excluded by bit 7 of `meta`.
+   - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_meet then computes
+     t in double), or where a weight is below 2^-80. Let D be the largest |z| of its corners and W =
+     max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a weight has at
+     most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of the spread of
+     the corners' z (three weights, and as much again where double clamps a negative one), never
+     more than that spread. Such a triangle is certainly missed only if two weights differ in sign
+     by more than 2^-21 wide tall.
+   - A ray whose coordinates leave the range in which these bounds hold, or that defers more
+     triangles than its list holds, is cast by tritree_device_cast instead. */
 #ifndef KD_ACCEL_WIDE_PACKED_WALK_CUH
 #define KD_ACCEL_WIDE_PACKED_WALK_CUH
 #include "accel/tree/walk.h"
@@ -46,24 +58,26 @@
 
 enum {
     PACKED_WAITING = 127,
-    PACKED_DOUBTS = 6,             /* triangles that a ray may leave to be settled */
-    PACKED_LEAF_MARK = 0x80000000, /* of `at`: a leaf's unit */
-    PACKED_IDLE = 0xffffffff       /* of `at`: no ray, or one that is done */
+    PACKED_DOUBTS = 6,             /* capacity of a ray's list of deferred triangles */
+    PACKED_LEAF_MARK = 0x80000000, /* flag of packed_ray.at: the unit of a leaf */
+    PACKED_IDLE = 0xffffffff       /* value of packed_ray.at: no ray, or a finished one */
 };
-const uint32_t PACKED_OPEN = KD_NONE - 1; /* instead of an id: to be cast by the other walk */
+/* value of packed_ray.best: cast this ray by tritree_device_cast */
+const uint32_t PACKED_OPEN = KD_NONE - 1;
 
-/* What a thread keeps beside its registers. */
+/* Memory of a thread that does not fit into registers. */
 typedef struct packed_stack {
     uint2 metas[PACKED_MAX_DEPTH];
     uint32_t bases[PACKED_MAX_DEPTH];
-    uint32_t doubts[1 + PACKED_DOUBTS]; /* how many, then their rows, in 16 bytes */
+    uint32_t doubts[1 + PACKED_DOUBTS]; /* the number of deferred triangles, then their positions in
+                                           16-byte rows */
 } packed_stack;
 
-/* What all rays of a kernel have in common. */
+/* State that all rays of a kernel share. */
 typedef struct packed_scene {
-    const uint4 *units; /* two a unit */
+    const uint4 *units; /* two per 32-byte unit */
     box3 box;
-    bool empty; /* nothing can be hit, or no packed form: see `plain` */
+    bool empty; /* no triangle can be hit */
 } packed_scene;
 
 PACKED_FN packed_scene packed_scene_of(const tritree_view &tree) {
@@ -74,14 +88,16 @@ PACKED_FN packed_scene packed_scene_of(const tritree_view &tree) {
     return scene;
 }
 
-/* A leaf as the ray sees it: z along the direction's largest component. */
+/* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
+   The axes are permuted by selecting rows, not by moving data. */
 struct packed_sight {
     const float4 *x, *y, *z; /* rows of the first triangle */
     float ox, oy, oz;
-    float shear_x, shear_y, along; /* 1 or -1 */
+    float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
 };
 
-/* A triangle seen so: sheared corners, and the weights of all three. */
+/* A triangle in that coordinate system: corners relative to the origin and sheared, and the three
+   edge functions (barycentric weights up to a common factor). */
 struct packed_seen {
     float ax, ay, az, bx, by, bz, cx, cy, cz;
     float wa, wb, wc, smallest;
@@ -94,7 +110,8 @@ struct packed_seen {
         wa = cx * by - cy * bx, wb = ax * cy - ay * cx, wc = bx * ay - by * ax;
         smallest = packed_min3(fabsf(wa), fabsf(wb), fabsf(wc));
     }
-    /* Whether float decides on the signs, and says that the ray passes beside it. */
+    /* is_large: the float weights have certain signs. is_mixed: the signs differ, so the ray
+       misses. */
     __device__ __forceinline__ bool is_large() const { return smallest > 0x1p-80f; }
     __device__ __forceinline__ bool is_mixed() const {
         const int a = __float_as_int(wa), b = __float_as_int(wb), c = __float_as_int(wc);
@@ -106,7 +123,7 @@ struct packed_seen {
     __device__ __forceinline__ float tall() const {
         return packed_max3(fabsf(ay), fabsf(by), fabsf(cy));
     }
-    /* How far t may be off, seen edge-on. */
+    /* Upper bound of the error of t for a triangle seen nearly edge-on. */
     __device__ __forceinline__ float blur(float inverse, float along) const {
         const float deep = packed_max3(fabsf(az), fabsf(bz), fabsf(cz));
         const float spread = packed_max3(az, bz, cz) - packed_min3(az, bz, cz);
@@ -114,33 +131,41 @@ struct packed_seen {
             0x1p-18f * (deep + fmaxf(wide(), tall())) * (wide() + tall()) * fabsf(inverse);
         return fmaf(spread, off < 0.5f ? off : 1, 0x1p-20f * deep) * fabsf(along);
     }
-    /* Whether even double, whose signs are those of large products, says that it is passed. */
+    /* Returns true if the ray certainly misses a triangle for which triangle_meet would use double
+       precision, because two weights of opposite sign exceed their rounding errors. */
     __device__ __forceinline__ bool is_passed() const {
         const float rounding = 0x1p-21f * wide() * tall();
         return packed_min3(wa, wb, wc) < -rounding && packed_max3(wa, wb, wc) > rounding;
     }
 };
 
-/* any: whether something is hit is all that is asked. bounded: children behind the ray's end are
-   left out, as `any` needs; else only a hit in a leaf's cell ends the ray. */
+/* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
+   bounded: steps also cull children behind the ray's end, which `any` requires; otherwise only a
+   hit inside a leaf's cell terminates the ray. */
 template <bool any, bool bounded> struct packed_ray {
-    float ox, oy, oz, dx, dy, dz; /* the direction by its largest component */
+    float ox, oy, oz, dx, dy, dz; /* the direction is divided by its largest component */
     float vx, vy, vz;             /* 1 / direction */
-    uint32_t hx, hy, hz;          /* 16 times that, as two halves */
-    float largest, tmin, nearest; /* t as the caller has it */
-    float slack;                  /* a length */
-    uint32_t best;                /* id; KD_NONE; PACKED_OPEN */
-    float u, v;            /* of the best; any: where the ray's end and begin are, as lengths */
-    uint32_t way;          /* bits 0 to 2: the node's row; from 8 on the largest component */
-    uint32_t base, m0, m1; /* a group of children */
-    uint32_t hits;         /* of the group: the topmost bit is met first */
-    uint32_t at;
-    uint32_t waiting; /* groups on the stack, by bits PACKED_WAITING: a compiler that knows it to be
-                         0 where a ray ends keeps it twice */
-    /* derived */
-    float ax, ay, az;                      /* halves as floats, 2^-20 of 1 / direction */
-    float back_x, back_y, back_z;          /* t of plane 255, where that is the nearer one */
-    uint32_t near_x, near_y, near_z, turn; /* selectors */
+    uint32_t hx, hy, hz;          /* 16 / direction, clamped, in both halves */
+    /* largest component of the direction; tmin, nearest hit: t of the caller */
+    float largest, tmin, nearest;
+    float slack;   /* in scene units */
+    uint32_t best; /* id of the nearest hit; KD_NONE; PACKED_OPEN */
+    float u, v; /* barycentrics of the best hit; if `any`: the ray's end and begin in scene units */
+    /* bits 0 to 2: index of the octant's row in the node, as a uint4; from bit 8 on: the axis of
+       the direction's largest component */
+    uint32_t way;
+    uint32_t base, m0, m1; /* the current group of children */
+    uint32_t hits; /* children of the group still to be visited; the highest bit is the nearest */
+    uint32_t at;   /* the unit of a node; that of a leaf | PACKED_LEAF_MARK; PACKED_IDLE */
+    /* Bits PACKED_WAITING: groups on the stack. The mask hides from the compiler that this is 0
+       where a ray ends; otherwise the compiler keeps a second copy. */
+    uint32_t waiting;
+    /* Derived from the above by derive(). */
+    float ax, ay, az; /* hx, hy, hz as floats, scaled by 2^-24: 2^-20 / direction */
+    /* t of plane 255 less t of plane 0 if plane 255 is nearer, else 0 */
+    float back_x, back_y, back_z;
+    /* byte selectors: near planes of each axis, front-to-back order of a group */
+    uint32_t near_x, near_y, near_z, turn;
 
     __device__ __forceinline__ void derive() {
         ax = packed_low_half(hx) * 0x1p-24f;
@@ -153,7 +178,8 @@ template <bool any, bool bounded> struct packed_ray {
         turn = vz < 0 ? 0x7531 : 0x0246;
     }
 
-    /* Where cells may still begin, as a length. */
+    /* Where a cell must begin, or end, to be visited: the nearest hit and tmin, widened by 5
+       slacks, in scene units. */
     __device__ __forceinline__ float limit() const { return fmaf(nearest, largest, slack * 5); }
     __device__ __forceinline__ float begin_length() const {
         return fmaf(tmin, largest, slack * -5);
@@ -162,8 +188,7 @@ template <bool any, bool bounded> struct packed_ray {
     __device__ __forceinline__ static float inverse_of(float d) {
         return packed_inverse(fabsf(d) > 0x1p-26f ? d : copysignf(0x1p-26f, d));
     }
-    /* Of a direction's component: whether by the largest one it is nothing or far from underflow.
-     */
+    /* True if the component x is 0 or, divided by the largest component, far from underflow. */
     __device__ __forceinline__ static bool is_moderate(float x, float largest) {
         return x == 0 || x > largest * 0x1p-60f;
     }
@@ -181,7 +206,7 @@ template <bool any, bool bounded> struct packed_ray {
         return near > far || far < begin_length();
     }
 
-    /* Whether the ray's numbers are such that no step leaves the range of float. */
+    /* Returns true if no step can leave the range of float. Sets `slack`. */
     __device__ __forceinline__ bool is_comfortable(const box3 &box, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
         const float reach = packed_max3(fmaxf(fabsf(box.lo.x - ox), fabsf(box.hi.x - ox)),
@@ -195,8 +220,9 @@ template <bool any, bool bounded> struct packed_ray {
                reach > 0x1p-60f && reach < 0x1p40f * side;
     }
 
-    /* The ray is at the root, or idle: then its answer is a miss, or best is PACKED_OPEN. boxed: a
-       ray that misses the tree's box is told at once. */
+    /* Prepares the ray {origin, tmin}, {direction, tmax} and places it at the root. A ray that
+       cannot hit anything, and one that step() cannot handle, is idle afterwards: `best` is then
+       KD_NONE or PACKED_OPEN. boxed: a ray that misses the tree's box is also rejected here. */
     template <bool boxed>
     __device__ __forceinline__ void begin(const packed_scene &scene, float4 o, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
@@ -207,7 +233,8 @@ template <bool any, bool bounded> struct packed_ray {
         best = KD_NONE;
         u = v = 0;
         tmin = o.w, nearest = d.w;
-        /* all numbers but the ends finite, and a part to be looked at */
+        /* Origin and direction must be finite, the interval not empty. 0 * x is NaN unless x is
+           finite. */
         if (!((o.x * 0 + o.y * 0) + (o.z * 0 + d.x * 0) + (d.y * 0 + d.z * 0) == 0 && o.w < d.w &&
               largest > 0) ||
             scene.empty)
@@ -229,7 +256,8 @@ template <bool any, bool bounded> struct packed_ray {
         const uint32_t octant = (vx < 0 ? 1 : 0) | (vy < 0 ? 2 : 0);
         const uint32_t axis = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
         way = 4 + (vz < 0 ? octant ^ 3 : octant) + (axis << 8);
-        if (any) u = limit(), v = begin_length(); /* neither changes */
+        /* constant: an occlusion query never shortens the ray */
+        if (any) u = limit(), v = begin_length();
         at = 0;
         derive();
     }
@@ -240,7 +268,9 @@ template <bool any, bool bounded> struct packed_ray {
                                    packed_halves(a), packed_halves(b)));
     }
 
-    /* Which of a pair of children are met: all bits of its half. */
+    /* The coefficients b of t = q a + b for the near and far planes of each axis, twice each as
+       halves, and the ray's end. meets() tests a pair of children and sets all bits of the half of
+       each child that the ray hits. */
     struct bounds {
         uint32_t near_x, near_y, near_z, far_x, far_y, far_z, end;
     };
@@ -255,7 +285,8 @@ template <bool any, bool bounded> struct packed_ray {
         return packed_not_above(near, bounded ? packed_smaller(far, b.end) : far);
     }
 
-    /* The ray in units of the node's grid. */
+    /* Returns the ray in the coordinate system of the node's grid. All t are relative to t0, where
+       the ray enters the grid, and scaled by 2^-20. */
     __device__ __forceinline__ bounds enter(uint4 head) const {
         const float scale = __uint_as_float(head.w);
         const float x = (__uint_as_float(head.x) - ox) * scale,
@@ -282,7 +313,8 @@ template <bool any, bool bounded> struct packed_ray {
         return b;
     }
 
-    /* The ray is at a node: its children that are met become the group. */
+    /* Intersects the ray with the children of its node. The children that it hits become the
+       current group, sorted front to back. */
     __device__ __forceinline__ void step(const packed_scene &scene) {
         const uint4 *node = scene.units + 2 * (uint64_t)at;
         const uint4 head = __ldg(node), x = __ldg(node + 1), y = __ldg(node + 2),
@@ -294,7 +326,7 @@ template <bool any, bool bounded> struct packed_ray {
         const uint32_t met1 =
             row.y & (places | (meets(x.z, y.z, z.z, b) & even) | (meets(x.w, y.w, z.w, b) & odd));
         base = row.z;
-        if (any) { /* in the order of lanes */
+        if (any) { /* in lane order, which puts likely occluders first */
             m0 = met0, m1 = met1;
         } else {
             const uint32_t first = packed_select(met0, met1, row.w),
@@ -308,7 +340,9 @@ template <bool any, bool bounded> struct packed_ray {
         return (m0 >> 4 & 0x08080808u) | (m1 & 0x80808080u);
     }
 
-    /* The next child, of the group or of one that waits. */
+    /* Moves to the nearest child of the current group, or of the group on top of the stack; sets
+       PACKED_IDLE if there is none. The rest of a group is pushed only if the child is a node;
+       while leaves are visited the group stays in registers. */
     __device__ __forceinline__ void pick(packed_stack &stack) {
         if (!hits) {
             if ((waiting & PACKED_WAITING) == 0) {
@@ -333,7 +367,7 @@ template <bool any, bool bounded> struct packed_ray {
             at |= PACKED_LEAF_MARK;
     }
 
-    /* Where the ray leaves a leaf's cell, less the slack. */
+    /* Returns where the ray leaves the leaf's cell, less the slack. */
     __device__ __forceinline__ float leaf_exit(const float4 *leaf) const {
         const float4 a = __ldg(leaf - 2), b = __ldg(leaf - 1);
         const float x = ((vx < 0 ? a.x : a.w) - ox) * vx, y = ((vy < 0 ? a.y : b.x) - oy) * vy,
@@ -357,14 +391,15 @@ template <bool any, bool bounded> struct packed_ray {
         return sight;
     }
 
-    /* Leaves the triangle in this row to be settled after the ray's end; false: no room. */
+    /* Defers the triangle in this row until the end of traversal. Returns false if the list is
+       full. */
     __device__ __forceinline__ bool put_off(const packed_scene &scene, packed_stack &stack,
                                             uint32_t row, uint32_t id) const {
         const uint32_t count = stack.doubts[0];
 #pragma unroll 1
         for (uint32_t k = 1; k <= count; ++k) {
             const uint32_t other = __ldg((const uint32_t *)(scene.units + stack.doubts[k]) + 3);
-            if ((other & ~PACKED_LAST) == id) return true; /* met before, in another leaf */
+            if ((other & ~PACKED_LAST) == id) return true; /* deferred before, in another leaf */
         }
         if (count == PACKED_DOUBTS) return false;
         stack.doubts[count + 1] = row;
@@ -372,7 +407,8 @@ template <bool any, bool bounded> struct packed_ray {
         return true;
     }
 
-    /* Takes into account a triangle that float does not decide on. True: the ray is done. */
+    /* Handles a triangle that float arithmetic cannot decide. Returns true if traversal is over: an
+       occlusion query found a hit, or the list of deferred triangles is full. */
     __device__ __forceinline__ bool doubt(const packed_scene &scene, packed_stack &stack,
                                           const packed_seen &seen, float t, float blur,
                                           uint32_t row, uint32_t id, bool &found) {
@@ -391,14 +427,15 @@ template <bool any, bool bounded> struct packed_ray {
             best = PACKED_OPEN;
             return true;
         }
-        if (hit) { /* nothing behind it counts */
+        if (hit) { /* the ray is shortened: farther hits no longer count */
             best = KD_NONE, nearest = t + blur, u = v = 0;
             found = true;
         }
         return false;
     }
 
-    /* The ray is at a leaf. True: its answer is known, but for what is put off. */
+    /* Intersects the ray with the triangles of its leaf. Returns true if traversal is over; only
+       deferred triangles can then change the result. */
     __device__ __forceinline__ bool leaf(const packed_scene &scene, packed_stack &stack) {
         const uint32_t first = 2 * (at & ~(uint32_t)PACKED_LEAF_MARK);
         const float4 *rows = (const float4 *)(scene.units + first);

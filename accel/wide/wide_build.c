@@ -6,18 +6,19 @@
 enum { SPLIT_DEPTH = 8, PARTS = 1 << SPLIT_DEPTH };
 
 typedef struct subtree {
-    float cost[WIDE_CELLS_MOST]; /* at least, with 1, 2, ... cells */
+    float cost[WIDE_CELLS_MOST]; /* least cost with 1, 2, ... children */
     box3 box;
     wide_ids ids;
 } subtree;
 
-/* Subtrees that are measured side by side, and the measures of the top that joins them. */
+/* The subtrees at depth SPLIT_DEPTH, which are processed in parallel, and their results, which the
+   top of the tree joins. */
 typedef struct measure {
     wide_cells *cells;
-    double unit; /* 1 / the area of the tree's box, or 0 */
+    double unit; /* 1 / half area of the tree's box, or 0 */
     uint32_t nodes[PARTS];
     box3 boxes[PARTS];
-    subtree *found; /* PARTS */
+    subtree *found; /* PARTS entries */
     uint32_t count, next;
 } measure;
 
@@ -68,7 +69,8 @@ static float cost_closed(float area, uint32_t triangles) {
     return area * (wide_leaf_cost + wide_triangle_cost * (float)triangles);
 }
 
-/* A large leaf: as many leaves of eight as it takes, met one after the other. */
+/* A large leaf costs as much as the leaves of eight triangles that it takes, all of which are
+   visited. */
 static float cost_large(float area, uint32_t triangles) {
     const uint32_t leaves = (triangles + WIDE_LEAF_MOST - 1) / WIDE_LEAF_MOST;
     return area * wide_node_cost + (float)leaves * cost_closed(area, WIDE_LEAF_MOST);
@@ -92,10 +94,10 @@ static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subt
     return (uint8_t)out->ids.count;
 }
 
-/* split[k - 1]: the least cost of k cells for both halves, k > 1; the answer: a node's way without
-   its nibble 0. */
+/* Computes in split[k - 1] the least cost of k > 1 children for both halves together. Returns the
+   entry of wide_cells.ways, except nibble 0. */
 static uint64_t share_out(const float *left, const float *right, uint32_t cells, float *split) {
-    float before[2 * WIDE_CELLS_MOST]; /* the right half's costs; none for no cell and less */
+    float before[2 * WIDE_CELLS_MOST]; /* the right half's costs; INFINITY for no child or fewer */
     uint64_t way = 0;
     for (uint32_t k = 0; k < WIDE_CELLS_MOST; ++k) {
         before[k] = INFINITY;
@@ -118,7 +120,7 @@ static uint64_t share_out(const float *left, const float *right, uint32_t cells,
     return way & ~(uint64_t)15;
 }
 
-/* Joins the measures of both children in `out`. */
+/* Joins the results of both children in `out`. */
 static void measure_inner(const measure *m, uint32_t node, subtree *out, const subtree *right) {
     const uint32_t cells = m->cells->cells;
     const bool both = out->ids.count && right->ids.count;
@@ -158,7 +160,8 @@ static void halve_cell(tritree_node at, box3 cell, box3 *low, box3 *high) {
     vec3_set_axis(&high->lo, tritree_axis(at), at.split);
 }
 
-/* `join`: not NULL above SPLIT_DEPTH, where the measures of subtrees are found ready. */
+/* join: NULL inside a parallel subtree; otherwise the results at depth SPLIT_DEPTH are taken from
+   it. */
 static void measure_node(const measure *m, uint32_t node, box3 cell, measure *join, int depth,
                          subtree *out) {
     const tritree_node at = m->cells->tree->nodes[node];
@@ -235,7 +238,7 @@ void wide_cells_close(wide_cells *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* A subtree without its empty ends. */
+/* Descends past nodes with one empty child. */
 static uint32_t without_empty_ends(const wide_cells *cells, uint32_t node) {
     const tritree_node *nodes = cells->tree->nodes;
     while (!tritree_is_leaf(nodes[node])) {
@@ -266,8 +269,7 @@ wide_part wide_part_of_all(const wide_cells *cells) {
     return part_of_node(cells, without_empty_ends(cells, 0));
 }
 
-/* The parts of a large leaf, in a row: each of eight triangles times a power of the node's cells.
- */
+/* Splits a large leaf into parts of 8 c^k triangles, where c is the number of children per node. */
 static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes) {
     const tritree_view *tree = cells->tree;
     uint64_t each = WIDE_LEAF_MOST;
@@ -289,7 +291,7 @@ static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *
     out->split_count = 1;
 }
 
-/* Shares `room` cells out to a subtree; the number of its split. */
+/* Distributes `room` children over a subtree. Returns the index of its split. */
 static int open_cells(wide_parts *out, const wide_cells *cells, uint32_t node, uint32_t room,
                       bool top) {
     const int me = out->split_count++;

@@ -1,62 +1,63 @@
-/* What lies in each subtree of a triangle k-d tree, which subtrees are worth one leaf, and how
-   the cells of a wide node are best shared out.
+/* Decides which k-d subtrees become leaves of the wide tree and which become the children of each
+   wide node.
    Source: Wald, Benthin, Boulos 2008, section 3.2, and Ylitie, Karras, Laine 2017, "Efficient
-           incoherent ray traversal on GPUs through compressed wide BVHs": the collapse of least
-           cost.
-   Idea: from the leaves up, by the surface area heuristic with a wide walk's costs: for each
-         subtree and each number of cells that it may take, what it then costs at least. One
-         cell: a leaf of all its triangles, if there are at most eight, or a node of its own;
-         more: the best way to share them out to its halves.
-   Work: O(nodes cells^2 + references), by vectors, subtrees side by side.
-   Memory: 33 bytes a node while it is used. */
+   incoherent ray traversal on GPUs through compressed wide BVHs": collapse of least cost.
+   Idea: dynamic programming from the leaves up, with the surface area heuristic and the costs of
+   wide traversal. For each subtree and each number of children that it may take up, compute the
+   least cost. One child: a leaf with all its triangles, if there are at most eight, or a node of
+   its own. More: the best distribution over its two halves.
+   Work: O(nodes cells^2 + references), vectorised; subtrees are processed in parallel.
+   Memory: 33 bytes per node, temporarily. */
 #ifndef KD_ACCEL_WIDE_WIDE_BUILD_H
 #define KD_ACCEL_WIDE_WIDE_BUILD_H
 #include "accel/wide/wide_tree.h"
 
-/* A node's kind, where it is one cell: how many triangles it has as a leaf, 1 ... 8; or */
+/* The kind of a subtree that becomes one child: its number of triangles as a leaf, 1 ... 8, or one
+   of */
 enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MOST + 1 };
 
 typedef struct wide_cells {
     const tritree_view *tree;
     uint32_t cells;
-    box3 *boxes;    /* a node: of its triangles' boxes, each cut to the leaf's cell */
-    uint64_t *ways; /* an inner node: nibble k - 1, k > 1: of k cells so many go to the left half;
-                       nibble 0: it is opened where it may take more cells than that; 0: never */
-    uint8_t *kinds; /* a node */
+    box3 *boxes; /* per node: bounds of its triangles' boxes, each clipped to its leaf's cell */
+    /* per inner node, nibble k - 1 for k > 1: if the node may take up k children, how many of them
+       the left half gets. Nibble 0: the node is opened if it may take up more children than that;
+       0: never */
+    uint64_t *ways;
+    uint8_t *kinds; /* per node */
 } wide_cells;
 
-/* One leaf's triangles, none twice. */
+/* The triangles of a leaf, without duplicates. */
 typedef struct wide_ids {
-    uint32_t count, ids[WIDE_LEAF_MOST]; /* count WIDE_OPEN: more than that */
+    uint32_t count, ids[WIDE_LEAF_MOST]; /* count WIDE_OPEN: more than WIDE_LEAF_MOST */
 } wide_ids;
 
-/* Costs, by the surface area heuristic: a wide node, a leaf, each triangle in it. */
+/* SAH costs of a wide node, of a leaf, and of each triangle in it. */
 static const float wide_node_cost = 1, wide_leaf_cost = 0.8f, wide_triangle_cost = 0.3f;
 
 kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t cells);
 void wide_cells_close(wide_cells *owned);
-uint64_t wide_cells_bytes(uint64_t nodes); /* of a tree of so many */
+uint64_t wide_cells_bytes(uint64_t nodes); /* for a tree of that many nodes */
 
 void wide_ids_add(wide_ids *to, uint32_t id);
-/* The triangles of a subtree. */
+/* Adds the triangles of a subtree. */
 void wide_ids_collect(wide_ids *to, const tritree_view *tree, uint32_t node);
 box3 wide_box_of(const triangle_rows *rows);
-/* A box, cut to a cell. */
+/* Returns the intersection of a box and a cell. */
 box3 wide_box_cut(box3 box, box3 cell);
-double wide_area(box3 box); /* half the surface; 0 of an empty one */
+double wide_area(box3 box); /* half the surface area; 0 if empty */
 
-/* The parts of a subtree that become the cells of one wide node, and in which order rays of each
-   octant meet them. */
+/* The subtrees that become the children of a wide node, and their order for rays of each octant. */
 
-/* A subtree, or some references of a large leaf. */
+/* A subtree, or a range of references of a large leaf. */
 typedef struct wide_part {
     uint32_t node;
-    uint32_t first, count; /* count > 0: of a large leaf these references */
-    uint32_t triangles;    /* as a leaf, 1 ... 8; WIDE_OPEN: it is a node */
+    uint32_t first, count; /* count > 0: these references of a large leaf */
+    uint32_t triangles;    /* as a leaf, 1 ... 8; WIDE_OPEN: becomes a node */
     box3 box;
 } wide_part;
 
-/* A part, or the plane between two. */
+/* A part, or the splitting plane between two groups of parts. */
 typedef struct wide_split {
     int axis, low, high; /* axis WIDE_PART: part `low`; WIDE_ROW: parts low ... high - 1 */
 } wide_split;
@@ -64,17 +65,18 @@ enum { WIDE_PART = 3, WIDE_ROW = 4 };
 
 typedef struct wide_parts {
     wide_part parts[WIDE_CELLS_MOST];
-    wide_split splits[2 * WIDE_CELLS_MOST - 1]; /* the first one is the top */
+    wide_split splits[2 * WIDE_CELLS_MOST - 1]; /* the first is the root */
     int count, split_count;
 } wide_parts;
 
-/* The part that is the whole tree, which is not empty. */
+/* Returns the part that is the whole tree, which must not be empty. */
 wide_part wide_part_of_all(const wide_cells *cells);
-/* The cells of the node that `of` is; `boxes`: with the boxes of a large leaf's parts. */
+/* Lists the children of the node that `of` becomes. boxes: computes the boxes of a large leaf's
+   parts. */
 void wide_parts_list(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes);
-/* Numbers of the parts as rays of this octant meet them. */
+/* Lists the indices of the parts in front-to-back order for rays of this octant. */
 void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MOST]);
-/* The triangles of a part that is a leaf. */
+/* Lists the triangles of a part that becomes a leaf. */
 void wide_part_ids(const wide_cells *cells, const wide_part *of, wide_ids *ids);
 
 #endif

@@ -1,25 +1,25 @@
-/* A wide node's cells by one vector of the CPU that the including file is made for: sixteen where
-   there is AVX-512, else eight; and what of them a ray meets, put on its stack. Nothing here is
-   branched on. */
+/* Vectors over the children of a wide node, for the instruction set that the including file is
+   compiled for: sixteen lanes with AVX-512, else eight; and pushing the children that a ray hits on
+   its stack. Nothing here branches. */
 #ifndef KD_ACCEL_WIDE_WIDE_LANES_H
 #define KD_ACCEL_WIDE_WIDE_LANES_H
 #include "accel/tree/vectors.h"
 #include "core/math/bits.h"
 
-/* Eight pairs of a ray and a triangle at once: triangle_meet (accel/tree/triangle.h),
-   operation by operation, so that what is decided here it would decide alike, to the bit.
-   Idea: the caller moves the corners to the rays' space; lanes whose numbers are not safe, and
-         those that see the triangle edge-on, are left to triangle_meet. */
+/* Eight ray-triangle pairs at once: triangle_meet (accel/tree/triangle.h), operation by operation,
+   so that every decision is the same, bit for bit.
+   Idea: the caller transforms the corners to the rays' sheared spaces. Lanes outside the safe range
+   of float, and those that see the triangle edge-on, are left to triangle_meet. */
 
 typedef struct triangle8 {
-    float8 x[3], y[3], z[3]; /* in: the three corners, less the origin, sheared (z not scaled) */
+    float8 x[3], y[3], z[3]; /* in: corners relative to the origin, sheared (z not scaled) */
     float8 wa, wb, wc;       /* edge functions */
-    int8 safe;               /* they are in the comfortable range of float */
+    int8 safe;               /* the edge functions are in the safe range of float */
     float8 t, u, v;
-    int8 good; /* t, u and v are triangle_meet's */
+    int8 good; /* t, u and v equal those of triangle_meet */
 } triangle8;
 
-/* Lanes that surely miss; fills the edge functions. */
+/* Returns the lanes that certainly miss; computes the edge functions. */
 VECTOR8_FN int8 triangle8_missed(triangle8 *of) {
     const float8 *x = of->x, *y = of->y;
     of->wa = x[2] * y[1] - y[2] * x[1];
@@ -33,7 +33,8 @@ VECTOR8_FN int8 triangle8_missed(triangle8 *of) {
     return of->safe & signs;
 }
 
-/* After that: where the others meet the triangle's plane. `scale`: 1 / the direction's largest. */
+/* After triangle8_missed: computes where the other lanes hit the triangle's plane. `scale`: 1 / the
+   direction's largest component. */
 VECTOR8_FN void triangle8_meet(triangle8 *of, float8 scale) {
     const float8 *x = of->x, *y = of->y, *z = of->z;
     const float8 sum = of->wa + of->wb + of->wc, inverse = 1 / sum;
@@ -58,7 +59,7 @@ VECTOR8_FN lanes lanes_all(float x) {
 VECTOR8_FN lanes lanes_load(const float *from) {
     return _mm512_load_ps(from);
 }
-/* a > b ? a : b: b if either is NaN. */
+/* a > b ? a : b, which is b if either is NaN. */
 VECTOR8_FN lanes lanes_max(lanes a, lanes b) {
     return _mm512_max_ps(a, b);
 }
@@ -68,7 +69,7 @@ VECTOR8_FN lanes lanes_min(lanes a, lanes b) {
 VECTOR8_FN lanes lanes_multiply_add(lanes a, lanes b, lanes c) {
     return _mm512_fmadd_ps(a, b, c);
 }
-/* Bit l: lane l is met. */
+/* Returns a mask of the lanes whose interval is not empty. */
 VECTOR8_FN uint32_t lanes_met(lanes near, lanes far) {
     return _mm512_cmp_ps_mask(near, far, _CMP_LE_OQ);
 }
@@ -78,7 +79,7 @@ VECTOR8_FN void lanes_put_any(uint32_t *words, const uint32_t *from, uint32_t me
 }
 VECTOR8_FN uint32_t lanes_put_in_order(uint32_t *words, float *nears, const uint32_t *from,
                                        const uint32_t *order, lanes near, lanes far) {
-    double both; /* the two numbers of an order */
+    double both; /* both numbers of an order */
     memcpy(&both, order, sizeof both);
     const __m512i shift =
         _mm512_set_epi32(28, 28, 24, 24, 20, 20, 16, 16, 12, 12, 8, 8, 4, 4, 0, 0);
@@ -115,7 +116,7 @@ VECTOR8_FN uint32_t lanes_met(lanes near, lanes far) {
 }
 
 #ifdef __AVX2__
-/* Nibbles as eight numbers; only their lowest three bits are told. */
+/* Unpacks nibbles to eight numbers, of which only the lowest three bits are defined. */
 VECTOR8_FN int8 int8_from_nibbles(uint32_t from) {
     const int8 shift = {0, 4, 8, 12, 16, 20, 24, 28};
     return (int8)_mm256_srlv_epi32(_mm256_set1_epi32((int)from), (__m256i)shift);

@@ -1,15 +1,17 @@
-/* Rays that run alike, sixteen together, through a wide tree.
+/* Traversal of a wide tree by packets of sixteen coherent rays.
    Source: Wald, Slusallek, Benthin, Wagner 2001, "Interactive rendering with coherent ray tracing",
-   for packets; Reshetov, Soupikov, Hurley 2005, "Multi-level ray tracing algorithm", for the
-   interval of all rays that a node is asked with first.
-   Idea: the interval of all origins and of all inverse directions meets a node's cells by one
-   vector; a cell that it meets is asked by each ray, eight by one vector. A leaf's triangles are
-   met one after the other, by eight rays each, or by few rays one after the other.
-   Work: that of the union of the rays' paths.
-   Memory: 12 bytes an entry of the stack, 18 kB.
-   Invariants: all rays have one octant and one largest axis. Each does at cells and triangles what
-   it does alone (wide_walk.h), so the answers are those of tritree_cast, to the bit; the interval
-   rounds twice where a ray's own step rounds twice, and is within the same margin. */
+   for packets; Reshetov, Soupikov, Hurley 2005, "Multi-level ray tracing algorithm", for testing a
+   node with the interval of all rays first.
+   Idea: the intervals of all origins and of all inverse directions are tested against all children
+   of a node with one vector. A child that the interval hits is then tested against each ray, eight
+   rays per vector. In a leaf, each triangle is tested against eight rays at once; if few rays are
+   active, each of them is tested against all triangles instead.
+   Work: proportional to the union of the rays' paths.
+   Memory: 12 bytes per stack entry, 18 kB.
+   Invariants: all rays have the same octant and the same largest axis. Each performs the same
+   operations on children and triangles as a single ray (wide_walk.h), so results equal those of
+   tritree_cast, bit for bit. The interval test rounds as often as a single ray's test and stays
+   within the same margin. */
 #ifndef KD_ACCEL_WIDE_WIDE_PACKET_H
 #define KD_ACCEL_WIDE_WIDE_PACKET_H
 #include "accel/wide/wide_tree.h"
@@ -19,15 +21,16 @@ enum {
     PACKET_VECTORS = WIDE_PACKET / VECTOR8_LANES,
     PACKET_ALL = (1 << VECTOR8_LANES) - 1,
     PACKET_STACK = (WIDE_LANES - 1) * WIDE_MAX_DEPTH + WIDE_LANES,
-    /* cycles, for packet_use: a ray's step and leaf in a stream; a packet's cell, and triangle of a
-       leaf with eight rays: what they take and some more, as streams wait for less memory */
+    /* Cycles, for packet_use: a ray's step and leaf visit in a stream; a packet's child, and a
+       triangle of a leaf with eight rays. The packet's numbers are somewhat above the measured
+       ones, because streams stall less on memory. */
     PACKET_STEP = 26,
     PACKET_LEAF = 52,
     PACKET_CELL = 60,
     PACKET_TRIANGLE = 30
 };
 
-/* Eight rays of it; axes are x, y, z but for the origin's and the triangles'. */
+/* Eight rays of a packet. Axes are x, y, z, except for the origin and triangle tests. */
 typedef struct packet_rays {
     float8 inverse[3], back[3];
     float8 begin, limit, slack_t; /* as in wide_ray */
@@ -38,9 +41,9 @@ typedef struct packet_rays {
 
 typedef struct packet {
     packet_rays rays[PACKET_VECTORS];
-    float near_origin[3], far_origin[3]; /* of nearer and farther planes, less the centre */
+    float near_origin[3], far_origin[3]; /* for the near and far planes, relative to the centre */
     float least[3], most[3];             /* of 1 / direction */
-    float begin, limit;                  /* of any ray */
+    float begin, limit;                  /* over all rays */
     uint16_t nearer[3], rows[3];         /* as in wide_ray */
     uint32_t octant;
 } packet;
@@ -48,10 +51,10 @@ typedef struct packet {
 typedef struct packet_entry {
     uint32_t word;
     float near;
-    uint32_t active; /* rays, a bit each */
+    uint32_t active; /* mask of rays */
 } packet_entry;
 
-/* Eight rays' numbers, turned: origin, tmin, direction, tmax. */
+/* Transposes eight rays to vectors: origin, tmin, direction, tmax. */
 VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
     float8 r[8], t[8];
     memcpy(r, rays, sizeof r);
@@ -72,7 +75,8 @@ VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
     }
 }
 
-/* Whether eight rays are like the first one, whose axes and octant are known; fills them. */
+/* Sets up eight rays. Returns false if one is not coherent with the first, whose axes and octant
+   are known. */
 VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view *tree,
                             const ray *rays, const ray *first, float8 o[3]) {
     float8 of[8], reach = {0};
@@ -108,13 +112,13 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
     to->tmin = of[3];
     to->t = of[7];
     const float8 begin = to->tmin - to->slack_t, limit = to->t + to->slack_t;
-    const int8 ranged = begin <= limit; /* else nothing is to be found */
+    const int8 ranged = begin <= limit; /* an empty interval never hits */
     to->begin = float8_select(ranged, begin, float8_all(INFINITY));
     to->limit = float8_select(ranged, limit, float8_all(-INFINITY));
     to->u = to->v = float8_all(0);
     to->triangle = (int8){0} - 1;
     good &= (reach <= tree->wide->reach) & (to->slack_t < 0x1p50f);
-    /* much alike: directions within 1/8, origins within 1/16 of the way */
+    /* Coherence: shears differ by at most 1/8, origins by at most 1/16 of the reach. */
     const float *f = &first->direction.x;
     good &= (float8_abs(to->sx - f[kx] / f[kz]) <= 0.125f) &
             (float8_abs(to->sy - f[ky] / f[kz]) <= 0.125f);
@@ -127,7 +131,7 @@ VECTOR8_FN float float8_most(float8 v) {
     return -float8_least(-v);
 }
 
-/* The interval of all rays; `o`: their origins. */
+/* Computes the interval of all rays; `o`: their origins. */
 VECTOR8_FN void packet_join(packet *p, vec3 centre, float8 o[PACKET_VECTORS][3]) {
     float8 begin = p->rays[0].begin, limit = p->rays[0].limit;
     for (int i = 1; i < PACKET_VECTORS; ++i) {
@@ -155,7 +159,7 @@ VECTOR8_FN void packet_join(packet *p, vec3 centre, float8 o[PACKET_VECTORS][3])
     }
 }
 
-/* False: the rays do not go together. */
+/* Sets up a packet. Returns false if the rays are not coherent. */
 VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *rays) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     float8 origins[PACKET_VECTORS][3];
@@ -174,7 +178,7 @@ VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *ray
     return true;
 }
 
-/* Bits of the node's cells that the interval meets; `nears`: from where on. */
+/* Returns a mask of the node's children that the interval hits; `nears`: where it enters them. */
 VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float nears[WIDE_LANES]) {
     lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
     for (int axis = 0; axis < 3; ++axis) {
@@ -190,7 +194,7 @@ VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float 
     return lanes_met(near, far);
 }
 
-/* Which rays meet the cell, a bit each. */
+/* Returns a mask of the rays that hit the child. */
 VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_t lane) {
     uint32_t active = 0;
     for (int i = 0; i < PACKET_VECTORS; ++i) {
@@ -208,7 +212,7 @@ VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_
     return active;
 }
 
-/* Rays that vectors do not decide: by triangle_meet, one by one. */
+/* Tests the rays of `alone`, which the vectors cannot decide, by triangle_meet. */
 static __attribute__((noinline, unused)) void packet_meet_alone(packet_rays *of, const ray *rays,
                                                                 const float *leaf, uint32_t count,
                                                                 uint32_t i, uint32_t alone,
@@ -225,7 +229,7 @@ static __attribute__((noinline, unused)) void packet_meet_alone(packet_rays *of,
     }
 }
 
-/* A leaf's triangle and eight rays, of which those of the mask meet the leaf. */
+/* Tests one triangle of a leaf against eight rays, of which only those in `active` hit the leaf. */
 VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, const float *leaf,
                             uint32_t count, uint32_t i, uint32_t active, bool any) {
     triangle8 eight;
@@ -253,7 +257,7 @@ VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, c
     if (__builtin_expect(alone != 0, 0)) packet_meet_alone(of, rays, leaf, count, i, alone, any);
 }
 
-/* One of the rays and all triangles of the leaf, as it meets them alone. */
+/* Tests one ray of the packet against all triangles of the leaf, as a single ray does. */
 VECTOR8_FN void packet_visit_alone(packet_rays *of, const packet *p, const wide_tree *tree,
                                    const ray *rays, uint32_t word, int k, bool any) {
     wide_ray alone;
@@ -276,8 +280,8 @@ VECTOR8_FN void packet_visit_alone(packet_rays *of, const packet *p, const wide_
     of->limit[k] = any ? -INFINITY : alone.best.t + of->slack_t[k];
 }
 
-/* Few rays meet the leaf's triangles one after the other, eight triangles by one vector; many meet
-   them together, eight rays by one. */
+/* Visits a leaf. Few active rays are tested one by one against eight triangles at once; many are
+   tested eight at once against each triangle. */
 VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
                              const packet_entry *at, bool any, packet_use *use) {
     const uint32_t count = at->word & WIDE_COUNT_MASK;
@@ -303,7 +307,7 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
     p->limit = float8_most(limit);
 }
 
-/* The node's cells that rays meet go to the stack, the nearest last. */
+/* Pushes the node's children that any ray hits, the nearest last. */
 VECTOR8_FN packet_entry *packet_step(const packet *p, const wide_tree *tree, const packet_entry *at,
                                      packet_entry *top, packet_use *use) {
     const float *node = wide_node_of(tree, at->word);

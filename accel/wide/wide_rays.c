@@ -1,13 +1,14 @@
-/* Rays through a wide tree, one or many, for the kind of CPU that the including file is made for.
-   Source: the streams of Gribble and Ramani 2008, "Coherent ray tracing via stream filtering".
-   Idea: one ray waits at every step: for the node, for the planes, for the word on its stack. So
-   many are on their way together and take their steps in turns: those at nodes first, then those
-   at leaves, then new rays for those that are over. Which list a ray joins costs no branch, and
-   memory is asked in a pass of its own for all leaves that come next (and for nodes, where the tree
-   is larger than caches). A ray alone guesses one thing, whether it meets a cell at all, and asks
-   memory for what is behind the cell that is next.
-   Memory: 128 bytes a ray on the way; all their stacks together at most 256 kB, from the heap. Where
-   that has none, each ray goes alone. */
+/* Traversal of wide trees by single rays and streams, for the instruction set that the including
+   file is compiled for.
+   Source: streams as in Gribble and Ramani 2008, "Coherent ray tracing via stream filtering".
+   Idea: a single ray stalls at every step: on the node's memory, on the plane tests, on its stack.
+   So up to 64 rays are in flight and take their steps in turns: first those at nodes, then those at
+   leaves; finished rays are replaced. Sorting rays into these lists takes no branch. Leaves are
+   prefetched in a separate pass before they are visited, and so are nodes if the tree is larger
+   than the caches. The traversal of a single ray has one branch per node, whether it hits any
+   child, and prefetches the stack entry after the next one.
+   Memory: 128 bytes per ray in flight. All stacks of a stream together take at most 256 kB of heap;
+   if that cannot be allocated, the rays are cast one by one. */
 #include "accel/wide/wide_packet.h"
 #include "accel/wide/wide_tree.h"
 #include "accel/wide/wide_walk.h"
@@ -15,21 +16,21 @@
 
 enum {
     WIDE_STREAM = 64,
-    WIDE_STACKS = 1 << 16, /* numbers in all stacks of a stream */
-    WIDE_LARGE = 40 << 20  /* of trees that caches do not hold */
+    WIDE_STACKS = 1 << 16, /* total capacity of a stream's stacks, in numbers */
+    WIDE_LARGE = 40 << 20  /* bytes of trees that exceed the caches */
 };
 
-/* What a stream is given. */
+/* The work of a stream. */
 typedef struct wide_batch {
     const tritree_view *tree;
     const ray *rays;
     const uint32_t *listed;
     uint32_t count;
-    ray_hit *hits;    /* or */
-    uint8_t *blocked; /* of any hits */
+    ray_hit *hits;    /* closest hits; or */
+    uint8_t *blocked; /* occlusion */
 } wide_batch;
 
-/* Walks by what is next. */
+/* Rays in flight by the kind of their next step. */
 typedef struct wide_lists {
     wide_ray *nodes[WIDE_STREAM + 1], *leaves[WIDE_STREAM + 1], *over[WIDE_STREAM + 1];
 } wide_lists;
@@ -37,17 +38,17 @@ typedef struct wide_lengths {
     uint32_t nodes, leaves, over;
 } wide_lengths;
 
-/* Asks memory for a node or a leaf. */
+/* Prefetches a node or a leaf. */
 VECTOR8_FN void expect_alone(const wide_tree *tree, uint32_t word) {
-    enum { LEAF = WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* lines */
+    enum { LEAF = WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
     const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     const float *to = word & WIDE_COUNT_MASK ? leaf : wide_node_of(tree, word);
     for (int line = 0; line < (LEAF > NODE ? LEAF : NODE); ++line)
         __builtin_prefetch(to + 16 * line);
 }
 
-/* The first entry from `top` down that begins no later than the limit: often the first, so that is
-   asked by a branch; else of eight entries at a time. */
+/* Returns the first entry from `top` down that begins no later than the limit. Often that is `top`
+   itself, which is tested by a branch; after that, eight entries at a time. */
 VECTOR8_FN uint32_t pop_alone(const float *nears, uint32_t top, float limit) {
     if (nears[top] <= limit) return top;
     for (;; top -= 8) {
@@ -56,7 +57,7 @@ VECTOR8_FN uint32_t pop_alone(const float *nears, uint32_t top, float limit) {
     }
 }
 
-/* The ray is at a node: what it meets there, or what waits, is next. */
+/* Visits a node: pushes the children that the ray hits and pops the next entry. */
 VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
                            const wide_far *from_far) {
     const float *node = wide_node_of(tree, at->word);
@@ -101,7 +102,7 @@ VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cas
     } while (walk->word != WIDE_OVER);
 }
 
-/* The rare ray that comes from far away; apart, so that the others' code is short. */
+/* The rare ray from far away; not inlined, to keep the common code short. */
 static __attribute__((noinline, unused)) ray_hit cast_from_far(const tritree_view *tree,
                                                                const ray *cast, bool any) {
     wide_ray walk;
@@ -127,7 +128,7 @@ VECTOR8_FN ray_hit wide_cast_one(const tritree_view *tree, const ray *cast, bool
     return walk.best;
 }
 
-/* One that does not go with the others. */
+/* Casts a ray that the stream cannot handle. */
 static __attribute__((noinline, unused)) void cast_apart(const wide_batch *b, uint32_t number,
                                                          bool any) {
     const ray_hit hit = wide_cast_one(b->tree, b->rays + number, any);
@@ -137,7 +138,7 @@ static __attribute__((noinline, unused)) void cast_apart(const wide_batch *b, ui
         b->hits[number] = hit;
 }
 
-/* The next ray of the list that goes with the others; false: there is none. */
+/* Sets up the next ray that the stream can handle. Returns false if there are no more. */
 VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, bool any) {
     while (*next < b->count) {
         const uint32_t number = b->listed[(*next)++];
@@ -158,7 +159,7 @@ VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *of, wide_ray *walk) {
     of->over += over;
 }
 
-/* Asks memory for what the walks listed come to. */
+/* Prefetches the leaves, or nodes, that the rays visit next. */
 VECTOR8_FN void expect_leaves(const wide_tree *tree, wide_ray *const *walks, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
         const float *leaf =
@@ -173,7 +174,7 @@ VECTOR8_FN void expect_nodes(const wide_tree *tree, wide_ray *const *walks, uint
             __builtin_prefetch(wide_node_of(tree, walks[i]->word) + 16 * line);
 }
 
-/* Answers of the walks that are over; new rays for them. */
+/* Stores the results of finished rays and replaces them by new ones. */
 VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *of,
                           bool any) {
     for (uint32_t i = 0; i < of->over; ++i) {
@@ -232,7 +233,7 @@ uint32_t wide_cells_best(void) {
     return WIDE_LANES;
 }
 
-/* Closest and any hits are code of their own. */
+/* Specialisations for closest hits and occlusion, compiled separately. */
 static __attribute__((noinline)) ray_hit closest_one(const tritree_view *tree, const ray *cast) {
     return wide_cast_one(tree, cast, false);
 }
@@ -261,7 +262,8 @@ static __attribute__((noinline)) bool any_packet(const tritree_view *tree, const
     return wide_cast_packet(tree, rays, true, hits, use);
 }
 
-/* A cheap look at the first and the last ray spares most packets that would be refused. */
+/* Comparing the first and the last ray cheaply rejects most packets that packet_begin would
+   reject. */
 static bool ends_differ(const ray rays[WIDE_PACKET]) {
     const vec3 first = rays[0].direction, last = rays[WIDE_PACKET - 1].direction;
     const float along = vec3_dot(first, last);

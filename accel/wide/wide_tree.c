@@ -4,14 +4,14 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-enum { MOST = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are made side by side */ };
+enum { MOST = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are built in parallel */ };
 
-/* What a cell is to a ray that asks for any hit. */
+/* The value of a child for occlusion queries. */
 typedef struct worth {
-    double stops, cost; /* the chance that a ray which enters ends there; of entering */
+    double stops, cost; /* probability that a ray that enters it ends there; expected cost */
 } worth;
 
-/* Where the next nodes and triangles go, or how many there are. */
+/* Where the next nodes and triangles are stored, or how many there are. */
 typedef struct place {
     uint64_t nodes, triangles;
     uint32_t depth;
@@ -20,18 +20,18 @@ typedef struct place {
 typedef struct root {
     wide_part part;
     uint32_t level;
-    place from; /* where what is below it begins; of a node of the top its leaves */
+    place from; /* where its descendants are stored; for a node of the top: its leaves */
     worth value;
 } root;
 
 typedef struct wide_maker {
     wide_cells cells;
     wide_tree *out;
-    root *roots; /* the nodes of the top, then the subtrees below it */
+    root *roots; /* the nodes of the top, then the subtrees below them */
     uint32_t top, count;
 } wide_maker;
 
-/* Adds up what a subtree takes beside its root. */
+/* Adds the nodes and triangles below a subtree's root to *sum. */
 static void count_below(const wide_cells *cells, const wide_part *of, place *sum, uint32_t depth) {
     wide_parts at;
     wide_parts_list(&at, cells, of, false);
@@ -57,14 +57,15 @@ static double triangle_area(const triangle_rows *rows) {
     return 0.5 * sqrt(x * x + y * y + z * z);
 }
 
-/* What a triangle has in a box, roughly: as much of its area as of its own box's. */
+/* Estimates the area of a triangle's part in a box, in proportion to the area of its bounding
+   box. */
 static double area_within(const triangle_rows *rows, box3 box) {
     const box3 own = wide_box_of(rows);
     const double whole = wide_area(own), part = wide_area(wide_box_cut(own, box));
     return whole > 0 && part < whole ? triangle_area(rows) * part / whole : triangle_area(rows);
 }
 
-/* Copies a leaf's corners; what it is worth. */
+/* Stores a leaf's corners and ids; returns its value. */
 static worth fill_leaf(const wide_maker *m, const wide_part *part, uint64_t first) {
     const uint32_t count = part->triangles;
     float *leaf = m->out->leaves + first * WIDE_LEAF_FLOATS;
@@ -93,7 +94,7 @@ static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3
     }
 }
 
-/* Lanes of the parts: the best for any hit come last. */
+/* Assigns lanes to the parts; the best for occlusion queries come last. */
 static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CELLS_MOST]) {
     for (int i = 0; i < count; ++i) {
         const double value = values[i].stops / values[i].cost;
@@ -128,14 +129,14 @@ static void set_orders(const wide_parts *parts, wide_node node, uint32_t cells,
     }
 }
 
-/* The node of these parts, whose words and worths are known; its own worth. */
+/* Writes a node, given the words and values of its parts; returns its value. */
 static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts *parts, box3 box,
                          const uint32_t *words, const worth *values) {
     uint8_t part_of[WIDE_CELLS_MOST], lane_of[WIDE_CELLS_MOST];
     const wide_node node = wide_node_at(out, index);
     const double area = wide_area(box);
     worth own = {0, (double)wide_node_cost};
-    double going = 1; /* the chance that a ray is not stopped yet */
+    double going = 1; /* probability that the ray has not ended yet */
     choose_lanes(values, parts->count, part_of);
     for (uint32_t i = 0; i < 6 * out->cells; ++i)
         node.bounds[i] = i / out->cells % 2 ? -INFINITY : INFINITY;
@@ -155,13 +156,13 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
     return own;
 }
 
-/* Makes a node and all below it. */
+/* Builds a node and its descendants; returns its value. */
 static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of, place *next) {
     wide_parts parts;
     uint32_t words[WIDE_CELLS_MOST];
     worth values[WIDE_CELLS_MOST];
     wide_parts_list(&parts, &m->cells, of, true);
-    for (int i = 0; i < parts.count; ++i) /* neighbours in memory */
+    for (int i = 0; i < parts.count; ++i) /* siblings are contiguous */
         if (parts.parts[i].triangles == WIDE_OPEN)
             words[i] = (uint32_t)next->nodes++ << WIDE_COUNT_BITS;
     for (int i = 0; i < parts.count; ++i) {
@@ -197,8 +198,8 @@ static void make_roots(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Opens the tree from its root on until there are enough subtrees for all threads: nodes in the
-   order in which they are opened. `sum`: what the top takes. */
+/* Opens the tree from the root until there are enough subtrees for all threads. Nodes of the top
+   are numbered in the order in which they are opened. `sum`: what the top takes. */
 static void open_top(wide_maker *m, place *sum) {
     wide_parts parts;
     m->roots[0].part = wide_part_of_all(&m->cells);
@@ -221,7 +222,7 @@ static void open_top(wide_maker *m, place *sum) {
     sum->nodes = m->count;
 }
 
-/* The top's nodes, whose children are made: the last one first. */
+/* Builds the nodes of the top after all subtrees, the last one first. */
 static void make_top(const wide_maker *m) {
     uint32_t child = m->count;
     for (uint32_t index = m->top; index-- > 0;) {
@@ -246,8 +247,8 @@ static void make_top(const wide_maker *m) {
     }
 }
 
-/* Gives each subtree its place behind those before it; `sum` is what the top takes, and then all.
- */
+/* Assigns each subtree its place behind the ones before it. In: `sum` is what the top takes; out:
+   what the whole tree takes. */
 static void place_roots(const wide_maker *m, place *sum) {
     for (uint32_t i = m->top; i < m->count; ++i) {
         root *r = m->roots + i;
@@ -271,7 +272,7 @@ static void set_centre(wide_tree *out, box3 box) {
     out->margin = out->reach * 0x1p-20f;
 }
 
-/* False: more nodes or triangles than words can tell. */
+/* Builds the tree. *fits is false if there are more nodes or triangles than a word can address. */
 static kd_status make_all(wide_maker *m, bool *fits) {
     wide_tree *out = m->out;
     place sum = {0, 0, 0};
@@ -286,7 +287,7 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     out->node_count = (uint32_t)sum.nodes;
     out->leaf_triangles = (uint32_t)sum.triangles;
     out->depth = sum.depth;
-    /* a vector reads up to seven numbers beyond the last leaf */
+    /* A vector load reads up to seven numbers beyond the last leaf. */
     const uint64_t floats = sum.triangles * WIDE_LEAF_FLOATS;
     KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->cells)));
     KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MOST));
@@ -330,7 +331,7 @@ void wide_tree_close(wide_tree *owned) {
     memory_free(owned);
 }
 
-/* A wide node is planned for every six references of eight cells, for every twelve of sixteen. */
+/* Assumes one wide node per six references with 8 children, per twelve with 16. */
 uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells) {
     const uint64_t node = wide_node_floats(cells) * sizeof(float), held = cells * 3 / 4;
     const uint64_t leaves = references * WIDE_LEAF_FLOATS * sizeof(float);

@@ -1,16 +1,17 @@
-/* One ray's walk through a wide tree: what it is prepared to, a step, a leaf.
-   Idea: a step has no branch: the cells that the ray meets are compressed, in the order of the
-   walk backwards, to the top of its stack, and the topmost word says what comes next. So the steps
-   of many rays may run one after the other without a wrong guess, each while the others wait for
-   memory or for their own results (wide_rays.c). A leaf asks one question, after all has been
-   computed: is there a hit in range? A ray that asks for any hit needs no order and no distances.
-   Invariants: a leaf is visited unless the ray surely misses all in it. A unit is 2^-24 of the
-   ray's reach, the largest distance along an axis to the tree's box. Bounds are less the tree's
-   centre, so that bound * inverse + back is off by at most 12 units |inverse| (6 of them the
-   triangle test's, walk.h); bounds are widened by 16 units of the tree's reach when they are
-   made. A ray from farther away has what its own reach asks for beyond that added at every step
-   (`more`). What a leaf's vectors decide, triangle_meet decides with the same operations; what they
-   leave open it is asked for: answers are those of tritree_cast to the bit. */
+/* Traversal of a wide tree by one ray: its setup, a node step, a leaf visit.
+   Idea: a node step has no branch. The children that the ray hits are compressed, farthest first,
+   to the top of its stack, and the topmost word says what comes next. Steps of many rays can
+   therefore be interleaved without mispredictions, each overlapping the memory latency of the
+   others (wide_rays.c). A leaf has one branch, after everything is computed: is there a hit in the
+   interval? Occlusion queries need neither order nor distances.
+   Invariants: a leaf is visited unless the ray certainly misses all its triangles. A unit is 2^-24
+   of the ray's reach, the largest distance along an axis from its origin to the tree's box. Bounds
+   are relative to the tree's centre, so that bound * inverse + back has an error of at most 12
+   units |inverse| (6 of them from the triangle test, walk.h); bounds are widened by 16 units of the
+   tree's reach when they are built. For a ray from farther away each step adds what its own reach
+   requires beyond that (`more`). The vectors of a leaf use the same operations as triangle_meet,
+   and lanes that they cannot decide are passed to triangle_meet: results equal those of
+   tritree_cast, bit for bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WIDE_WALK_H
 #include "accel/tree/vectors.h"
@@ -20,34 +21,34 @@
 
 enum {
     WIDE_OVER = 0,
-    WIDE_FLOOR = 8, /* entries below a stack: WIDE_OVER, from -infinity on */
-    /* entries of a stack; a step writes a vector */
+    WIDE_FLOOR = 8, /* entries below a stack: WIDE_OVER, beginning at -infinity */
+    /* capacity of a stack; a step writes a whole vector */
     WIDE_STACK = (WIDE_LANES - 1) * WIDE_MAX_DEPTH + WIDE_FLOOR + 2 * WIDE_LANES
 };
 
 typedef struct wide_ray {
     float4v inverse, back; /* t of a plane: plane * inverse + back */
-    float begin, limit;    /* of cells that may still be met: slack_t beyond the hits' ends */
-    float tmin;            /* of hits */
+    float begin, limit;    /* interval of children to visit: slack_t beyond the hits' interval */
+    float tmin;            /* for hits */
     float slack_t;
-    float4v shear;      /* of triangle_caster: sx, sy, sz */
-    float origin[3];    /* by its axes kx, ky, kz */
-    uint32_t word;      /* what is next: a node, a leaf, or WIDE_OVER */
-    ray_hit best;       /* of any hits the triangle alone, 0 or KD_NONE */
-    uint16_t nearer[3]; /* where an axis' nearer planes begin: 0 or WIDE_LANES */
-    uint16_t octant;    /* which of a node's orders */
-    uint16_t rows[3];   /* where the axes kx, ky, kz begin in a leaf */
-    uint32_t top;       /* entries of the stack below what is next */
-    uint32_t number;    /* the ray's */
-    uint32_t *words;    /* the stack; behind it, for closest hits, where each entry begins */
+    float4v shear;      /* sx, sy, sz of triangle_caster */
+    float origin[3];    /* permuted to the axes kx, ky, kz */
+    uint32_t word;      /* next: a node, a leaf, or WIDE_OVER */
+    ray_hit best;       /* for `any` only the triangle: 0 or KD_NONE */
+    uint16_t nearer[3]; /* offset of the near planes of each axis: 0 or WIDE_LANES */
+    uint16_t octant;    /* index of a node's order */
+    uint16_t rows[3];   /* offsets of the axes kx, ky, kz in a leaf */
+    uint32_t top;       /* entries of the stack below the next one */
+    uint32_t number;    /* index of the ray */
+    uint32_t *words;    /* the stack; behind it, for closest hits, the entries' near distances */
 } wide_ray;
 
-/* Of rays from far away: how much nearer, and farther, planes are than `back` says. */
+/* For rays from far away: widening of the near and far planes, in t. */
 typedef struct wide_far {
     float more[3];
 } wide_far;
 
-typedef enum wide_aim { WIDE_NEAR, WIDE_FAR, WIDE_PLAIN /* a ray for tritree_cast */ } wide_aim;
+typedef enum wide_aim { WIDE_NEAR, WIDE_FAR, WIDE_PLAIN /* cast by tritree_cast */ } wide_aim;
 
 VECTOR8_FN uint32_t wide_stack_room(const wide_tree *tree) {
     return (WIDE_LANES - 1) * tree->depth + WIDE_FLOOR + 2 * WIDE_LANES;
@@ -60,7 +61,7 @@ VECTOR8_FN void wide_stack_empty(wide_ray *of, uint32_t *words, float *nears) {
     }
 }
 
-/* The triangles' part: triangle_caster_make. */
+/* Setup for triangles, as triangle_caster_make. */
 VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
@@ -77,7 +78,7 @@ VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
     to->shear = over / along[kz];
 }
 
-/* The walk is at the root. */
+/* Sets up a ray at the root. Returns which traversal can handle it. */
 VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray *cast) {
     const float4v o = float4v_of(cast->origin), d = float4v_of(cast->direction);
     const float4v size = float4v_abs(d);
@@ -104,14 +105,14 @@ VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const
     to->best.triangle = KD_NONE;
     to->word = 0;
     to->top = WIDE_FLOOR;
-    /* what follows is in the range of float, and 1 / direction exact enough */
+    /* All further results are then in the range of float, and 1 / direction is accurate. */
     const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && to->slack_t < 0x1p50f &&
                        to->begin <= to->limit;
     return !usual ? WIDE_PLAIN : reach <= tree->wide->reach ? WIDE_NEAR : WIDE_FAR;
 }
 
 VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
-    /* slack_t is reach / largest * 2^-17; 2^-20 of reach, by `largest`, is 2^-3 of that */
+    /* slack_t is reach / largest * 2^-17; the widening of 2^-20 reach / largest is 2^-3 of that. */
     wide_far far;
     const float along = 1 / fabsf(of->shear[2]);
     const float reach = of->slack_t * along * (0x1p-3f * 0x1.00001p0f);
@@ -119,7 +120,7 @@ VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
     return far;
 }
 
-/* Where the ray is in each cell of the node that it is at. */
+/* Computes the ray's interval in each child of its node. */
 VECTOR8_FN void wide_meet_cells(const wide_ray *at, const float *node, const wide_far *from_far,
                                 lanes *near, lanes *far) {
     lanes in[3], out[3];
@@ -132,8 +133,8 @@ VECTOR8_FN void wide_meet_cells(const wide_ray *at, const float *node, const wid
         out[axis] = lanes_multiply_add(lanes_load(bound + (WIDE_LANES - at->nearer[axis])), inverse,
                                        lanes_all(at->back[axis] + more));
     }
-    /* none is NaN: bounds are numbers or infinite, and wide_ray_begin lets no other rays through
-       than those whose inverse and back are finite, inverse not 0 */
+    /* No lane is NaN: bounds are finite or infinite, and wide_ray_begin only accepts rays whose
+       inverse and back are finite, with inverse not 0. */
     *near = lanes_max(lanes_max(in[1], in[2]), lanes_max(in[0], lanes_all(at->begin)));
     *far = lanes_min(lanes_min(out[1], out[2]), lanes_min(out[0], lanes_all(at->limit)));
 }
@@ -148,7 +149,7 @@ VECTOR8_FN const uint32_t *wide_node_order(const float *node, uint32_t octant) {
     return (const uint32_t *)(const void *)(node + 7 * WIDE_LANES) + octant * (WIDE_LANES / 8);
 }
 
-/* The ray is at a node: its cells go to the stack, and the next one is taken from there. */
+/* Visits a node: pushes the children that the ray hits and pops the next word. */
 VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bool any) {
     const float *node = wide_node_of(tree, at->word);
     uint32_t top = at->top;
@@ -169,7 +170,7 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bo
     at->word = words[top];
 }
 
-/* A triangle of a leaf by triangle_meet; true if that changed the best hit. */
+/* Tests one triangle of a leaf by triangle_meet. Returns true if it improves the best hit. */
 static __attribute__((noinline, unused)) bool
 wide_meet_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
     const triangle_caster caster = triangle_caster_make(*cast);
@@ -181,7 +182,7 @@ wide_meet_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, 
                                  float_bits(leaf[9 * count + i]), cast->tmin, best);
 }
 
-/* Takes one triangle's hit if it is nearer, or as near and its id smaller. */
+/* Takes a hit if it is nearer, or equally near with a smaller id. Returns true if it did. */
 VECTOR8_FN bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) {
     if (!(t > at->tmin && (t < at->best.t || (t == at->best.t && at->best.triangle != KD_NONE &&
                                               id < at->best.triangle))))
@@ -193,8 +194,8 @@ VECTOR8_FN bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) 
     return true;
 }
 
-/* Bits of the triangles of the leaf that the ray is at that are met no later than the best hit, or
-   are to be asked one by one (not `good`). */
+/* Returns a mask of the leaf's triangles that are hit no later than the best hit, or that must be
+   tested individually (those not in `good`). */
 VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t count,
                               triangle8 *eight, uint32_t *good) {
     float8 *x = eight->x, *y = eight->y, *z = eight->z;
@@ -210,7 +211,7 @@ VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t co
     return int8_bits(~missed & (~eight->good | ranged)) & ((1u << count) - 1);
 }
 
-/* All triangles of the leaf that the ray is at; true if that changed the best hit. */
+/* Tests all triangles of the ray's leaf. Returns true if one improves the best hit. */
 VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *rays, bool any) {
     const uint32_t count = at->word & WIDE_COUNT_MASK;
     const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
@@ -218,7 +219,7 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
     uint32_t good;
     uint32_t met = wide_meet(at, leaf, count, &eight, &good);
     bool found = false;
-    if (any) { /* a hit at the ray's very end is none */
+    if (any) { /* the end of the interval is exclusive */
         found = (met & good & int8_bits(eight.t < at->best.t)) != 0;
         for (met &= ~good; __builtin_expect(met != 0, 0); met &= met - 1) {
             ray_hit best = at->best;
@@ -242,9 +243,10 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
     return found;
 }
 
-/* The ray is at a leaf: its triangles, and what is next. Of what waits, eight entries at a time are
-   looked at for the first that begins before the limit; not all behind one that begins too late
-   need do so, too: what the ray grazes may lie in a cell that it enters later. */
+/* Visits a leaf, then pops the next entry. Eight entries of the stack at a time are searched for
+   the first that begins before the limit. Entries below one that begins too late need not begin too
+   late as well, because a triangle that the ray grazes may lie in a cell that the ray enters
+   later. */
 VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays, uint32_t room,
                            bool any) {
     const bool found = wide_visit_leaf(at, tree, rays, any);

@@ -1,45 +1,45 @@
-/* Large nodes: one cooperative kernel until all nodes have at most SMALL_MOST references.
-   Idea: no levels and no grid-wide barriers; blocks take tasks from a list (binned_one_block.cuh). A
-   node of at most CHUNK references is one task. A larger one is cut into
-   chunks, a few of them a task, in two rounds: the look into the bins that promise more, and the
-   scatter, in which the children's bins are counted as their references are written. Who is done
-   last in a round brings it to its end and lists the next. (Only the root's bins are counted in a
-   round of their own.)
-   Data flow: blocks take tasks in any order; references and bins of a node, written by whoever
-              listed the task -> its children's references, bins, raw nodes and tasks. A task's
-              entry is written last, behind a fence, and read first. */
+/* Large nodes: one cooperative kernel that runs until all nodes have at most SMALL_MOST references.
+   Idea: there are no levels and no grid-wide barriers; blocks take tasks from a list
+   (binned_one_block.cuh). A node of at most CHUNK references is one task. A larger one is divided
+   into chunks, a few per task, and processed in two rounds: the refinement of promising bins, and
+   the scatter, which also counts the children's bins while their references are written. The block
+   that finishes a round last completes it and lists the next one. (Only the root's bins are counted
+   in a separate round.)
+   Data flow: blocks take tasks in any order; references and bins of a node, written by the block
+   that listed the task -> its children's references, bins, raw nodes and tasks. A task's entry is
+   written last, after a fence, and read first. */
 #ifndef KD_ACCEL_ZHOU_BINNED_LARGE_CUH
 #define KD_ACCEL_ZHOU_BINNED_LARGE_CUH
 #include "accel/zhou/binned_one_block.cuh"
 #include "accel/zhou/references.cuh"
 
-/* The second look into a node of several chunks.
-   Idea: all bins that promise more than the best edge are divided, evenly, into as many parts as
-   the histogram has room for: of m bins an axis each into 128 / m or more, m up to 16. Where the
-   one bin of the lowest bound is divided instead, the best plane is missed in scenes with small
-   things far apart (the notebook). A part is a bin of a finer histogram, of which only what
-   begins or ends in promising bins is counted; each of them has a slot, its parts are next to each
-   other. */
+/* Refinement of the bins of a node of several chunks.
+   Idea: all bins whose bound is below the cost of the best edge are subdivided evenly, into as many
+   parts as the histogram has space for: m bins of an axis into 128 / m parts or more each, with m
+   up to 16. Refining only the bin of the lowest bound misses the best plane in scenes with small
+   objects far apart (see the notebook). A part is a bin of a finer histogram, which only counts
+   begins and ends in promising bins; each of these has a slot, and its parts are contiguous. */
 
 enum {
     SLOT_BITS = 4,
     SLOTS = 1 << SLOT_BITS,
     NO_SLOT = 255,
     LIMIT_HALVED_MOST = 6,
-    SLOT_WORDS = BINS / 4 /* a byte a bin */
+    SLOT_WORDS = BINS / 4 /* one byte per bin */
 };
 
 static_assert(BINS_EACH == 4 && BINS / SLOTS >= BINS_EACH, "a lane's parts are of one bin");
 
-/* Where a node is looked at again: each bin's slot, and what is known of each slot's bin. */
+/* The refinement of a node: each bin's slot, and the data of each slot's bin. */
 struct bin_refinement {
     uint32_t slots[3][SLOT_WORDS];
     uint32_t bin[3][SLOTS];
     uint32_t begun[3][SLOTS], ended[3][SLOTS]; /* references that begin, and end, below it */
 };
 
-/* By one warp: which bins of axis a promise more than the best edge. Of more than SLOTS the ones
-   that promise most, by a limit halfway to the lowest bound, and halfway again. */
+/* Finds the bins of axis a whose bound is below the cost of the best edge. If there are more than
+   SLOTS, the limit is lowered halfway to the lowest bound, repeatedly. All lanes of a warp must
+   call it. */
 __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &costs, int a,
                                              bin_refinement *look) {
     const int lane = threadIdx.x & 31;
@@ -101,7 +101,7 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
     s.split.refined[a] = BIN_BITS - (promised > 1 ? 32 - __clz((int)promised - 1) : 0);
 }
 
-/* By the whole block, once the best edge is known. */
+/* The same for all axes, once the best edge is known. All threads of the block must call it. */
 __device__ __forceinline__ void promise_refined(large_shared &s, const sah_costs &costs,
                                                 bin_refinement *look) {
     const int warp = threadIdx.x >> 5;
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool wants_refinement(const big_split &split) {
     return split.promised[0] || split.promised[1] || split.promised[2];
 }
 
-/* What a block needs to count by; it waits for the next barrier. */
+/* Loads what counting needs; the next barrier makes it visible. */
 __device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &look) {
     for (int i = threadIdx.x; i < 3 * SLOT_WORDS; i += LARGE_BLOCK)
         ((uint32_t *)&s.slots[0][0])[i] = (&look.slots[0][0])[i];
@@ -143,7 +143,7 @@ __device__ __forceinline__ void count_refs_refined(large_shared &s) {
     }
 }
 
-/* By one warp: the best edge of axis a between the parts of bins. */
+/* Returns the best edge of axis a between parts of bins. All lanes of a warp must call it. */
 __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const sah_costs &costs,
                                                     int a, const bin_refinement &look) {
     const int first = (threadIdx.x & 31) * BINS_EACH, refined = (int)s.split.refined[a];
@@ -166,7 +166,8 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
     return best_of_lanes<32>(best);
 }
 
-/* s.bins[0] holds all that was counted: takes finer edges that are better. By the whole block. */
+/* Replaces edges by better refined ones; s.bins[0] holds the complete counts. All threads of the
+   block must call it. */
 __device__ __forceinline__ void choose_refined(large_shared &s, const sah_costs &costs,
                                                const bin_refinement &look) {
     const int warp = threadIdx.x >> 5;
@@ -188,9 +189,9 @@ struct big_node {
     work node;
     big_split split;
     bin_refinement refined;
-    uint32_t arrived;     /* tasks of the round that are done */
-    uint32_t left, right; /* references that have been written to each side */
-    bin_counts bins[2];   /* the second look's in the first; then, both children's */
+    uint32_t arrived;     /* finished tasks of the round */
+    uint32_t left, right; /* references written to each side */
+    bin_counts bins[2];   /* the refinement's in the first; later those of both children */
 };
 
 __device__ __forceinline__ uint32_t tasks_of(const work &node, uint32_t span) {
@@ -198,11 +199,11 @@ __device__ __forceinline__ uint32_t tasks_of(const work &node, uint32_t span) {
     return (node.count + most - 1) / most;
 }
 
-/* Lists a round of a node's tasks. By the whole block. */
+/* Lists a round of a node's tasks. All threads of the block must call it. */
 __device__ inline void list_round(const binned &k, large_shared &s, uint32_t index,
                                   task_kind kind) {
     const uint32_t tasks = tasks_of(s.node, s.span);
-    __syncthreads(); /* what they say is written */
+    __syncthreads(); /* the tasks' data is written */
     if (threadIdx.x == 0) s.first_task = queue_reserve(k, tasks);
     __syncthreads();
     if (s.first_task == KD_NONE) return;
@@ -229,7 +230,8 @@ __device__ __forceinline__ void begin_big(large_shared &s, const big_node *big) 
     measure_node(s);
 }
 
-/* s.node in the list of nodes; KD_NONE: there is no room. By the whole block. */
+/* Adds s.node to the list of nodes; returns KD_NONE if its capacity is exceeded. All threads of the
+   block must call it. */
 __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     if (threadIdx.x == 0) {
         s.first_task = atomicAdd(&k.count->big, 1u);
@@ -243,7 +245,7 @@ __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     if (index == KD_NONE) return index;
     big_node *big = k.big + index;
     for (int i = threadIdx.x; i < 12 * BINS; i += LARGE_BLOCK) (&big->bins[0][0][0][0])[i] = 0;
-    /* blocks that look read all of it, before there is a split */
+    /* Tasks that count read all of it, before there is a split. */
     for (uint32_t i = threadIdx.x; i < sizeof big->split / 4; i += LARGE_BLOCK)
         ((uint32_t *)&big->split)[i] = 0;
     if (threadIdx.x == 0) {
@@ -253,8 +255,8 @@ __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     return index;
 }
 
-/* Bins that other blocks counted, into s.bins[0]: not to be read from this multiprocessor's cache.
-   They are cleared for the next round. */
+/* Loads bins that other blocks counted to s.bins[0], bypassing the L1 cache, and clears them for
+   the next round. */
 __device__ __forceinline__ void take_bins(large_shared &s, bin_counts *bins) {
     uint32_t *counts = &(*bins)[0][0][0];
     for (int i = threadIdx.x; i < 6 * BINS; i += LARGE_BLOCK) {
@@ -263,7 +265,7 @@ __device__ __forceinline__ void take_bins(large_shared &s, bin_counts *bins) {
     }
 }
 
-/* After all looks: leaf, or a round of scatter. */
+/* After the refinement: makes the node a leaf, or lists the scatter. */
 __device__ inline void decide_big(const binned &k, large_shared &s, uint32_t index) {
     __syncthreads();
     if (is_leaf(k, s.node, s.split.cost)) {
@@ -280,7 +282,7 @@ __device__ inline void decide_big(const binned &k, large_shared &s, uint32_t ind
     if (!s.stop) list_round(k, s, index, TASK_SCATTER);
 }
 
-/* From the counts of s.node in s.bins[0]: a second look, or the decision. */
+/* From the counts of s.node in s.bins[0]: lists the refinement, or decides. */
 __device__ inline void choose_big(const binned &k, large_shared &s, uint32_t index) {
     choose_edges(s, k.costs);
     if (threadIdx.x == 0) choose_axis(s.split);
@@ -295,7 +297,7 @@ __device__ inline void choose_big(const binned &k, large_shared &s, uint32_t ind
         decide_big(k, s, index);
 }
 
-/* Adds the block's bins to the node's; true for the round's last task. */
+/* Adds the block's bins to the node's. Returns true for the round's last task. */
 __device__ inline bool report_bins(const binned &k, large_shared &s, big_node *big, int nodes) {
     __syncthreads();
     uint32_t *sums = &big->bins[0][0][0][0];
@@ -305,7 +307,7 @@ __device__ inline bool report_bins(const binned &k, large_shared &s, big_node *b
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence(); /* sums before the announcement */
+        __threadfence(); /* makes the sums visible before the report */
         s.last = atomicAdd(&big->arrived, 1u) + 1 == tasks_of(s.node, s.span);
         __threadfence();
     }
@@ -336,10 +338,10 @@ __device__ inline void look(const binned &k, large_shared &s, const large_task &
     }
 }
 
-/* All references are written, and counted in the children's bins. */
+/* Called when all references are written and counted in the children's bins. */
 __device__ inline void make_big_children(const binned &k, large_shared &s, big_node *big) {
     for (int side = 0; side < 2; ++side) {
-        __syncthreads(); /* the other side is done with */
+        __syncthreads(); /* protects shared memory from the other side */
         if (threadIdx.x == 0) {
             const work node = big->node;
             const uint32_t first = big->split.first;
@@ -391,7 +393,7 @@ __device__ inline void scatter(const binned &k, large_shared &s, const large_tas
     if (report_bins(k, s, big, 2)) make_big_children(k, s, big);
 }
 
-/* The first task. By the whole block. */
+/* Lists the first task. All threads of the block must call it. */
 __device__ inline void begin_tree(const binned &k, large_shared &s) {
     const counters *c = k.count;
     if (threadIdx.x == 0) {
@@ -421,7 +423,7 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
     __syncthreads();
     if (blockIdx.x == 0) begin_tree(k, s);
     for (bool begun = blockIdx.x == 0;; begun = true) {
-        __syncthreads(); /* the task before is done with */
+        __syncthreads(); /* protects shared memory from the previous task */
         if (threadIdx.x == 0) {
             s.last = begun && queue_done(k);
             if (!s.last) task = queue_take(k);

@@ -1,21 +1,21 @@
-/* Large nodes of at most CHUNK references, and the list that blocks take tasks from while others
-   add to it, so that no level of the large stage waits for another one.
-   Idea: one block splits such a node, from histograms to scatter, keeps one of its large children
-   and lists the other. Who wants a task draws a ticket and waits for the list's entry of that
-   number, which nobody else looks at; an entry is one 64-bit word that is not 0. Tasks that are
-   listed and not done are counted: who brings the count to 0 lists for each block that it may go
-   home. All blocks of the kernel must run at the same time. */
+/* Large nodes of at most CHUNK references, and the task list, from which blocks take tasks while
+   others add to it, so that no part of the large-node stage waits for another.
+   Idea: one block splits such a node, from histograms to scatter, continues with one of its large
+   children and lists the other. To get a task, a block draws a ticket and waits for the list's
+   entry of that number, which no other block accesses; an entry is one 64-bit word that is not 0.
+   Tasks that are listed but not done are counted; the block that decrements the count to 0 lists a
+   termination task for each block. All blocks of the kernel must be resident. */
 #ifndef KD_ACCEL_ZHOU_BINNED_ONE_BLOCK_CUH
 #define KD_ACCEL_ZHOU_BINNED_ONE_BLOCK_CUH
 #include "accel/zhou/references.cuh"
 
 /* The best plane of a large node of at most CHUNK references, exactly.
-   Idea: a bin's lower bound (bins.cuh) rules it out if the best edge costs no more. What
-   begins or ends in the bins that are left is listed bin by bin; each of these sides is tried as a
-   plane. All before its bin is known from the bins' sums, so only its own bin's sides are
+   Idea: a bin is ruled out if its lower bound (bins.cuh) is at least the cost of the best edge. The
+   begins and ends in the remaining bins are listed bin by bin, and each of these sides is tried as
+   a plane. Counts before its bin are known from prefix sums, so only the sides in the same bin are
    counted. */
 
-/* A side of a reference: its place in the chunk, its axis << 9, and where it ends, not begins. */
+/* A side of a reference: index in the chunk, axis << 9, and SIDE_ENDS if it is the end. */
 enum { SIDE_ENDS = 1 << 11 };
 
 __device__ __forceinline__ float side_at(const large_shared &s, uint32_t side, int axis) {
@@ -23,14 +23,16 @@ __device__ __forceinline__ float side_at(const large_shared &s, uint32_t side, i
     return side & SIDE_ENDS ? s.hi[axis][i] : s.lo[axis][i];
 }
 
-/* Of s.bins[1] in this file: for a bin of an axis, the first of its listed sides and how many they
-   are; and how many references begin, and end, below it. Both pairs take 16 bits a number. */
+/* In this file s.bins[1] holds for each bin of an axis: the first of its listed sides and their
+   number; the numbers of references that begin, and end, below it. Each pair is packed into 2 x 16
+   bits. */
 __device__ __forceinline__ uint32_t pack_pair(uint32_t low, uint32_t high) {
     return low | high << 16;
 }
 
-/* By one warp: which bins of axis a promise more than the best edge, and rooms for their sides,
-   from 0 on. Returns how many sides these are. s.bins[0] becomes zero, to count what is listed. */
+/* Finds the bins of axis a whose bound is below the cost of the best edge, and assigns their sides
+   to ranges that start at 0. Returns the number of these sides. Clears s.bins[0], which then counts
+   the listed sides. All lanes of a warp must call it. */
 __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_costs &costs, int a) {
     const int lane = threadIdx.x & 31;
     const sah_axis of = s.of[a];
@@ -65,7 +67,7 @@ __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_cost
     return __shfl_sync(WARP_ALL, upto, 31);
 }
 
-/* By the whole block; returns how many sides there are. */
+/* The same for all axes; returns the number of sides. All threads of the block must call it. */
 __device__ __forceinline__ uint32_t promise_sides(large_shared &s, const sah_costs &costs) {
     const int warp = threadIdx.x >> 5;
     __syncthreads(); /* the best edge is known */
@@ -121,7 +123,7 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
             left += at < plane;
         }
     }
-    /* what lies in the plane has ended, and not begun before it */
+    /* References in the plane have ended, and have not begun before it. */
     const uint32_t count = s.node.count, right = count - ended;
     plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
                           (uint32_t)axis};
@@ -132,7 +134,7 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     if (is_better(tried, best)) best = tried;
 }
 
-/* s.split, an edge until now, becomes the best of all planes. By the whole block. */
+/* Replaces s.split, an edge so far, by the best plane. All threads of the block must call it. */
 __device__ __forceinline__ void choose_side(large_shared &s, const sah_costs &costs,
                                             uint32_t promised) {
     const int warp = threadIdx.x >> 5;
@@ -158,13 +160,13 @@ __device__ __forceinline__ void choose_side(large_shared &s, const sah_costs &co
     __syncthreads();
 }
 
-/* --- the list of tasks ------------------------------------------------------------------------ */
+/* --- The task list --- */
 
 enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_LOOK, TASK_REFINE, TASK_SCATTER };
 
 struct large_task {
     task_kind kind;
-    uint32_t node;  /* in the list of its kind */
+    uint32_t node;  /* index in the list of its kind */
     uint32_t chunk; /* the first one */
 };
 
@@ -173,15 +175,16 @@ __device__ __forceinline__ unsigned long long task_pack(task_kind kind, uint32_t
     return (unsigned long long)chunk << 32 | node << 3 | (uint32_t)kind;
 }
 
-/* What the task says was written by this thread, or by others of its block before a barrier. */
+/* Publishes a task. Its data must have been written by this thread, or by others of its block
+   before a barrier. */
 __device__ __forceinline__ void queue_put(const binned &k, uint32_t place,
                                           unsigned long long packed) {
     __threadfence();
     *(volatile unsigned long long *)(k.queue + place) = packed;
 }
 
-/* Places for `count` tasks, which are pending from now on; KD_NONE: there is no room, nor for any
-   later ones. One thread. */
+/* Reserves entries for `count` tasks, which are pending from now on. Returns KD_NONE if the
+   capacity is exceeded, which also holds for all later calls. Called by one thread. */
 __device__ __forceinline__ uint32_t queue_reserve(const binned &k, uint32_t count) {
     atomicAdd(&k.count->pending, count);
     const uint32_t first = atomicAdd(&k.count->queued, count);
@@ -192,20 +195,20 @@ __device__ __forceinline__ uint32_t queue_reserve(const binned &k, uint32_t coun
     return KD_NONE;
 }
 
-/* A task, once it is done and has listed what follows from it. True: it was the last of all. One
-   thread. */
+/* Reports a task that is done and has listed its successors. Returns true if it was the last of
+   all. Called by one thread. */
 __device__ __forceinline__ bool queue_done(const binned &k) {
     return atomicAdd(&k.count->pending, ~0u) == 1;
 }
 
-/* By the block that was done last: each block's ticket that no task will come for. */
+/* Lists a termination task for each block. Called by the block that finished last. */
 __device__ __forceinline__ void queue_close(const binned &k) {
     const uint32_t end = min(atomicAdd(&k.count->queued, 0u), atomicAdd(&k.count->queue_end, 0u));
     for (uint32_t i = threadIdx.x; i < gridDim.x; i += blockDim.x)
         queue_put(k, end + i, task_pack(TASK_GO_HOME, 0, 0));
 }
 
-/* Waits for a task. One thread; a barrier lets its block read what the task says. */
+/* Waits for a task. Called by one thread; after a barrier its block may read the task's data. */
 __device__ inline large_task queue_take(const binned &k) {
     const uint32_t ticket = atomicAdd(&k.count->taken, 1u);
     unsigned long long packed;
@@ -218,13 +221,13 @@ __device__ inline large_task queue_take(const binned &k) {
     return task;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* --- Nodes --- */
 
 __device__ __forceinline__ bool is_leaf(const binned &k, const work &node, float cost) {
     return !(cost < k.costs.intersect * (float)node.count) || node.depth >= k.max_depth;
 }
 
-/* A child that is not large goes to where its size belongs. One thread. */
+/* Adds a child that is not large to the list for its size. Called by one thread. */
 __device__ inline void hand_on(const binned &k, const work &child) {
     if (child.count == 0) {
         k.raw[child.at] = raw_leaf(0, 0);
@@ -238,7 +241,7 @@ __device__ inline void hand_on(const binned &k, const work &child) {
         exhaust(k, EXHAUSTED_LISTS, 0);
 }
 
-/* Lists a node of at most one chunk; its references are in place. One thread. */
+/* Lists a node of at most one chunk, whose references are stored. Called by one thread. */
 __device__ inline void list_whole(const binned &k, const work &node) {
     const uint32_t i = atomicAdd(&k.count->medium, 1u);
     if (i >= k.medium_room) {
@@ -250,7 +253,8 @@ __device__ inline void list_whole(const binned &k, const work &node) {
     if (place != KD_NONE) queue_put(k, place, task_pack(TASK_WHOLE, i, 0));
 }
 
-/* Room for a node's two children, references and raw nodes. One thread; false: there is none. */
+/* Reserves references and raw nodes for a node's two children. Returns false if a capacity is
+   exceeded. Called by one thread. */
 __device__ inline bool reserve_children(const binned &k, const work &node, int axis, float plane,
                                         uint32_t references, uint32_t *first, uint32_t *children) {
     *first = atomicAdd(&k.count->pool, references);
@@ -263,7 +267,7 @@ __device__ inline bool reserve_children(const binned &k, const work &node, int a
     return true;
 }
 
-/* By the whole block. */
+/* All threads of the block must call it. */
 __device__ inline void make_large_leaf(const binned &k, large_shared &s) {
     if (threadIdx.x == 0) {
         s.children = atomicAdd(&k.count->leaf_ids, s.node.count);
@@ -279,7 +283,8 @@ __device__ inline void make_large_leaf(const binned &k, large_shared &s) {
         k.leaf_ids[s.children + i] = __float_as_uint(k.pool[s.node.first + i].lo.w);
 }
 
-/* s.node becomes one of its children, if one is large: true. By the whole block. */
+/* Splits s.node. Returns true if s.node has been replaced by a large child, which is to be split
+   next. All threads of the block must call it. */
 __device__ inline bool split_whole_once(const binned &k, large_shared &s) {
     clear_bins(s.bins, 1);
     if (threadIdx.x < 3) {

@@ -1,10 +1,11 @@
-/* Small nodes, exact: a warp, or part of one, takes a node.
-   Idea: each lane holds one or two of the node's references and tries their sides as planes. What
-   lies before and behind a plane is counted by passing all references round the lanes. Children of
-   up to 16 references wait for the second kernel, whose warps hold two to eight nodes each.
+/* Small nodes, split exactly by a warp or part of one.
+   Idea: each lane holds one or two of the node's references and tries their sides as planes. The
+   references on both sides of a plane are counted by broadcasting all references to the lanes.
+   Children of up to 16 references are left to the second kernel, whose warps process two to eight
+   nodes at once.
    Data flow: references of nodes that large_nodes listed as small -> raw nodes, ids of leaves;
-              what small_nodes leaves at 16 or less is listed for smallest_nodes, the next
-              launch. */
+   nodes of 16 or fewer references from small_nodes are listed for smallest_nodes, the next
+   launch. */
 #ifndef KD_ACCEL_ZHOU_BINNED_SMALL_CUH
 #define KD_ACCEL_ZHOU_BINNED_SMALL_CUH
 #include "accel/zhou/binned_one_block.cuh"
@@ -13,15 +14,15 @@
 
 enum {
     SMALL_BLOCK = 128,
-    SMALL_CUT = 3, /* classes below it belong to the second kernel */
+    SMALL_CUT = 3, /* smaller classes belong to the second kernel */
     COUNT_STEP = 4
 };
 
 enum { POOL_PIECE = 1024, NODE_PIECE = 128, LEAF_PIECE = 512 };
 
-/* Warps take references, nodes and leaves' ids in pieces and hand them out themselves. */
+/* Warps allocate references, nodes and leaf ids in pieces and suballocate from these. */
 
-/* What a warp has taken of one kind and not yet given out. */
+/* A warp's current piece of one kind. */
 struct warp_room {
     uint32_t next, end;
 };
@@ -36,15 +37,15 @@ __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece
     return __shfl_sync(WARP_ALL, first, 0);
 }
 
-/* Ids that nobody takes any more are marked. */
+/* Marks the unused rest of the piece of nodes. */
 __device__ __forceinline__ void drop_nodes(const binned &k, const warp_rooms &rooms) {
     for (uint32_t i = rooms.nodes.next / 2 + (threadIdx.x & 31); i < rooms.nodes.end / 2; i += 32)
         k.pairs[i].state = PAIR_HOLE;
 }
 
-/* Room for `count` items, the same number in all lanes, by a new piece if the last one has too
-   little, whose rest is left() before; 0 for where if the `most` that there are are given out: the
-   build is void then, `what` is exhausted, and writes go where they do no harm. */
+/* Allocates `count` items, the same number in all lanes, from a new piece if the current one is too
+   small; `left` is called before that. If the capacity `most` is exceeded, sets `what` in
+   `exhausted`, so the build is void, and returns 0, where writes are harmless. */
 template <class leave>
 __device__ __forceinline__ uint32_t take_room(const binned &k, warp_room &room, uint32_t count,
                                               uint32_t *counter, uint32_t piece, uint32_t most,
@@ -79,11 +80,11 @@ __device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_rooms &r
 }
 
 struct level_of {
-    int from, to;         /* rooms of lists */
+    int from, to;         /* buffers of lists */
     int now, next, after; /* counters */
 };
 
-/* The lanes' references; a lane without one has id KD_NONE and a box that meets no plane. */
+/* The lanes' references. A lane without one has id KD_NONE and a box that intersects no plane. */
 template <int EACH> struct lane_refs {
     clipped ref[EACH];
     __device__ __forceinline__ bool has(int j) const {
@@ -91,7 +92,7 @@ template <int EACH> struct lane_refs {
     }
 };
 
-/* What references i, i + 1, ... add: COUNT_STEP of them, so that none waits for the one before. */
+/* Adds the counts of references i, i + 1, ...: COUNT_STEP of them, which are independent. */
 template <int LANES, int EACH, bool flat>
 __device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
                                            const float (&hi)[EACH], float from_lo, float from_hi,
@@ -111,8 +112,8 @@ __device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const fl
     }
 }
 
-/* What lies before a plane | behind it << 10 | in it << 20, for both sides of the lane's
-   references, by passing all references round. Most nodes have nothing flat. */
+/* Counts for both sides of the lane's references, as planes: references before the plane | behind
+   it << 10 | in it << 20. `flat` is false for most nodes, which have no flat references. */
 template <int LANES, int EACH, bool flat>
 __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
                                             const float (&hi)[EACH], uint32_t most) {
@@ -125,8 +126,8 @@ __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const f
     }
 }
 
-/* Tries the node's own sides, where references lie in them: those are parted from all else, and go
-   left in the lower side, right in the upper one. */
+/* Tries the node's own sides if references lie in them. These are separated from all others: they
+   go left in the lower side, right in the upper one. */
 template <int EACH>
 __device__ __forceinline__ void
 try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)[EACH],
@@ -146,7 +147,7 @@ try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)
     }
 }
 
-/* Tries both sides of the lane's references across one axis. */
+/* Tries both sides of the lane's references on one axis. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
                                          const sah_axis &of, const sah_costs &costs, uint32_t count,
@@ -163,7 +164,7 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
         count_round<LANES, EACH, true>(counts, lo, hi, most);
     else
         count_round<LANES, EACH, false>(counts, lo, hi, most);
-    bool aside = false; /* something lies in the node's own side */
+    bool aside = false; /* a reference lies in the node's own side */
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
 #pragma unroll
@@ -198,22 +199,22 @@ __device__ __forceinline__ plane_choice choose_plane(const binned &k, const work
     return best_of_lanes<LANES>(best);
 }
 
-/* One node for each group of LANES lanes. `low`: children of classes below it go to list 0, for the
-   second kernel. */
+/* Splits one node per group of LANES lanes. `low`: children of smaller classes go to list 0, for
+   the second kernel. */
 template <int LANES, int EACH> struct small_splitter {
     const binned &k;
     const level_of level;
     const int low;
     warp_rooms &rooms;
-    uint32_t *straddlers; /* shared, one a reference that the warp can have */
+    uint32_t *straddlers; /* shared memory, one entry per reference of the warp */
     int lane, place;      /* in the warp, in the group */
-    unsigned group;       /* its lanes */
+    unsigned group;       /* mask of its lanes */
     work node;
     lane_refs<EACH> refs;
-    uint32_t sides[EACH], left_at[EACH], right_at[EACH]; /* of each reference among its child's */
-    uint32_t left, right;                                /* the children's counts */
-    uint32_t
-        alone; /* in the first two lanes of a group: the last reference of the left, right child */
+    /* index of each reference in the left, right child */
+    uint32_t sides[EACH], left_at[EACH], right_at[EACH];
+    uint32_t left, right; /* sizes of the children */
+    uint32_t alone;       /* in lanes 0 and 1 of a group: last reference of the left, right child */
 
     __device__ __forceinline__ small_splitter(const binned &k, const level_of &level, int low,
                                               warp_rooms &rooms, uint32_t *straddlers)
@@ -239,7 +240,7 @@ template <int LANES, int EACH> struct small_splitter {
     __device__ __forceinline__ void make_leaves(bool leaf) {
         const bool first = place == 0 && leaf;
         if (!__any_sync(WARP_ALL, first)) return;
-        const bool listed = node.count > 1; /* one id has room in the node */
+        const bool listed = node.count > 1; /* a single id is stored in the node */
         const uint32_t mine = first && listed ? node.count : 0, upto = warp_scan(mine);
         const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
         uint32_t at = take_leaf_ids(k, rooms, total, level.next);
@@ -278,7 +279,7 @@ template <int LANES, int EACH> struct small_splitter {
         }
     }
 
-    /* Straddlers' parts are clipped by all lanes of the warp, two parts a straddler. */
+    /* Clips straddling references by all lanes of the warp, two parts per reference. */
     __device__ __forceinline__ void clip_shared(const plane_choice &best, uint32_t to_left,
                                                 uint32_t to_right) {
         const unsigned both = __ballot_sync(WARP_ALL, sides[0] == 3);
@@ -310,7 +311,8 @@ template <int LANES, int EACH> struct small_splitter {
         __syncwarp();
     }
 
-    /* The same where a lane has several references, all of one node: straddlers are read again. */
+    /* The same for groups whose lanes hold several references, all of one node: straddling
+       references are loaded again. */
     __device__ __forceinline__ void clip_listed(const plane_choice &best, uint32_t base) {
         uint32_t count = 0;
 #pragma unroll
@@ -345,7 +347,7 @@ template <int LANES, int EACH> struct small_splitter {
             clip_listed(best, base);
     }
 
-    /* The first lane of a group hands on its node's left child, the second the right one. */
+    /* The first lane of a group lists its node's left child, the second the right one. */
     __device__ __forceinline__ void make_children(bool split, const plane_choice &best,
                                                   uint32_t base, uint32_t children) {
         const int axis = best.code & 3;
@@ -358,7 +360,7 @@ template <int LANES, int EACH> struct small_splitter {
             child.count = is_right ? right : left;
             child.at = children + place;
             if (child.count == 0 || (child.count == 1 && k.costs.traversal >= k.costs.intersect))
-                k.raw[child.at] = raw_leaf(alone, child.count); /* no split can cost less */
+                k.raw[child.at] = raw_leaf(alone, child.count); /* no split can be cheaper */
             else
                 size = small_class(child.count);
             if (!is_right) make_inner(k, node, axis, best.plane, children);
@@ -366,8 +368,8 @@ template <int LANES, int EACH> struct small_splitter {
         list_children(child, size);
     }
 
-    /* By all lanes, those with a child of class `size`; none: -1. A lane a class asks for room, so
-       that the warp waits once. */
+    /* Appends children to the lists of their classes; size -1: no child. All lanes must call it.
+       One lane per class allocates, so the warp waits only once. */
     __device__ __forceinline__ void list_children(const work &child, int size) {
         uint32_t asked = 0, before = 0;
 #pragma unroll
@@ -405,15 +407,16 @@ template <int LANES, int EACH> struct small_splitter {
     }
 };
 
-/* `taken`: warps that have begun to be given units of this level; the next class goes on there, so
-   that a level with few nodes is one unit a warp, not one a class. */
+/* `taken`: warps that already have a unit of this level. The next class continues with the others,
+   so that a level of few nodes takes one unit per warp, not one per class. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void split_class(const binned &k, const level_of &level, int size,
                                             int low, warp_rooms &rooms, uint32_t *straddlers,
                                             uint32_t &taken) {
     const uint32_t count = min(k.count->small[level.now][size], k.small_room);
     const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
-    const uint32_t warp = (threadIdx.x >> 5) * gridDim.x + blockIdx.x; /* few units: many blocks */
+    /* few units are spread over many blocks */
+    const uint32_t warp = (threadIdx.x >> 5) * gridDim.x + blockIdx.x;
     const uint32_t units = (count + nodes - 1) / nodes;
     for (uint32_t unit = warp < taken ? warp + warps - taken : warp - taken; unit < units;
          unit += warps) {
@@ -424,7 +427,7 @@ __device__ __forceinline__ void split_class(const binned &k, const level_of &lev
     taken = (taken + units) % warps;
 }
 
-/* Levels until the classes of this kernel are empty. */
+/* Processes levels until the classes of this kernel are empty. */
 template <bool second> __device__ __forceinline__ void split_small(const binned &k) {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     __shared__ uint32_t shared_straddlers[SMALL_BLOCK / 32][64];

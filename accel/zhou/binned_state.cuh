@@ -1,18 +1,19 @@
-/* What the stages of build_binned.cu share: references, nodes on the way, lists of work,
-   counters. Rooms are handed out by counters that only grow; a counter behind its room sets a bit
-   of `exhausted`, and the build is void. */
+/* State that the stages of build_binned.cu share: references, nodes under construction, work lists,
+   counters. Buffers are allocated from by counters that only grow. A counter that exceeds its
+   capacity sets a bit of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_BINNED_STATE_CUH
 #define KD_ACCEL_ZHOU_BINNED_STATE_CUH
 #include "accel/zhou/pipeline.cuh"
 
 enum {
     LARGE_BLOCK = 128,
-    LARGE_BLOCKS = 7, /* on a multiprocessor */
-    LARGE_EACH = 4,   /* references a thread */
+    LARGE_BLOCKS = 7, /* per multiprocessor */
+    LARGE_EACH = 4,   /* references per thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
-    ALL_ASIDE_MOST = 4, /* up to so many references no plane keeps all on one side */
-    SMALL_MOST = 64,    /* references of a small node */
-    SMALL_CLASSES = 5,  /* at most 4, 8, 16, 32, 64 references */
+    /* at most that many references: splits that keep all on one side are excluded */
+    ALL_ASIDE_MOST = 4,
+    SMALL_MOST = 64,   /* references of a small node */
+    SMALL_CLASSES = 5, /* at most 4, 8, 16, 32, 64 references */
     PAIR_HOLE = 0,
     EXHAUSTED_POOL = 1,
     EXHAUSTED_NODES = 2,
@@ -26,28 +27,31 @@ struct __align__(16) work {
     uint32_t first; /* of its references, in the pool */
     float hi[3];
     uint32_t count;
-    uint32_t at; /* raw node */
+    uint32_t at; /* index of its raw node */
     uint32_t depth;
     uint32_t unused[2];
 };
 
-/* A node of the tree before it has its place. Ids are handed out in pairs; id 1 stays unused. */
+/* A node of the tree before it has its place in the layout. Raw nodes are allocated in pairs; index
+   1 is unused. */
 struct __align__(16) raw_node {
     float split;
     uint32_t kind;  /* axis; 3: leaf */
-    uint32_t first; /* left child, or the first of a leaf's ids, or the only id */
+    uint32_t first; /* left child; a leaf's first id in leaf_ids; or its only id */
     uint32_t count; /* of a leaf */
 };
 
-/* Two children, raw nodes 2 i and 2 i + 1. */
+/* Two siblings, the raw nodes 2 i and 2 i + 1. */
 struct __align__(32) raw_pair {
     uint32_t parent;
-    uint32_t state; /* depth << 2 | how many of the two reported; PAIR_HOLE: nobody's, the root's */
-    uint2 left, right; /* inner nodes and references of what is below: right ones only of inner
-                          nodes that have an inner sibling */
+    /* depth << 2 | number of the two that have reported; PAIR_HOLE: unused, or the root's */
+    uint32_t state;
+    /* inner nodes and references of the subtrees; `right` only for an inner node whose sibling is
+       inner, too */
+    uint2 left, right;
 };
 
-/* Counters that many blocks meet at lie on lines of their own. */
+/* Contended counters are on separate cache lines. */
 struct counters {
     __align__(128) uint32_t pool;
     uint32_t nodes, leaf_ids;
@@ -56,18 +60,18 @@ struct counters {
     __align__(128) uint32_t medium;            /* lists of large nodes */
     uint32_t big;
     __align__(
-        128) uint32_t pending;     /* tasks of large nodes: listed and not done; 1 to begin with */
-    uint32_t queued;               /* listed */
-    uint32_t queue_end;            /* where the list had no room left */
-    __align__(128) uint32_t taken; /* asked for */
+        128) uint32_t pending; /* tasks of large nodes that are listed but not done; initially 1 */
+    uint32_t queued;           /* tasks listed */
+    uint32_t queue_end;        /* where the list's capacity was exceeded */
+    __align__(128) uint32_t taken; /* tasks requested */
     __align__(128) uint32_t exhausted;
     uint32_t degenerate, valid;
     uint2 total;              /* inner nodes and references of the tree */
-    uint32_t stop[3];         /* set for the level after the one that exhausted something */
-    int box_lo[3], box_hi[3]; /* as ordered integers */
+    uint32_t stop[3];         /* set for the level after the one that exceeded a capacity */
+    int box_lo[3], box_hi[3]; /* ordered integers */
 };
 
-struct big_node; /* large_nodes.cuh */
+struct big_node; /* binned_large.cuh */
 
 struct binned : build_state {
     clipped *pool;
@@ -102,7 +106,8 @@ __device__ __forceinline__ box3 box_of(const work &node) {
     return box;
 }
 
-/* `next`: the counter of the next level, so that all blocks of a level agree on whether to stop. */
+/* `next`: index of the next level's flag, so that all blocks of a level agree on whether to
+   stop. */
 __device__ __forceinline__ void exhaust(const binned &k, uint32_t what, int next) {
     atomicOr(&k.count->exhausted, what);
     k.count->stop[next] = 1;
@@ -124,7 +129,7 @@ __device__ __forceinline__ raw_node raw_inner(int axis, float split, uint32_t le
     inner.count = 0;
     return inner;
 }
-/* The node's children get the ids left and left + 1. */
+/* Makes the node an inner node, with the raw nodes left and left + 1 as children. */
 __device__ __forceinline__ void make_inner(const binned &k, const work &node, int axis, float split,
                                            uint32_t left) {
     k.raw[node.at] = raw_inner(axis, split, left);
@@ -164,15 +169,15 @@ __device__ __forceinline__ void axes_of(const work &node, sah_axis of[3]) {
     }
 }
 
-/* Whether a side of a reference is a plane to cut at: strictly inside the node, or in the node's
-   own side if the reference is flat. What lies in that is then parted from all else: it goes left
-   in the lower side, right in the upper one. */
+/* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in the
+   node's own side if the reference is flat. Flat references in a side are then separated from all
+   others: they go left in the lower side, right in the upper one. */
 __device__ __forceinline__ bool is_candidate(const sah_axis &of, float plane, bool flat) {
     return (plane > of.lo && plane < of.hi) || (flat && of.lo < of.hi);
 }
 
-/* Cost of a split under the rule that in nodes of few references a plane must not leave all of them
-   on one side and some on the other: such splits seldom pay and make trees deep. */
+/* Returns the cost of a split. In nodes of few references, a plane must not leave all of them on
+   one side and some on the other: such splits rarely pay off and make trees deep. */
 __device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &of, float plane,
                                          uint32_t left, uint32_t right, uint32_t count) {
     if (count <= ALL_ASIDE_MOST && left && right && (left == count || right == count))

@@ -1,22 +1,22 @@
 /* The best plane of a large node, from histograms.
    Source: Hunt, Mark, Stoll 2006, and Shevtsov, Soupikov, Kapustin 2007 (binned SAH, counts of
    begins and ends), Popov et al. 2006 (bounds).
-   Idea: for each axis one histogram of where boxes begin and one of where they end. Their prefix
-   sums are exact counts at the bins' edges. Counts are monotone in between, so each bin has a lower
-   bound of its cost: bins that promise more than the best edge are looked at again
-   (binned_large.cuh, binned_one_block.cuh). One warp an axis. */
+   Idea: for each axis, one histogram of where boxes begin and one of where they end. Their prefix
+   sums are exact counts at the edges of bins. Counts are monotonic in between, so each bin has a
+   lower bound of its cost. Bins whose bound is below the cost of the best edge are refined
+   (binned_large.cuh, binned_one_block.cuh). One warp per axis. */
 #ifndef KD_ACCEL_ZHOU_BINS_CUH
 #define KD_ACCEL_ZHOU_BINS_CUH
 #include "accel/zhou/binned_state.cuh"
 
-/* A box around a triangle's part on one side of a plane and in a box.
+/* Clips a triangle: a box around its part on one side of a plane, inside a given box.
    Idea: the corners on that side and the points where edges cross the plane bound the part in the
-   half-space; that box and the given one both hold the part, so their intersection does. The
-   triangle's plane then bounds each coordinate by what is left of the other two. Half the
-   operations of clipping against all six planes, for trees of the same cost.
-   Invariants: never too small. A crossing is computed to within 2^-20 of the edge's coordinates, is
-   widened by that much, and never leaves the edge's own interval, so flat stays flat. The plane's
-   bounds are widened by 2^-20 of all that their sums are made of. */
+   half-space. That box and the given one both contain the part, and so does their intersection. The
+   triangle's plane then bounds each coordinate in terms of the other two. This takes half the
+   operations of clipping against all six planes and gives trees of the same cost.
+   Invariants: the box is never too small. A crossing is computed with an error of at most 2^-20 of
+   the edge's coordinates, is widened by that, and never leaves the interval of the edge, so flat
+   boxes stay flat. The bounds from the plane are widened by 2^-20 of the terms of their sums. */
 
 __device__ __forceinline__ void clip_axis(float from, float to, float s, float *lo, float *hi) {
     const float at = from + s * (to - from);
@@ -25,7 +25,7 @@ __device__ __forceinline__ void clip_axis(float from, float to, float s, float *
     *hi = fmaxf(*hi, fminf(at + off, fmaxf(from, to)));
 }
 
-/* Two vectors' term of a normal's coordinate, and what its rounding is in proportion to. */
+/* One coordinate of a cross product, and the scale of its rounding error. */
 __device__ __forceinline__ void normal_axis(float u, float v, float w, float x, float *normal,
                                             float *terms) {
     const float plus = u * x, minus = v * w;
@@ -33,8 +33,8 @@ __device__ __forceinline__ void normal_axis(float u, float v, float w, float x, 
     *terms = fabsf(plus) + fabsf(minus);
 }
 
-/* A coordinate x of the plane: normal (x - at) is between `least` and `most`. NaN bounds nothing.
- */
+/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `least` and `most`.
+   NaN bounds nothing. */
 __device__ __forceinline__ void narrow_axis(float at, float normal, float least, float most,
                                             float *lo, float *hi) {
     const float inverse = __fdividef(1, normal), p = least * inverse, q = most * inverse;
@@ -43,8 +43,8 @@ __device__ __forceinline__ void narrow_axis(float at, float normal, float least,
     *hi = fminf(*hi, at + fmaxf(p, q) + off);
 }
 
-/* Narrows a box that holds a part of the triangle: with n the normal and a the first corner, in the
-   plane n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
+/* Narrows a box that contains a part of the triangle: with the normal n and the first corner a, n_x
+   (x - a_x) = -n_y (y - a_y) - n_z (z - a_z) in the triangle's plane, which y and z bound. */
 __device__ __forceinline__ void narrow_to_plane(const float4 corner[3], float4 *lo, float4 *hi) {
     const float4 a = corner[0], b = corner[1], c = corner[2];
     const float bx = b.x - a.x, by = b.y - a.y, bz = b.z - a.z;
@@ -58,7 +58,7 @@ __device__ __forceinline__ void narrow_to_plane(const float4 corner[3], float4 *
     const float reach_x = fmaxf(fabsf(x0), fabsf(x1)), reach_y = fmaxf(fabsf(y0), fabsf(y1)),
                 reach_z = fmaxf(fabsf(z0), fabsf(z1));
     const float off = (tx * reach_x + ty * reach_y + tz * reach_z) * 0x1p-20f;
-    /* not where what underflows could be more than `off`, or a reciprocal be taken for 0 */
+    /* Skipped where underflow could exceed `off`, or where a reciprocal could be flushed to 0. */
     if (!(off > 1e-30f * (1 + reach_x + reach_y + reach_z) && tx + ty + tz < 0x1p120f)) return;
     const float px = nx * x0, qx = nx * x1, py = ny * y0, qy = ny * y1, pz = nz * z0, qz = nz * z1;
     const float least_x = fminf(px, qx), least_y = fminf(py, qy), least_z = fminf(pz, qz);
@@ -68,7 +68,7 @@ __device__ __forceinline__ void narrow_to_plane(const float4 corner[3], float4 *
     narrow_axis(a.z, nz, -(most_x + most_y) - off, off - (least_x + least_y), &lo->z, &hi->z);
 }
 
-/* `part`, cut already at the plane, shrinks to the triangle's part in it. */
+/* Shrinks `part`, which is already cut at the plane, to the triangle's part in it. */
 __device__ __noinline__ clipped clip_half(const float4 *corners, int axis, float plane, bool right,
                                           clipped part) {
     const float4 corner[3] = {__ldg(corners), __ldg(corners + 1), __ldg(corners + 2)};
@@ -93,7 +93,7 @@ __device__ __noinline__ clipped clip_half(const float4 *corners, int axis, float
                      part.lo.w);
     hi = make_float4(fminf(hi.x, part.hi.x), fminf(hi.y, part.hi.y), fminf(hi.z, part.hi.z), 0);
     narrow_to_plane(corner, &lo, &hi);
-    /* nothing is left of a part whose box was wide: it keeps that box */
+    /* An empty result keeps the wide box. */
     if (lo.x <= hi.x && lo.y <= hi.y && lo.z <= hi.z) {
         part.lo = lo;
         part.hi = hi;
@@ -101,7 +101,7 @@ __device__ __noinline__ clipped clip_half(const float4 *corners, int axis, float
     return part;
 }
 
-/* One side's part of a reference that straddles the plane. */
+/* Returns one side's part of a reference that straddles the plane. */
 __device__ __forceinline__ clipped clip_side(const binned &k, clipped ref, int axis, float plane,
                                              bool right) {
     if (right)
@@ -119,7 +119,8 @@ enum {
     LARGE_WARPS = LARGE_BLOCK / 32
 };
 
-/* The best plane of a node so far. Of equal costs the first by (axis, side, position). */
+/* A candidate for the best plane of a node. Of equal costs the first by (axis, side, position)
+   wins. */
 struct plane_choice {
     float cost, plane;
     uint32_t code; /* axis | 4 if references in the plane go right */
@@ -130,7 +131,7 @@ __device__ __forceinline__ bool is_better(const plane_choice &a, const plane_cho
            (a.cost == b.cost && (a.code < b.code || (a.code == b.code && a.plane < b.plane)));
 }
 
-/* The best of groups of LANES lanes, for all of them. */
+/* Returns the best of groups of LANES lanes, in all of them. */
 template <int LANES> __device__ __forceinline__ plane_choice best_of_lanes(plane_choice best) {
 #pragma unroll
     for (int step = LANES / 2; step; step >>= 1) {
@@ -144,41 +145,42 @@ template <int LANES> __device__ __forceinline__ plane_choice best_of_lanes(plane
 }
 
 struct big_split {
-    plane_choice axes[3]; /* each axis's best edge */
+    plane_choice axes[3]; /* best edge of each axis */
     float cost, plane;
     int axis;
     uint32_t promised[3], refined[3]; /* binned_large.cuh */
-    uint32_t first, children; /* rooms for both children's references, left first; raw nodes */
+    uint32_t first, children;         /* children's references, left first; children's raw nodes */
 };
 
 typedef uint32_t bin_counts[3][2][BINS]; /* begins, ends */
 
-/* What a block knows of the node that it works on. */
+/* A block's data about the node that it processes. */
 struct large_shared {
     float lo[3][CHUNK], hi[3][CHUNK]; /* references of a chunk */
     uint32_t id[CHUNK];
     uint32_t ref_count;
     work node;
     sah_axis of[3];
-    float scale[3];     /* bins a length */
-    bin_counts bins[2]; /* the node's in the first, or both children's */
+    float scale[3];     /* bins per unit of length */
+    bin_counts bins[2]; /* the node's in the first, or those of both children */
     float child_lo[2][3], child_scale[2][3];
-    float refined_scale[3]; /* parts of bins a length */
+    float refined_scale[3]; /* subdivisions of bins per unit of length */
     big_split split;
-    uint32_t sorted[LARGE_WARPS]; /* scatter's counts by warps */
+    uint32_t sorted[LARGE_WARPS]; /* counts of the scatter, per warp */
     union {
-        uint16_t straddlers[CHUNK]; /* places in the chunk */
+        uint16_t straddlers[CHUNK]; /* indices in the chunk */
         uint16_t sides[SIDES_MOST]; /* binned_one_block.cuh */
         uint8_t slots[3][BINS];     /* binned_large.cuh */
     };
     uint32_t base_left, base_right, children;
     work child[2];
-    bool waits[2]; /* a child that is large too */
+    bool waits[2]; /* the child is large, too */
     bool stop, last;
-    uint32_t promised[3]; /* sides of each axis */
+    uint32_t promised[3]; /* sides listed per axis */
     plane_choice best[LARGE_WARPS];
-    bool right_side;           /* of references in the plane */
-    uint32_t first_task, span; /* chunks a task: several where there is enough for all blocks */
+    bool right_side; /* references in the plane go right */
+    /* chunks per task: several if there are enough tasks for all blocks */
+    uint32_t first_task, span;
 };
 
 __device__ __forceinline__ int bin_of(float x, float lo, float scale) {
@@ -206,7 +208,7 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
     }
 }
 
-/* Inclusive sums in groups of `width` lanes. */
+/* Inclusive prefix sum in groups of `width` lanes. */
 __device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
     const int place = threadIdx.x & (width - 1);
     for (int step = 1; step < width; step <<= 1) {
@@ -220,7 +222,8 @@ __device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
     return group_scan(value, 32);
 }
 
-/* No plane in a bin costs less, if `begun` references begin below it and `right` end above it. */
+/* Returns a lower bound of the cost of planes in a bin, if `begun` references begin below it and
+   `right` end above it. */
 __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
                                            float next, uint32_t begun, uint32_t right) {
     const float meets = (of.base + of.slope * (edge - of.lo)) * (float)begun +
@@ -229,7 +232,7 @@ __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axi
     return costs.traversal + costs.intersect * factor * meets;
 }
 
-/* A lane's bins of an axis, and how many begin and end in all of them. */
+/* Loads a lane's bins of an axis, and the sums of their begins and ends. */
 __device__ __forceinline__ void load_bins(const large_shared &s, int a,
                                           uint32_t (&begins)[BINS_EACH],
                                           uint32_t (&ends)[BINS_EACH], uint32_t &sum_begins,
@@ -243,8 +246,8 @@ __device__ __forceinline__ void load_bins(const large_shared &s, int a,
     }
 }
 
-/* The best of the edges that a lane's bins begin at, by what begins and ends below the first of
-   them; edge_of(i) is that of its bin i. */
+/* Tries the edges where a lane's bins begin; `begun` and `ended` are the counts below the first of
+   them; edge_of(i) is the edge of its bin i. */
 template <class edges>
 __device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &costs,
                                           const sah_axis &of, const uint32_t (&begins)[BINS_EACH],
@@ -262,7 +265,7 @@ __device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &c
     }
 }
 
-/* By one warp: the best edge of axis a. */
+/* Returns the best edge of axis a. All lanes of a warp must call it. */
 __device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
                                                     int a) {
     const int lane = threadIdx.x & 31;
@@ -278,7 +281,7 @@ __device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const
     return best_of_lanes<32>(best);
 }
 
-/* Each axis's choice by its warp; the block waits before and after. */
+/* Chooses each axis' best edge, one warp per axis; synchronises the block before and after. */
 __device__ __forceinline__ void choose_edges(large_shared &s, const sah_costs &costs) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
@@ -289,7 +292,7 @@ __device__ __forceinline__ void choose_edges(large_shared &s, const sah_costs &c
     __syncthreads();
 }
 
-/* Which axis's is best. One thread. */
+/* Chooses the best axis. Called by one thread. */
 __device__ __forceinline__ void choose_axis(big_split &split) {
     split.axis = 0;
     for (int a = 1; a < 3; ++a)

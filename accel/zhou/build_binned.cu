@@ -1,40 +1,39 @@
-/* The rule `binned` of the pipeline on a CUDA device (pipeline.cuh).
-   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao,
-           Liu 2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
-   Idea: large nodes are split at the best of 128 bins an axis, looked at twice (bins.cuh), as
-         tasks that blocks list for each other: those of several chunks in binned_large.cuh, the
-         rest, at the best box side, in binned_one_block.cuh. Nodes of at most 64 references are
-   split exactly, by a warp or part of one (binned_small.cuh); what straddles is clipped from the
-   original triangle to a box that is never too small (bins.cuh); nodes then find their
-   places in the layout (sum_sizes, place_nodes).
+/* Builder `binned`: binned SAH on a CUDA device, as a rule of the pipeline (pipeline.cuh).
+   Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
+   2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
+   Idea: large nodes are split at the best of 128 bins per axis, refined once (bins.cuh), as tasks
+   that blocks add to a shared list: nodes of several chunks in binned_large.cuh, the others, at the
+   best box side, in binned_one_block.cuh. Nodes of at most 64 references are split exactly, by a
+   warp or part of one (binned_small.cuh). Straddling references are clipped from the original
+   triangle to a box that is never too small (bins.cuh). Finally nodes are assigned their places in
+   the layout (sum_sizes, place_nodes).
    Work: O(n log n).
-   Memory: see lay_out_binned; about 4.6 kB a triangle and 0.4 GB, most of it room for the references
-           of all levels, which are handed out once and never taken back.
-   Invariants: decisions rest on counts, smallest and largest values, never on an order of
-               atomics or of tasks, so the tree is a function of its input; every leaf that a
-               triangle meets holds it.
-   Differs from the papers in: no spatial median, no candidate masks; large nodes have no levels;
-         nothing comes back to the host before the end; in nodes of up to 4 references no plane
-         leaves all on one side and some on the other; nodes of at most 512 are cut in their own
-         side too, to part what lies in it from all else (in larger ones a bin's edge close to it
-         does nearly as well).
-   Data flow: binned_clear: counters and the task list to 0. set_up, a thread a triangle: input ->
-              corners, the root's references, the box and the root's bins. Then large_nodes,
-              small_nodes, smallest_nodes (raw nodes, pairs of children, ids), sum_sizes,
-              place_nodes (the layout): six kernels on one stream, each reads what those before
-              it wrote. */
+   Memory: see lay_out_binned; about 4.6 kB per triangle and 0.4 GB, most of it for the references
+   of all levels, which are allocated once and never reused.
+   Invariants: decisions depend on counts, minima and maxima, never on the order of atomics or of
+   tasks, so the tree is a function of its input; every leaf that a triangle intersects contains it.
+   Differs from the papers in: no spatial median, no candidate masks; large nodes are not processed
+   in levels; nothing is copied to the host before the end; in nodes of up to 4 references no plane
+   leaves all on one side and some on the other; nodes of at most 512 references are also split in
+   their own side, to separate references in it from all others (in larger nodes an edge of a bin
+   close to the side does nearly as well).
+   Data flow: binned_clear: counters and the task list to 0. set_up, one thread per triangle: input
+   -> corners, the root's references and the box. Then large_nodes, small_nodes,
+   smallest_nodes (raw nodes, pairs of children, ids), sum_sizes, place_nodes (the layout): six
+   kernels on one stream, each reads what the previous ones wrote. */
 #include "accel/zhou/binned_large.cuh"
 #include "accel/zhou/binned_small.cuh"
 #include "accel/zhou/binned_state.cuh"
 
-/* From raw nodes to the layout: depth first, a pair of children at a time, ids in a leaf ascending.
-   Idea: a thread a pair of children. From pairs of two leaves on, sizes go up: a sibling that is a
-   leaf is known at once, of two inner siblings the one that comes second goes on up. A node's place
-   is then a sum of differences along its way to the root, taken `step` levels at a time: first
-   for nodes down to that depth, whose sums the next pass builds on.
-   Data flow: sum_sizes, a thread a pair, from the leaves up: raw nodes -> the size left of each
-              pair. Then place_nodes, once for each `step` levels: sizes and the places of the
-              pass before -> the layout's nodes and references. */
+/* From raw nodes to the layout: depth first, both children of a node at once, ids in a leaf
+   ascending.
+   Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: a
+   sibling that is a leaf is known at once; of two inner siblings the second to arrive continues
+   upwards. A node's place is then a sum of differences along its path to the root, computed `step`
+   levels at a time; each pass builds on the sums of the previous one.
+   Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the size left of each
+   pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous pass ->
+   the layout's nodes and references. */
 
 enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14, RANKED_MOST = 64 };
 
@@ -47,13 +46,13 @@ __device__ __forceinline__ bool is_raw_leaf(uint32_t kind) {
     return (kind & 3) == 3;
 }
 
-/* The sizes of `at` and its sibling, an inner node too, meet: true for who comes second, whose
-   `size` is then that of both. */
+/* Combines the sizes of `at` and its sibling, which is an inner node, too. Returns true for the
+   second to arrive, whose `size` is then the sum. */
 __device__ __forceinline__ bool meet_sibling(const binned &k, uint32_t at, uint2 *size) {
     raw_pair *pair = k.pairs + (at >> 1);
     const bool is_right = at & 1;
     (is_right ? pair->right : pair->left) = *size;
-    __threadfence(); /* the size before the report */
+    __threadfence(); /* makes the size visible before the report */
     if ((atomicAdd(&pair->state, 1u) & 3) == 0) return false;
     __threadfence();
     const uint2 other = __ldcg(is_right ? &pair->left : &pair->right);
@@ -61,12 +60,12 @@ __device__ __forceinline__ bool meet_sibling(const binned &k, uint32_t at, uint2
     return true;
 }
 
-/* sizes: inner nodes and references of a subtree. */
+/* Sums up sizes: inner nodes and references of each subtree. */
 __global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(const binned k) {
     counters *c = k.count;
     if (c->exhausted) return;
     FOR_PAIRS(k, pair) {
-        if (pair == 0) { /* the root's, who has no sibling */
+        if (pair == 0) { /* the root has no sibling */
             if (is_raw_leaf(k.raw[0].kind)) c->total = make_uint2(0, k.raw[0].count);
             continue;
         }
@@ -104,7 +103,7 @@ __device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
     ids[at] = moved;
 }
 
-/* At most MOST ids, by registers. */
+/* Sorts at most MOST ids in registers. */
 template <int MOST>
 __device__ __forceinline__ void copy_ranked(uint32_t *to, const uint32_t *from, uint32_t count) {
     uint32_t id[MOST];
@@ -172,7 +171,8 @@ __device__ inline void report(const binned k) {
     *k.built = built;
 }
 
-/* Nodes deeper than `above` by at most `step`. The first call says what has been built. */
+/* Places nodes deeper than `above` by at most `step`. The first launch also writes the result of
+   the build. */
 __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const binned k, uint32_t above,
                                                            uint32_t step) {
     const counters *c = k.count;
@@ -180,10 +180,10 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const binned k, uint3
     if (c->exhausted || 2 * c->total.x + 1 > k.node_room || c->total.y > k.reference_room) return;
     FOR_PAIRS(k, pair) {
         if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
-        const uint32_t depth = k.pairs[pair].state >> 2; /* a hole's is 0: it has nothing else */
+        const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
         if (depth <= above || depth > above + step) continue;
         const raw_pair own = k.pairs[pair];
-        uint2 place = make_uint2(0, 0); /* of the parent */
+        uint2 place = make_uint2(0, 0); /* relative to the last pass */
         uint32_t at = own.parent;
         for (uint32_t up = depth - 1; up > above; --up) {
             const raw_pair next = k.pairs[at >> 1];
@@ -205,10 +205,10 @@ namespace {
 
 enum {
     CLEAR_BLOCK = 256,
-    BLOCKS_MOST = 16384 /* that run at the same time */
+    BLOCKS_MOST = 16384 /* resident at the same time, at most */
 };
 
-/* Counters, and the list of tasks, whose entries are 0 until they are written. */
+/* Clears the counters and the list of tasks, whose entries are 0 until they are written. */
 __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
     const uint32_t entries = k.queue_room + BLOCKS_MOST;
     for (uint32_t i = blockIdx.x * CLEAR_BLOCK + threadIdx.x; i < entries;
@@ -235,9 +235,9 @@ uint32_t room_of(uint64_t count, uint32_t doubled) {
     return (uint32_t)(count < most >> doubled ? count << doubled : most);
 }
 
-/* Rooms by triangle count. The constant part is what warps take ahead (binned_small.cuh), each of
-   those that run a piece of every kind, twice; small inputs whose triangles all overlap double them
-   some times. */
+/* Capacities by triangle count. The constant part is what warps allocate in advance
+   (binned_small.cuh), twice one piece of each kind per resident warp. Small inputs whose triangles
+   all overlap are doubled a few times. */
 void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     k->pool_room = room_of(64 * n + 6000000, doubled);
     k->raw_room = room_of(20 * n + 1000000, doubled);
@@ -262,7 +262,7 @@ void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) 
     take(&k->count, arena, 1);
 }
 
-/* Large nodes at the best of binned planes, small ones exactly. */
+/* Large nodes are split by binned SAH, small ones by exact SAH. */
 struct binned_rule {
     typedef binned state;
     static const bool positive_zero = false;

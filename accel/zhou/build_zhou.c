@@ -1,17 +1,17 @@
-/* The builder of Zhou et al. on the CPU, all cores.
+/* Builder `zhou` on the CPU, multithreaded.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
-           built and timed by Choi and Ye 2020.
-   Idea: large nodes, level by level, lose empty space and are halved across their longest side;
-         a node of at most 64 triangles is a small root, whose triangles' sides are all the
-         planes that are tried below it, each with the sets of triangles before and behind it as
-         masks, so that the SAH takes two population counts. What is decided is in stages.h, for
-         the GPU's twin too (build_zhou.cu).
+   built and timed by Choi and Ye 2020.
+   Idea: large nodes, level by level, lose empty space and are split at the spatial median of their
+   longest side. A node of at most 64 triangles is a small root: the sides of its triangles' boxes
+   are the candidate planes for its whole subtree, each with bit masks of the triangles on both
+   sides, so that an SAH cost takes two population counts. The decisions are in stages.h, which the
+   GPU version (build_zhou.cu) shares.
    Work: O(n log n).
-   Memory: about 400 B a triangle.
-   Invariants: the tree is a function of its input, the same on any number of threads and on a
-               GPU; ids in a leaf ascend.
-   Differs from the paper in: what stages.h says; below a small root the order is depth first,
-         not level by level, which gives the same nodes. */
+   Memory: about 400 bytes per triangle.
+   Invariants: the tree is a function of its input, the same for any number of threads and on a GPU;
+   ids in a leaf ascend.
+   Differs from the paper in: the points listed in stages.h; below a small root nodes are processed
+   depth first, not level by level, which gives the same nodes. */
 #include "accel/zhou/build_zhou.h"
 #include "accel/tree/build.h"
 #include "core/job.h"
@@ -27,16 +27,16 @@ typedef struct small_stage {
     uint64_t node_begin, id_begin;
 } small_stage;
 
-/* A node of the small stage. */
+/* A node of the small-node stage. */
 typedef struct small_subset {
     uint64_t set; /* of the root's triangles */
     box3 box;
     uint32_t depth;
-    uint64_t at; /* in the output; TOP: the root */
+    uint64_t at; /* index in the output; TOP: the root */
 } small_subset;
 #define TOP UINT64_MAX
 
-/* Zhou 2008, algorithm 4: the sets of every candidate. */
+/* Zhou 2008, algorithm 4: the masks of every candidate. */
 void zhou_candidates_make(zhou_candidates *out, const zhou_part *parts, uint32_t count) {
     out->count = count;
     for (int side = 0; side < ZHOU_SIDES; ++side)
@@ -62,7 +62,7 @@ static uint32_t count_of(uint64_t set) {
     return (uint32_t)__builtin_popcountll(set);
 }
 
-/* Zhou 2008, algorithm 5: the best candidate whose triangle is in the set. */
+/* Zhou 2008, algorithm 5: the best candidate whose triangle is in the node. */
 static zhou_choice search(const small_stage *stage, const small_subset *node) {
     zhou_choice best = zhou_choice_none();
     for (int side = 0; side < ZHOU_SIDES; ++side) {
@@ -153,15 +153,15 @@ void zhou_output_close(zhou_output *owned) {
 enum { ROOTS_AT_ONCE = 32, RAW_AT_ONCE = 256 };
 
 typedef struct place {
-    uint32_t node, id; /* sizes: how many below; places: where they begin */
+    uint32_t node, id; /* as a size: number below; as a place: where they begin */
 } place;
 
 typedef struct zhou_build {
     zhou_large large;
     zhou_root *roots;
-    zhou_output *outputs; /* of ROOTS_AT_ONCE roots each */
+    zhou_output *outputs; /* ROOTS_AT_ONCE roots each */
     kd_status *failed;
-    place *sizes, *places; /* of raw nodes */
+    place *sizes, *places; /* per raw node */
     sah_costs costs;
     uint32_t max_depth;
     const job *watched;
@@ -200,9 +200,9 @@ static kd_status build_small_roots(zhou_build *build) {
     return KD_OK;
 }
 
-/* Zhou 2008, section 3.3: sizes from the leaves up, then places from the root down. Children are
-   behind their parents, so one run each way does. Places are where a subtree's nodes begin, its
-   root apart. */
+/* Zhou 2008, section 3.3: computes sizes from the leaves up, then places from the root down.
+   Children come after their parents, so one pass in each direction suffices. A place is where the
+   nodes of a subtree begin, except its root. */
 static kd_status place_raw(zhou_build *build) {
     const zhou_raw *raw = build->large.raw.items;
     const uint64_t count = build->large.raw.count;
@@ -254,7 +254,7 @@ static void write_root(const zhou_build *build, uint32_t index, uint32_t at, pla
         build->out->references[to.id + i] = from->ids[root->id_begin + i];
 }
 
-/* Writes the children of inner raw nodes: a pair lies where its parent's subtree begins. */
+/* Writes the children of inner raw nodes; a pair is stored where its parent's subtree begins. */
 static void write_node(const zhou_build *build, uint32_t index, uint32_t at) {
     const zhou_raw raw = build->large.raw.items[index];
     const place to = build->places[index];

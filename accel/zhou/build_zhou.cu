@@ -1,33 +1,33 @@
-/* The rule `zhou` of the pipeline on a CUDA device (pipeline.cuh).
+/* Builder `zhou` on a CUDA device, as a rule of the pipeline (pipeline.cuh).
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
-           built and timed by Choi and Ye 2020.
-   Idea: that of build_zhou.c, whose tree this one is, bit for bit: both call stages.h.
-         Stages: set_up, large_nodes.cuh, small_nodes.cuh, the last one below.
+   built and timed by Choi and Ye 2020.
+   Idea: that of build_zhou.c, with the same tree, bit for bit; both use stages.h. Stages: set_up,
+   large_nodes.cuh, small_nodes.cuh, and emission of the layout below.
    Work: O(n log n).
-   Memory: see lay_out_zhou; about 1 kB a triangle and 0.1 GB.
-   Invariants: lists have no order that anything depends on; nothing is allocated and nothing
-               comes back to the host before the end.
-   Differs from the paper in: what stages.h says; a level of the large stage is one pass, in
-         which the children's boxes are reduced as their parts are written; a small root's
-         subtree is built by one warp, depth first, its masks in shared memory.
-   Data flow: zhou_clear, set_up (a thread a triangle: input -> corners, the root's parts
-              and box), zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes
-              (small roots -> segments of nodes and ids), then zhou_sum_sizes to zhou_report: one
-              stream, each reads what those before it wrote. */
+   Memory: see lay_out_zhou; about 1 kB per triangle and 0.1 GB.
+   Invariants: nothing depends on the order of lists; nothing is allocated, and nothing is copied to
+   the host before the end.
+   Differs from the paper in: the points listed in stages.h; a level of the large-node stage is one
+   pass, in which the children's boxes are reduced while their parts are written; a small root's
+   subtree is built by one warp, depth first, with its masks in shared memory.
+   Data flow: zhou_clear, set_up (one thread per triangle: input -> corners, the root's parts and
+   box), zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
+   segments of nodes and ids), then zhou_sum_sizes to zhou_report: all on one stream, each reads
+   what the previous ones wrote. */
 #include "accel/zhou/large_nodes.cuh"
 #include "accel/zhou/small_nodes.cuh"
 #include "accel/zhou/state.cuh"
 
 /* The last stage of `zhou`: from raw nodes and small roots to the layout (Zhou 2008, section 3.3:
    preorder, sizes from the leaves up, then places from the root down).
-   Idea: leaves report to their parents how much lies below; who comes second goes on up. A raw
-   node's place is then a sum along its way to the root; there are few raw nodes, as what is below
-   small roots has its order already and is only moved.
+   Idea: leaves report their size to their parents; the second child to report continues upwards. A
+   raw node's place is then a sum along its path to the root. There are few raw nodes, because
+   subtrees of small roots are already in order and are only moved.
    Data flow: zhou_sum_sizes: raw nodes, sizes of small roots -> sizes below each raw node;
-              zhou_sort_leaves, a block a leaf, in place; zhou_place_raw: sizes -> raw nodes in
-              the layout, places of small roots and large leaves; zhou_move_roots, a warp a
-              root, and zhou_move_leaves: segments and lists -> the layout; zhou_report, one
-              thread: counters -> what the host reads. Launches in this order. */
+   zhou_sort_leaves, one block per leaf, in place; zhou_place_raw: sizes -> raw nodes in the layout,
+   places of small roots and large leaves; zhou_move_roots, one warp per root, and zhou_move_leaves:
+   segments and lists -> the layout; zhou_report, one thread: counters -> the result for the host.
+   Launched in this order. */
 
 enum { ZHOU_PLACE_BLOCK = 256, ZHOU_SORT_BLOCK = 512 };
 
@@ -35,17 +35,18 @@ enum { ZHOU_PLACE_BLOCK = 256, ZHOU_SORT_BLOCK = 512 };
     for (uint32_t id = blockIdx.x * blockDim.x + threadIdx.x, end_##id = (count); id < end_##id;   \
          id += gridDim.x * blockDim.x)
 
-/* sizes: nodes and references below. Those of small roots are there. */
+/* Computes `sizes`: nodes and references below each raw node. Those of small roots are already
+   set. */
 __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_sum_sizes(const zhou_device k) {
     if (k.count->exhausted & (ZHOU_EXHAUSTED_PARTS | ZHOU_EXHAUSTED_LISTS)) return;
     ZHOU_FOR(id, k.count->raw) {
-        if (id == 1) continue; /* beside the root there is nothing, not even written */
+        if (id == 1) continue; /* raw node 1 is unused and uninitialised */
         const zhou_raw leaf = k.raw[id];
         if (leaf.kind < ZHOU_RAW_LEAF) continue;
         if (leaf.kind == ZHOU_RAW_LEAF) k.sizes[id] = make_uint2(0, leaf.count);
         for (uint32_t at = id; at != 0;) {
             const uint32_t pair = at >> 1;
-            __threadfence(); /* the size before the report */
+            __threadfence(); /* makes the size visible before the report */
             if (atomicAdd(&k.pairs[pair].y, 1u) == 0) break;
             __threadfence();
             const uint2 left = __ldcg(&k.sizes[2 * pair]), right = __ldcg(&k.sizes[2 * pair + 1]);
@@ -60,8 +61,8 @@ __device__ __forceinline__ bool zhou_fits(const zhou_device &k) {
            k.sizes[0].y <= k.reference_room;
 }
 
-/* Orders a large leaf's ids, one block a leaf: a bitonic network for any count, whose pairs are
-   all put in the same order. */
+/* Sorts the ids of large leaves, one block per leaf, by a bitonic network for arbitrary counts, in
+   which all comparators have the same direction. */
 __global__ __launch_bounds__(ZHOU_SORT_BLOCK) void zhou_sort_leaves(const zhou_device k) {
     if (!zhou_fits(k)) return;
     for (uint32_t i = blockIdx.x; i < k.count->leaves; i += gridDim.x) {
@@ -80,11 +81,11 @@ __global__ __launch_bounds__(ZHOU_SORT_BLOCK) void zhou_sort_leaves(const zhou_d
     }
 }
 
-/* Where raw nodes go; small roots and large leaves learn where what is theirs goes. */
+/* Computes the places of raw nodes; passes theirs to small roots and large leaves. */
 __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_place_raw(const zhou_device k) {
     if (!zhou_fits(k)) return;
     ZHOU_FOR(id, k.count->raw) {
-        if (id == 1) continue; /* nobody's */
+        if (id == 1) continue; /* unused */
         const zhou_raw raw = k.raw[id];
         uint32_t nodes = 1, ids = 0, index = 0;
         for (uint32_t at = id; at != 0; at = k.pairs[at >> 1].x) {
@@ -92,12 +93,12 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_place_raw(const zhou_de
             if (at == id) index = 0u - 2 - left.x + (id & 1);
             nodes += 2 + left.x, ids += left.y;
         }
-        if (id != 0) index += nodes; /* its pair lies where its parent's subtree begins */
+        if (id != 0) index += nodes; /* a pair is stored where its parent's subtree begins */
         if (raw.kind < ZHOU_RAW_LEAF) {
             k.nodes[index] = tritree_inner((int)raw.kind, raw.split, nodes);
         } else if (raw.kind == ZHOU_RAW_LEAF) {
             k.nodes[index] = tritree_leaf(ids, raw.count);
-            k.raw[id].split = __uint_as_float(ids); /* where its ids go */
+            k.raw[id].split = __uint_as_float(ids); /* the place of its ids */
         } else {
             zhou_small_root *root = k.roots + raw.first;
             root->node_place = nodes, root->id_place = ids;
@@ -115,7 +116,7 @@ __device__ __forceinline__ tritree_node zhou_moved(tritree_node node, uint32_t n
     return tritree_inner(tritree_axis(node), node.split, tritree_left(node) + nodes);
 }
 
-/* What is below small roots, a warp each. */
+/* Moves the subtrees of small roots, one warp each. */
 __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_move_roots(const zhou_device k) {
     if (!zhou_fits(k)) return;
     const uint32_t lane = threadIdx.x & 31, warps = gridDim.x * ZHOU_PLACE_BLOCK / 32;
@@ -151,7 +152,8 @@ __global__ __launch_bounds__(ZHOU_PLACE_BLOCK) void zhou_move_leaves(const zhou_
     }
 }
 
-/* If the small stage ran out of segments, it went on counting: what the tree needs is known. */
+/* If the small-node stage exceeded its segments, it kept counting, so the required memory is
+   known. */
 __global__ void zhou_report(const zhou_device k) {
     const zhou_counters *c = k.count;
     tritree_built built;
@@ -181,7 +183,7 @@ __global__ void zhou_clear(const zhou_device k) {
     for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += blockDim.x) ((uint32_t *)c)[i] = 0;
     __syncthreads();
     if (threadIdx.x != 0) return;
-    c->raw = 2; /* the root; 1 is nobody's, so that pairs begin at even numbers */
+    c->raw = 2; /* the root; 1 is unused, so that pairs begin at even indices */
     k.sizes[0] = make_uint2(0, 0);
     for (int a = 0; a < 3; ++a) {
         c->box_lo[a] = ordered(INFINITY);
@@ -193,9 +195,9 @@ uint32_t at_most_2_31(uint64_t count) {
     return (uint32_t)(count < 1ull << 31 ? count : 1ull << 31);
 }
 
-/* Rooms by triangle count. References of the large stage are bounded by ZHOU_GROWTH_MOST, twice as
-   many where two children share the room for both; most meshes need less than a fourth of that. The
-   rest is a budget, whose constant part is for what warps take ahead. */
+/* Capacities by triangle count. ZHOU_GROWTH_MOST bounds the references of the large-node stage,
+   twice as many where both children share a buffer; most meshes need less than a fourth of that.
+   The other capacities are estimates, whose constant part is for what warps allocate in advance. */
 void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     const uint64_t growth =
         doubled < 2 ? (uint64_t)ZHOU_GROWTH_MOST >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MOST;
@@ -220,7 +222,7 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
     take(&k->sizes, arena, k->raw_room);
     take(&k->ids, arena, k->id_room);
     take(&k->leaves, arena, k->leaf_room);
-    /* segments that warps have begun and will not fill: one for each warp that runs */
+    /* One partly filled segment for each resident warp. */
     k->segment_room = k->node_room / ZHOU_SEGMENT + 16384;
     k->id_segment_room = k->reference_room / ZHOU_SEGMENT + 16384;
     take(&k->segments, arena, (uint64_t)k->segment_room * ZHOU_SEGMENT);
@@ -230,7 +232,8 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
     take(&k->count, arena, 1);
 }
 
-/* Large nodes at the spatial median, empty space cut off; small ones by sets of triangles. */
+/* Large nodes are split at the spatial median, with empty space cut off; small ones by SAH with bit
+   masks. */
 struct zhou_rule {
     typedef zhou_device state;
     static const bool positive_zero = true; /* zhou_corner */
@@ -290,5 +293,5 @@ const tritree_builder_cuda tritree_builder_cuda_zhou = {
     pipeline_plan<zhou_rule>,
     pipeline_build<zhou_rule>,
     true,
-    1.3 /* a spatial median is no plane that was searched for */};
+    1.3 /* the spatial median is not chosen by cost */};
 }

@@ -4,7 +4,7 @@
 
 enum { CHUNK = 4096, NODES_AT_ONCE = 64, TRIANGLES_AT_ONCE = 4096 };
 
-/* Makes room for `more` items behind those of a list. */
+/* Reserves capacity for `more` items at the end of a list. */
 #define LIST_ROOM(list, more)                                                                      \
     list_room((void **)&(list)->items, &(list)->count, &(list)->room, (more), sizeof *(list)->items)
 static kd_status list_room(void **items, const uint64_t *count, uint64_t *room, uint64_t more,
@@ -30,7 +30,8 @@ static bool can_be_hit(const tritree_input *input, uint32_t id, box3 *box) {
 
 typedef struct starting {
     zhou_large *stage;
-    uint32_t *counts; /* of each piece of triangles: how many can be hit; then, of those before */
+    /* per piece of triangles: number that can be hit; then, number in earlier pieces */
+    uint32_t *counts;
 } starting;
 
 static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -54,7 +55,7 @@ static void start_piece(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Puts a child where its size belongs; its parts are in place. */
+/* Adds a child, whose parts are stored, to the list for its size. */
 static kd_status hand_on(zhou_large *stage, const zhou_node *child) {
     zhou_raw *raw = stage->raw.items + child->at;
     if (child->count == 0) {
@@ -123,7 +124,7 @@ done:
     return status;
 }
 
-/* --- one level --- */
+/* --- One level --- */
 
 static void plan_nodes(void *context, int64_t begin, int64_t end, int thread) {
     zhou_large *stage = (zhou_large *)context;
@@ -168,7 +169,7 @@ static void count_chunks(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* A new pair of raw nodes below `at`. */
+/* Adds a pair of raw nodes below `at`. */
 static kd_status add_pair(zhou_large *stage, uint32_t at, int axis, float split, uint32_t *pair) {
     KD_TRY(LIST_ROOM(&stage->raw, 2));
     *pair = (uint32_t)stage->raw.count;
@@ -177,7 +178,7 @@ static kd_status add_pair(zhou_large *stage, uint32_t at, int axis, float split,
     return KD_OK;
 }
 
-/* The raw nodes of a split: its cuts, each with an empty leaf, then the two children. */
+/* Adds the raw nodes of a split: its cuts, each with an empty leaf, then the two children. */
 static kd_status add_raw(zhou_large *stage, uint32_t at, zhou_split *split) {
     const zhou_plan *plan = &split->plan;
     uint32_t pair = 0;
@@ -202,7 +203,7 @@ static kd_status add_leaf(zhou_large *stage, const zhou_node *node) {
     return KD_OK;
 }
 
-/* Room for a child's parts where its size belongs. */
+/* Reserves space for a child's parts in the buffer for its size. */
 static kd_status place_child(zhou_large *stage, zhou_node *child) {
     zhou_parts *to = child->count <= ZHOU_SMALL_MOST ? &stage->small_parts : &stage->next_parts;
     KD_TRY(LIST_ROOM(to, child->count));
@@ -213,7 +214,7 @@ static kd_status place_child(zhou_large *stage, zhou_node *child) {
     return KD_OK;
 }
 
-/* Counts of a node's chunks become places; decides what becomes of the node. */
+/* Turns the counts of a node's chunks into offsets; decides whether the node becomes a leaf. */
 static kd_status decide(zhou_large *stage, uint32_t index, zhou_chunk *chunks, uint32_t count) {
     const zhou_node *node = stage->nodes.items + index;
     zhou_split *split = stage->splits.items + index;
@@ -313,7 +314,8 @@ kd_status zhou_large_run(zhou_large *stage) {
         KD_TRY(LIST_ROOM(&stage->splits, stage->nodes.count));
         parallel_for((int64_t)stage->nodes.count, NODES_AT_ONCE, plan_nodes, stage);
         KD_TRY(make_chunks(stage));
-        const int64_t chunks = (int64_t)stage->chunks.count; /* as many at once as a whole one */
+        /* a piece has as many triangles as a full chunk */
+        const int64_t chunks = (int64_t)stage->chunks.count;
         const int64_t grain = 1 + CHUNK * chunks / (1 + (int64_t)stage->parts.count);
         parallel_for(chunks, grain, count_chunks, stage);
         uint64_t chunk = 0;

@@ -1,12 +1,12 @@
 /* The large-node stage of `zhou`: one cooperative kernel, level by level.
-   Idea: a block takes a chunk of a node's references, finds the node's cuts and split from its box
-   and the box around its parts, sorts and clips its references to the children and reduces their
-   boxes; of a node of several chunks the one that is done last brings the chunks' boxes and counts
-   together and makes the children (Zhou 2008, section 3.1: the reduction in two steps). So a level
-   takes one barrier. Lists alternate between two rooms, their counters between three: one is read,
-   one filled, one cleared.
-   Data flow: of each level: nodes and their parts in one of two lists -> raw nodes, children
-              and their parts in the other, or small roots; a grid-wide barrier ends the level. */
+   Idea: a block takes a chunk of a node's references, finds the node's cuts and its split from its
+   cell and the bounds of its parts, distributes and clips its references to the children, and
+   reduces their bounds. For a node of several chunks, the block that finishes last merges the
+   chunks' bounds and counts and creates the children (Zhou 2008, section 3.1: the reduction in two
+   steps). So a level takes one barrier. Lists alternate between two buffers, their counters between
+   three: one is read, one filled, one cleared.
+   Data flow: each level: nodes and their parts in one of two lists -> raw nodes, children and their
+   parts in the other, or small roots; a grid-wide barrier ends the level. */
 #ifndef KD_ACCEL_ZHOU_LARGE_NODES_CUH
 #define KD_ACCEL_ZHOU_LARGE_NODES_CUH
 #include "accel/zhou/state.cuh"
@@ -15,28 +15,29 @@
 enum { ZHOU_WARPS = ZHOU_BLOCK / 32 };
 
 struct zhou_level {
-    int from, to;         /* rooms of lists and parts */
+    int from, to;         /* buffers of lists and parts */
     int now, next, after; /* counters */
 };
 
 struct zhou_shared {
     zhou_node node;
     zhou_plan plan;
-    zhou_merge merge;                   /* the block's own */
-    uint32_t warp_count[2][ZHOU_WARPS]; /* then, how many before the warp */
+    zhou_merge merge;                   /* of the block */
+    uint32_t warp_count[2][ZHOU_WARPS]; /* then, number in earlier warps */
     clipped *to[2];
     zhou_node child[2];
     uint32_t leaf_first;
     bool leaf, stop, last;
 };
 
-/* A chunk's references, each thread's own. */
+/* References of a chunk, in registers. */
 struct zhou_refs {
     clipped ref[ZHOU_EACH];
-    uint32_t sides[ZHOU_EACH]; /* 0: none */
+    uint32_t sides[ZHOU_EACH]; /* 0: no reference */
 };
 
-/* Puts a child where its size belongs; its parts are in place. By a whole warp. */
+/* Adds a child, whose parts are stored, to the list for its size. All lanes of a warp must call
+   it. */
 __device__ inline void zhou_hand_on(const zhou_device &k, const zhou_level &level,
                                     const zhou_node &child) {
     zhou_counters *c = k.count;
@@ -109,7 +110,7 @@ __device__ __noinline__ clipped zhou_clip_part(const float4 *corners, int axis, 
     return part;
 }
 
-/* How many of the block's references go to each side, and where each thread's begin. */
+/* Counts the block's references on each side, and computes the offset of each thread's. */
 __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint32_t before[2]) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = s.plan.axis;
     uint32_t own = 0; /* left | right << 16 */
@@ -142,14 +143,14 @@ __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint
     before[1] = s.warp_count[1][warp] + ((upto - own) >> 16);
 }
 
-/* The part of the node that a child takes. */
+/* Returns the cell of a child. */
 __device__ __forceinline__ box3 zhou_child_box(const zhou_plan &plan, uint32_t side) {
     box3 box = plan.box;
     vec3_set_axis(side ? &box.lo : &box.hi, plan.axis, plan.plane);
     return box;
 }
 
-/* Adds what each lane has to the sums of the block. By a whole warp. */
+/* Adds the lanes' sums to those of the block. All lanes of a warp must call it. */
 __device__ __forceinline__ void zhou_add_middles(zhou_shared &s, uint32_t side,
                                                  const uint32_t middles[3]) {
 #pragma unroll
@@ -159,8 +160,8 @@ __device__ __forceinline__ void zhou_add_middles(zhou_shared &s, uint32_t side,
     }
 }
 
-/* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes"; boxes around what went where.
- */
+/* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes"; also reduces the children's
+   bounds. */
 __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &s,
                                              const zhou_refs &refs, uint32_t before[2]) {
     const int axis = s.plan.axis, lane = threadIdx.x & 31;
@@ -200,7 +201,7 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
     }
 }
 
-/* The node becomes a large leaf. By the whole block. */
+/* Makes the node a large leaf. All threads of the block must call it. */
 __device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &level,
                                       zhou_shared &s) {
     if (threadIdx.x == 0) {
@@ -219,8 +220,8 @@ __device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &le
         k.ids[s.leaf_first + i] = __float_as_uint(k.parts[level.from][s.node.first + i].lo.w);
 }
 
-/* The raw nodes of a split: its cuts, each with an empty leaf, then the two children. One thread;
-   false: there is no room. */
+/* Adds the raw nodes of a split: its cuts, each with an empty leaf, then the two children. Called
+   by one thread. Returns false if the capacity is exceeded. */
 __device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
     const zhou_plan *plan = &s.plan;
     const uint32_t more = 2 * (uint32_t)(plan->cuts + 1);
@@ -243,8 +244,8 @@ __device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &leve
     return true;
 }
 
-/* From the counts of the node's two sides: whether it is a leaf, and all of its children that does
-   not depend on their parts. One thread. */
+/* Decides from the counts of both sides whether the node becomes a leaf; sets everything of its
+   children that does not depend on their parts. Called by one thread. */
 __device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
     const uint32_t left = s.merge.count[0], right = s.merge.count[1];
     const float growth = zhou_growth_left(s.node.growth, s.node.count, left, right);
@@ -261,7 +262,7 @@ __device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level
     s.stop = !zhou_add_raw(k, level, s);
 }
 
-/* Room for a child's parts where its size belongs. One thread. */
+/* Reserves space for a child's parts in the buffer for its size. Called by one thread. */
 __device__ inline clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
                                             zhou_node *child) {
     const bool small = child->count <= ZHOU_SMALL_MOST;
@@ -293,7 +294,7 @@ __device__ __forceinline__ void zhou_hand_on_both(const zhou_device &k, const zh
     if (threadIdx.x < 64) zhou_hand_on(k, level, s.child[threadIdx.x >> 5]);
 }
 
-/* A node that is one chunk. */
+/* Splits a node of a single chunk. */
 __device__ inline void zhou_split_whole(const zhou_device &k, const zhou_level &level,
                                         zhou_shared &s, zhou_refs &refs) {
     uint32_t before[2];
@@ -316,8 +317,8 @@ __device__ inline void zhou_split_whole(const zhou_device &k, const zhou_level &
     zhou_hand_on_both(k, level, s);
 }
 
-/* Choi and Ye 2020, algorithm 1: the second step of the reduction, by the chunk that is
-   done last. Small children's parts move to where the small stage looks for them. */
+/* Choi and Ye 2020, algorithm 1: the second step of the reduction, by the chunk that finishes last.
+   Small children's parts are moved to the buffer of the small-node stage. */
 __device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level, zhou_shared &s,
                                    zhou_merge *merge) {
     if (threadIdx.x < 12)
@@ -345,7 +346,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level
         return;
     }
     if (s.stop) return;
-    const uint32_t side = threadIdx.x >> 6, i = threadIdx.x & 63; /* two warps a child */
+    const uint32_t side = threadIdx.x >> 6, i = threadIdx.x & 63; /* two warps per child */
     if (s.to[side] && i < s.child[side].count) {
         const clipped *from = k.parts[level.to] + merge->first + (side ? s.node.count : 0) + i;
         clipped part;
@@ -356,7 +357,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level
     zhou_hand_on_both(k, level, s);
 }
 
-/* A chunk of a node that has several. */
+/* Processes a chunk of a node with several chunks. */
 __device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &level,
                                         zhou_shared &s, zhou_refs &refs, zhou_merge *merge) {
     uint32_t before[2];
@@ -366,7 +367,7 @@ __device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &
                             atomicAdd(&merge->count[threadIdx.x], s.merge.count[threadIdx.x]);
     __syncthreads();
     zhou_scatter(k, s, refs, before);
-    __threadfence(); /* parts before the announcement */
+    __threadfence(); /* makes the parts visible before the report */
     __syncthreads();
     if (threadIdx.x < 12)
         atomicMin(&merge->box[threadIdx.x / 6][threadIdx.x % 6],
@@ -386,7 +387,7 @@ __device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &
 
 __device__ inline void zhou_process(const zhou_device &k, const zhou_level &level, zhou_shared &s,
                                     uint2 task) {
-    __syncthreads(); /* the task before is done with */
+    __syncthreads(); /* protects shared memory from the previous task */
     if (threadIdx.x < sizeof(zhou_node) / 4)
         ((uint32_t *)&s.node)[threadIdx.x] =
             ((const uint32_t *)(k.level_nodes[level.from] + task.x))[threadIdx.x];
@@ -409,7 +410,7 @@ __device__ inline void zhou_process(const zhou_device &k, const zhou_level &leve
     }
 }
 
-/* The root, by one block; the parts of a root that is small move to where small ones are. */
+/* Creates the root, by one block; copies the parts of a small root to the buffer of small parts. */
 __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
     zhou_counters *c = k.count;
     if (threadIdx.x == 0) {

@@ -1,20 +1,19 @@
-/* The pipeline of the builders on a CUDA device, whose large nodes' rule is a parameter: what the
+/* The pipeline of the CUDA builders, with the rule for nodes as a template parameter: what the
    rules share, and the order of the stages.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware".
-   Idea: initialise (every triangle's corners in one place and its box, the box of all), split large
-         nodes, split small nodes, emit the layout. A rule brings its state, a struct that begins
-         with build_state, and its stages:
-     static void plan(state *, uint64_t n, uint32_t doubled)   rooms of nodes and references
-     static void lay_out(state *, cuda_arena *, uint64_t n, uint32_t doubled)
-     static clipped *first_parts(const state &)   where a part for each triangle is wanted
+   Idea: initialise (gather each triangle's corners and compute its box, and the box of all), split
+   large nodes, split small nodes, emit the layout. A rule provides its state, a struct that begins
+   with build_state, and its stages:
+     static void plan(state *, uint64_t n, uint32_t doubled)   capacities for nodes and references
+     static void lay_out(state *, cuda_arena *, uint64_t n, uint32_t doubled)   scratch memory
+     static clipped *first_parts(const state &)   output for one part per triangle
      static set_up_counts counts(const state &)
      static const bool positive_zero              whether -0 becomes 0
      static kd_status clear / large / small / emit(const state *, unsigned blocks, cudaStream_t)
-   Data flow: clear: the rule's counters. set_up, a thread a triangle: input -> corners, parts, the
-              box of all. Set-up's blocks bring everything together in shared memory first, so that
-              a block meets the others at one counter a round and at the box once. (An atomic a warp
-              on seven words that all share took 42 us of the bunny's builds.) large, small, emit:
-              one stream, each reads what those before it wrote. */
+   Data flow: clear: the rule's counters. set_up, one thread per triangle: input -> corners, parts,
+   the box of all; its blocks reduce in shared memory first, so that each does one atomic addition
+   per round and one update of the box. (An atomic per warp on seven shared words took 42 us of the
+   bunny's builds.) large, small, emit: on one stream, each reads what the previous ones wrote. */
 #ifndef KD_ACCEL_ZHOU_PIPELINE_CUH
 #define KD_ACCEL_ZHOU_PIPELINE_CUH
 #include "accel/tree/build.h"
@@ -25,25 +24,25 @@
 
 #define WARP_ALL 0xffffffffu /* lanes */
 
-/* A triangle in a node: a box around its part there. */
+/* A triangle in a node: the box of its part there. */
 struct clipped {
     float4 lo; /* w: id */
     float4 hi;
 };
 
-/* What every rule's state begins with. */
+/* The beginning of every rule's state. */
 struct build_state {
     tritree_input input;
     sah_costs costs;
     uint32_t max_depth;
-    float4 *corners; /* three a triangle */
+    float4 *corners; /* three per triangle */
     tritree_node *nodes;
     uint32_t *references;
     uint32_t node_room, reference_room;
     tritree_built *built;
 };
 
-/* Floats as integers of the same order. */
+/* Maps floats to integers of the same order. */
 __device__ __forceinline__ int ordered(float x) {
     const int bits = __float_as_int(x);
     return bits >= 0 ? bits : bits ^ 0x7fffffff;
@@ -61,30 +60,30 @@ __device__ __forceinline__ float pick4(float4 of, int axis) {
     return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
 }
 
-/* --- initialise ------------------------------------------------------------------------------- */
+/* --- Initialisation --- */
 
-/* Counters that set-up fills. */
+/* Counters that set_up fills. */
 struct set_up_counts {
     uint32_t *valid, *degenerate; /* triangles */
-    int *box_lo, *box_hi;         /* ordered */
+    int *box_lo, *box_hi;         /* ordered integers */
 };
 
 enum { SET_UP_BLOCK = 256, SET_UP_WARPS = SET_UP_BLOCK / 32, BLOCKS_A_PROCESSOR = 8 };
 
 struct set_up_shared {
-    uint32_t valid[SET_UP_WARPS], flat[SET_UP_WARPS]; /* in each warp; then, how many before it */
+    uint32_t valid[SET_UP_WARPS], flat[SET_UP_WARPS]; /* per warp; then, number in earlier warps */
     uint32_t first;
     int box[6][SET_UP_WARPS];
 };
 
-/* A place for each thread that says `valid`; counters of those and of all that say `flat`. By all
-   threads of a block. */
+/* Returns a unique index for each thread that passes `valid`; counts those, and the threads that
+   pass `flat`. All threads of a block must call it. */
 __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, bool flat,
                                                  uint32_t *valid_count, uint32_t *flat_count) {
     const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const unsigned lanes = __ballot_sync(0xffffffff, valid);
     const unsigned flats = __ballot_sync(0xffffffff, flat);
-    __syncthreads(); /* the round before is done with */
+    __syncthreads(); /* protects shared memory from the previous round */
     if (lane == 0) s.valid[warp] = (uint32_t)__popc(lanes), s.flat[warp] = (uint32_t)__popc(flats);
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -102,8 +101,8 @@ __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, b
     return s.first + s.valid[warp] + (uint32_t)__popc(lanes & ((1u << lane) - 1));
 }
 
-/* Least and most of all threads' values, as integers of the floats' order. By all threads of a
-   block. */
+/* Reduces the minima and maxima of all threads, given as ordered integers. All threads of a block
+   must call it. */
 __device__ __forceinline__ void set_up_box(set_up_shared &s, const int least[3], const int most[3],
                                            int *box_lo, int *box_hi) {
     const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -125,7 +124,7 @@ __device__ __forceinline__ void set_up_box(set_up_shared &s, const int least[3],
         atomicMin(&box_lo[threadIdx.x], best);
 }
 
-/* Corners in one place, a part for each triangle that can be hit, the box of all. */
+/* Gathers corners, writes a part for each triangle that can be hit, and computes the box of all. */
 template <bool positive_zero>
 __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const tritree_input input, float4 *corners,
                                                        clipped *parts, const set_up_counts to) {
@@ -164,13 +163,13 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const tritree_input input
     set_up_box(s, least, most, to.box_lo, to.box_hi);
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- Host --- */
 
 template <class item> inline void take(item **out, cuda_arena *arena, uint64_t count) {
     *out = (item *)cuda_arena_take(arena, count, sizeof(item));
 }
 
-/* As many blocks as the device holds at once, so that they may wait for each other. */
+/* Launches as many blocks as are resident at once, so that they can synchronise. */
 template <class kernel, class state>
 kd_status launch_cooperative(kernel body, int block, state *k, cudaStream_t stream,
                              const char *name) {
@@ -182,20 +181,20 @@ kd_status launch_cooperative(kernel body, int block, state *k, cudaStream_t stre
     return KD_OK;
 }
 
-/* Times a stage, if the caller wants its times. */
+/* Records the begin of a stage if the caller wants times. */
 static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
     if (!build->marks) return KD_OK;
     KD_CUDA(cudaEventRecord((cudaEvent_t)build->marks[stage], (cudaStream_t)build->stream));
     return KD_OK;
 }
 
-/* No more blocks than have triangles; at least one. */
+/* Returns no more blocks than needed for the triangles, but at least one. */
 static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned most) {
     const uint32_t wanted = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
     return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
-/* What a build by the rule needs. */
+/* Computes the memory that a build by the rule needs. */
 template <class rule> void pipeline_plan(tritree_build_cuda *build) {
     typename rule::state k;
     cuda_arena arena = {NULL, 0};
@@ -207,7 +206,7 @@ template <class rule> void pipeline_plan(tritree_build_cuda *build) {
     build->reference_room = k.reference_room;
 }
 
-/* The state of a build in the memory that the caller has reserved. */
+/* Sets up the state of a build in the memory that the caller has reserved. */
 template <class rule>
 kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;

@@ -1,19 +1,20 @@
-/* References of a large node on their way to its children: a block holds a chunk of them in shared
-   memory, for in registers they would leave room for half as many blocks. Straddlers are listed
-   first and clipped by all threads afterwards, a part a thread: they are few, and one that a warp
-   stops for costs it as much as 32. */
+/* Distribution of a large node's references to its children. A block holds a chunk of references in
+   shared memory, because in registers they would halve the number of resident blocks. Straddling
+   triangles are listed first and clipped afterwards, one part per thread: they are few, and
+   clipping one in a divergent warp costs as much as clipping 32. */
 #ifndef KD_ACCEL_ZHOU_REFERENCES_CUH
 #define KD_ACCEL_ZHOU_REFERENCES_CUH
 #include "accel/zhou/bins.cuh"
 
-/* Each thread's own references of the chunk. */
+/* Loop over the thread's references of the chunk. */
 #define FOR_OWN(s, i)                                                                              \
     _Pragma("unroll 2") for (uint32_t i = threadIdx.x; i < (s).ref_count; i += LARGE_BLOCK)
 
-/* By the whole block; each thread may read its own at once. */
+/* Loads a chunk. All threads of the block must call it; each may read its own references at
+   once. */
 __device__ __forceinline__ void load_refs(const binned &k, large_shared &s, uint32_t first,
                                           uint32_t count) {
-    __syncthreads(); /* the chunk before is done with */
+    __syncthreads(); /* protects shared memory from the previous chunk */
     if (threadIdx.x == 0) s.ref_count = count;
 #pragma unroll
     for (int j = 0; j < LARGE_EACH; ++j) {
@@ -35,14 +36,14 @@ __device__ __forceinline__ void count_refs(large_shared &s) {
     }
 }
 
-/* Which sides a reference is on; bit 0: left, bit 1: right. */
+/* Returns on which sides a reference lies; bit 0: left, bit 1: right. */
 __device__ __forceinline__ uint32_t sides_of(float lo, float hi, float plane, bool right_side) {
     const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
     return sides ? sides : right_side ? 2u : 1u;
 }
 
-/* How many of a chunk's references go to the left, to the right and to both: the thread's own, and
-   all before the thread's, packed: 10 bits each. */
+/* Numbers of a chunk's references that go left, right and both, 10 bits each: of those before the
+   thread's, and of all. */
 struct sorted_refs {
     uint32_t before, all;
 };
@@ -92,8 +93,8 @@ __device__ __forceinline__ clipped ref_at(const large_shared &s, uint32_t i) {
     return ref;
 }
 
-/* Writes references to where s.base_left and s.base_right say: those of one side, then straddlers'
-   parts. `into_bins`: counts them in the children's bins. */
+/* Writes references to s.base_left and s.base_right: first those of one side, then the parts of
+   straddling ones. into_bins: counts them in the children's bins. */
 template <bool into_bins>
 __device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sorted_refs sorted) {
     const int axis = s.split.axis;

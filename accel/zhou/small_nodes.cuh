@@ -1,23 +1,23 @@
-/* The small-node stage of `zhou`: a warp takes a small root and all that is below it.
-   Idea: the root's candidates and their sets (Zhou 2008, algorithm 4) stay in shared memory while
-   the warp walks the subtree depth first, which is the layout's order: nodes and ids are written
-   one after the other into segments that the warp takes as it needs them, with places that count
-   from the subtree's beginning. A node's candidates are shared out over the lanes (algorithm 5).
+/* The small-node stage of `zhou`: one warp builds the subtree of a small root.
+   Idea: the root's candidates and their masks (Zhou 2008, algorithm 4) stay in shared memory while
+   the warp processes the subtree depth first, which is the order of the layout: nodes and ids are
+   appended to segments that the warp allocates as needed, with indices relative to the subtree. A
+   node's candidates are distributed over the lanes (algorithm 5).
    Data flow: small roots and their parts -> masks and candidates in the warp's shared memory ->
-              nodes and ids in segments that the warp takes by an atomic, and the root's size.
-              No warp reads what another writes. */
+   nodes and ids in segments that the warp allocates atomically, and the root's size. No warp reads
+   what another writes. */
 #ifndef KD_ACCEL_ZHOU_SMALL_NODES_CUH
 #define KD_ACCEL_ZHOU_SMALL_NODES_CUH
 #include "accel/zhou/state.cuh"
 
 enum { ZHOU_SMALL_WARPS = 4, ZHOU_SMALL_BLOCK = 32 * ZHOU_SMALL_WARPS };
 
-/* A node of the small stage. */
+/* A node of the small-node stage. */
 struct zhou_subset {
     unsigned long long set; /* of the root's triangles */
     float lo[3], hi[3];
     uint32_t depth;
-    uint32_t at; /* in the segments; KD_NONE: the root */
+    uint32_t at; /* index in the segments; KD_NONE: the root */
 };
 
 struct zhou_small_shared {
@@ -28,15 +28,16 @@ struct zhou_small_shared {
     uint8_t member[ZHOU_SMALL_MOST]; /* of the node's set */
 };
 
-/* Where a warp writes. */
+/* The output of a warp. */
 struct zhou_rooms {
-    uint32_t node, id;             /* the next place in a segment; at its beginning: none is left */
+    /* next index in a segment; a multiple of ZHOU_SEGMENT: the segment is full */
+    uint32_t node, id;
     uint32_t node_count, id_count; /* written below this root */
     uint32_t node_first, id_first;
 };
 
-/* A segment more, linked behind the one before. KD_NONE: there is none; what is written then is
-   counted only. The same in all lanes. */
+/* Allocates a segment and links it to the previous one. Returns KD_NONE in all lanes if there is
+   none left; nodes or ids are then only counted. */
 __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint32_t *counter,
                                                       uint32_t *next, uint32_t room, uint32_t place,
                                                       uint32_t what) {
@@ -52,7 +53,7 @@ __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint
     return __shfl_sync(WARP_ALL, taken, 0);
 }
 
-/* A place for a pair of nodes; KD_NONE: there is no room. */
+/* Returns the index of a new pair of nodes; KD_NONE if there is no space. */
 __device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_rooms &rooms) {
     if (rooms.node == KD_NONE || rooms.node % ZHOU_SEGMENT == 0) {
         const uint32_t segment =
@@ -67,7 +68,7 @@ __device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_ro
     return at;
 }
 
-/* Loads the root's parts, ids ascending, and makes its candidates. */
+/* Loads the root's parts, ascending by id, and computes its candidates. */
 __device__ inline void zhou_make_candidates(const zhou_device &k, zhou_small_shared &s,
                                             const zhou_small_root &root) {
     const uint32_t lane = threadIdx.x & 31, count = root.count;
@@ -76,7 +77,8 @@ __device__ inline void zhou_make_candidates(const zhou_device &k, zhou_small_sha
     for (int half = 0; half < 2; ++half) {
         const uint32_t i = lane + 32 * half;
         if (i < count) part[half] = k.small_parts[root.first + i];
-        s.plane[0][i] = i < count ? part[half].lo.w : __uint_as_float(KD_NONE); /* ids for now */
+        /* temporarily ids */
+        s.plane[0][i] = i < count ? part[half].lo.w : __uint_as_float(KD_NONE);
     }
     __syncwarp();
     uint32_t rank[2] = {0, 0};
@@ -124,7 +126,7 @@ __device__ inline void zhou_make_candidates(const zhou_device &k, zhou_small_sha
     __syncwarp();
 }
 
-/* The best candidate of a node, the same in all lanes. */
+/* Returns the best candidate of a node in all lanes. */
 __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_shared &s,
                                           const zhou_subset &node, uint32_t count) {
     const uint32_t lane = threadIdx.x & 31;
@@ -135,7 +137,7 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
     box3 box;
     box.lo = vec3_make(node.lo[0], node.lo[1], node.lo[2]);
     box.hi = vec3_make(node.hi[0], node.hi[1], node.hi[2]);
-    const sah_axis own = zhou_axis_of(box, lane % 3); /* each axis by every third lane */
+    const sah_axis own = zhou_axis_of(box, lane % 3); /* axis lane % 3 */
     __syncwarp();
     zhou_choice best = zhou_choice_none();
     const float inverse = 1.0f / (float)count;
@@ -161,7 +163,7 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         if (zhou_choice_better(&tried, &best)) best = tried;
     }
     __syncwarp();
-    /* the least by (cost, side, plane): costs are not negative, so their bits are in order */
+    /* Minimum by (cost, side, plane). Costs are not negative, so their bits sort like integers. */
     const uint32_t cost = __reduce_min_sync(WARP_ALL, __float_as_uint(best.cost));
     bool mine = __float_as_uint(best.cost) == cost;
     unsigned lanes = __ballot_sync(WARP_ALL, mine);
@@ -186,7 +188,7 @@ __device__ __forceinline__ void zhou_put(const zhou_device &k, zhou_small_root *
     if ((threadIdx.x & 31) != 0) return;
     if (at != KD_NONE)
         k.segments[at] = made;
-    else if (node_count <= 2) /* not a node for which there was no room */
+    else if (node_count <= 2) /* otherwise a node for which there was no space */
         root->top = made;
 }
 
@@ -218,7 +220,7 @@ __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_sh
     rooms.id_count += count;
 }
 
-/* Splits the node: `node` becomes its left child, the right one waits. */
+/* Splits the node: `node` becomes its left child, the right one is pushed. */
 __device__ inline void zhou_split_small(const zhou_device &k, zhou_small_shared &s,
                                         zhou_rooms &rooms, zhou_small_root *root, zhou_subset &node,
                                         const zhou_choice &best, uint32_t waiting) {

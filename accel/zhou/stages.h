@@ -1,17 +1,17 @@
-/* What the stages of the builder `zhou` do with one node, one triangle, one candidate: the CPU and
-   the GPU call the same functions, so their trees are the same, bit for bit.
+/* Per-node, per-triangle and per-candidate functions of the builder `zhou`. CPU and GPU call the
+   same functions, so their trees are the same, bit for bit.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware",
-   algorithms 2 to 5, as told by Choi and Ye 2020, sections III.B and III.C.
-   Invariants: what is decided rests on counts, smallest and largest values and sets, never on an
-   order of triangles. A part's box is never too small. Coordinates hold no -0, so that the
-   smallest of several is the same bits in any order.
-   Differs from the papers in: a large node whose split would give its branch more than
-   ZHOU_GROWTH_MOST references for each triangle, or go too deep, is a leaf; where the levels that
-   are left are but those that a node's triangles need, cuts that take less than half of a side are
-   not made, and the split is at the mean of the triangles' middles, which parts them, not at the
-   middle of the space, which may be far from all; an axis across which
-   all of a node lies in one plane is not halved; of a triangle in a candidate's plane both sides
-   are tried; a node's own side is a candidate if triangles lie in it; costs are those of
+   algorithms 2 to 5, as described by Choi and Ye 2020, sections III.B and III.C.
+   Invariants: decisions depend on counts, minima, maxima and sets, never on the order of triangles.
+   A part's box is never too small. Coordinates are never -0, so the minimum of several has the same
+   bits in any order.
+   Differs from the papers in: a large node becomes a leaf if its split would exceed
+   ZHOU_GROWTH_MOST references per triangle in its branch, or the depth limit. Close to the depth
+   limit, where the remaining levels only suffice for halving the node's triangles, empty space of
+   less than half a side is not cut off, and the split is at the mean of the triangles' centres,
+   which separates them, instead of the spatial median, which may be far from all of them. An axis
+   across which the whole node lies in one plane is not split. For a triangle in a candidate's plane
+   both sides are tried. A node's own side is a candidate if triangles lie in it. Costs are those of
    accel/tree/sah.h. */
 #ifndef KD_ACCEL_ZHOU_STAGES_H
 #define KD_ACCEL_ZHOU_STAGES_H
@@ -19,32 +19,32 @@
 #include "accel/tree/triangle_clip.h"
 
 enum {
-    ZHOU_SMALL_MOST = 64, /* T: triangles of a small node, a bit each */
+    ZHOU_SMALL_MOST = 64, /* T: triangles of a small node, one bit each */
     ZHOU_CUTS_MOST = 6,
     ZHOU_GROWTH_MOST = 16,
-    ZHOU_SIDES = 6, /* of a box: candidate side 2 axis + 0 is where parts begin, + 1 where they end
-                     */
+    /* of a box: candidate side 2 axis is where parts begin, 2 axis + 1 where they end */
+    ZHOU_SIDES = 6,
     ZHOU_NO_AXIS = 3
 };
-#define ZHOU_EMPTY_SHARE 0.25f /* C_e: of a side's length */
+#define ZHOU_EMPTY_SHARE 0.25f /* C_e: relative to the length of a side */
 
-/* A node of the large stage. */
+/* A node of the large-node stage. */
 typedef struct zhou_node {
-    box3 box;              /* its part of space */
-    box3 tight;            /* around its triangles' parts */
-    float mean[3];         /* of its parts' middles; where it may be asked for */
-    float growth;          /* how many times as many references its leaves may hold together */
+    box3 box;              /* its cell */
+    box3 tight;            /* bounds of its triangles' parts */
+    float mean[3];         /* of its parts' centres; only where plan.means of the parent is set */
+    float growth;          /* factor by which its leaves' references may exceed its own */
     uint32_t first, count; /* references */
     uint32_t depth;
-    uint32_t at; /* which raw node it is */
+    uint32_t at; /* index of its raw node */
 } zhou_node;
 
-/* A node on its way to the layout. Children are pairs of raw nodes. */
+/* A node before it has its place in the layout. Children are pairs of raw nodes. */
 typedef struct zhou_raw {
     float split;
-    uint32_t kind;  /* axis; ZHOU_RAW_ */
-    uint32_t first; /* of the two children; of a leaf's ids; which small root */
-    uint32_t count; /* of a leaf's ids */
+    uint32_t kind;  /* axis, or ZHOU_RAW_* */
+    uint32_t first; /* inner: first child; leaf: first id; root: index of the small root */
+    uint32_t count; /* ids of a leaf */
 } zhou_raw;
 enum { ZHOU_RAW_LEAF = 3, ZHOU_RAW_ROOT = 4 };
 
@@ -61,31 +61,32 @@ KD_FN vec3 zhou_corner(vec3 corner) { /* -0 becomes 0 */
     return vec3_make(corner.x + 0.0f, corner.y + 0.0f, corner.z + 0.0f);
 }
 
-/* Empty space cut off a node, one side at a time, then its split. */
+/* The empty spaces that are cut off a node, one side at a time, and then its split. */
 typedef struct zhou_plan {
     float cut[ZHOU_CUTS_MOST];
     int cut_side[ZHOU_CUTS_MOST]; /* 2 axis, + 1 if the empty part is the upper one */
     int cuts;
     box3 box; /* what is left, to be split */
-    int axis; /* ZHOU_NO_AXIS: it is a leaf */
+    int axis; /* ZHOU_NO_AXIS: leaf */
     float plane;
     uint32_t depth; /* of what is left */
-    bool means;     /* whether its children may ask for theirs */
+    bool means;     /* whether its children need their `mean` */
 } zhou_plan;
 
-/* Levels that so many triangles take if splits halve them, and some more for those that they cut.
- */
+/* Returns the levels that splits in half need for `count` triangles, plus some for those that
+   splits cut. */
 KD_FN uint32_t zhou_levels_for(uint32_t count) {
     uint32_t halvings = 0;
     while (halvings < 32 && (uint64_t)1 << halvings < count) ++halvings;
     return halvings + 3;
 }
 
-/* Where a part's middle lies in a box, as a number below 2^16: sums of such have no order. */
+/* Returns the centre of a part relative to a box, as an integer below 2^16, so that sums do not
+   depend on the order. */
 KD_FN uint32_t zhou_middle(box3 box, int axis, float lo, float hi) {
     const float from = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - from;
     const float at = ((lo * 0.5f + hi * 0.5f) - from) / size * 65536.0f;
-    return at > 0 ? (uint32_t)float_min(at, 65535.0f) : 0; /* what is no number: 0 */
+    return at > 0 ? (uint32_t)float_min(at, 65535.0f) : 0; /* NaN becomes 0 */
 }
 KD_FN float zhou_mean(box3 box, int axis, uint64_t sum, uint32_t count) {
     const float from = vec3_axis(box.lo, axis), size = vec3_axis(box.hi, axis) - from;
@@ -93,8 +94,8 @@ KD_FN float zhou_mean(box3 box, int axis, uint64_t sum, uint32_t count) {
 }
 
 /* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut is
-   a level too: one that takes less of a side than a split would is not made where the levels that
-   are left are those that the triangles need. */
+   a level, too. Where the remaining levels only suffice for the triangles, a cut is skipped unless
+   it removes more than half of a side. */
 KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint32_t max_depth) {
     const int axis = side >> 1;
     const bool upper = (side & 1) != 0;
@@ -138,12 +139,13 @@ KD_FN void zhou_plan_make(zhou_plan *plan, const zhou_node *node, uint32_t max_d
         plan->plane = mean;
 }
 
-/* What growth is left to the children; below 1 the node is a leaf. */
+/* Returns the growth left to the children; below 1 the node becomes a leaf. */
 KD_FN float zhou_growth_left(float growth, uint32_t count, uint32_t left, uint32_t right) {
     return growth * ((float)count / (float)(left + right));
 }
 
-/* Where a part lies; bit 0: on the left, bit 1: on the right. What lies in the plane is left. */
+/* Returns on which sides of the plane a part lies; bit 0: left, bit 1: right. A part in the plane
+   is on the left. */
 KD_FN uint32_t zhou_sides(float lo, float hi, float plane) {
     const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
     return sides ? sides : 1u;
@@ -155,7 +157,7 @@ KD_FN void zhou_include(box3 *box, int axis, double at) {
     if (above > vec3_axis(box->hi, axis)) vec3_set_axis(&box->hi, axis, above);
 }
 
-/* The point where an edge crosses the plane, as far as the other two axes go. */
+/* Extends the box by the point where an edge crosses the plane, on the other two axes. */
 KD_FN void zhou_include_crossing(box3 *box, vec3 from, vec3 to, int axis, float plane) {
     const double begin = (double)vec3_axis(from, axis), end = (double)vec3_axis(to, axis);
     const double s = ((double)plane - begin) / (end - begin);
@@ -166,9 +168,9 @@ KD_FN void zhou_include_crossing(box3 *box, vec3 from, vec3 to, int axis, float 
     }
 }
 
-/* `part` is cut at the plane already; shrinks it to a box around the triangle's part on that side
-   of the plane, as far as the two overlap. The triangle is the original one, so errors do not add
-   up; arithmetic is double, rounded outwards. */
+/* Shrinks `part`, which is already cut at the plane, to a box around the triangle's part on that
+   side. Uses the original triangle, so errors do not accumulate; computes in double and rounds
+   outwards. */
 KD_FN box3 zhou_clip(vec3 a, vec3 b, vec3 c, int axis, float plane, bool right, box3 part) {
     const vec3 corner[3] = {a, b, c};
     box3 box = box3_empty();
@@ -182,10 +184,10 @@ KD_FN box3 zhou_clip(vec3 a, vec3 b, vec3 c, int axis, float plane, bool right, 
     vec3_set_axis(right ? &box.lo : &box.hi, axis, plane);
     box.lo = vec3_max(box.lo, part.lo);
     box.hi = vec3_min(box.hi, part.hi);
-    return box3_is_empty(box) ? part : box; /* nothing there: it keeps the wide box */
+    return box3_is_empty(box) ? part : box; /* empty: keeps the wide box */
 }
 
-/* Both area ratios of all axes with one division. */
+/* As sah_axis_of, with one division for both area ratios. */
 KD_FN sah_axis zhou_axis_of(box3 box, int axis) {
     const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
     const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
@@ -199,11 +201,11 @@ KD_FN sah_axis zhou_axis_of(box3 box, int axis) {
     return of;
 }
 
-/* A candidate of the small stage. Of equal costs the first by (side, plane) is taken. */
+/* A candidate of the small-node stage. Of equal costs the first by (side, plane) wins. */
 typedef struct zhou_choice {
     float cost, plane;
     int side;      /* ZHOU_SIDES: none yet */
-    uint32_t from; /* the triangle whose side it is: where the sets are kept */
+    uint32_t from; /* the triangle whose side it is, which is the index of its masks */
 } zhou_choice;
 
 KD_FN zhou_choice zhou_choice_none(void) {
@@ -221,21 +223,22 @@ KD_FN bool zhou_choice_better(const zhou_choice *a, const zhou_choice *b) {
     return a->plane < b->plane;
 }
 
-/* Whether a small node is worth a search: it could cost less than a leaf. */
+/* Returns true if a small node could cost less than a leaf. */
 KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth,
                           uint32_t max_depth) {
     return costs->intersect * (float)count > costs->traversal && depth < max_depth;
 }
 
-/* Whether a candidate cuts the node: strictly inside it, or in its own side to part what lies in
-   that from all else. What ends at the lower side or begins at the upper one lies in it. */
+/* Returns true if a candidate splits the node: strictly inside it, or in its own side, to separate
+   the triangles in that from all others. Triangles that end at the lower side or begin at the upper
+   side lie in it. */
 KD_FN bool zhou_is_candidate(const sah_axis *of, float plane, int side) {
     return (of->lo < plane && plane < of->hi) ||
            (of->lo < of->hi && plane == (side & 1 ? of->lo : of->hi));
 }
 
-/* Which sides of a candidate's plane a part is on; bits as in zhou_sides. What lies in the plane is
-   on the left of an end and on the right of a beginning. */
+/* Returns on which sides of a candidate's plane a part lies, as zhou_sides. A part in the plane is
+   on the left of a candidate that is an end, and on the right of one that is a begin. */
 KD_FN uint32_t zhou_candidate_sides(float lo, float hi, float plane, int side) {
     const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
     return sides ? sides : side & 1 ? 1u : 2u;

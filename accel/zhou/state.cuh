@@ -1,6 +1,6 @@
-/* What the stages of build_zhou.cu share: parts of triangles, lists of work, rooms and counters.
-   Rooms are handed out by counters; a counter behind its room sets a bit of `exhausted`, and the
-   build is void. */
+/* State that the stages of build_zhou.cu share: parts of triangles, work lists, buffers and
+   counters. Buffers are allocated from by atomic counters. A counter that exceeds its capacity sets
+   a bit of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_STATE_CUH
 #define KD_ACCEL_ZHOU_STATE_CUH
 #include "accel/zhou/pipeline.cuh"
@@ -8,24 +8,25 @@
 
 enum {
     ZHOU_BLOCK = 128,
-    ZHOU_EACH = 4, /* references a thread */
+    ZHOU_EACH = 4, /* references per thread */
     ZHOU_CHUNK = ZHOU_BLOCK * ZHOU_EACH,
-    ZHOU_SEGMENT = 128, /* nodes or ids that a warp takes at a time */
+    ZHOU_SEGMENT = 128, /* nodes or ids that a warp allocates at a time */
     ZHOU_EXHAUSTED_PARTS = 1,
     ZHOU_EXHAUSTED_NODES = 2,
     ZHOU_EXHAUSTED_REFERENCES = 4,
     ZHOU_EXHAUSTED_LISTS = 8
 };
 
-/* What the chunks of a node that has several bring together. */
+/* What the chunks of a node with several chunks accumulate. */
 struct zhou_merge {
-    uint32_t first; /* room for the parts of both children, node.count each */
+    uint32_t first; /* buffer for the parts of both children, node.count each */
     uint32_t count[2], done;
-    int box[2][6]; /* around the children's parts: smallest lo and hi negated, ordered */
+    int box[2][6]; /* bounds of the children's parts: minima of lo and of -hi, ordered */
     unsigned long long middles[2][3]; /* sums of zhou_middle in the children's boxes */
 };
 
-/* A small root and, when it is done, what is below it. Its children's places count from 0. */
+/* A small root and, when it is finished, its subtree, in which indices are relative to the
+   subtree. */
 struct zhou_small_root {
     box3 box;
     uint32_t first, count; /* parts */
@@ -33,7 +34,7 @@ struct zhou_small_root {
     tritree_node top;
     uint32_t node_first, id_first; /* where its nodes and ids begin in the segments */
     uint32_t node_count, id_count;
-    uint32_t node_place, id_place; /* where they go */
+    uint32_t node_place, id_place; /* where they go in the layout */
 };
 
 struct zhou_counters {
@@ -44,32 +45,33 @@ struct zhou_counters {
     uint32_t small_parts, roots, ids, leaves;
     uint32_t next_root, node_segments, id_segments;
     uint32_t exhausted;
-    uint32_t stop[3];         /* set for the level after the one that exhausted something */
-    int box_lo[3], box_hi[3]; /* ordered */
+    uint32_t stop[3];         /* set for the level after the one that exceeded a capacity */
+    int box_lo[3], box_hi[3]; /* ordered integers */
 };
 
 struct zhou_device : build_state {
     clipped *parts[2]; /* of the nodes of even and odd levels */
     clipped *small_parts;
     zhou_node *level_nodes[2];
-    uint2 *tasks[2]; /* index into nodes, chunk */
+    uint2 *tasks[2]; /* index into level_nodes, chunk */
     zhou_merge *merges[2];
     zhou_small_root *roots;
     zhou_raw *raw;
-    uint2 *pairs;           /* of each pair of raw nodes: parent, how many of the two reported */
-    uint2 *sizes;           /* of raw nodes: nodes below, references below */
-    uint32_t *ids;          /* of large leaves */
-    uint32_t *leaves;       /* large leaves: raw nodes */
-    tritree_node *segments; /* nodes below small roots */
-    uint32_t *id_segments;  /* their leaves' ids */
-    uint32_t *node_next, *id_next; /* the segment after a segment */
+    uint2 *pairs;     /* per pair of raw nodes: parent, number of the two that have reported */
+    uint2 *sizes;     /* per raw node: nodes below, references below */
+    uint32_t *ids;    /* of large leaves */
+    uint32_t *leaves; /* large leaves, as raw nodes */
+    tritree_node *segments;        /* nodes below small roots */
+    uint32_t *id_segments;         /* ids of their leaves */
+    uint32_t *node_next, *id_next; /* the next segment of a segment */
     zhou_counters *count;
     uint32_t part_room, small_room, node_room_level, task_room, root_room, raw_room, id_room,
         leaf_room, segment_room, id_segment_room;
     uint64_t memory_bytes;
 };
 
-/* `next`: the counter of the next level, so that all blocks of a level agree on whether to stop. */
+/* `next`: index of the next level's flag, so that all blocks of a level agree on whether to
+   stop. */
 __device__ __forceinline__ void zhou_exhaust(const zhou_device &k, uint32_t what, int next) {
     atomicOr(&k.count->exhausted, what);
     k.count->stop[next] = 1;

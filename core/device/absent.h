@@ -1,7 +1,8 @@
-/* The one answer of a build without CUDA. What drives a device is declared by KD_DEVICE_CALL, or by
-   KD_DEVICE_ANSWER if it returns no status; with CUDA that is a declaration of what a .cu file
-   defines, without it the function itself, which fails or gives `answer`. A row or a table of
-   functions names those of a device by KD_IF_CUDA. */
+/* Declarations of device functions for builds with and without CUDA. KD_DEVICE_CALL declares a
+   function that returns a status, KD_DEVICE_ANSWER one that returns another type. With CUDA both
+   declare a function that a .cu file defines. Without CUDA both define an inline stub, which fails
+   with KD_ERROR_DEVICE or returns `answer`. Tables of functions refer to device functions through
+   KD_IF_CUDA. */
 #ifndef KD_CORE_DEVICE_ABSENT_H
 #define KD_CORE_DEVICE_ABSENT_H
 #include "core/status.h"
@@ -16,13 +17,14 @@
         return answer;                                                                             \
     }                                                                                              \
     _Pragma("GCC diagnostic pop") static inline type name arguments
-/* NULL: device_find fails before anybody would call it. */
+/* NULL is never called, because device_find fails first. */
 #define KD_IF_CUDA(name) NULL
 #endif
 #define KD_DEVICE_CALL(name, arguments)                                                            \
     KD_DEVICE_ANSWER(kd_status, name, arguments, device_absent(__FILE__, __LINE__))
 
-/* There is no CUDA in this build. (The compiler sees that nobody goes on behind it.) */
+/* Records that this build has no CUDA. (Returning a constant lets the compiler see that the code
+   after a failed call is unreachable.) */
 static inline kd_status device_absent(const char *file, int line) {
     (void)status_fail(KD_ERROR_DEVICE, file, line, "this build has no CUDA");
     return KD_ERROR_DEVICE;

@@ -7,7 +7,7 @@
 
 enum {
     LOOK_NANOSECONDS = 10 * 1000 * 1000
-}; /* between looks at whether the caller's is cancelled */
+}; /* interval at which beside_end polls for cancellation */
 
 struct beside_task {
     pthread_t thread;
@@ -16,7 +16,7 @@ struct beside_task {
     void *context;
     job own;
     kd_status status;
-    char words[1024]; /* of a failure */
+    char words[1024]; /* error message of a failed task */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool is_over;
@@ -74,7 +74,7 @@ kd_status beside_begin(beside_task **out, beside_work work, void *context) {
     return status;
 }
 
-/* Until it is over, or some time has gone by. */
+/* Waits until the task is over or the polling interval has passed. Returns true if it is over. */
 static bool wait_a_while(beside_task *of) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);

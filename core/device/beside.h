@@ -1,6 +1,6 @@
-/* Work on a device beside what the caller's thread does: by a thread of its own, on a stream of its
-   own, beside which the default stream and those of other threads go on. Without CUDA in the build
-   beginning is KD_ERROR_DEVICE. */
+/* Asynchronous device work: a task runs on a thread and a CUDA stream of its own, concurrently with
+   the caller's thread, the default stream and other tasks. In a build without CUDA beside_begin
+   returns KD_ERROR_DEVICE. */
 #ifndef KD_CORE_DEVICE_BESIDE_H
 #define KD_CORE_DEVICE_BESIDE_H
 #include "core/device/absent.h"
@@ -13,27 +13,28 @@
 extern "C" {
 #endif
 
-/* `watched` is the work's own job: nobody listens, and it is cancelled as the caller's is. What the
-   work launches and copies is on device_thread_stream(). */
+/* The function that a task executes. `watched` is the task's job: it has no progress callback and
+   is cancelled when the caller's job is. All launches and copies must use
+   device_thread_stream(). */
 typedef kd_status (*beside_work)(void *context, job *watched);
 typedef struct beside_task beside_task;
 
-/* On the current device. The context is the work's until the end. */
+/* Starts a task on the current device. `context` must stay valid until the task has ended. */
 kd_status beside_begin(beside_task **out, beside_work work, void *context);
-/* Waits for it, and for its stream; `watched` (may be NULL) may be cancelled meanwhile. The work's
-   status and words. Takes NULL: nothing was begun. */
+/* Waits for the task and its stream, frees the task, and returns its status with its error message.
+   Cancels the task if `watched` (may be NULL) is cancelled meanwhile. Accepts NULL. */
 kd_status beside_end(beside_task *ended, const job *watched);
-/* The same of work that nobody wants any more. */
+/* Cancels the task, waits for it and ignores its result. Accepts NULL. */
 void beside_drop(beside_task *dropped);
 
-/* The cudaStream_t of this thread's work; NULL, the default one, in threads that are none of those
-   above. */
+/* Returns the cudaStream_t of the task that this thread executes; NULL, the default stream, in all
+   other threads. */
 KD_DEVICE_ANSWER(void *, device_thread_stream, (void), NULL);
-/* A new stream of the current device that waits for no other becomes the thread's, until it ends.
- */
+/* Creates a non-blocking stream on the current device and makes it this thread's until
+   device_thread_stream_end. */
 KD_DEVICE_CALL(device_thread_stream_begin, (void));
-KD_DEVICE_CALL(device_thread_stream_end, (void)); /* after all that is on it */
-KD_DEVICE_CALL(device_now, (int32_t * index));    /* the thread's current device */
+KD_DEVICE_CALL(device_thread_stream_end, (void)); /* waits for the stream's work */
+KD_DEVICE_CALL(device_now, (int32_t * index));    /* returns the thread's current device */
 
 #ifdef __cplusplus
 }

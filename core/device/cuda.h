@@ -1,5 +1,5 @@
-/* For .cu files only: checked calls, scratch memory measured and handed out by the same code, and a
-   current device and memory of its pool for as long as a variable lives. */
+/* Helpers for .cu files: checked calls, a scratch arena that measures and allocates with the same
+   code, and scope guards for the current device and for pool memory. */
 #ifndef KD_CORE_DEVICE_CUDA_H
 #define KD_CORE_DEVICE_CUDA_H
 #include "core/device/device_stream.h"
@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Turns a CUDA error into a status: no memory is KD_ERROR_MEMORY, the rest KD_ERROR_DEVICE. */
+/* Converts a CUDA error to a status: cudaErrorMemoryAllocation to KD_ERROR_MEMORY, all others to
+   KD_ERROR_DEVICE. */
 static inline kd_status cuda_fail(cudaError_t error, const char *file, int line, const char *call) {
-    cudaGetLastError(); /* the sticky copy is told once */
+    cudaGetLastError(); /* clears the runtime's last error, so that it is reported once */
     return status_fail(error == cudaErrorMemoryAllocation ? KD_ERROR_MEMORY : KD_ERROR_DEVICE, file,
                        line, "%s: %s", call, cudaGetErrorString(error));
 }
@@ -21,7 +22,7 @@ static inline kd_status cuda_fail(cudaError_t error, const char *file, int line,
         if (kd_cuda_error != cudaSuccess)                                                          \
             return cuda_fail(kd_cuda_error, __FILE__, __LINE__, #call);                            \
     } while (0)
-/* After a kernel launch; `name` is the kernel's. */
+/* Checks a kernel launch; `name` is the name of the kernel. */
 #define KD_CUDA_LAUNCHED(name)                                                                     \
     do {                                                                                           \
         const cudaError_t kd_cuda_error = cudaPeekAtLastError();                                   \
@@ -29,7 +30,7 @@ static inline kd_status cuda_fail(cudaError_t error, const char *file, int line,
             return cuda_fail(kd_cuda_error, __FILE__, __LINE__, name);                             \
     } while (0)
 
-/* Multiprocessors of the current device. */
+/* Returns the number of multiprocessors of the current device. */
 static inline kd_status cuda_processors(unsigned *count) {
     int on = 0, found = 0;
     KD_CUDA(cudaGetDevice(&on));
@@ -38,10 +39,11 @@ static inline kd_status cuda_processors(unsigned *count) {
     return KD_OK;
 }
 
-constexpr size_t CUDA_SHARED_LEAST = 64 << 10; /* bytes of shared memory a block: any device's */
+/* Bytes of shared memory per block that every supported device has. */
+constexpr size_t CUDA_SHARED_LEAST = 64 << 10;
 
-/* What a block of the current device may have of shared memory: 64 KB on 7.5, 99 KB on 8.6, 8.9 and
-   12.x, 163 KB on 8.0, 227 KB on 9.0 and 10.x. */
+/* Returns the maximum shared memory per block of the current device: 64 KB on compute capability
+   7.5, 99 KB on 8.6, 8.9 and 12.x, 163 KB on 8.0, 227 KB on 9.0 and 10.x. */
 static inline kd_status cuda_shared_most(size_t *bytes) {
     int on = 0, found = 0;
     KD_CUDA(cudaGetDevice(&on));
@@ -50,8 +52,9 @@ static inline kd_status cuda_shared_most(size_t *bytes) {
     return KD_OK;
 }
 
-/* Whether clusters of blocks can be launched: the kernel's code is for compute capability 9.0 or
-   later. A newer device may run code that was compiled for an older one. */
+/* Returns whether the kernel can be launched with thread block clusters: its code must be compiled
+   for compute capability 9.0 or later. The device alone does not decide, as a newer device may run
+   code compiled for an older one. */
 template <class KERNEL> static kd_status cuda_has_clusters(bool *has, KERNEL kernel) {
     cudaFuncAttributes found;
     KD_CUDA(cudaFuncGetAttributes(&found, kernel));
@@ -59,7 +62,7 @@ template <class KERNEL> static kd_status cuda_has_clusters(bool *has, KERNEL ker
     return KD_OK;
 }
 
-/* Blocks of a kernel that the current device runs at the same time. */
+/* Returns how many blocks of the kernel can be resident on the current device at the same time. */
 template <class KERNEL>
 static kd_status cuda_resident_blocks(unsigned *count, KERNEL kernel, int threads) {
     int each = 0;
@@ -69,7 +72,7 @@ static kd_status cuda_resident_blocks(unsigned *count, KERNEL kernel, int thread
     return KD_OK;
 }
 
-/* cudaLaunchCooperativeKernel takes a kernel as it is from CUDA 13 on only. */
+/* cudaLaunchCooperativeKernel accepts a typed kernel pointer only from CUDA 13 on. */
 template <class... PARAMETERS>
 static cudaError_t cuda_launch_cooperative(void (*kernel)(PARAMETERS...), unsigned blocks,
                                            int threads, void **arguments, cudaStream_t stream) {
@@ -82,8 +85,8 @@ static cudaError_t cuda_launch_cooperative(void (*kernel)(PARAMETERS...), unsign
 #endif
 }
 
-/* One block of device memory handed out front to back in 256-byte steps. With base NULL it only
-   counts: running the same requests on such an arena gives the bytes that are needed. */
+/* Bump allocator over one block of device memory, with 256-byte alignment. If `base` is NULL it
+   only counts: running the same requests on such an arena measures the bytes needed. */
 typedef struct cuda_arena {
     char *base;
     size_t used;
@@ -95,7 +98,7 @@ static inline void *cuda_arena_take(cuda_arena *arena, uint64_t count, size_t it
     return taken;
 }
 
-/* The thread's current device; the one before is it again in the end. */
+/* Scope guard: sets the thread's current device and restores the previous one. */
 struct entered {
     int32_t previous = 0;
     bool in = false;
@@ -109,7 +112,8 @@ struct entered {
     }
 };
 
-/* Of the current device, which is it again when this ends; on the default stream. */
+/* Scope guard: memory of the current device's pool, allocated and released on the default
+   stream. */
 struct borrowed {
     void *memory = NULL;
     ~borrowed() { device_pool_release(memory, NULL); }

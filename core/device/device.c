@@ -1,3 +1,4 @@
+/* Selection of devices by name, validation of callers' arrays, and background context creation. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -44,10 +45,10 @@ static bool exists(const char *root, const char *path) {
 
 bool device_card_is_there(const char *root) {
     return exists(root, "/proc/driver/nvidia/version") || exists(root, "/dev/nvidia0") ||
-           exists(root, "/dev/dxg"); /* the last one: Windows' subsystem for Linux */
+           exists(root, "/dev/dxg"); /* /dev/dxg: Windows Subsystem for Linux */
 }
 
-/* "auto" without a CUDA device that can be used; `why` is the first one's fault, or empty. */
+/* Logs once that "auto" found no usable CUDA device; `why` is the first device's error, or "". */
 static void tell_retreat(const char *why) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!*why && !device_card_is_there("")) return;
@@ -162,7 +163,7 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
     return KD_OK;
 }
 
-/* Each device that was asked for; the first one's driver starts. */
+/* Validates each device of the list and initialises the driver on the first one. */
 static kd_status find_devices(const char *names) {
     device where;
     for (int i = device_list_count(names) - 1; i >= 0; --i) {
@@ -173,7 +174,7 @@ static kd_status find_devices(const char *names) {
     if (where.kind == DEVICE_CPU) return KD_OK;
     int32_t before;
     void *memory = NULL;
-    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* said where it is used */
+    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* reported on first use */
     if (device_memory_reserve(&memory, 1) == KD_OK) device_memory_free(memory);
     device_leave(before);
     return KD_OK;

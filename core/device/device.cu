@@ -7,7 +7,7 @@
 int device_cuda_count(void) {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) {
-        cudaGetLastError(); /* no driver is an answer, not a failure */
+        cudaGetLastError(); /* a missing driver means 0 devices, not an error */
         return 0;
     }
     return count;
@@ -25,7 +25,7 @@ bool device_cuda_compiled(void) {
 }
 
 const char *device_cuda_code(void) {
-    return KD_CUDA_CODE; /* by cmake/KandelaCuda.cmake */
+    return KD_CUDA_CODE; /* defined by cmake/KandelaCuda.cmake */
 }
 
 static kd_status ask_device(device *out, int index) {
@@ -48,12 +48,12 @@ static kd_status ask_device(device *out, int index) {
     int kilohertz = 0, bits = 0;
     if (cudaDeviceGetAttribute(&kilohertz, cudaDevAttrMemoryClockRate, index) != cudaSuccess ||
         cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, index) != cudaSuccess)
-        cudaGetLastError();                      /* then it is unknown */
-    out->bandwidth = 2e3 * kilohertz * bits / 8; /* two transfers a clock */
+        cudaGetLastError();                      /* bandwidth is 0 then */
+    out->bandwidth = 2e3 * kilohertz * bits / 8; /* double data rate: two transfers per clock */
     return KD_OK;
 }
 
-/* A device stays what it is, and CUDA takes half a millisecond to say it. */
+/* Caches the description, which does not change and takes CUDA half a millisecond to return. */
 kd_status device_cuda_describe(device *out, int index) {
     enum { KNOWN_MOST = 64 };
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
@@ -75,7 +75,7 @@ kd_status device_cuda_describe(device *out, int index) {
 
 void device_retire(int index) {
 #ifdef KD_CUDA_EMULATED
-    (void)index; /* it has no driver */
+    (void)index; /* the emulated device has no context */
 #else
     if (cudaSetDevice(index) == cudaSuccess) cudaDeviceReset();
     cudaGetLastError();

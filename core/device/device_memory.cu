@@ -8,7 +8,7 @@
 
 namespace {
 
-/* What is reserved: CUDA does not tell how large a piece was. */
+/* Sizes of allocations, since CUDA does not report the size of a block when it is freed. */
 struct piece {
     void *at;
     uint64_t bytes;
@@ -54,7 +54,7 @@ kd_status device_memory_free_bytes(uint64_t *bytes) {
 kd_status device_memory_reserve(void **pointer, uint64_t bytes) {
     *pointer = NULL;
     cudaError_t error = cudaMalloc(pointer, bytes ? bytes : 1);
-    if (error == cudaErrorMemoryAllocation) { /* the pool may keep what is missing */
+    if (error == cudaErrorMemoryAllocation) { /* the pool may hold the missing memory */
         cudaGetLastError();
         KD_TRY(device_pool_trim());
         error = cudaMalloc(pointer, bytes ? bytes : 1);
@@ -110,23 +110,24 @@ kd_status device_wait(void) {
     return KD_OK;
 }
 
-/* Pageable host memory to and from a device, by a ring of pinned pieces.
-   Idea: the driver copies pageable memory through a small pinned piece of its own, by the calling
-         thread alone: 8 to 10 GB/s, and the first touch of new pages besides. Here all threads
-         copy to or from some pieces while others cross.
-   Memory: 32 MB of pinned memory a call at a time, kept by the process for the next; where they
-           cannot be had the driver copies as it does.
-   Data flow: in: host -> piece, by all threads -> device, in the stream's order; out: device ->
-              piece -> host, by all threads; a piece waits for its event before it is used again. */
+/* Copies between pageable host memory and a device through a ring of pinned staging buffers.
+   Idea: the driver copies pageable memory through a small pinned buffer of its own on the calling
+         thread: 8 to 10 GB/s, including page faults on first touch. Here all threads copy to or
+         from some buffers while others are transferred.
+   Memory: 32 MB of pinned memory per concurrent call, which the process keeps for later calls. If
+           it cannot be allocated, the driver's copy is used.
+   Data flow: in: host -> buffer, by all threads -> device, in stream order; out: device ->
+              buffer -> host, by all threads; a buffer waits for its event before it is used
+              again. */
 
 namespace {
 
 constexpr int PIECES = 4;
 constexpr uint64_t PIECE_BYTES = 8 << 20, GRAIN_BYTES = 512 << 10;
-/* Bytes that are worth a ring: if there is one, if it has to be made first (10 ms). */
+/* Minimum size for which a ring pays off: if one exists, and if one must be allocated (10 ms). */
 constexpr uint64_t WORTH_TAKING = 32 << 20, WORTH_MAKING = 256 << 20;
 
-/* Rings that nobody has; each begins with where the next one is. */
+/* Free list of rings; the first word of each points to the next one. */
 pthread_mutex_t rings_guard = PTHREAD_MUTEX_INITIALIZER;
 char *rings_free;
 
@@ -158,7 +159,8 @@ void ring_close(ring *owned) {
     pthread_mutex_unlock(&rings_guard);
 }
 
-/* Events are those of the current device. Without memory where none can be pinned. */
+/* Takes a ring from the free list or allocates one, and creates events on the current device.
+   out->memory is NULL if no pinned memory is available. */
 kd_status ring_open(ring *out) {
     pthread_mutex_lock(&rings_guard);
     out->memory = rings_free;
@@ -227,7 +229,7 @@ kd_status cross_out(const ring *by, char *to, const char *from, uint64_t bytes,
     return KD_OK;
 }
 
-/* By the driver's own pinned piece. */
+/* Copies through the driver's own pinned buffer. */
 kd_status cross_plainly(void *to, const void *from, uint64_t bytes, void *stream) {
     KD_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, (cudaStream_t)stream));
     return device_stream_wait(stream);
@@ -257,7 +259,7 @@ kd_status device_cross(void *to, const void *from, uint64_t bytes, void *stream)
     if (status == KD_OK)
         status = (out ? cross_out : cross_in)(&by, (char *)to, (const char *)from, bytes,
                                               (cudaStream_t)stream);
-    /* pieces may be on their way, whatever happened */
+    /* transfers may be in flight, even after a failure */
     if (status == KD_OK ? !out : by.events > 0) {
         const kd_status waited = device_stream_wait(stream);
         if (status == KD_OK) status = waited;

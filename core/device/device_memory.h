@@ -1,5 +1,5 @@
-/* Memory of a CUDA device for callers in C. Without CUDA in the build every call is
-   KD_ERROR_DEVICE; freeing NULL is fine everywhere. */
+/* Memory of a CUDA device, for callers in C. In a build without CUDA every call returns
+   KD_ERROR_DEVICE; freeing NULL is always valid. */
 #ifndef KD_CORE_DEVICE_DEVICE_MEMORY_H
 #define KD_CORE_DEVICE_DEVICE_MEMORY_H
 #include "core/device/absent.h"
@@ -12,18 +12,20 @@
 extern "C" {
 #endif
 
-/* On the current device. KD_ERROR_MEMORY says the bytes asked for and the bytes free. */
+/* Allocates on the current device. The message of KD_ERROR_MEMORY gives the bytes requested and the
+   bytes free. */
 KD_DEVICE_CALL(device_memory_reserve, (void **pointer, uint64_t bytes));
 KD_DEVICE_ANSWER(void, device_memory_free, (void *pointer), );
 KD_DEVICE_CALL(device_memory_upload, (void *device_pointer, const void *host, uint64_t bytes));
-KD_DEVICE_CALL(device_memory_clear, (void *device_pointer, uint64_t bytes)); /* to zeros */
+KD_DEVICE_CALL(device_memory_clear, (void *device_pointer, uint64_t bytes)); /* sets to zero */
 KD_DEVICE_CALL(device_memory_download, (void *host, const void *device_pointer, uint64_t bytes));
 KD_DEVICE_CALL(device_memory_free_bytes, (uint64_t * bytes));
-/* Whether the pointer is device memory; false for host memory, NULL or no CUDA. */
+/* Returns true for device or managed memory; false for host memory, NULL or without CUDA. */
 KD_DEVICE_ANSWER(bool, device_memory_owns, (const void *pointer), false);
-/* The most that was reserved at once in this process, bytes; 0 without CUDA. */
+/* Returns the peak number of bytes allocated by device_memory_reserve in this process; 0 without
+   CUDA. */
 KD_DEVICE_ANSWER(uint64_t, device_memory_peak_bytes, (void), 0);
-/* Waits for all work on the current device; reports what went wrong in it. */
+/* Waits for all work on the current device and returns its errors. */
 KD_DEVICE_CALL(device_wait, (void));
 
 typedef struct device_buffer {
@@ -31,13 +33,13 @@ typedef struct device_buffer {
     uint64_t bytes;
 } device_buffer;
 
-static inline void device_buffer_free(device_buffer *owned) { /* takes a zeroed one */
+static inline void device_buffer_free(device_buffer *owned) { /* accepts a zeroed struct */
     device_memory_free(owned->memory);
     owned->memory = NULL;
     owned->bytes = 0;
 }
 
-/* Room for at least so many bytes; what was in it is lost if it has to grow. */
+/* Ensures a capacity of at least `bytes`. The contents are lost if the buffer has to grow. */
 static inline kd_status device_buffer_reserve(device_buffer *buffer, uint64_t bytes) {
     if (bytes <= buffer->bytes && buffer->memory) return KD_OK;
     device_buffer_free(buffer);

@@ -21,17 +21,18 @@ void device_leave(int32_t previous) {
 
 static int note_loads(struct dl_phdr_info *of, size_t, void *loads) {
     *(unsigned long long *)loads = of->dlpi_adds;
-    return 1; /* it is the same for all */
+    return 1; /* the counter is global: the first object suffices */
 }
 
-/* Asking the runtime would load the driver and start it on every device, which takes long; asking
-   the loader takes 25 us where there is no driver, as it looks for one in all folders. So it is
-   asked only when something was loaded since. */
+/* Queries the dynamic loader: the CUDA runtime would load the driver and initialise it on every
+   device, which is slow. The lookup takes 25 us if there is no driver, because the loader searches
+   all directories, so it is repeated only if an object was loaded since the last one. */
 bool device_in_use(void) {
 #ifdef KD_CUDA_EMULATED
     return true;
 #else
-    static std::atomic<unsigned long long> loads_without{0}; /* all ones: it was among them */
+    /* number of loaded objects without the driver; all ones: the driver is loaded */
+    static std::atomic<unsigned long long> loads_without{0};
     unsigned long long loads = 0;
     if (loads_without.load(std::memory_order_relaxed) == ~0ull) return true;
     dl_iterate_phdr(note_loads, &loads);
@@ -54,9 +55,9 @@ int32_t device_of_pointer(const void *pointer) {
     return owned ? attributes.device : -1;
 }
 
-/* What is freed stays in the device's pool for the next call instead of going back to the system
-   when somebody waits: a call that takes and frees a gigabyte otherwise pays for it every time.
-   Once a device; who has set a threshold keeps it. */
+/* Sets the release threshold of the device's default pool, once per device, so that freed memory
+   stays in the pool at synchronisation points: otherwise each call that allocates and frees a
+   gigabyte pays for it again. A threshold set by the application is kept. */
 static kd_status keep_pool(cudaMemPool_t *pool) {
     enum { DEVICES = 64 };
     static std::atomic<bool> done[DEVICES];
@@ -77,7 +78,7 @@ kd_status device_pool_trim(void) {
     cudaMemPool_t pool;
     KD_CUDA(cudaGetDevice(&on));
     KD_CUDA(cudaDeviceGetDefaultMemPool(&pool, on));
-    KD_CUDA(cudaDeviceSynchronize()); /* what is freed in a stream's order is free then */
+    KD_CUDA(cudaDeviceSynchronize()); /* completes pending cudaFreeAsync */
     KD_CUDA(cudaMemPoolTrimTo(pool, 0));
     return KD_OK;
 }
@@ -100,7 +101,7 @@ void device_pool_release(void *pointer, void *stream) {
     if (pointer) cudaFreeAsync(pointer, (cudaStream_t)stream);
 }
 
-/* A list of pieces that nobody has; each begins with where the next one is. */
+/* Free list of blocks; the first word of each points to the next one. */
 static pthread_mutex_t staging_guard = PTHREAD_MUTEX_INITIALIZER;
 static void *staging_free;
 

@@ -1,8 +1,10 @@
-/* A kernel whose blocks are made ready while the one before it in the stream ends.
+/* Programmatic dependent launch: the blocks of a kernel are scheduled while the preceding kernel in
+   the stream still runs.
    Source: CUDA C++ Programming Guide, "Programmatic dependent launch".
-   Idea: the first kernel says that the next may begin (grid_lets_next_begin), whose blocks take
-         the places that its last ones leave; they wait for all that it wrote
-         (grid_waits_for_last). Below compute capability 9.0 kernels follow each other as ever. */
+   Idea: the first kernel signals that the next may start (grid_lets_next_begin), so that blocks
+         of the next kernel occupy the resources that the last blocks of the first release. The
+         next kernel waits until all writes of the first are visible (grid_waits_for_last). Below
+         compute capability 9.0 the kernels are serialised as usual. */
 #ifndef KD_CORE_DEVICE_FOLLOW_CUH
 #define KD_CORE_DEVICE_FOLLOW_CUH
 #include "core/device/cuda.h"
@@ -19,7 +21,7 @@ __device__ __forceinline__ void grid_waits_for_last(void) {
 #endif
 }
 
-/* Launches a kernel that begins with grid_waits_for_last. */
+/* Launches a kernel whose first statement is grid_waits_for_last. */
 template <class... PARAMETERS>
 static kd_status cuda_launch_following(void (*kernel)(PARAMETERS...), unsigned blocks, int threads,
                                        cudaStream_t stream, PARAMETERS... arguments) {
@@ -37,7 +39,7 @@ static kd_status cuda_launch_following(void (*kernel)(PARAMETERS...), unsigned b
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &early;
-    config.numAttrs = of.ptxVersion >= 90 ? 1 : 0; /* else its wait is none */
+    config.numAttrs = of.ptxVersion >= 90 ? 1 : 0; /* older code has no wait */
     KD_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 #endif
     return KD_OK;

@@ -1,7 +1,7 @@
-/* What compute capability 8.0 has as one instruction, for older devices: sums and extremes over a
-   warp by shuffles. Below 8.0 CUDA does not declare `__reduce_*_sync`: here they are by these
-   names, so that kernels are written once. All 32 lanes take part. Every .cu file is compiled with
-   this in front (cmake/KandelaCuda.cmake). */
+/* Warp reductions by shuffles for devices below compute capability 8.0. CUDA declares
+   `__reduce_*_sync` only from 8.0 on; this header defines them under the same names, so that
+   kernels need no special case. All 32 lanes must participate. Every .cu file includes this header
+   implicitly (cmake/KandelaCuda.cmake). */
 #ifndef KD_CORE_DEVICE_WARP_REDUCE_CUH
 #define KD_CORE_DEVICE_WARP_REDUCE_CUH
 

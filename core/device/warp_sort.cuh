@@ -1,13 +1,13 @@
-/* Keys of a warp's lanes: sorted in registers, and kept in columns of shared memory. */
+/* Warp-level sorting of keys in registers, and per-lane columns of keys in shared memory. */
 #ifndef KD_CORE_DEVICE_WARP_SORT_CUH
 #define KD_CORE_DEVICE_WARP_SORT_CUH
 #include <stdint.h>
 
-/* Lanes of a warp sort keys that they hold in registers.
+/* Sorts keys that the lanes of a warp hold in registers.
    Source: Batcher 1968, "Sorting networks and their applications": the bitonic sorter, in the
-           form whose comparisons all point up.
-   Idea: key i of lane l is number l * N + i; a step within a lane costs two instructions a pair,
-         one between lanes a shuffle more.
+           variant in which all comparators have the same direction.
+   Idea: key i of lane l is element l * N + i. A step within a lane costs two instructions per pair;
+         a step between lanes costs a shuffle more.
    Work: log2(n) (log2(n) + 1) / 2 steps. */
 
 namespace warp_sort {
@@ -19,7 +19,7 @@ template <class KEY> __device__ inline void order_pair(KEY &low, KEY &high) {
 }
 
 #ifndef KD_CUDA_EMULATED
-/* By one comparison: the compiler makes two or three of it. */
+/* Inline PTX with a single comparison, where the compiler emits two or three. */
 __device__ inline void order_pair(unsigned long long &low, unsigned long long &high) {
     asm("{\n\t.reg .pred swap;\n\t.reg .b64 least;\n\tsetp.lt.u64 swap, %1, %0;\n\t"
         "selp.b64 least, %1, %0, swap;\n\tselp.b64 %1, %0, %1, swap;\n\tmov.b64 %0, least;\n\t}"
@@ -27,7 +27,7 @@ __device__ inline void order_pair(unsigned long long &low, unsigned long long &h
 }
 #endif
 
-/* The keys of a lane form a bitonic sequence: afterwards they ascend. */
+/* Sorts a lane's keys, which form a bitonic sequence, in ascending order. */
 template <int N, class KEY> __device__ inline void merge_own(KEY (&key)[N]) {
 #pragma unroll
     for (int step = N / 2; step > 0; step /= 2)
@@ -54,7 +54,8 @@ template <class KEY> __device__ inline KEY chosen(KEY mine, KEY other, bool leas
     return (other < mine) == least ? other : mine;
 }
 
-/* Sorts the keys of each `lanes` neighbouring lanes, a power of two; all of the warp takes part. */
+/* Sorts the keys of each group of `lanes` consecutive lanes, a power of two. All lanes of the warp
+   must participate. */
 template <int N, class KEY> __device__ inline void sort_lanes(KEY (&key)[N], int lanes) {
     const int lane = (int)(threadIdx.x & 31);
     sort_own(key);
@@ -62,7 +63,7 @@ template <int N, class KEY> __device__ inline void sort_lanes(KEY (&key)[N], int
     for (int run = 2; run <= lanes; run *= 2) {
         const bool lower = (lane & (run / 2)) == 0;
 #pragma unroll
-        for (int i = 0; i < N / 2; ++i) { /* the mirror of e is the run's end less e */
+        for (int i = 0; i < N / 2; ++i) { /* compares element e with its mirror image */
             const KEY a = key[i], b = key[N - 1 - i];
             key[i] = chosen(a, __shfl_xor_sync(0xffffffffu, b, run - 1), lower);
             key[N - 1 - i] = chosen(b, __shfl_xor_sync(0xffffffffu, a, run - 1), lower);
@@ -79,12 +80,13 @@ template <int N, class KEY> __device__ inline void sort_lanes(KEY (&key)[N], int
 
 } // namespace warp_sort
 
-/* Columns in shared memory, one a lane, that grow by predicated stores: plain pointers would cost
-   64-bit additions and generic stores in the innermost loop. A place is a 32-bit shared address. */
+/* One column per lane in shared memory, appended to by predicated stores: plain pointers would cost
+   64-bit additions and generic stores in the innermost loop. `place` is a 32-bit shared-memory
+   address. */
 
 namespace warp_columns {
 
-#ifdef KD_CUDA_EMULATED /* what the instructions below do */
+#ifdef KD_CUDA_EMULATED /* host equivalents of the PTX below */
 inline uint32_t place_of(const void *shared) {
     return emulated::place_in_shared(shared);
 }
@@ -111,14 +113,15 @@ __device__ inline void store_two(uint32_t place, uint32_t a, uint32_t b) {
     asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(place), "r"(a), "r"(b) : "memory");
 }
 
-/* `a` there and `b` so many bytes on. */
+/* Stores `a` at `place` and `b` APART bytes after it. */
 template <int APART> __device__ inline void store_apart(uint32_t place, uint32_t a, uint32_t b) {
     asm volatile("st.shared.u32 [%0], %1;\n\tst.shared.u32 [%0 + %3], %2;" ::"r"(place), "r"(a),
                  "r"(b), "n"(APART)
                  : "memory");
 }
 
-/* Two words so many bytes back as one, high word first; all ones where `there` is false. */
+/* Loads the two words BACK bytes before `place` as one integer, high word first; returns all ones
+   if `there` (the predicate) is false. */
 template <int BACK>
 __device__ inline unsigned long long load_two_before(uint32_t place, bool there) {
     uint32_t high, low;

@@ -1,12 +1,12 @@
-/* What kernels of waves share: many paths that go one surface further at a time, of the camera
-   (render/waves) and of photons (photon/emission).
-   Idea: shading is much code, and warps that run through it each for itself wait for instructions
-         most of the time. So paths are listed by the kind of material that they have met: a block
-         takes 256 of one list, its warps wait for each other after each step, and what one of them
-         fetches of the code serves all. Kind 0, most of all, has a kernel of its own, in which the
-         kind is a constant.
-   Memory: a word a path and kind.
-   Invariants: lists keep the order of the paths within 512 of them: neighbours stay together. */
+/* Shared parts of the wavefront kernels, which advance many paths by one surface interaction at a
+   time: camera paths (render/waves) and photons (photon/emission).
+   Idea: shading has a large code footprint, so warps that execute it independently stall on
+         instruction fetch most of the time. Paths are therefore sorted into one list per kind of
+         material. A block takes 256 paths of one list and its warps synchronise after each step, so
+         that an instruction fetched by one warp serves all. Kind 0, the most frequent, has a
+         specialised kernel in which the kind is a compile-time constant.
+   Memory: one word per path and kind.
+   Invariants: within 512 paths the lists keep their order, so neighbouring paths stay together. */
 #ifndef KD_CORE_DEVICE_WAVE_PARTS_CUH
 #define KD_CORE_DEVICE_WAVE_PARTS_CUH
 #include "core/device/cuda.h"
@@ -17,19 +17,19 @@ enum {
     KIND_BLOCK = 512,
     KIND_WARPS = KIND_BLOCK / 32,
     SHADE_BLOCK = 256,
-    SHADE_DIFFUSE_EACH = 3, /* blocks on a multiprocessor: 80 registers */
+    SHADE_DIFFUSE_EACH = 3, /* blocks per multiprocessor: 80 registers */
     SHADE_OTHER_EACH = 2    /* 128 registers */
 };
 
-/* How many paths a wave has of each kind, and the next ones to be shaded. */
+/* Number of paths of each kind in the current wave, and cursors of the chunks to shade next. */
 template <uint32_t KINDS> struct kind_counts {
     uint32_t listed[KINDS];
     uint32_t diffuse_chunk, other_chunk;
 };
 
-/* Paths by what they met. */
+/* Indices of paths, by the kind of material that the path hit. */
 struct kind_lists {
-    uint32_t *lists; /* of each kind, `capacity` of them */
+    uint32_t *lists; /* one array of `capacity` indices per kind */
     uint32_t capacity;
 
     __device__ __forceinline__ uint32_t *of(uint32_t kind) const {
@@ -39,8 +39,8 @@ struct kind_lists {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* A place behind what is there, for each lane that comes here; one atomic for those that come
-   together. */
+/* Returns a new position in a list for each active lane, with one atomic per warp (warp-aggregated
+   increment). */
 __device__ __forceinline__ uint32_t take_place(uint32_t *counter) {
     const unsigned lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
@@ -70,7 +70,7 @@ __device__ __forceinline__ ray_hit load_stored_hit(const float4 *from, uint32_t 
     return hit;
 }
 
-/* A line on its way to the cache. */
+/* Prefetches a cache line into L2. */
 __device__ __forceinline__ void fetch_ahead(const void *at) {
 #ifdef KD_CUDA_EMULATED
     (void)at;
@@ -81,8 +81,9 @@ __device__ __forceinline__ void fetch_ahead(const void *at) {
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* By all blocks of KIND_BLOCK threads. Data flow: kind_of(i) of `count` paths -> for each kind the
-   list of those that met it, counts->listed. */
+/* Sorts paths by kind. To be called by all blocks, of KIND_BLOCK threads each.
+   Data flow: kind_of(i) of `count` paths -> one list of indices per kind and its length,
+              counts->listed. */
 template <uint32_t KINDS, class KIND_OF>
 __device__ __forceinline__ void list_by_kind(const kind_lists &to, uint32_t count,
                                              kind_counts<KINDS> *counts, const KIND_OF &kind_of) {
@@ -98,7 +99,7 @@ __device__ __forceinline__ void list_by_kind(const kind_lists &to, uint32_t coun
             if (kind == k) alike = lanes;
         }
         __syncthreads();
-        if (warp < KINDS) { /* from numbers to places, a warp a kind */
+        if (warp < KINDS) { /* exclusive scan of the counts, one warp per kind */
             const uint32_t number = lane < KIND_WARPS ? places[warp][lane] : 0;
             uint32_t upto = number, first = 0;
             for (uint32_t step = 1; step < KIND_WARPS; step *= 2) {
@@ -115,11 +116,11 @@ __device__ __forceinline__ void list_by_kind(const kind_lists &to, uint32_t coun
     }
 }
 
-/* What a block shades at a time: a part of one list. */
+/* A range of one list that a block shades at a time. */
 struct shade_chunk {
     uint32_t kind, first;
 
-    /* The thread's path; KD_NONE: none. */
+    /* Returns the calling thread's path, or KD_NONE. */
     template <uint32_t KINDS>
     __device__ __forceinline__ uint32_t path(const kind_lists &from,
                                              const kind_counts<KINDS> *counts) const {
@@ -128,7 +129,7 @@ struct shade_chunk {
     }
 };
 
-/* Chunk `number` of the lists [begin, end); false: there is none. */
+/* Finds chunk `number` among the lists [begin, end). Returns false if there are fewer chunks. */
 template <uint32_t KINDS>
 __device__ __forceinline__ bool find_chunk(const kind_counts<KINDS> *counts, uint32_t begin,
                                            uint32_t end, uint32_t number, shade_chunk *out) {
@@ -142,9 +143,9 @@ __device__ __forceinline__ bool find_chunk(const kind_counts<KINDS> *counts, uin
     return false;
 }
 
-/* By all blocks of SHADE_BLOCK threads: chunks of the lists [begin, end) in order, of which a block
-   takes the next one when it is done with one. fetch(i): path i comes next, for the caches;
-   shade(i): its turn, by all threads, those without a path with KD_NONE. */
+/* Shades the lists [begin, end). To be called by all blocks, of SHADE_BLOCK threads each; blocks
+   take chunks in order through `cursor`. fetch(i) prefetches data of path i, the thread's next one;
+   shade(i) is called by all threads of the block, with KD_NONE by those without a path. */
 template <uint32_t KINDS, class FETCH, class SHADE>
 __device__ __forceinline__ void
 shade_chunks(const kind_lists &lists, const kind_counts<KINDS> *counts, uint32_t *cursor,
@@ -163,18 +164,20 @@ shade_chunks(const kind_lists &lists, const kind_counts<KINDS> *counts, uint32_t
     }
 }
 
-/* Few items among many threads.
-   Idea: a warp takes as long as the longest of its lanes, and longer the more they differ. So where
-         there are fewer items than threads, each warp takes as few as it can; neighbours stay
-         together as far as that goes. */
+/* Distribution of few items over many threads.
+   Idea: a warp takes as long as its slowest lane, and longer the more its lanes diverge. If
+         there are fewer items than threads, each warp therefore takes as few items as possible,
+         and neighbouring items stay in the same warp as far as possible. */
 
-/* Items a warp takes first, of so many; all 32 where there are as many as threads. */
+/* Returns how many of `count` items a warp takes in its first iteration; 32 if there are at least
+   as many items as threads. */
 __device__ __forceinline__ uint32_t spread_each(uint32_t count) {
     const uint32_t warps = gridDim.x * (blockDim.x / 32);
     return count >= 32 * warps ? 32 : (count + warps - 1) / warps;
 }
 
-/* The first item of this thread; `count` or more: none. Others follow in steps of all threads. */
+/* Returns the thread's first item, or `count` or more if it has none. Further items follow with a
+   stride of the total number of threads. */
 __device__ __forceinline__ uint32_t spread_first(uint32_t count) {
     const uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x, each = spread_each(count);
     if (each == 32) return thread;

@@ -1,3 +1,5 @@
+/* Child processes with a time limit, supervised by a watcher process; child.h describes the
+   design. */
 #include "core/files/child.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,17 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the watcher's exit code says beyond the program's own 0..127 and 128 + signal. */
+/* Exit codes of the watcher in addition to the program's own 0..127 and 128 + signal. */
 enum { CODE_OVERDUE = 254, CODE_NOT_STARTED = 255, EXEC_FAILED = 126, LEASH = 3, POLL_MS = 10 };
 
-/* --- the watcher: a copy of this process that may only call the system -------------------------
- */
+/* --- watcher: a copy of this process, restricted to system calls ------------------------------ */
 
 typedef struct watch {
     const char *path;
     char *const *arguments;
-    int answer, leash; /* ends that are the watcher's */
-    int64_t deadline;  /* ms */
+    int answer, leash; /* the watcher's ends of the pipes */
+    int64_t deadline;  /* in milliseconds of CLOCK_MONOTONIC */
 } watch;
 
 static int64_t now_ms(void) {
@@ -41,8 +42,8 @@ static void files_close_from(unsigned first) {
     for (unsigned i = first; i < last; ++i) close((int)i);
 }
 
-/* Files 0 and 2 are /dev/null, 1 is the answer, LEASH the leash; all others are closed. Each is
-   first moved out of the way of these numbers. */
+/* Sets up the descriptors: 0 and 2 are /dev/null, 1 is the answer pipe, LEASH the leash pipe; all
+   others are closed. Each is first duplicated above these numbers, so that none is overwritten. */
 static bool files_arrange(const watch *of) {
     const int null = open("/dev/null", O_RDWR);
     const int high = fcntl(null, F_DUPFD, 16), answer = fcntl(of->answer, F_DUPFD, 16);
@@ -67,7 +68,7 @@ static void program_become(const watch *of) {
     _exit(EXEC_FAILED);
 }
 
-/* Kills the whole group, as the program may have children. */
+/* Kills the program's process group, including its children. */
 static int program_end(pid_t program) {
     int status = 0;
     kill(-program, SIGKILL);
@@ -99,13 +100,12 @@ static int watcher_main(const watch *of) {
             return left <= 0 ? CODE_OVERDUE : CODE_NOT_STARTED;
         }
     }
-    kill(-program, SIGKILL); /* what it may have left behind */
+    kill(-program, SIGKILL); /* descendants that the program left running */
     if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
     return WEXITSTATUS(status) == EXEC_FAILED ? CODE_NOT_STARTED : WEXITSTATUS(status) & 127;
 }
 
-/* --- this process ------------------------------------------------------------------------------
- */
+/* --- this process ----------------------------------------------------------------------------- */
 
 static void close_both(const int ends[2]) {
     close(ends[0]);
@@ -127,7 +127,7 @@ kd_status child_start(child *out, const char *path, char *const *arguments, doub
                       now_ms() + (int64_t)(1000 * (seconds < most ? seconds : most))};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    /* no flags: a copy of its own of everything, and no signal when it ends */
+    /* no flags: a full copy without shared resources, and no signal to the parent when it ends */
     const long watcher = syscall(SYS_clone, 0, 0, 0, 0, 0);
     if (watcher == 0) _exit(watcher_main(&of));
     const int reason = errno;

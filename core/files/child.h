@@ -1,14 +1,15 @@
-/* A program that runs beside this process, watched: it has so many seconds, and what it says is
-   read from a pipe. Whoever calls this may be a library inside a program of many threads with
-   children and signal handlers of its own, so
-   - between this process and the program stands a small watcher, made by clone with no signal for
-     its end: the caller's SIGCHLD handler does not run, its wait(-1) does not find it;
-   - the watcher does system calls only, with all signals blocked; it ends the program when its time
-     is over, and when this process closes the leash or is no more; it waits for it, so that no
-     zombie is left;
-   - the program begins by exec, with default signal handlers, a process group of its own, and no
-     file but /dev/null and the pipe: a copy of a process of several threads by fork alone could
-   hang in any lock that another thread held. */
+/* Runs a program with a time limit and reads its standard output from a pipe. The caller may be a
+   library in a multithreaded program with children and signal handlers of its own, hence the
+   design:
+   - Between this process and the program runs a small watcher process, created by clone without a
+     termination signal: the caller's SIGCHLD handler is not called, and its wait(-1) does not
+     return the watcher.
+   - The watcher makes system calls only, with all signals blocked. It kills the program when the
+     time limit expires, when this process closes the leash pipe, or when this process ends. It
+     reaps the program, so that no zombie remains.
+   - The program is started by exec with default signal handlers, in a process group of its own,
+     with no open file except /dev/null and the pipe. Running code in a forked copy of a
+     multithreaded process without exec could deadlock on a lock held by another thread. */
 #ifndef KD_CORE_FILES_CHILD_H
 #define KD_CORE_FILES_CHILD_H
 #include "core/status.h"
@@ -19,24 +20,25 @@ extern "C" {
 #endif
 
 typedef struct child {
-    int answer; /* read end of the program's standard output; not blocking */
-    int leash;  /* closed: the program ends */
+    int answer; /* read end of the program's standard output, non-blocking */
+    int leash;  /* write end of a pipe; closing it kills the program */
     int watcher;
 } child;
 
 typedef enum child_end {
-    CHILD_EXITED,     /* `code` is its exit code */
+    CHILD_EXITED,     /* `code` is the exit code */
     CHILD_SIGNALLED,  /* `code` is the signal */
-    CHILD_OVERDUE,    /* its time was over */
-    CHILD_NOT_STARTED /* there is no such program, or a process cannot be started */
+    CHILD_OVERDUE,    /* the time limit expired */
+    CHILD_NOT_STARTED /* no such program, or no process could be created */
 } child_end;
 
-/* Starts the program at this path (arguments[0] is its name, NULL ends them). KD_ERROR_RUNTIME if
-   pipes or processes cannot be made. */
+/* Starts the program at `path` with a limit of `seconds`. arguments[0] is the program's name; NULL
+   ends the list. Returns KD_ERROR_RUNTIME if a pipe or process cannot be created. */
 kd_status child_start(child *out, const char *path, char *const *arguments, double seconds);
-/* Waits until there is something to read, the end among it, or about so long. */
+/* Waits for output or the end of the program, for about `milliseconds` at most. */
 void child_wait(const child *of, int milliseconds);
-/* Ends it: at once, or when it ends by itself (which its time limits). Nothing of it remains. */
+/* Kills the program (`at_once`) or waits until it ends or its time limit expires, then releases
+   everything. Sets *code. */
 child_end child_close(child *owned, bool at_once, int *code);
 
 #ifdef __cplusplus

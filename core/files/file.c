@@ -1,3 +1,4 @@
+/* Parallel reading into memory, atomic replacement on output, and the search for companions. */
 #include "core/files/file.h"
 #include "core/files/file_parcel.h"
 #include "core/memory.h"
@@ -20,13 +21,13 @@ void file_set_witness(void (*seen)(const char *path, file_identity which)) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-enum { PIECE_BYTES = 1 << 20 }; /* that one thread reads at once */
+enum { PIECE_BYTES = 1 << 20 }; /* bytes read by a thread at a time */
 
 typedef struct reading {
     const mapping_source *from;
     void *memory;
-    atomic_int reason;    /* errno of a read that failed */
-    atomic_bool is_short; /* it ended early */
+    atomic_int reason;    /* errno of a failed read */
+    atomic_bool is_short; /* the file ended early */
 } reading;
 
 static void pieces_read(void *context, int64_t begin, int64_t end, int thread) {
@@ -43,8 +44,8 @@ static void pieces_read(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Pages of a mapped file vanish when another process shortens it, and whoever reads them dies by
-   SIGBUS; so the bytes are copied, by all threads. */
+/* Copies the bytes instead of mapping the file: if another process truncates a mapped file, reading
+   the missing pages raises SIGBUS. */
 mapping_end file_source_read(file_view *view, const mapping_source *from) {
     const uint64_t pieces = (from->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     const mapping_end end = mapping_reserve(&view->mapping, from);
@@ -63,7 +64,7 @@ mapping_end file_source_read(file_view *view, const mapping_source *from) {
 kd_status file_open(file_view *view, const char *path) {
     memset(view, 0, sizeof *view);
     view->bytes = "";
-    if (file_parcel_find(path, &view->bytes, &view->count)) return KD_OK; /* no memory of its own */
+    if (file_parcel_find(path, &view->bytes, &view->count)) return KD_OK; /* borrowed */
     mapping_source from;
     mapping_end end = mapping_find(&from, path);
     KD_REQUIRE(end != MAPPING_CANNOT_OPEN, KD_ERROR_INPUT, "%s: cannot open: %s", path,
@@ -91,7 +92,7 @@ bool file_is_there(const char *path) {
 }
 
 void file_release(const char *begin, size_t count) {
-    if (file_parcel_holds(begin)) return; /* another reads the same bytes */
+    if (file_parcel_holds(begin)) return; /* other views share the bytes of the parcel */
     machine_pages_drop(begin, count);
 }
 
@@ -118,9 +119,10 @@ const char *file_suffix(const char *path) {
     return dot ? dot : path + strlen(path);
 }
 
-enum { WRITERS = 1000, SWEPT = 8 }; /* to one name at once; numbers looked at for what is stale */
+enum { WRITERS = 1000, SWEPT = 8 }; /* concurrent writers; numbers swept */
 
-/* What killed writers of this name have left under the numbers after ours. */
+/* Removes stale temporary files left by killed writers under the numbers that follow this
+   writer's. */
 static void sweep(const char *name, int number) {
     char stale[sizeof((file_output *)0)->temporary];
     for (int i = number + 1; i < number + SWEPT; ++i) {
@@ -170,7 +172,7 @@ kd_status file_output_open(file_output *output, const char *path) {
     output->lock = -1;
     output->direct = file_identify(NULL, path) == FILE_OTHER;
     errno = 0;
-    /* a link stays a link: what it points to is replaced */
+    /* for a symbolic link, its target is replaced */
     char *target = output->direct ? NULL : temporary_target(path);
     KD_REQUIRE(target || errno != ENOMEM, KD_ERROR_MEMORY, "%s: out of memory", path);
     KD_REQUIRE(target || errno != ELOOP, KD_ERROR_RUNTIME, "%s: cannot write: %s", path,
@@ -186,13 +188,14 @@ kd_status file_output_open(file_output *output, const char *path) {
     return KD_OK;
 }
 
-/* Releases the name for the next writer. */
+/* Releases the lock, so that the next writer can use the name. */
 static void unlock(file_output *output) {
     if (output->lock >= 0) close(output->lock);
     output->lock = -1;
 }
 
-/* Why an earlier write to the stream failed: by asking again, for a stream forgets errno. */
+/* Returns the reason of an earlier failed write, which the stream does not store, by writing
+   again. */
 static int reason_again(FILE *stream) {
     return write(fileno(stream), "", 1) < 0 ? errno : EIO;
 }

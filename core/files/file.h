@@ -1,10 +1,11 @@
-/* Files: input is read into memory, output goes to a temporary file beside it and is renamed when
-   it is whole, so that a failure leaves what was there before. Devices and pipes (/dev/null,
-   /dev/stdout) are written as they are, a link's target is replaced.
-   Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer holds the first one that it can lock,
-   so threads and processes that write to one name keep apart, and the next writer takes or removes
-   what a killed one has left, since its lock died with it.
-   A companion is a file installed beside this code: a program to start, a plug-in to load. */
+/* File input and output. Input is read into memory. Output goes to a temporary file in the same
+   directory, which is renamed when complete, so that a failure leaves the previous file intact.
+   Devices and pipes (/dev/null, /dev/stdout) are written directly; for a symbolic link its target
+   is replaced.
+   Temporary names are NAME.0.tmp, NAME.1.tmp, ...: a writer uses the first one that it can lock, so
+   concurrent writers of one name, threads or processes, do not interfere. The system releases the
+   lock of a killed writer, and the next writer reuses or removes its file.
+   A companion is a file installed next to this code: a program to start or a plug-in to load. */
 #ifndef KD_CORE_FILES_FILE_H
 #define KD_CORE_FILES_FILE_H
 #include "core/status.h"
@@ -19,57 +20,61 @@ extern "C" {
 #endif
 
 typedef struct file_view {
-    const char *bytes; /* `count` of them, read-only, not terminated; "" for an empty file */
+    const char *bytes; /* `count` read-only bytes, not terminated; "" for an empty file */
     size_t count;
-    void *mapping; /* the owner's own: memory of the bytes */
+    void *mapping; /* private: the memory that holds the bytes */
 } file_view;
 
-/* All of a file, by all threads; what becomes of the file later changes nothing. KD_ERROR_INPUT if
-   it cannot be opened, is no regular file, or has changed while it was read; KD_ERROR_MEMORY. */
+/* Reads a whole file on all threads; later changes to the file have no effect on the view. Returns
+   KD_ERROR_INPUT if the file cannot be opened, is not a regular file or changed while it was read;
+   KD_ERROR_MEMORY. */
 kd_status file_open(file_view *view, const char *path);
-/* file_open's second half, of a file that mapping_find has opened: MAPPING_MADE, MAPPING_FAILED
-   with errno, MAPPING_CHANGED. `view` is zeroed on entry. */
+/* Second half of file_open, for a file that mapping_find has opened. Returns MAPPING_MADE,
+   MAPPING_FAILED with errno, or MAPPING_CHANGED. `view` must be zeroed. */
 mapping_end file_source_read(file_view *view, const mapping_source *from);
-/* Whether it can be taken for a regular file. */
+/* Returns true if the path refers to a regular file or to a file in the unpacked parcel. */
 bool file_is_there(const char *path);
-/* The whole pages of [begin, begin + count) are given back: nobody may read these bytes again. */
+/* Releases the whole pages of [begin, begin + count) to the system. The bytes must not be read
+   again. */
 void file_release(const char *begin, size_t count);
-/* Is told of every file that file_open opens from now on, by any thread; NULL: nobody is. For a
-   program that must know what it has read. */
+/* Sets a callback that file_open calls, on any thread, for every file that it opens, for programs
+   that record their inputs; NULL removes it. */
 void file_set_witness(void (*seen)(const char *path, file_identity which));
-void file_close(file_view *view); /* takes one that was never opened (all zero) */
+void file_close(file_view *view); /* accepts a zeroed struct */
 
 typedef struct file_output {
-    FILE *stream;         /* write here */
-    char path[4096];      /* the name it will have */
-    char temporary[4112]; /* the name it has until then */
-    bool direct;          /* a device or a pipe: no name but its own */
-    int lock;             /* a descriptor that holds the temporary's lock; -1: none */
+    FILE *stream;         /* the stream to write to */
+    char path[4096];      /* final name */
+    char temporary[4112]; /* name until commit */
+    bool direct;          /* a device or pipe, written without a temporary file */
+    int lock;             /* descriptor that holds the temporary file's lock; -1: none */
 } file_output;
 
-/* KD_ERROR_RUNTIME with the system's reason. */
+/* Opens a file for writing. Returns KD_ERROR_RUNTIME with the system's reason on failure. */
 kd_status file_output_open(file_output *output, const char *path);
-/* Flushes, closes, renames. On failure the temporary file is removed. */
+/* Flushes, synchronises, closes and renames the file. On failure the temporary file is removed. */
 kd_status file_output_commit(file_output *output);
-void file_output_discard(file_output *output); /* takes one already committed */
+void file_output_discard(file_output *output); /* accepts an output that is already committed */
 
-/* Folder of `path` joined with `name` ('\\' in name becomes '/', absolute names stay). A new string
-   to memory_free, NULL if out of memory. */
+/* Joins the directory of `path` with `name`; backslashes in `name` become slashes, and an absolute
+   name is returned as it is. The caller frees the result with memory_free; NULL if memory is
+   exhausted. */
 char *file_path_beside(const char *path, const char *name);
-/* The part of `path` from its last dot on, in place; "" if none. */
+/* Returns the suffix of `path` including its dot, as a pointer into `path`; "" if there is none. */
 const char *file_suffix(const char *path);
 
 typedef struct companion {
-    const char *variable; /* of the environment, which names it instead; not in setuid programs */
-    const char *name;     /* of the file */
-    const char *const *places; /* folders, from the one of this code; each ends with "/" or is "" */
+    const char *variable;      /* environment variable that overrides the path */
+    const char *name;          /* file name */
+    const char *const *places; /* directories relative to this code, each "" or ending with "/" */
     int place_count;
     place_use use; /* PLACE_READABLE, PLACE_RUNNABLE */
 } companion;
 
-/* Writes its path: what the variable says, whether or not it is there; else the first that is there
-   beside where this code was loaded from, the shared library or the program; else beside the
-   program. False if there is none, or its path is too long. */
+/* Writes the path of a companion: the value of the variable (ignored in setuid programs), even if
+   no such file exists; else the first match next to the object file that this code was loaded from
+   (shared library or program); else next to the program. Returns false if there is none or the path
+   is too long. */
 bool companion_find(const companion *wanted, char found[PLACE_BYTES]);
 
 #ifdef __cplusplus

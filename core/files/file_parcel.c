@@ -1,5 +1,5 @@
-/* A record: bytes of the name with its zero, bytes of the file, then both, each from a multiple of
-   64 on, as far as a mapping's alignment matters to who reads it. */
+/* Layout of a record: size of the name with its terminating zero, size of the file, then both; each
+   part is aligned to 64 bytes, as readers expect of a file in memory. */
 #include "core/files/file_parcel.h"
 #include "core/files/file.h"
 #include "core/memory.h"
@@ -16,11 +16,11 @@ typedef struct parcel_record {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    bool open, full; /* a name found no memory */
+    bool open, full; /* memory for a name could not be allocated */
     char **names;
     uint64_t count, room;
 } packing;
-static const file_parcel *unpacked; /* set while no thread opens files */
+static const file_parcel *unpacked; /* changes only while no thread opens files */
 
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;

@@ -10,7 +10,7 @@ kd_status parts_file_write(const char *path, const void *header, size_t header_b
     file_output output;
     KD_TRY(file_output_open(&output, path));
     uint64_t hash = hash_bytes(header, header_bytes);
-    fwrite(header, header_bytes, 1, output.stream); /* commit sees what fails */
+    fwrite(header, header_bytes, 1, output.stream); /* file_output_commit reports write errors */
     for (int i = 0; i < part_count; ++i) {
         if (parts[i].count == 0) continue;
         hash = hash_combine(hash, parts[i].bytes, parts[i].count);

@@ -1,8 +1,7 @@
-/* Files of a header and arrays, as they lie in memory: written whole or not at all, read with
-   distrust.
-   The file: the header, the parts without anything between, and a 64-bit checksum: XXH3 of the
-   header, combined with each part that is not empty in turn. What the header says is its reader's
-   business. */
+/* Binary files of a header and arrays in their memory layout: replaced atomically when written,
+   validated when read. The caller interprets and validates the header.
+   Format: the header, the parts without padding, and a 64-bit checksum, which is the XXH3 hash of
+   the header, combined in turn with each non-empty part. */
 #ifndef KD_CORE_FILES_PARTS_FILE_H
 #define KD_CORE_FILES_PARTS_FILE_H
 #include "core/files/file.h"
@@ -14,24 +13,25 @@ extern "C" {
 
 typedef struct file_part {
     void *bytes;
-    uint64_t count; /* of bytes; 0: `bytes` is not looked at */
+    uint64_t count; /* in bytes; if 0, `bytes` is ignored */
 } file_part;
 
-/* KD_ERROR_RUNTIME, and what was there before stays, if it cannot be written. */
+/* Writes a file. If that fails, returns KD_ERROR_RUNTIME and leaves an existing file unchanged. */
 kd_status parts_file_write(const char *path, const void *header, size_t header_bytes,
                            const file_part *parts, int part_count);
 
-/* Copies the header. KD_ERROR_INPUT if the file does not start with `magic` (8 bytes) or is too
-   short for header and checksum; `what` says what it should be: "file of points". */
+/* Copies the header. Returns KD_ERROR_INPUT if the file does not begin with `magic` (8 bytes) or is
+   too short for header and checksum. `what` names the expected format in messages: "file of
+   points". */
 kd_status parts_file_header(const file_view *file, const char *path, const char *magic,
                             const char *what, void *header, size_t header_bytes);
 
-/* KD_ERROR_INPUT if the file has any other size than header, parts of `bytes` in all and checksum.
-   To be asked before memory is reserved for what the header promises. */
+/* Returns KD_ERROR_INPUT unless the file's size equals that of the header, `bytes` of parts and the
+   checksum. Must be called before memory is allocated according to the header. */
 kd_status parts_file_check_size(const file_view *file, const char *path, size_t header_bytes,
                                 uint64_t bytes);
 
-/* Fills the parts. KD_ERROR_INPUT if the size or the checksum is wrong. */
+/* Reads the parts. Returns KD_ERROR_INPUT if the size or the checksum is wrong. */
 kd_status parts_file_read(const file_view *file, const char *path, size_t header_bytes,
                           const file_part *parts, int part_count);
 

@@ -10,7 +10,7 @@
 
 static const char *const colours[] = {"R", "G", "B"};
 
-/* --- out --- */
+/* --- encoding --- */
 
 enum { ENCODE_GRAIN = 16384 };
 
@@ -20,9 +20,10 @@ static int alpha_is_used(const float *alpha, size_t count) {
     return 0;
 }
 
-/* unit_to_byte(srgb_encode(x)) without its power. Idea: the first six bits of the mantissa and the
-   exponent say the byte but for one or two steps, which a comparison takes; steps[b] is the least
-   float whose byte is b, found by bisection. */
+/* Equals unit_to_byte(srgb_encode(x)) without its power function.
+   Idea: exponent and upper six bits of the mantissa determine the byte up to one or two steps,
+         which are resolved by comparison. steps[b] is the smallest float with byte b, found by
+         bisection. */
 enum {
     STEP_LEAST = 0x3f800000 - (13 << 23),
     STEP_SHIFT = 17,
@@ -33,7 +34,7 @@ static uint8_t cells[STEP_CELLS];
 static pthread_once_t steps_once = PTHREAD_ONCE_INIT;
 
 static void steps_make(void) {
-    uint32_t least = STEP_LEAST; /* 2^-13: its byte is 0 */
+    uint32_t least = STEP_LEAST; /* 2^-13 maps to byte 0 */
     for (int byte = 1; byte < 256; ++byte) {
         uint32_t below = least, above = 0x3f800000;
         while (above - below > 1) {
@@ -101,7 +102,7 @@ kd_status image_encode(uint8_t **bytes, int *samples, const image *from,
     return KD_OK;
 }
 
-/* --- in --- */
+/* --- decoding --- */
 
 kd_status image_linear_open(float **linear, const picture *from) {
     const uint32_t white = picture_white(from);
@@ -148,22 +149,22 @@ kd_status image_decode(image *out, const picture *from) {
     return KD_OK;
 }
 
-/* Exposure by the picture: a photographer's light meter, for scenes in no unit in particular.
+/* Automatic exposure, similar to a photographic light meter, for scenes without absolute units.
    Source: Reinhard, Stark, Shirley and Ferwerda 2002, "Photographic tone reproduction for digital
            images": the key of a picture is the mean of the logarithms of its luminances.
-   Idea: what is metered are cells, of 4 x 4 pixels or of 1/64 of the longer side: their means have
-         little noise, so that few samples tell the same as many. A cell weighs by the root of its
-         luminance: black weighs nothing, and a dark backdrop little beside its subject. Highlights
-         (the brightest HIGHLIGHTS of what is covered) count as the darkest of them does, so that
-         lamps, glints and fireflies tell nothing of the rest.
-   Differs from the paper in that, and in the cap: exposure ends where more than the highlights
-         would be cut by white. */
+   Idea: measures cells of 4 x 4 pixels or 1/64 of the longer side, whose means have little noise,
+         so that few samples per pixel give nearly the same exposure as many. A cell's weight is the
+         square root of its luminance: black has no weight, and a dark background little compared to
+         the subject. Highlights (the brightest fraction IMAGE_HIGHLIGHTS of the covered pixels) are
+         clamped to the darkest of them, so that lamps, glints and fireflies have no influence.
+   Differs from the paper in: the weights and the highlights, and a limit of the exposure, so
+                              that no more than the highlights are clipped. */
 
 enum { CELL_SIDE = 4, CELLS_ACROSS = 64 };
 
 typedef struct meter_cell {
-    double luminance, largest; /* mean of what is covered: luminance, largest channel */
-    double covered;            /* pixels */
+    double luminance, largest; /* means over the covered pixels: luminance, largest channel */
+    double covered;            /* number of covered pixels */
 } meter_cell;
 
 typedef struct meter {
@@ -216,10 +217,10 @@ static kd_status read_cells(meter *in) {
     return KD_OK;
 }
 
-/* Where the highlights begin: cells in order. */
+/* Returns the threshold of the highlights; the cells are sorted. */
 static double highlight(const meter *in) {
-    /* a cell that is white in the mean has pixels that are brighter: a fifth of the share is theirs
-     */
+    /* a cell whose mean is white contains brighter pixels: reserves a fifth of the share for
+       these */
     const double share = 0.8 * (double)IMAGE_HIGHLIGHTS;
     double all = 0, above = 0;
     for (size_t i = 0; i < in->count; ++i) all += in->cells[i].covered;
@@ -229,7 +230,7 @@ static double highlight(const meter *in) {
     return i ? in->cells[i - 1].largest : 0;
 }
 
-/* The weighted mean of logarithms of base 2, where there is some light. */
+/* Returns the weighted mean of log2 of the luminances, ignoring black cells. */
 static double key(const meter *in, double most) {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < in->count; ++i) {

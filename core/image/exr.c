@@ -1,10 +1,11 @@
-/* Reading EXR files: half, float and uint channels from the first part of scanline and tiled
-   files (the full-size level), uncompressed or by RLE, ZIPS, ZIP, PIZ, PXR24, of half channels
-   B44 too.
-   Idea: chunks are decoded by all cores, each thread with a pipeline of its own; of several that
-         are damaged the first one is named.
-   Differs from other readers: DWAA and DWAB, and B44 of other than half channels, are refused:
-         the C core (3.1) does not decode the former and answers zeros for the latter. */
+/* Reading and writing of EXR files through OpenEXR's C core. Reads half, float and uint channels
+   from the first part of scanline and tiled files (full-resolution level), uncompressed or
+   compressed with RLE, ZIPS, ZIP, PIZ or PXR24; B44 for half channels only.
+   Idea: chunks are decoded on all cores with a decoding pipeline per thread. If several chunks are
+         damaged, the first one is reported.
+   Differs from other readers: DWAA and DWAB, and B44 for other than half channels, are rejected:
+                               the C core (3.1) does not decode the former and returns zeros for
+                               the latter. */
 #include "core/image/exr.h"
 
 #if KD_HAVE_OPENEXR
@@ -37,14 +38,15 @@ typedef struct exr_reader {
     bool colours_alone;
 } exr_reader;
 
-/* What one thread decodes chunks by. */
+/* Decoding state of a thread. */
 typedef struct exr_decoder {
     exr_decode_pipeline_t pipeline;
     exr_inflate inflate;
     int is_open;
 } exr_decoder;
 
-/* The size was found credible before: what does not fit in memory then is a lie of the file's. */
+/* Converts a result to a status. The size has been validated before, so running out of memory means
+   that the file is inconsistent. */
 static kd_status understood(const exr_reader *reader, exr_result_t code) {
     return exr_answered(&reader->stream, code, KD_ERROR_INPUT);
 }
@@ -53,7 +55,8 @@ static int is_colour(const char *name) {
     return strlen(name) == 1 && strchr("RGBAY", name[0]);
 }
 
-/* Planes for the colours first, then for the others as far as the image has room and name. */
+/* Adds planes for the colours first, then for other channels, as far as the image has slots and the
+   names fit. */
 static kd_status channels_add(exr_reader *reader, image *out, const exr_attr_chlist_t *list) {
     for (int pass = 0; pass < (reader->colours_alone ? 1 : 2); ++pass)
         for (int i = 0; i < list->num_channels; ++i) {
@@ -88,8 +91,8 @@ static kd_status compression_check(const exr_reader *reader, const exr_attr_chli
     return KD_OK;
 }
 
-/* The size is believed only if so many pixels can come out of so many bytes: 1032 for one through
-   deflate, ends of chunks aside. */
+/* Validates the size against the length of the file: deflate expands by at most 1032; the rest is a
+   margin for the ends of chunks. */
 static kd_status header_read(exr_reader *reader, image *out) {
     enum { EXPANSION = 1400 };
     const exr_attr_chlist_t *list = NULL;
@@ -127,7 +130,7 @@ static void channels_aim(exr_decode_pipeline_t *pipeline, const image *out, int6
     }
 }
 
-/* Decodes one chunk to pixel (x, y) of the image on. */
+/* Decodes a chunk whose first pixel is (x, y) of the image. */
 static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const image *out,
                               const exr_chunk_info_t *chunk, int64_t x, int64_t y) {
     exr_decode_pipeline_t *pipeline = &by->pipeline;
@@ -153,11 +156,11 @@ static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const i
 typedef struct chunk_work {
     const exr_reader *reader;
     const image *out;
-    exr_decoder *decoders; /* by thread */
-    int32_t wide, high;    /* of a chunk, pixels; lines are as wide as the picture */
+    exr_decoder *decoders; /* one per thread */
+    int32_t wide, high;    /* size of a chunk in pixels; chunks of lines span the picture */
     int64_t across;
-    pthread_mutex_t lock; /* of what follows */
-    int64_t failed;       /* the first chunk that is damaged; INT64_MAX: none so far */
+    pthread_mutex_t lock; /* guards the members below */
+    int64_t failed;       /* index of the first damaged chunk; INT64_MAX: none */
     kd_status status;
     char trouble[512];
 } chunk_work;
@@ -206,7 +209,7 @@ static kd_status chunk_sizes(chunk_work *work) {
     return KD_OK;
 }
 
-enum { CHUNK_SAMPLES = 1 << 16 }; /* a thread takes at least so many */
+enum { CHUNK_SAMPLES = 1 << 16 }; /* minimum number of samples per work item */
 
 static kd_status pixels_read(const exr_reader *reader, const image *out) {
     chunk_work work = {.reader = reader,
@@ -231,7 +234,7 @@ static kd_status pixels_read(const exr_reader *reader, const image *out) {
     return KD_OK;
 }
 
-/* R, G and B exist afterwards: a luminance image is grey. */
+/* Ensures that R, G and B exist: a luminance image becomes grey. */
 static kd_status colours_complete(exr_reader *reader, image *out) {
     static const char *const colours[] = {"R", "G", "B"};
     const float *grey = image_plane(out, "Y");
@@ -298,7 +301,7 @@ kd_status exr_read_colours(image *out, const char *path, const file_view *file) 
 }
 #endif
 
-/* OpenEXR through its C core: float channels out (ZIP). Reading is in core/image/exr.c. */
+/* Shared functions and the writer: float channels with ZIP compression. */
 
 #if KD_HAVE_OPENEXR
 #include <errno.h>
@@ -330,13 +333,13 @@ void exr_matrix_transpose(float to[16], const float from[16]) {
     for (int i = 0; i < 16; ++i) to[i] = from[i % 4 * 4 + i / 4];
 }
 
-/* --- out --- */
+/* --- writing --- */
 
 static int64_t bytes_write(exr_const_context_t context, void *user, const void *bytes,
                            uint64_t count, uint64_t offset, exr_stream_error_func_ptr_t fail) {
     exr_stream *stream = (exr_stream *)user;
     (void)context;
-    (void)fail; /* takes the lock that is held here */
+    (void)fail; /* must not be called: it takes the lock that is held here */
     if (stream->reason) return -1;
     errno = 0;
     if (fseeko(stream->output, (off_t)offset, SEEK_SET) == 0 &&
@@ -349,7 +352,7 @@ static int64_t bytes_write(exr_const_context_t context, void *user, const void *
 kd_status exr_written(const exr_stream *stream, exr_result_t code) {
     KD_REQUIRE(!stream->reason, KD_ERROR_RUNTIME, "%s: cannot write: %s", stream->path,
                strerror(stream->reason));
-    /* what is sound cannot be compressed to something corrupt but where zlib finds no memory */
+    /* compression of valid data fails as corrupt only if zlib is out of memory */
     KD_REQUIRE(code != EXR_ERR_OUT_OF_MEMORY && code != EXR_ERR_CORRUPT_CHUNK, KD_ERROR_MEMORY,
                "%s: not enough memory: OpenEXR: %s", stream->path, exr_complaint(code));
     return exr_answered(stream, code, KD_ERROR_RUNTIME);
@@ -374,7 +377,7 @@ static kd_status header_write(exr_context_t context, const exr_stream *stream, c
     return KD_OK;
 }
 
-#if !KD_HAVE_DEFLATE /* else core/image/exr_zip.c */
+#if !KD_HAVE_DEFLATE /* otherwise core/image/exr_zip.c */
 static exr_result_t chunk_encode(exr_context_t context, exr_encode_pipeline_t *pipeline,
                                  const image *from, int32_t y) {
     exr_chunk_info_t chunk;
@@ -421,7 +424,7 @@ static kd_status exr_write(const image *from, const image_encoding *encoding, fi
     how.error_handler_fn = exr_complaint_keep;
     how.user_data = &stream;
     how.write_fn = bytes_write;
-    how.zip_level = 4; /* a tenth less work than 6, a seventh more than 1, sizes within 0.5 % */
+    how.zip_level = 4; /* 10 % less work than 6, 15 % more than 1; sizes within 0.5 % */
     exr_context_t context = NULL;
     KD_TRY(
         exr_written(&stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &how)));

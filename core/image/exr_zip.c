@@ -1,10 +1,13 @@
-/* ZIP chunks of EXR files by libdeflate, both ways.
-   Idea: a chunk's bytes were split into those at even and those at odd places, one half behind the
-         other, each byte less the one before it; the difference is compressed. On the way in both
-         halves are summed up side by side; on the way out all cores make chunks, written in order.
-   Differs from the library: what libdeflate does not take is left to it, complaints included; its
-         pipeline compresses one chunk after another, by zlib.
-   Memory: out, ROUND_BYTES of chunks at a time, or four a thread, and two a thread beside them. */
+/* Compression and decompression of ZIP chunks of EXR files by libdeflate.
+   Idea: OpenEXR splits the bytes of a chunk into those at even and at odd positions, concatenates
+         both halves, replaces each byte by its difference to the preceding one, and compresses the
+         result. The reader undoes the differences of both halves simultaneously. The writer
+         compresses chunks on all cores and writes them in order.
+   Differs from the library: which compresses one chunk after another with zlib. Chunks that
+                             libdeflate does not accept are passed to the library, which reports
+                             their errors.
+   Memory: for writing, ROUND_BYTES of chunks or four per thread, whichever is more, and two
+           chunks per thread. */
 #include "core/image/exr.h"
 #if KD_HAVE_OPENEXR
 #include "core/memory.h"
@@ -16,9 +19,9 @@
 #if KD_HAVE_DEFLATE
 #include <libdeflate.h>
 
-/* --- in --- */
+/* --- reading --- */
 
-/* `from` holds count > 1 bytes. */
+/* Undoes the split and the differences of `count` > 1 bytes. */
 static void halves_join(unsigned char *to, const unsigned char *from, uint64_t count) {
     const uint64_t half = (count + 1) / 2;
     unsigned total = 0;
@@ -47,7 +50,8 @@ static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
     if (!by->inflater) by->inflater = libdeflate_alloc_decompressor();
     if (by->room < count && KD_GROW(by->bytes, 0, count) == KD_OK) by->room = count;
     if (pipeline->unpacked_alloc_size < count) {
-        free(pipeline->unpacked_buffer); /* by the library's own allocator: none is set */
+        free(pipeline->unpacked_buffer); /* the buffer belongs to the library, which uses malloc by
+                                            default */
         pipeline->unpacked_buffer = malloc(count);
         pipeline->unpacked_alloc_size = pipeline->unpacked_buffer ? count : 0;
     }
@@ -74,28 +78,28 @@ void exr_inflate_close(exr_inflate *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* --- out --- */
+/* --- writing --- */
 
 enum {
-    LEVEL = 1,             /* of 12: floats come out as large by all up to 4 */
-    ROUND_BYTES = 16 << 20 /* of chunks that wait for their turn to be written */
+    LEVEL = 1,             /* of 12: up to level 4 the size of float data hardly changes */
+    ROUND_BYTES = 16 << 20 /* chunks compressed before they are written */
 };
 
-/* What one thread makes chunks by. */
+/* Compression state of a thread. */
 typedef struct exr_deflater {
     struct libdeflate_compressor *by;
-    unsigned char *packed, *split; /* bytes of a chunk each */
+    unsigned char *packed, *split; /* each of the size of a chunk */
 } exr_deflater;
 
 typedef struct exr_round {
     const image *from;
-    const float **planes; /* in the order of the file */
+    const float **planes; /* in the order of the file's channels */
     exr_deflater *threads;
-    unsigned char *bytes; /* of chunk i of this round from i * room on */
+    unsigned char *bytes; /* chunk i of this round is at i * room */
     uint64_t *counts;
     uint64_t room;
-    int32_t lines; /* of a chunk but the last */
-    int64_t first; /* chunk of the picture that is this round's first */
+    int32_t lines; /* scanlines per chunk; the last one may have fewer */
+    int64_t first; /* index of the round's first chunk in the picture */
     atomic_bool failed;
 } exr_round;
 
@@ -110,7 +114,7 @@ static uint64_t chunk_pack(const exr_round *of, int64_t chunk, unsigned char *to
     return (uint64_t)(to - begin);
 }
 
-/* `count` bytes, at least 2; `between` is overwritten. */
+/* Splits `count` >= 2 bytes and replaces them by differences; overwrites `between`. */
 static void halves_split(unsigned char *to, unsigned char *between, const unsigned char *from,
                          uint64_t count) {
     const uint64_t odd = count / 2, even = count - odd;
@@ -145,7 +149,7 @@ static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread
         halves_split(with->packed, with->split, to, count);
         const size_t less =
             libdeflate_zlib_compress(with->by, with->packed, count, with->split, count - 1);
-        if (less) memcpy(to, with->split, less); /* else it stays as it is, which readers know */
+        if (less) memcpy(to, with->split, less); /* otherwise stored uncompressed */
         of->counts[i] = less ? less : count;
     }
 }

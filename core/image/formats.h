@@ -1,6 +1,6 @@
-/* What kinds of image files there are: each is a file that ends with its row, image_format_NAME,
-   and its NAME in the list. Readers get the file's bytes and trust none of them; writers get a
-   stream that appears under its name only if they succeed. */
+/* The registry of image file formats. A format is implemented in a file that ends with its row,
+   image_format_NAME, and NAME is listed below. Readers get the bytes of the file and must validate
+   all of them; writers get a stream, which replaces the file only on success. */
 #ifndef KD_CORE_IMAGE_FORMATS_H
 #define KD_CORE_IMAGE_FORMATS_H
 #include "core/files/file.h"
@@ -9,19 +9,20 @@
 struct picture; /* core/image/picture.h */
 
 typedef struct image_format {
-    const char *suffix; /* with its dot, lower case */
-    /* `out` is zeroed; the caller closes it after a failure. Messages name `path`. */
+    const char *suffix; /* lower case, with its dot */
+    /* Reads a file. `out` is zeroed; the caller closes it on failure. Messages begin with
+       `path`. */
     kd_status (*read)(image *out, const char *path, const file_view *file);
-    /* The same, but perhaps without planes other than R, G, B and A; NULL: `read` it. */
+    /* As `read`, but may omit planes other than R, G, B and A; NULL: use `read`. */
     kd_status (*read_colours)(image *out, const char *path, const file_view *file);
-    /* The same as it lies in the file, of 8 or 16 bits a sample; the caller closes `out`, too.
-       NULL: the format has no such form. */
+    /* Reads the samples as stored, with 8 or 16 bits each. The caller closes `out`, on failure too.
+       NULL: not supported by the format. */
     kd_status (*read_packed)(struct picture *out, const char *path, const file_view *file);
-    /* R, G and B exist. */
+    /* Writes an image that has the planes R, G and B. */
     kd_status (*write)(const image *from, const image_encoding *encoding, file_output *file);
-    /* What others have to know of it. */
-    bool display;      /* 8 bits a channel, for a screen: written through exposure and tone map */
-    const char *lacks; /* NULL, or what this build was made without: nothing is read or written */
+    /* Properties of the format. */
+    bool display;      /* 8 bits, written through exposure and tone curve */
+    const char *lacks; /* NULL, or the library that this build lacks */
 } image_format;
 
 #define IMAGE_FORMAT_ROWS(ROW)                                                                     \
@@ -31,15 +32,16 @@ typedef struct image_format {
 IMAGE_FORMAT_ROWS(IMAGE_FORMAT_DECLARE)
 #undef IMAGE_FORMAT_DECLARE
 
-extern const image_format *const image_formats[];        /* ends with NULL */
-const image_format *image_format_find(const char *path); /* by its suffix; NULL: there is none */
-/* Suffixes of all that this build reads and writes, ".png" the first; NULL beyond the last. */
+extern const image_format *const image_formats[];        /* terminated by NULL */
+const image_format *image_format_find(const char *path); /* by suffix; NULL: none */
+/* Returns the suffixes of all formats that this build supports, ".png" first; NULL after the
+   last. */
 const char *image_format_suffix(int index);
 
-/* By suffix; out->texels is NULL if the format has no such form. To picture_close, on failure too.
- */
+/* Reads a file in a format chosen by suffix; out->texels is NULL if the format has no packed form.
+   The caller closes `out` with picture_close, on failure too. */
 kd_status image_read_packed(struct picture *out, const char *path);
-/* An image of a picture that `open` makes, for rows that have both. */
+/* Reads an image by decoding a picture with `open`, for formats that have both forms. */
 kd_status image_read_unpacked(image *out, const char *path, const file_view *file,
                               kd_status (*open)(struct picture *out, const char *path,
                                                 const file_view *file));

@@ -1,5 +1,5 @@
-/* Radiance pictures: written with mantissas packed by runs, rows from the top; colours that are
-   negative or no numbers become 0. Read by core/image/hdr_read.c. */
+/* Radiance pictures: the writer, with run-length encoding and rows from the top, and the format's
+   registration. Negative and NaN colours become 0. The reader is in core/image/hdr_read.c. */
 #include "core/image/formats.h"
 #include "core/image/picture.h"
 #include "core/memory.h"
@@ -8,16 +8,17 @@
 
 static const char *const colours[] = {"R", "G", "B"};
 
-/* Lengths that readers take for packed; a run shorter than four costs more than it spares. */
+/* Scanline lengths that may be run-length encoded; minimum length of a run, since shorter ones save
+   nothing. */
 enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff, RUN_LEAST = 4, RUN_MOST = 127, COPY_MOST = 128 };
 
-/* --- out --- */
+/* --- writing --- */
 
 static float light_of(float value) {
     return value > 0 ? fminf(value, 1e38f) : 0;
 }
 
-/* Mantissas cut off below, as Radiance does it. */
+/* Converts to RGBE; mantissas are truncated, as in Radiance. */
 static void pixel_pack(uint8_t to[4], float r, float g, float b) {
     const float rgb[3] = {light_of(r), light_of(g), light_of(b)};
     const float largest = fmaxf(rgb[0], fmaxf(rgb[1], rgb[2]));
@@ -35,7 +36,8 @@ static int32_t run_at(const uint8_t *plane, int32_t left) {
     return run;
 }
 
-/* Returns the end of what was written: at most a byte more for each 128. */
+/* Run-length encodes a plane and returns the end of the output, which grows by at most one byte per
+   128. */
 static uint8_t *plane_pack(uint8_t *to, const uint8_t *plane, int32_t length) {
     for (int32_t x = 0; x < length;) {
         const int32_t run = run_at(plane + x, length - x);
@@ -58,9 +60,9 @@ static uint8_t *plane_pack(uint8_t *to, const uint8_t *plane, int32_t length) {
 }
 
 typedef struct hdr_row {
-    uint8_t *pixels; /* 4 a pixel */
-    uint8_t *planes; /* the same, each of the four by itself */
-    uint8_t *packed; /* room for the planes and what their runs add */
+    uint8_t *pixels; /* 4 bytes per pixel */
+    uint8_t *planes; /* one of the four components */
+    uint8_t *packed; /* capacity for all planes and their run headers */
 } hdr_row;
 
 static void row_write(FILE *to, const image *from, int64_t y, const hdr_row *by) {
@@ -103,7 +105,7 @@ done:
     return status;
 }
 
-/* --- in --- */
+/* --- reading --- */
 
 static kd_status planes_fill(image *out, const float *texels) {
     for (int c = 0; c < 3; ++c) {

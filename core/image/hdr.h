@@ -1,4 +1,4 @@
-/* Radiance pictures (.hdr, .pic): pixels of three mantissas and a common exponent. */
+/* Radiance pictures (.hdr, .pic), whose pixels have three mantissas and a shared exponent. */
 #ifndef KD_CORE_IMAGE_HDR_H
 #define KD_CORE_IMAGE_HDR_H
 #include "core/files/file.h"
@@ -8,12 +8,13 @@
 extern "C" {
 #endif
 
-/* The size as shown, after the header and whether the file can hold so many scanlines have been
-   checked. KD_ERROR_INPUT with the reason; `path` is for messages. */
+/* Reads the size of the picture as displayed, after checking the header and that the file can hold
+   that many scanlines. Returns KD_ERROR_INPUT with the reason; messages begin with `path`. */
 kd_status hdr_look(int32_t *width, int32_t *height, const char *path, const file_view *file);
 
-/* *texels = linear Rec. 709 radiance, 3 floats a pixel, rows from the top; owned, by memory_free.
-   KD_ERROR_INPUT if anything is damaged or missing, KD_ERROR_MEMORY; *texels is NULL then. */
+/* Allocates *texels: linear Rec. 709 radiance, 3 floats per pixel, rows from the top, which the
+   caller frees with memory_free. On failure *texels is NULL: KD_ERROR_INPUT if the file is damaged
+   or truncated, KD_ERROR_MEMORY. */
 kd_status hdr_decode(float **texels, const char *path, const file_view *file);
 
 #ifdef __cplusplus

@@ -8,32 +8,35 @@
 #include <string.h>
 
 typedef struct hdr_header {
-    int32_t scanlines, length; /* in the file's order */
-    bool by_columns;           /* a scanline is a column of the picture */
+    int32_t scanlines, length; /* as stored in the file */
+    bool by_columns;           /* scanlines are columns of the picture */
     bool from_right, from_bottom;
     bool converts;      /* `to_rec709` is not the identity */
-    float to_rec709[9]; /* row major; multiplies a column of the file's values */
-    double gamma;       /* as a line says; 1: the values are linear */
-    size_t pixels;      /* where they begin in the file */
+    float to_rec709[9]; /* row major; multiplies a column vector of file values */
+    double gamma;       /* value of the header line; 1: linear */
+    size_t pixels;      /* offset of the pixels in the file */
 } hdr_header;
 
-/* KD_ERROR_INPUT with the reason; `path` is for messages. */
+/* Reads and validates the header. Returns KD_ERROR_INPUT with the reason; messages begin with
+   `path`. */
 kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *file);
 
-/* Source: G. Ward, "Radiance File Formats": a first line "#?RADIANCE", lines of NAME=VALUE, an empty
-           line, and the resolution, "-Y 480 +X 640": the first axis numbers the scanlines, the sign
-           says which way it is walked; X runs to the right, Y up.
-   Idea: EXPOSURE and COLORCORR are factors that the file's values have been multiplied by; there
-         may be several, and radiance is the value divided by all of them. With the primaries they
-         make one matrix.
-   Differs from it in: any first line that begins with "#?" is taken; white of PRIMARIES is adapted
-         to that of Rec. 709 (Bradford), so that (1, 1, 1) stays white; GAMMA is not Radiance's own
-         and is not undone, the reader warns of it. */
+/* Header of a Radiance picture.
+   Source: G. Ward, "Radiance File Formats": a first line "#?RADIANCE", lines of NAME=VALUE, an
+           empty line, and the resolution, such as "-Y 480 +X 640": the first axis counts scanlines,
+           the sign gives the direction; X points right, Y up.
+   Idea: EXPOSURE and COLORCORR are factors by which the values in the file have been multiplied.
+         Either may occur several times; radiance is the value divided by all of them. Factors and
+         primaries are combined into one matrix.
+   Differs from it in: accepts any first line that begins with "#?"; adapts the white point of
+                       PRIMARIES to that of Rec. 709 (Bradford), so that (1, 1, 1) remains white;
+                       does not apply GAMMA, which is not part of Radiance's format, and logs a
+                       warning. */
 
 typedef struct line_cursor {
-    const char *at, *end; /* of the file */
-    const char *line;     /* the line taken last */
-    size_t count;         /* its length without the line's end */
+    const char *at, *end; /* rest of the file */
+    const char *line;     /* current line */
+    size_t count;         /* its length without the line terminator */
 } line_cursor;
 
 static bool line_take(line_cursor *from) {
@@ -49,7 +52,7 @@ static bool line_take(line_cursor *from) {
 
 /* --- values --- */
 
-/* The value's text if the line is NAME=VALUE, else NULL; cut to the buffer. */
+/* Returns the value if the line is NAME=VALUE, truncated to the buffer; else NULL. */
 static const char *value_of(const line_cursor *from, const char *name, char text[256]) {
     const size_t length = strlen(name);
     if (from->count < length + 1 || memcmp(from->line, name, length) || from->line[length] != '=')
@@ -65,7 +68,8 @@ static const char *spaces_skip(const char *at) {
     return at + strspn(at, " \t");
 }
 
-/* A decimal number, whatever the locale; NULL: there is none. */
+/* Parses a decimal number independently of the locale. Returns the end of the number, or NULL if
+   there is none. */
 static const char *number_take(double *out, const char *at) {
     double value = 0, sign = 1;
     int scale = 0, digits = 0;
@@ -91,7 +95,7 @@ static const char *number_take(double *out, const char *at) {
     return at;
 }
 
-/* As many numbers as are wanted, and nothing behind them. */
+/* Parses exactly `count` numbers. */
 static bool numbers_take(double *out, int count, const char *text) {
     for (int i = 0; i < count && text; ++i) text = number_take(out + i, text);
     return text && *spaces_skip(text) == '\0';
@@ -112,7 +116,7 @@ static void matrix_multiply(matrix out, const matrix a, const matrix b) {
 
 static bool matrix_invert(matrix out, const matrix of) {
     matrix made;
-    for (int i = 0; i < 9; ++i) { /* cofactors, transposed */
+    for (int i = 0; i < 9; ++i) { /* transposed cofactors */
         const int r = i % 3, c = i / 3;
         const int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
         made[i] = of[3 * r1 + c1] * of[3 * r2 + c2] - of[3 * r1 + c2] * of[3 * r2 + c1];
@@ -129,7 +133,8 @@ static void white_of(double xyz[3], double x, double y) {
     xyz[2] = (1 - x - y) / y;
 }
 
-/* From RGB of these chromaticities (red, green, blue, white; x and y each) to XYZ. */
+/* Computes the matrix from RGB with these chromaticities (x and y of red, green, blue, white) to
+   XYZ. */
 static bool xyz_of_primaries(matrix out, const double at[8]) {
     matrix columns, inverse;
     double white[3];
@@ -173,7 +178,7 @@ static bool whites_adapt(matrix out, const double from[2]) {
     return true;
 }
 
-/* What the lines say of the values. */
+/* Colour properties collected from the header lines. */
 typedef struct hdr_values {
     bool is_xyz, has_primaries;
     double gamma, factor[3];
@@ -240,7 +245,7 @@ static kd_status value_take(hdr_values *to, const char *path, const line_cursor 
     return KD_OK;
 }
 
-/* "-Y 480": the axis, its direction, its size. */
+/* Parses an axis such as "-Y 480": name, direction and size. */
 static const char *axis_take(char *axis, bool *falls, int32_t *size, const char *at) {
     at = spaces_skip(at);
     if ((*at != '-' && *at != '+') || (at[1] != 'X' && at[1] != 'Y')) return NULL;
@@ -292,23 +297,25 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
     return KD_OK;
 }
 
-/* Source: G. Ward, "Real Pixels", Graphics Gems II, and the Radiance reference manual's file formats:
-           a pixel is three mantissas and an exponent, in scanlines that are packed by runs of each
-           of the four (2, 2, length), by repeated pixels (1, 1, 1, count), or not at all.
-   Idea: each scanline is unpacked into a row of pixels against the end of the file, then scattered
-         to where the header's orientation puts it.
-   Work: O(bytes + pixels). A scanline takes at least one pixel's bytes, so that the number of
-         scanlines is bounded by the file's size before anything is reserved.
-   Differs from it in: mantissas are not moved by a half; a run that would go beyond its scanline,
-         or that repeats a pixel before the first, is damage. */
+/* Pixels of a Radiance picture.
+   Source: G. Ward, "Real Pixels", Graphics Gems II, and the file formats of the Radiance reference
+           manual: a pixel has three mantissas and an exponent. A scanline is stored with run-length
+           encoding of each of the four components (header 2, 2, length), with repeated pixels (1,
+           1, 1, count), or uncompressed.
+   Idea: each scanline is decoded into a row of pixels, with every read checked against the end of
+         the file, then stored according to the orientation in the header.
+   Work: O(bytes + pixels). A scanline takes the bytes of at least one pixel, so the file size
+         bounds the number of scanlines before memory is allocated.
+   Differs from it in: mantissas are not offset by one half; a run beyond the end of its
+                       scanline, or a repetition before the first pixel, is an error. */
 
-enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff }; /* lengths that may be packed by mantissas */
+enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff }; /* encodable lengths */
 
 typedef struct hdr_scan {
     const uint8_t *at, *end;
     const char *path;
     int32_t line, lines, length;
-    uint8_t *pixels; /* length x 4 */
+    uint8_t *pixels; /* length * 4 bytes */
 } hdr_scan;
 
 static kd_status damage(const hdr_scan *of, bool is_cut) {
@@ -317,7 +324,8 @@ static kd_status damage(const hdr_scan *of, bool is_cut) {
             of->line + 1, of->lines);
 }
 
-/* Each of the four for itself: a count above 128 repeats one byte, others copy so many. */
+/* Component-wise run-length encoding: a count above 128 repeats one byte, other counts copy that
+   many bytes. */
 static kd_status unpack_planes(hdr_scan *of) {
     for (int c = 0; c < 4; ++c)
         for (int32_t x = 0; x < of->length;) {
@@ -334,8 +342,8 @@ static kd_status unpack_planes(hdr_scan *of) {
     return KD_OK;
 }
 
-/* Pixels, and where the mantissas are 1, 1, 1 a count of repetitions; of several such counts in
-   turn each has eight bits more. */
+/* Old encoding: a pixel with mantissas 1, 1, 1 is a repeat count of the preceding pixel;
+   consecutive counts are digits of base 256, least significant first. */
 static kd_status unpack_pixels(hdr_scan *of) {
     int shift = 0;
     for (int32_t x = 0; x < of->length; of->at += 4) {
@@ -380,7 +388,7 @@ static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *
     }
 }
 
-/* Where scanline and pixel lie in the picture. */
+/* Stores a scanline at its position in the picture. */
 static void scanline_scatter(float *texels, const hdr_scan *from, const hdr_header *by) {
     const int64_t width = by->by_columns ? by->scanlines : by->length;
     const int64_t height = by->by_columns ? by->length : by->scanlines;
@@ -400,7 +408,7 @@ static kd_status scanlines_read(float *texels, hdr_scan *from, const hdr_header 
     return KD_OK;
 }
 
-/* A scanline takes four bytes at least. */
+/* Checks that the file can hold all scanlines, which take at least four bytes each. */
 static kd_status header_check(hdr_header *out, const char *path, const file_view *file) {
     KD_TRY(hdr_header_read(out, path, file));
     KD_REQUIRE((uint64_t)out->scanlines * 4 <= file->count - out->pixels, KD_ERROR_INPUT,

@@ -22,7 +22,7 @@ kd_status image_open(image *out, int32_t width, int32_t height) {
     return KD_OK;
 }
 
-/* Pages that nobody has touched cost more to get than to clear: by all threads. */
+/* Clears in parallel, because page faults on untouched memory cost more than clearing it. */
 static void clear_pixels(void *context, int64_t begin, int64_t end, int worker) {
     float *plane = (float *)context;
     (void)worker;

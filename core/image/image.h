@@ -1,5 +1,5 @@
-/* An image in memory: named float channels of one size, and the files it is read from and written
-   to by suffix. Rows from the top; every channel is its own plane. */
+/* An image in memory: named float channels of one size, each a separate plane with rows from the
+   top; and reading and writing of image files in a format chosen by suffix. */
 #ifndef KD_CORE_IMAGE_IMAGE_H
 #define KD_CORE_IMAGE_IMAGE_H
 #include "core/status.h"
@@ -8,48 +8,49 @@
 
 enum { IMAGE_CHANNELS = 32 };
 
-/* Colours are multiplied by "A" where there is one (PNG files hold them divided; where A is 0 they
-   pass as they are). */
+/* If there is an "A" channel, colours are premultiplied by it. PNG stores them unpremultiplied;
+   where A is 0 colours are stored unchanged. */
 typedef struct image {
     int32_t width, height, channel_count;
     char names[IMAGE_CHANNELS][32]; /* "R", "G", "B", "A", "Z", "N.X", "Albedo.R", ... */
-    float *planes[IMAGE_CHANNELS];  /* width x height each; owned */
-    /* written as EXR attributes */
+    float *planes[IMAGE_CHANNELS];  /* width * height each; owned */
+    /* stored as EXR attributes */
     float world_to_camera[16]; /* row major; multiplies column vectors */
     int32_t samples_per_pixel;
     double render_seconds;
 } image;
 
-kd_status image_open(image *out, int32_t width, int32_t height); /* no channels yet */
-kd_status image_add(image *to, const char *name,
-                    float **plane);                    /* zeroed; *plane stays the image's */
-float *image_plane(const image *of, const char *name); /* NULL if absent */
-void image_close(image *owned);                        /* takes a zeroed one */
+kd_status image_open(image *out, int32_t width, int32_t height); /* without channels */
+kd_status image_add(image *to, const char *name, float **plane); /* zeroed */
+float *image_plane(const image *of, const char *name);           /* returns NULL if absent */
+void image_close(image *owned);                                  /* accepts a zeroed struct */
 
 typedef struct image_encoding { /* for 8-bit files */
-    float exposure;             /* stops; NAN: image_exposure() */
+    float exposure;             /* stops; NAN selects image_exposure() */
     kd_tonemap tonemap;
 } image_encoding;
 
-/* By suffix (core/image/formats.h). Written to a temporary file and renamed. */
+/* Writes the image in the format of the suffix (core/image/formats.h), atomically through a
+   temporary file. */
 kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
-/* 8 bits come back linear (sRGB decoded), EXR and PFM as they are; at least R, G, B exist after. */
+/* Reads an image: 8-bit formats are converted from sRGB to linear, EXR and PFM values are
+   unchanged. The result has at least R, G and B. */
 kd_status image_read(image *out, const char *path);
-/* The same for those who look at R, G, B and A alone: other planes may be there or not. */
+/* As image_read, but planes other than R, G, B and A may be missing. */
 kd_status image_read_colours(image *out, const char *path);
-/* mid-grey, a reflectance of 18 %; the share of what is covered that an exposure may cut */
+/* middle grey, a reflectance of 18 %; the fraction of covered pixels that an exposure may clip */
 #define IMAGE_GREY 0.18f
 #define IMAGE_HIGHLIGHTS 0.05f
-/* The exposure of a picture that nobody has chosen one for. A dark picture is raised until the
-   weighted log-average of what it covers (A > 0) is IMAGE_GREY, one that is not stays as it is; but
-   either is kept so dark that at most IMAGE_HIGHLIGHTS of it, by the largest channel of small
-   cells, become brighter than white. Few samples a pixel give nearly the stops that many give. */
+/* Computes an automatic exposure. If the weighted log-average luminance of the covered pixels (A >
+   0) is below IMAGE_GREY, the exposure raises it to IMAGE_GREY; otherwise it is 0 stops. In both
+   cases it is limited so that at most a fraction IMAGE_HIGHLIGHTS of the covered pixels, measured
+   by the largest channel of small cells, exceeds white. The result is insensitive to noise. */
 kd_status image_exposure(float *stops, const image *of);
-/* Whether image_write knows this path's suffix (and it is compiled in): KD_ERROR_USAGE with the
- * list. */
+/* Returns KD_ERROR_USAGE, with the list of suffixes, if image_write does not support the path's
+   suffix in this build. */
 kd_status image_writable(const char *path);
 
-/* The hash of pixel values: channels R, G, B, bit for bit. */
+/* Returns a hash of the exact values of channels R, G and B. */
 uint64_t image_hash(const image *of);
 
 #endif

@@ -1,17 +1,17 @@
-/* JPEG through libjpeg(-turbo): out with colours over black and no chroma subsampling; in for
-   pictures and textures. A file whose data end early or are damaged is refused, where the library
-   would fill in grey; the number of scans, each of which goes over the whole picture, is bounded.
- */
+/* JPEG through libjpeg(-turbo): writing with colours over black and without chroma subsampling;
+   reading of pictures and textures. Rejects truncated and damaged files, for which the library
+   would only warn and fill in grey, and limits the number of scans, each of which processes the
+   whole picture. */
 #include "core/image/formats.h"
 #if KD_HAVE_JPEG
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/memory.h"
-#include <jpeglib.h> /* wants stdio.h */
+#include <jpeglib.h> /* requires stdio.h */
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
-/* wants jpeglib.h */
+/* requires jpeglib.h */
 #include <jerror.h>
 
 enum { JPEG_QUALITY = 92 };
@@ -51,7 +51,8 @@ static void rows_write(jpeg_writer *writer, const image *from, const uint8_t *by
         JSAMPROW row = NULL;
         const uint8_t *at = bytes + 3 * (size_t)state->next_scanline * (size_t)from->width;
         memcpy(&row, &at,
-               sizeof row); /* the library takes rows that it may write to, and does not */
+               /* The library's row type is not const, but rows are not modified. */
+               sizeof row);
         jpeg_write_scanlines(state, &row, 1);
     }
     jpeg_finish_compress(state);
@@ -67,7 +68,7 @@ static kd_status bytes_write(const image *from, const uint8_t *bytes, file_outpu
     const int failed = setjmp(writer.failed);
     if (!failed) rows_write(&writer, from, bytes, file->stream);
     jpeg_destroy_compress(&writer.state);
-    /* a stream that cannot be written is named by the commit */
+    /* file_output_commit reports errors of the stream */
     KD_REQUIRE(!failed || ferror(file->stream), KD_ERROR_MEMORY, "%s: libjpeg: %s", file->path,
                writer.trouble);
     return KD_OK;
@@ -92,7 +93,7 @@ typedef struct jpeg_reader {
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
     int most_scans;
-    int code; /* of the library's message; 0: too many scans */
+    int code; /* the library's message code; 0: too many scans */
     char trouble[JMSG_LENGTH_MAX];
 } jpeg_reader;
 
@@ -103,7 +104,7 @@ static void reader_fail(j_common_ptr state) {
     longjmp(reader->failed, 1);
 }
 
-/* Of what the library only warns of, that data are missing or wrong; the rest is harmless. */
+/* Treats warnings about missing or invalid data as errors; other warnings are harmless. */
 static void reader_hear(j_common_ptr state, int level) {
     const int code = state->err->msg_code;
     if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
@@ -143,13 +144,14 @@ static uint8_t darkened(uint32_t ink, uint32_t black) {
     return (uint8_t)((product + (product >> 8)) >> 8);
 }
 
-/* Inks are stored inverted, as Adobe's programs do it: what is left of white. */
+/* Converts CMYK to RGB. Inks are stored inverted, as Adobe's programs do: as the remaining fraction
+   of white. */
 static void inks_convert(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; ++x)
         for (size_t c = 0; c < 3; ++c) rgb[3 * x + c] = darkened(cmyk[4 * x + c], cmyk[4 * x + 3]);
 }
 
-/* `inks` has room for a row of four samples. */
+/* `inks` is a buffer for a row of four samples per pixel. */
 static void rows_decode(jpeg_reader *reader, const picture *out, const file_view *file,
                         uint8_t *inks) {
     struct jpeg_decompress_struct *state = &reader->state;

@@ -1,7 +1,9 @@
-/* Source: P. Debevec's portable float map: "PF" (colour) or "Pf" (grey), width, height, a scale
-   whose sign gives the byte order (negative: little-endian), then rows of 32-bit floats from the
-   bottom up.
-   Differs from it in: the scale's magnitude is not applied, so that values return bit for bit. */
+/* Portable float maps.
+   Source: P. Debevec's portable float map: "PF" (colour) or "Pf" (grey), width, height, a scale
+           whose sign gives the byte order (negative: little-endian), then rows of 32-bit floats
+           from the bottom up.
+   Differs from it in: the magnitude of the scale is not applied, so that values are read back
+                       bit for bit. */
 #include "core/image/formats.h"
 #include "core/memory.h"
 #include <math.h>
@@ -29,8 +31,8 @@ static int is_space(char c) {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* The next word of the header, cut to the buffer; the cursor then stands behind the one white
-   space character that ends it. */
+/* Reads the next word of the header, truncated to the buffer, and skips the single white-space
+   character that ends it. */
 static void word_take(pfm_cursor *cursor, char word[32]) {
     int length = 0;
     while (cursor->at < cursor->end && is_space(*cursor->at)) ++cursor->at;
@@ -108,7 +110,7 @@ static kd_status pfm_write(const image *from, const image_encoding *encoding, fi
                 memcpy(&row[3 * x + c], &planes[c][y * width + x], 4);
                 if (swap) row[3 * x + c] = bytes_swap(row[3 * x + c]);
             }
-        if (fwrite(row, 12, width, file->stream) != width) break; /* the stream remembers */
+        if (fwrite(row, 12, width, file->stream) != width) break; /* reported by the commit */
     }
     memory_free(row);
     return KD_OK;

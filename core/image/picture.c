@@ -1,6 +1,6 @@
-/* Pictures by stb_image, in memory with a budget; Radiance pictures by core/image/hdr_read.c. What
-   a picture's file claims is held against its bytes first: each bound is the least number of bytes
-   from which a format can make so many pixels, so that no honest file is refused. */
+/* Identification, validation and decoding of pictures, by stb_image with a memory budget; Radiance
+   pictures are decoded by core/image/hdr_read.c. Each size bound below is the minimum length of a
+   valid file with that many pixels, so no valid file is rejected. */
 #include "core/image/picture.h"
 #include "core/image/hdr.h"
 #include "core/image/stb.h"
@@ -26,7 +26,7 @@ static bool begins(const file_view *file, const char *with, size_t count) {
     return file->count >= count && memcmp(file->bytes, with, count) == 0;
 }
 
-/* TGA has no signature: its second byte, 0 or 1, tells it from the others. */
+/* TGA has no signature; it is recognised by its second byte, 0 or 1, after all others. */
 picture_kind picture_kind_of(const file_view *file) {
     if (begins(file, "\x89PNG\r\n\x1a\n", 8)) return PICTURE_PNG;
     if (begins(file, "\xff\xd8", 2) || begins(file, "\xff\xff", 2)) return PICTURE_JPEG;
@@ -36,32 +36,32 @@ picture_kind picture_kind_of(const file_view *file) {
     return file->count >= 18 && byte_at(file, 1) <= 1 ? PICTURE_TGA : PICTURE_UNKNOWN;
 }
 
-/* Rows of bits and a filter's byte each through deflate, which expands by 1032 at most. */
+/* Rows of samples with a filter byte each; deflate compresses by a factor of at most 1032. */
 static uint64_t png_least(const file_view *file, uint64_t width, uint64_t height) {
     const uint64_t depth = byte_at(file, 24), colour = byte_at(file, 25);
     const uint64_t samples = colour == 2 ? 3 : colour == 4 ? 2 : colour == 6 ? 4 : 1;
     return height * (1 + width * samples * (depth ? depth : 1) / 8) / 1040;
 }
 
-/* A block is coded in one bit at least; components of 4 x 1 and 1 x 4 make eight blocks of 32 x 32
+/* A block takes at least one bit; sampling factors of 4 x 1 and 1 x 4 give eight blocks per 32 x 32
    pixels. */
 static uint64_t jpeg_least(uint64_t width, uint64_t height) {
     return width * height / (8 * 1024);
 }
 
-/* Rows as they are: run lengths are not read. */
+/* Uncompressed rows; run-length encoding is not supported. */
 static uint64_t bmp_least(const file_view *file, uint64_t width, uint64_t height) {
     const uint32_t bits = word_at(file, long_at(file, 14) == 12 ? 24 : 28);
     return height * (width * (bits ? bits : 1) / 8);
 }
 
-/* Four bytes a scanline, which may be a column: old run lengths repeat a pixel any number of times.
- */
+/* Four bytes per scanline, which may be a row or a column: the old run-length encoding can repeat a
+   pixel any number of times. */
 static uint64_t hdr_least(uint64_t width, uint64_t height) {
     return 4 * (width < height ? width : height);
 }
 
-/* A palette, then pixels or runs of up to 128. */
+/* A palette, then pixels or runs of up to 128 pixels. */
 static uint64_t tga_least(const file_view *file, uint64_t width, uint64_t height) {
     const uint64_t palette =
         byte_at(file, 1) ? (uint64_t)word_at(file, 5) * ((byte_at(file, 7) + 7) / 8) : 0;
@@ -85,8 +85,8 @@ static uint64_t least_bytes(const file_view *file, const picture_info *claimed) 
     return UINT64_MAX;
 }
 
-/* Floats of a Radiance picture take twelve bytes a pixel: old run lengths must not make any number
-   of them out of nothing. */
+/* Limits of Radiance pictures, whose decoded pixels take twelve bytes: without them the old
+   run-length encoding could produce any number of pixels from a few bytes. */
 enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
@@ -107,7 +107,8 @@ kd_status picture_check_size(const char *path, const file_view *file, const pict
     return KD_OK;
 }
 
-/* The segment of tables whose length stands at `at`: class and number, 16 counts, the values. */
+/* Checks a segment of Huffman tables, whose length field is at `at`. A table has a byte of class
+   and number, 16 counts and the values. */
 static bool tables_fit(const file_view *file, size_t at) {
     size_t end = at + (byte_at(file, at) << 8 | byte_at(file, at + 1));
     if (end > file->count) end = file->count;
@@ -120,13 +121,12 @@ static bool tables_fit(const file_view *file, size_t at) {
     return true;
 }
 
-static bool is_skipped(uint32_t marker) { /* APP0 to APP15 and comments may hold anything */
+static bool is_skipped(uint32_t marker) { /* APP0 to APP15 and comments have arbitrary contents */
     return (marker >= 0xe0 && marker <= 0xef) || marker == 0xfe;
 }
 
-/* Only the leading APP segments and comments are skipped by their length, as every decoder does it;
-   from there on all that looks like a table is held to be one, wherever a decoder may find itself.
- */
+/* Only leading APP segments and comments are skipped by their length, as all decoders do. Behind
+   them every marker of a table is checked, wherever a decoder might resynchronise. */
 kd_status picture_check_huffman(const char *path, const file_view *file) {
     bool is_behind = false;
     for (size_t at = 0; at + 1 < file->count;) {
@@ -144,7 +144,7 @@ kd_status picture_check_huffman(const char *path, const file_view *file) {
     return KD_OK;
 }
 
-/* SOF0 to SOF15, but for tables and extensions. */
+/* Returns true for SOF0 to SOF15, except for DHT, JPG and DAC, which lie between them. */
 static bool is_frame(uint32_t marker) {
     return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
@@ -170,7 +170,7 @@ kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view
             out->channels = components >= 3 ? 3 : 1;
             return KD_OK;
         }
-        if (marker == 0xda || marker == 0xd9) break; /* data or the end: no frame before it */
+        if (marker == 0xda || marker == 0xd9) break; /* data or end: no frame header */
         at += 2 + big_word_at(file, at + 2);
     }
     KD_FAIL(KD_ERROR_INPUT, "%s: not an image that can be read: a JPEG file without a frame", path);
@@ -228,7 +228,7 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
     KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
                "%s: not an image that can be read (PNG, JPEG, TGA, BMP, HDR)", path);
-    if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* BMP from the top */
+    if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* top-down BMP */
     out->width = of.width;
     out->height = of.height;
     out->channels = of.channels;
@@ -237,8 +237,8 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     return KD_OK;
 }
 
-/* Of PNG the bytes without their filters, the picture and one of its forms; of the others all
-   channels, coefficients of JPEG. */
+/* PNG: the unfiltered bytes, the picture and one converted form; other formats: all channels,
+   including the coefficients of JPEG. */
 uint64_t picture_bytes(const picture_info *of, picture_form form) {
     const uint64_t width = (uint64_t)of->width + 64, height = (uint64_t)of->height + 64;
     const uint64_t texel = ((uint64_t)of->channels + 1) * (of->is_wide ? 2 : 1);
@@ -246,12 +246,13 @@ uint64_t picture_bytes(const picture_info *of, picture_form form) {
     return (of->kind == PICTURE_PNG ? 3 * texel : 24) * width * height;
 }
 
-/* The file's bytes may be joined, too, in blocks that double. */
+/* Adds the memory in which stb may concatenate the file's bytes, in blocks that double. */
 static uint64_t budget(const picture_info *info, const file_view *file, picture_form form) {
     return LOOK_BYTES + picture_bytes(info, form) + 8 * file->count;
 }
 
-/* A display's curve, as data that are no light have been read from such files ever since. */
+/* Gamma 2.2. Radiance files used for data other than light have always been read with this
+   curve. */
 static uint32_t shown_byte(float radiance) {
     const float shown = radiance > 0 ? (float)pow((double)radiance, (double)(1 / 2.2f)) : 0;
     return (uint32_t)fminf(shown * 255 + 0.5f, 255);

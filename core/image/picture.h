@@ -1,6 +1,6 @@
-/* Pictures from files that nobody vouches for: PNG, JPEG, BMP, TGA and Radiance HDR, told apart by
-   their bytes; EXR is told, too. Before anything is decoded, the size that a file claims is held
-   against its bytes: so many pixels must be able to come out of so many bytes of its format. */
+/* Decoding of untrusted picture files: PNG, JPEG, BMP, TGA and Radiance HDR, identified by content;
+   EXR is identified only. Before a file is decoded, the size that it claims is validated against
+   its length: the format must be able to represent that many pixels in that many bytes. */
 #ifndef KD_CORE_IMAGE_PICTURE_H
 #define KD_CORE_IMAGE_PICTURE_H
 #include "core/files/file.h"
@@ -17,40 +17,41 @@ typedef enum picture_kind {
     PICTURE_BMP,
     PICTURE_HDR,
     PICTURE_TGA,
-    PICTURE_EXR /* known here, read by core/image/image.h alone */
+    PICTURE_EXR /* identified here, but read only by core/image/image.h */
 } picture_kind;
 
 typedef struct picture_info {
     picture_kind kind;
     int32_t width, height;
-    int32_t channels; /* in the file, 1 to 4 */
-    bool is_wide;     /* 16 bits a channel */
+    int32_t channels; /* channels in the file, 1 to 4 */
+    bool is_wide;     /* 16 bits per channel */
 } picture_info;
 
-enum { PICTURE_PIXELS = 1 << 28 }; /* 16384 x 16384: larger ones are refused */
+enum { PICTURE_PIXELS = 1 << 28 }; /* maximum number of pixels, such as 16384 x 16384 */
 
 typedef enum picture_form {
-    PICTURE_BYTES,  /* uint8_t; of 16 bits the upper ones */
-    PICTURE_DEEP,   /* uint16_t where the file has 16 bits a channel, else uint8_t */
-    PICTURE_FLOATS, /* 3 a texel, linear, of Radiance pictures alone */
+    PICTURE_BYTES,  /* uint8_t; the upper 8 of 16 bits */
+    PICTURE_DEEP,   /* uint16_t if the file has 16 bits per channel, else uint8_t */
+    PICTURE_FLOATS, /* linear float, 3 per texel; Radiance pictures only */
 } picture_form;
 
 typedef struct picture {
     picture_info info;
-    int32_t samples;      /* a texel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
-    int32_t sample_bytes; /* 1, 2 or, of floats, 4 */
+    int32_t samples;      /* per texel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
+    int32_t sample_bytes; /* 1, 2 or 4 (float) */
     void *texels;         /* owned; rows from the top */
-    bool reserved;        /* by core/memory.h, not by stb */
+    bool reserved;        /* allocated by core/memory.h, not by stb */
 } picture;
 
-/* Which of a texel's samples is its red, green, blue (0 to 2), alpha (3); -1: there is no alpha. */
+/* Returns the index of a texel's sample for red, green, blue (0 to 2) or alpha (3); -1 if there is
+   no alpha. */
 static inline int32_t picture_sample(const picture *of, int32_t channel) {
     const bool has_alpha = of->samples % 2 == 0;
     if (channel == 3) return has_alpha ? of->samples - 1 : -1;
     return of->samples < 3 ? 0 : channel;
 }
 
-/* Of 8 and 16 bits: the largest value of a sample, and the value of sample number `index`. */
+/* For 8-bit and 16-bit samples: the maximum value of a sample, and the value of sample `index`. */
 static inline uint32_t picture_white(const picture *of) {
     return of->sample_bytes == 2 ? 65535 : 255;
 }
@@ -59,25 +60,27 @@ static inline uint32_t picture_value(const picture *of, uint64_t index) {
                                  : ((const uint8_t *)of->texels)[index];
 }
 
-/* What the file is and claims, found possible. KD_ERROR_INPUT with the reason if it is not,
-   KD_ERROR_MEMORY. `path` is for messages. */
+/* Reads and validates the properties of a file without decoding it. Returns KD_ERROR_INPUT with the
+   reason, or KD_ERROR_MEMORY; messages begin with `path`. */
 kd_status picture_look(picture_info *out, const char *path, const file_view *file);
-/* The same, and decodes it, with as many samples a texel as the file has; a palette's are those of
-   its colours. */
+/* Validates and decodes a file, with as many samples per texel as the file has; for a palette, as
+   its colours have. */
 kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form);
-/* Bytes that picture_open takes at most, with what it gives, beside the file. */
+/* Returns an upper bound of the memory that picture_open uses in addition to the file, including
+   its result. */
 uint64_t picture_bytes(const picture_info *of, picture_form form);
-void picture_close(picture *owned); /* takes a zeroed one */
+void picture_close(picture *owned); /* accepts a zeroed struct */
 
-/* For readers of one format: the first bytes name the kind; nothing else is looked at. */
+/* For readers of a single format: identifies the format by its signature only. */
 picture_kind picture_kind_of(const file_view *file);
-/* Whether width x height pixels can come out of this file of this kind; `path` for the message. */
+/* Returns KD_ERROR_INPUT unless a file of this format and length can represent width x height
+   pixels; messages begin with `path`. */
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed);
-/* JPEG: what the frame's header says; it stands before the data. */
+/* Reads the size and channels from the frame header of a JPEG file, which precedes its data. */
 kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file);
-/* core/image/jpeg.c, in builds with libjpeg: the samples of a picture whose `info` is known. */
+/* Decodes a JPEG file whose `info` is known; in builds with libjpeg (core/image/jpeg.c). */
 kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *file);
-/* JPEG: no Huffman table that a decoder could meet has more than 256 codes. */
+/* Checks that no JPEG Huffman table that a decoder could encounter has more than 256 codes. */
 kd_status picture_check_huffman(const char *path, const file_view *file);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* PNG: 8 bit sRGB out, its pixels packed by all threads or else by stb; 8 or 16 bit in, decoded to
-   linear. An image in memory holds colours multiplied by alpha (as OpenEXR does), PNG holds them
-   not multiplied: where 0 < A < 1 they are divided on the way out and multiplied on the way in;
-   where A is 0 the colour (a visible environment, say) passes as it is.
-   Differs from stb in: every chunk's checksum is verified before anything is decoded. */
+/* PNG: writes 8-bit sRGB, compressed on all threads or by stb; reads 8 or 16 bits, converted to
+   linear. Images in memory have premultiplied colours (as in OpenEXR), PNG stores unpremultiplied
+   ones: where 0 < A < 1 colours are divided by A when written and multiplied when read; where A is
+   0 (a visible environment, for example) they are unchanged.
+   Differs from stb in: the checksum of every chunk is verified before anything is decoded. */
 #include "core/image/encode.h"
 #include "core/image/formats.h"
 #include "core/image/picture.h"
@@ -15,22 +15,23 @@
 #include <stb/stb_image_write.h>
 #include <string.h>
 
-/* stb counts bytes in int: twice what it compresses */
+/* stb counts bytes in int, up to twice the size of the uncompressed data */
 enum { PNG_PIXELS = INT_MAX / 16 };
 
-/* Of all rows (PNG specification, section 9): stb's search among five costs more than it spares.
-   Up, the difference to the row above, has no carry from pixel to pixel. */
+/* Filter of all rows (PNG specification, section 9): stb's search among five filters costs more
+   time than it saves. Filter 2, the difference to the row above, has no dependency between the
+   pixels of a row. */
 enum { PNG_FILTER = 2, FILTER_GRAIN = 16 };
 
-/* --- out --- */
+/* --- writing --- */
 
 static void bytes_put(void *context, void *bytes, int count) {
-    fwrite(bytes, 1, (size_t)count, (FILE *)context); /* the stream remembers a failure */
+    fwrite(bytes, 1, (size_t)count, (FILE *)context); /* file_output_commit reports errors */
 }
 
 typedef struct png_pixels {
     const uint8_t *bytes;
-    int32_t width, height, samples; /* 3 or 4 a pixel */
+    int32_t width, height, samples; /* samples per pixel: 3 or 4 */
 } png_pixels;
 
 typedef struct png_compression {
@@ -40,7 +41,7 @@ typedef struct png_compression {
     bool made;
 } png_compression;
 
-/* Writes nothing unless it ends: the file is compressed in memory. */
+/* Compresses in memory, so that nothing is written if the run is aborted. */
 static void compress(void *context) {
     png_compression *work = (png_compression *)context;
     work->made = stbi_write_png_to_func(bytes_put, work->to, work->width, work->height,
@@ -53,7 +54,7 @@ static void choose_filter(void) {
 
 typedef struct png_filtering {
     const png_pixels *from;
-    uint8_t *rows; /* with the filter's number before each */
+    uint8_t *rows; /* each row is preceded by its filter byte */
 } png_filtering;
 
 static void filter_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -88,8 +89,8 @@ static void write_chunks(FILE *to, const png_pixels *from, const deflated *packe
     uint8_t header[13] = {0};
     big_endian_put(header, (uint32_t)from->width);
     big_endian_put(header + 4, (uint32_t)from->height);
-    header[8] = 8;                          /* bits a sample */
-    header[9] = from->samples == 4 ? 6 : 2; /* truecolour, with or without alpha */
+    header[8] = 8;                          /* bits per sample */
+    header[9] = from->samples == 4 ? 6 : 2; /* colour type: truecolour, with or without alpha */
     fwrite(signature, 1, sizeof signature, to);
     chunk_write(to, "IHDR", header, sizeof header);
     for (uint64_t i = 0; i < packed->pieces; ++i)
@@ -97,7 +98,7 @@ static void write_chunks(FILE *to, const png_pixels *from, const deflated *packe
     chunk_write(to, "IEND", header, 0);
 }
 
-/* A chunk a piece; nothing is written where there are no pieces. */
+/* Writes one IDAT chunk per piece; writes nothing if the data could not be compressed in pieces. */
 static kd_status write_by_pieces(const png_pixels *from, FILE *to, bool *written) {
     const uint64_t row = (uint64_t)from->width * (uint64_t)from->samples + 1;
     png_filtering work = {from, NULL};
@@ -140,7 +141,7 @@ static kd_status png_write(const image *from, const image_encoding *encoding, fi
     return KD_OK;
 }
 
-/* --- in --- */
+/* --- reading --- */
 
 static uint32_t big_endian(const char *bytes) {
     uint32_t value = 0;
@@ -148,7 +149,7 @@ static uint32_t big_endian(const char *bytes) {
     return value;
 }
 
-/* CRC-32 of ISO 3309, bits in reversed order (PNG specification, annex D), four bits at a time. */
+/* CRC-32 of ISO 3309 with reflected bits (PNG specification, annex D), four bits at a time. */
 static uint32_t checksum(const char *bytes, size_t count) {
     uint32_t table[16];
     for (uint32_t i = 0; i < 16; ++i) {
@@ -165,7 +166,7 @@ static uint32_t checksum(const char *bytes, size_t count) {
     return ~crc;
 }
 
-/* Every chunk up to IEND lies in the file and is undamaged. */
+/* Checks that every chunk up to IEND is complete and has a valid checksum. */
 static kd_status png_check(const char *path, const file_view *file) {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     KD_REQUIRE(file->count >= 33 && !memcmp(file->bytes, signature, 8) &&

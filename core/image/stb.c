@@ -1,6 +1,6 @@
-/* The one place where stb_image and stb_image_write are compiled: core/image/picture.c and
-   core/image/png.c include <stb/stb_image.h> for the declarations only. Memory in, callbacks out:
-   files are opened by core/files/file.h. Formats nobody ships as a texture stay out. */
+/* The only translation unit that compiles stb_image and stb_image_write: core/image/picture.c and
+   core/image/png.c include their declarations. Both work on memory and callbacks only; files are
+   opened by core/files/file.h. Formats that are not used for textures are disabled. */
 #include "core/image/stb.h"
 #if KD_HAVE_DEFLATE
 #include <libdeflate.h>
@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 typedef struct stb_block {
     _Alignas(max_align_t) struct stb_block *next;
     struct stb_block *previous;
     size_t bytes;
-    bool counted; /* it is in the list, and ends with the run */
+    bool counted; /* in the list; freed at the end of the run */
 } stb_block;
 
 typedef struct stb_arena {
@@ -95,8 +94,7 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
     return KD_OK;
 }
 
-/* --- the libraries -----------------------------------------------------------------------------
- */
+/* --- libraries -------------------------------------------------------------------------------- */
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
@@ -107,8 +105,8 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #pragma GCC diagnostic ignored "-Wunused-function"
 #pragma GCC diagnostic ignored "-Wdouble-promotion"
 #endif
-/* An empty IDAT chunk before any other: stb adds 0 to NULL, which C does not define and every
-   machine does. */
+/* An empty IDAT chunk before any other makes stb add 0 to NULL, which is undefined in C but
+   harmless on all supported machines. */
 #if defined(__clang__)
 #pragma clang attribute push(                                                                      \
     __attribute__((no_sanitize("pointer-overflow", "nonnull-attribute"))), apply_to = function)
@@ -121,7 +119,7 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STBIW_REALLOC_SIZED(pointer, kept, bytes) stb_retake(pointer, kept, bytes)
 #define STBI_NO_STDIO
 #if KD_HAVE_JPEG
-#define STBI_NO_JPEG /* libjpeg decodes them */
+#define STBI_NO_JPEG /* libjpeg decodes JPEG */
 #endif
 #define STBI_NO_GIF
 #define STBI_NO_HDR
@@ -132,8 +130,8 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
 #if KD_HAVE_DEFLATE
-/* In place of stb's own, four times as fast. `quality` is not asked: what is shown is to be seen
-   soon. NULL where there is no memory, which ends stb's writer with 0. */
+/* Replaces stb's compressor and is four times as fast. Ignores `quality`, since speed matters more
+   for display. Returns NULL if memory is exhausted, in which case stb's writer returns 0. */
 static unsigned char *deflated(const unsigned char *bytes, int count, int *out_count, int quality) {
     enum { LEVEL = 1 };
     (void)quality;

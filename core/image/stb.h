@@ -1,6 +1,6 @@
-/* stb_image and stb_image_write in memory that can run out: stb does not look at every answer of
-   its allocator, and a file may make it ask for any amount. Within stb_run an allocation that
-   fails, or goes beyond a budget, ends the run, and everything that it holds is freed. */
+/* Memory limits for stb_image and stb_image_write, which do not check every allocation and may be
+   made to request any amount by a malicious file. Within stb_run an allocation that fails or
+   exceeds a budget aborts the run and frees everything allocated in it. */
 #ifndef KD_CORE_IMAGE_STB_H
 #define KD_CORE_IMAGE_STB_H
 #include "core/status.h"
@@ -12,12 +12,14 @@ extern "C" {
 
 #define STB_UNLIMITED UINT64_MAX
 
-/* Calls work(context), which calls stb and holds nothing of its own that would be lost if it does
-   not come back. KD_ERROR_MEMORY if there was none; KD_ERROR_INPUT beyond `budget` bytes at once.
-   `path` is for messages. Runs are not nested; each thread has its own. */
+/* Calls work(context), which calls stb and must not hold resources of its own, because an aborted
+   run does not return to it (longjmp). Returns KD_ERROR_MEMORY if memory is exhausted,
+   KD_ERROR_INPUT if more than `budget` bytes are in use at once; messages begin with `path`. Runs
+   are per thread and must not be nested. */
 kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, const char *path);
 
-/* Within a run: this block of stb's outlives it; to be freed by stbi_image_free. */
+/* Excludes a block from the cleanup of the current run. The caller frees it with
+   stbi_image_free. */
 void stb_keep(void *block);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
-/* From radiance to what a display shows: exposure, tone curve, the sRGB transfer curve. NaN and
-   negative values become black, infinite ones white. */
+/* Display transforms of linear radiance: tone curves and the sRGB transfer function. NaN and
+   negative values become black, infinite values white. */
 #ifndef KD_CORE_IMAGE_TONEMAP_H
 #define KD_CORE_IMAGE_TONEMAP_H
 #include "core/math/geometry.h"
 #include <kandela/render.h>
 
-/* IEC 61966-2-1; x clamped to [0, 1]. */
+/* The sRGB transfer function of IEC 61966-2-1 and its inverse; x is clamped to [0, 1]. */
 static inline float srgb_encode(float x) {
     if (!(x > 0)) return 0;
     if (x >= 1) return 1;
@@ -18,23 +18,23 @@ static inline float srgb_decode(float x) {
     return x <= 0.04045f ? x / 12.92f : powf((x + 0.055f) / 1.055f, 2.4f);
 }
 
-/* To 0..255, nearest. */
+/* Rounds [0, 1] to 0..255. */
 static inline uint8_t unit_to_byte(float x) {
     if (!(x > 0)) return 0;
     return x >= 1 ? 255 : (uint8_t)(255 * x + 0.5f);
 }
 
-/* Narkowicz 2015, "ACES filmic tone mapping curve": the rational fit. It passes 1 at x = 6.5, so
-   what lies beyond 1000 may be cut there before it overflows. */
+/* Narkowicz 2015, "ACES filmic tone mapping curve": a rational fit. It exceeds 1 from x = 6.5 on,
+   so x can be clamped to 1000, which prevents overflow. */
 static inline float tonemap_aces(float x) {
     x = x < 1000 ? x : 1000;
     const float y = x * (2.51f * x + 0.03f) / (x * (2.43f * x + 0.59f) + 0.14f);
     return y < 1 ? y : 1;
 }
 
-/* Troy Sobotka's AgX by Wrensch's fit of 2023 ("Minimal AgX implementation"): colours are drawn
-   together (inset), 16.5 stops about mid-grey become 0 to 1, a sigmoid of degree 6 bends them, and
-   they are drawn apart again; what comes out is for a display of gamma 2.2. */
+/* Troy Sobotka's AgX in Wrensch's approximation of 2023 ("Minimal AgX implementation"): the inset
+   matrix desaturates, 16.5 stops around middle grey map to [0, 1], a sigmoid of degree 6 applies
+   contrast, and the outset matrix restores saturation. The result is for a display of gamma 2.2. */
 static inline float tonemap_agx_bend(float x) {
     const float stops = log2f(x > 1e-10f ? x : 1e-10f);
     const float t = float_clamp((stops + 12.47393f) * (1 / (12.47393f + 4.026069f)), 0, 1);
@@ -55,8 +55,8 @@ static inline vec3 tonemap_agx(vec3 c) {
                      powf(float_clamp(shown.z, 0, 1), 2.2f));
 }
 
-/* Khronos PBR Neutral tone mapper (2024): colours as they are up to 0.8 but for Fresnel's 4 % of
-   white, brighter ones compressed and desaturated towards white. */
+/* Khronos PBR Neutral tone mapper (2024): preserves colours up to 0.8, minus a Fresnel reflectance
+   of 4 %, and compresses and desaturates brighter ones towards white. */
 static inline vec3 tonemap_neutral(vec3 c) {
     const float least = float_min(c.x, float_min(c.y, c.z));
     const float offset = least < 0.08f ? least - 6.25f * least * least : 0.04f;
@@ -70,13 +70,14 @@ static inline vec3 tonemap_neutral(vec3 c) {
                      raised.z * scale + (lowered - raised.z * scale) * white);
 }
 
-/* Linear colour >= 0 in, linear colour out; what is still above 1 is cut by the encoder. */
+/* Applies a tone curve to a linear colour; negative values count as 0. The result is linear; the
+   encoder clamps values above 1. */
 static inline vec3 tonemap_apply(vec3 colour, kd_tonemap curve) {
     colour = vec3_make(colour.x > 0 ? float_min(colour.x, FLT_MAX) : 0,
                        colour.y > 0 ? float_min(colour.y, FLT_MAX) : 0,
                        colour.z > 0 ? float_min(colour.z, FLT_MAX) : 0);
     switch (curve) {
-    case KD_TONEMAP_REINHARD: { /* Reinhard et al. 2002, eq. 3: L / (1 + L), the hue is kept */
+    case KD_TONEMAP_REINHARD: { /* Reinhard et al. 2002, eq. 3: L / (1 + L), preserves hue */
         const float scale = 1 + vec3_luminance(colour);
         return vec3_make(colour.x / scale, colour.y / scale, colour.z / scale);
     }
@@ -89,7 +90,7 @@ static inline vec3 tonemap_apply(vec3 colour, kd_tonemap curve) {
     return colour;
 }
 
-/* The curves' names, in the order of kd_tonemap; NULL after the last. */
+/* Returns the names of the curves in the order of kd_tonemap; NULL after the last. */
 static inline const char *tonemap_name(int index) {
     static const char *const names[] = {"linear", "reinhard", "aces", "agx", "neutral"};
     return index < 5 ? names[index] : NULL;

@@ -1,4 +1,5 @@
-/* WebP through libwebp: lossy out, with alpha where some pixel is not covered; both kinds in. */
+/* WebP through libwebp: writes lossy pictures, with alpha if some pixel is not fully covered; reads
+   lossy and lossless ones. */
 #include "core/image/formats.h"
 #if KD_HAVE_WEBP
 #include "core/image/encode.h"
@@ -7,9 +8,9 @@
 #include <webp/decode.h>
 #include <webp/encode.h>
 
-enum { WEBP_QUALITY = 90, WEBP_EFFORT = 2 /* of 0 to 6: what is shown is to be seen soon */ };
+enum { WEBP_QUALITY = 90, WEBP_EFFORT = 2 /* 0 to 6: favours speed */ };
 
-/* --- out --- */
+/* --- writing --- */
 
 static int bytes_put(const uint8_t *bytes, size_t count, const WebPPicture *from) {
     return fwrite(bytes, 1, count, (FILE *)from->custom_ptr) == count;
@@ -34,7 +35,7 @@ static kd_status bytes_write(const image *from, const uint8_t *bytes, int sample
                      WebPEncode(&how, &packed);
     const WebPEncodingError error = packed.error_code;
     WebPPictureFree(&packed);
-    /* a stream that cannot be written is named by the commit */
+    /* file_output_commit reports errors of the stream */
     KD_REQUIRE(made || ferror(file->stream), KD_ERROR_MEMORY, "%s: libwebp: error %d", file->path,
                (int)error);
     return KD_OK;
@@ -53,9 +54,10 @@ static kd_status webp_write(const image *from, const image_encoding *encoding, f
     return KD_OK;
 }
 
-/* --- in --- */
+/* --- reading --- */
 
-/* Up to 8192 x 8192 whatever the file holds; more needs a file of a 1032nd of its memory. */
+/* Pictures of up to 8192 x 8192 pixels are always accepted; a larger one must have at least 1/1032
+   of the decoded bytes in the file. */
 static const uint64_t free_bytes = 1ull << 28, expansion = 1032;
 
 static kd_status webp_open(picture *out, const char *path, const file_view *file) {

@@ -37,11 +37,11 @@ bool compare_is_worse(compare_metric metric, double value, double limit) {
     return metric == COMPARE_PSNR ? !(value >= limit) : !(value <= limit);
 }
 
-/* --- what is compared --- */
+/* --- validation --- */
 
 typedef struct values_found {
     uint64_t bad;
-    int64_t first[3]; /* the first pixel of each channel that is bad; -1: none */
+    int64_t first[3]; /* index of the first non-finite pixel of each channel; -1: none */
 } values_found;
 
 static void values_look(values_found *of, const float *row, int64_t begin, int32_t width, int c) {
@@ -76,7 +76,7 @@ static kd_status values_check(const image_rows *of, const char *which) {
             (int)(found.first[c] / of->width));
 }
 
-/* --- the comparison: by strips, with so many rows around each as FLIP's filters reach --- */
+/* --- comparison, by strips with as many additional rows as FLIP's filters need --- */
 
 enum { STRIP_PIXELS = 1 << 19, STRIP_ROWS = 64 };
 
@@ -84,15 +84,15 @@ typedef struct compare_strip {
     const image_rows *a, *b;
     compare_metric metric;
     const flip_exposures *exposures;
-    int64_t begin, end;   /* rows that are compared */
-    int64_t above, below; /* rows that are in memory */
+    int64_t begin, end;   /* rows to compare */
+    int64_t above, below; /* rows in memory */
     float *planes_a[3], *planes_b[3];
-    float *error;    /* a pixel in memory */
-    double *row_sum; /* of the whole picture: of what the metric averages, or the largest */
+    float *error;    /* one value per pixel in memory */
+    double *row_sum; /* per row of the picture: the sum or the maximum of the pixels */
     atomic_int status;
 } compare_strip;
 
-/* What the metric averages, of one pixel in memory. */
+/* Returns the value of a pixel in memory that the metric averages. */
 static double pixel_term(const compare_strip *of, int64_t i) {
     double sum = 0, largest = 0;
     if (of->metric == COMPARE_FLIP || of->metric == COMPARE_FLIP_HDR) return (double)of->error[i];
@@ -172,7 +172,7 @@ static double rows_reduce(const compare_strip *of) {
     return mean;
 }
 
-/* `all`: NULL, or where the errors of all pixels go. */
+/* `all` receives the errors of all pixels; may be NULL. */
 static kd_status strips_compare(compare_strip *of, float *all, int64_t rows, int64_t reach) {
     const int64_t width = of->a->width, height = of->a->height;
     for (of->begin = 0; of->begin < height; of->begin = of->end) {
@@ -215,9 +215,10 @@ done:
     return status;
 }
 
-/* --- the difference image --- */
+/* --- difference image --- */
 
-/* Black, violet, red, orange, yellow, white as shown by sRGB; returned linear. */
+/* Maps [0, 1] to black, violet, red, orange, yellow, white. The colours are defined in sRGB and
+   returned as linear values. */
 static vec3 map_colour(float t) {
     static const float stops[][3] = {
         {0, 0, 0},           {0.28f, 0.06f, 0.47f}, {0.73f, 0.18f, 0.35f},
@@ -230,7 +231,7 @@ static vec3 map_colour(float t) {
                      srgb_decode(stops[i][2] + s * (stops[i + 1][2] - stops[i][2])));
 }
 
-/* *error = the plane of errors, which are to be filled in. */
+/* Opens the image and sets *error to its plane of errors, which the caller fills. */
 static kd_status difference_open(image *difference, float **error, const image_rows *of) {
     float *plane;
     KD_TRY(image_open(difference, of->width, of->height));

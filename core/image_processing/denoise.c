@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the library: what is used of its C interface (version 2) --------------------------------- */
+/* --- the part of the library's C interface (version 2) that is used --------------------------- */
 
-typedef struct oidn_device oidn_device; /* the library's, never looked into */
+typedef struct oidn_device oidn_device; /* opaque */
 typedef struct oidn_filter oidn_filter;
 enum { OIDN_DEVICE_CPU = 1, OIDN_FLOAT3 = 3, OIDN_NO_ERROR = 0 };
 
@@ -62,12 +62,12 @@ static bool symbols_find(void *handle) {
 static bool library_try(const char *path) {
     void *handle = plugin_open(path, false);
     if (!handle) return false;
-    if (symbols_find(handle)) return true; /* it stays open */
+    if (symbols_find(handle)) return true; /* stays loaded */
     plugin_close(handle);
     return false;
 }
 
-/* The first that works of the files that a pattern of the shell names. */
+/* Tries the files that match a glob pattern in a directory until one can be loaded. */
 static bool pattern_try(const char *folder, const char *pattern) {
     char whole[4096];
     if (snprintf(whole, sizeof whole, "%s%s", folder, pattern) >= (int)sizeof whole) return false;
@@ -76,7 +76,8 @@ static bool pattern_try(const char *folder, const char *pattern) {
 
 #define PYOIDN "/pyoidn/oidn/lib/libOpenImageDenoise.so.2"
 
-/* tools/quickstart's folder: BUILD/bin/kandela, build-denoise. */
+/* Searches the directory that tools/quickstart creates: build-denoise, next to the build directory
+   (BUILD/bin/kandela). */
 static bool beside_try(void) {
     char program[PLACE_BYTES];
     if (!place_of_program(program)) return false;
@@ -92,7 +93,7 @@ static bool beside_try(void) {
 
 static void look(void) {
     const char *given = place_variable("KANDELA_OIDN");
-    if (given && *given) { /* that one or none */
+    if (given && *given) { /* no other place is searched */
         is_here = library_try(given) || pattern_try(given, "/libOpenImageDenoise.so*") ||
                   pattern_try(given, "/lib*/libOpenImageDenoise.so*");
         return;
@@ -111,13 +112,12 @@ kd_status denoise_check(void) {
     return KD_OK;
 }
 
-/* --- pictures ----------------------------------------------------------------------------------
- */
+/* --- images ----------------------------------------------------------------------------------- */
 
 typedef struct denoise_work {
     oidn_device *device;
     size_t width, height;
-    float *colour, *albedo, *normal; /* 3 a pixel; the last two may be NULL */
+    float *colour, *albedo, *normal; /* 3 floats per pixel; albedo and normal may be NULL */
 } denoise_work;
 
 static kd_status run_filter(const denoise_work *work, const char *name, float *pixels, bool hdr) {
@@ -141,7 +141,7 @@ static kd_status run_filter(const denoise_work *work, const char *name, float *p
     return KD_OK;
 }
 
-/* The guides first: clean ones are worth more. */
+/* Prefilters the guides, which improves the result. */
 static kd_status run_filters(const denoise_work *work) {
     if (work->albedo) KD_TRY(run_filter(work, "albedo", work->albedo, false));
     if (work->albedo && work->normal) KD_TRY(run_filter(work, "normal", work->normal, false));
@@ -149,8 +149,8 @@ static kd_status run_filters(const denoise_work *work) {
     return KD_OK;
 }
 
-/* Three planes as one picture of 3 a pixel; *out stays NULL where one is not there. What is no
-   number is 0: one would spread. */
+/* Interleaves three planes; *out stays NULL if one is missing. Non-finite values become 0, since
+   the filter would spread them. */
 static kd_status planes_join(float **out, const image *from, const char *const names[3]) {
     const size_t count = (size_t)from->width * (size_t)from->height;
     const float *planes[3];

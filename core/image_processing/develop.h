@@ -1,31 +1,32 @@
-/* What is done to a rendered picture: cropping, resizing, denoising. */
+/* Post-processing of rendered images: cropping, resizing, denoising. */
 #ifndef KD_CORE_IMAGE_PROCESSING_DEVELOP_H
 #define KD_CORE_IMAGE_PROCESSING_DEVELOP_H
 #include "core/image/image.h"
 
-/* Keeps the pixels x0 <= x < x1, y0 <= y < y1 of all planes. KD_ERROR_USAGE if they do not lie in
-   it. */
+/* Crops all planes to x0 <= x < x1, y0 <= y < y1 (crop is x0, y0, x1, y1). Returns KD_ERROR_USAGE
+   if the rectangle is not inside the image. */
 kd_status image_crop(image *of, const int32_t crop[4]);
 
-/* To width x height; 0 for one of the two: as the other one asks. By a tent as wide as the larger
-   of two pixels' distances, so that nothing becomes darker than black beside a lamp, and means are
-   kept. R, G, B and A stay; the other planes, whose means say nothing, are dropped. The same for
-   any number of threads. KD_ERROR_USAGE for sizes that are none. */
+/* Resizes the image to width x height; if one of them is 0, it follows from the aspect ratio. The
+   filter is a tent whose radius is the larger of the two pixel spacings, which does not overshoot
+   at bright edges and preserves means. Keeps R, G, B and A and drops other planes, which cannot be
+   averaged meaningfully. The result does not depend on the number of threads. Returns
+   KD_ERROR_USAGE for invalid sizes. */
 kd_status image_resize(image *of, int32_t width, int32_t height);
 
-/* Denoising by Open Image Denoise, which is looked for when it is asked for: no package of the
-   system has it, so nothing is linked to it. Looked for in KANDELA_OIDN (the library or its
-   folder); without that where the system looks for libraries, and in build-denoise beside the
-   program's build folder, which tools/quickstart --denoise makes. Nowhere else: code is loaded from
-   places that the user has named alone. */
+/* Denoising by Open Image Denoise, which is loaded at run time, since distributions do not package
+   it. It is searched for in KANDELA_OIDN (the library or its directory) if that is set; otherwise
+   in the system's library path and in build-denoise next to the build directory of the program,
+   which tools/quickstart --denoise creates. No other place is searched: code is loaded only from
+   where the user has put it. */
 
-/* KD_ERROR_USAGE, with what to do, if it is not here. */
+/* Returns KD_ERROR_USAGE, with instructions, if the library was not found. */
 kd_status denoise_check(void);
 
-/* R, G and B without noise. Takes "Albedo.R" "Albedo.G" "Albedo.B" and "N.X" "N.Y" "N.Z" into
-   account where the picture has them; they are cleaned for that themselves and stay as they are.
-   The same bytes from run to run. KD_ERROR_USAGE as denoise_check, KD_ERROR_RUNTIME with the
-   library's words, KD_ERROR_MEMORY. */
+/* Denoises R, G and B. Uses "Albedo.R", "Albedo.G", "Albedo.B" and "N.X", "N.Y", "N.Z" as guides if
+   present; copies of them are prefiltered, the image's own are unchanged. Deterministic. Returns
+   KD_ERROR_USAGE as denoise_check, KD_ERROR_RUNTIME with the library's message, or
+   KD_ERROR_MEMORY. */
 kd_status denoise_image(image *of);
 
 #endif

@@ -1,12 +1,13 @@
-/* Source: Andersson, Nilsson, Akenine-Moller, Oskarsson, Astrom, Fairchild 2020, "FLIP: A
+/* FLIP for display-referred pictures.
+   Source: Andersson, Nilsson, Akenine-Moller, Oskarsson, Astrom, Fairchild 2020, "FLIP: A
            Difference Evaluator for Alternating Images", Proc. ACM CGIT 3(2), section 4; all
-           figures are the paper's.
-   Idea: colours are blurred as the eye blurs them (contrast sensitivity), compared in a uniform
-         colour space, and amplified where edges or points differ.
-   Work: O(pixels x reach of the filters, 10 and 9 pixels).
-   Memory: 15 floats a pixel.
-   Differs from the paper in: the 2D filters are applied as sums of products of 1D filters, which
-         is the same sum in another order. */
+           constants are from the paper.
+   Idea: filters colours by the contrast sensitivity of the eye, computes their distance in a
+         perceptually uniform colour space, and amplifies it where edges or points differ.
+   Work: O(pixels x radius of the filters, 10 and 9 pixels).
+   Memory: 15 floats per pixel.
+   Differs from the paper in: 2D filters are computed as sums of separable filters, which only
+                              changes the order of summation. */
 #include "core/image_processing/compare.h"
 #include "core/math/geometry.h"
 #include "core/memory.h"
@@ -16,7 +17,7 @@
 #define FLIP_PI 3.14159265358979323846f
 enum { FLIP_ROWS = 8 };
 
-/* --- colour spaces: the primaries of sRGB, white is that of RGB (1, 1, 1) --- */
+/* --- colour spaces with the primaries of sRGB; white is RGB (1, 1, 1) --- */
 
 static vec3 xyz_of_rgb(vec3 c) {
     return vec3_make(0.412386563f * c.x + 0.357591491f * c.y + 0.180450491f * c.z,
@@ -32,7 +33,7 @@ static vec3 rgb_of_xyz(vec3 c) {
 
 static const float white_x = 0.950428545f, white_z = 1.088900371f;
 
-/* Opponent space: achromatic, red-green, blue-yellow; linear in RGB. */
+/* Opponent colour space, linear in RGB: achromatic, red-green, blue-yellow. */
 static vec3 ycxcz_of_rgb(vec3 rgb) {
     const vec3 c = xyz_of_rgb(rgb);
     return vec3_make(116 * c.y - 16, 500 * (c.x / white_x - c.y), 200 * (c.y - c.z / white_z));
@@ -48,7 +49,7 @@ static float lab_curve(float t) {
     return t > delta * delta * delta ? cbrtf(t) : t / (3 * delta * delta) + 4.0f / 29;
 }
 
-/* CIELAB with the Hunt effect: colours count for more where it is bright. */
+/* CIELAB adjusted for the Hunt effect: chroma increases with lightness. */
 static vec3 hunt_lab_of_rgb(vec3 rgb) {
     const vec3 c = xyz_of_rgb(rgb);
     const float fx = lab_curve(c.x / white_x), fy = lab_curve(c.y), fz = lab_curve(c.z / white_z);
@@ -66,7 +67,7 @@ static vec3 rgb_clamp(vec3 c) {
     return vec3_max(vec3_all(0), vec3_min(vec3_all(1), c));
 }
 
-/* --- separable filters with the border's pixels repeated outwards --- */
+/* --- separable filters; border pixels are replicated --- */
 
 typedef struct flip_kernel {
     int32_t reach;
@@ -80,14 +81,14 @@ typedef struct flip_filter {
     const flip_kernel *along_x, *along_y;
     int32_t width, height;
     float scale;
-    int adds; /* to what is in `out` */
+    int adds; /* adds to `out` instead of overwriting it */
 } flip_filter;
 
 static int32_t index_clamp(int32_t i, int32_t count) {
     return i < 0 ? 0 : i < count ? i : count - 1;
 }
 
-/* out += weight * in, of which `in` lies `shift` pixels further along the row. */
+/* out[x] += weight * in[x + shift] */
 static void row_add(float *out, const float *in, int32_t width, int32_t shift, float weight) {
     const int32_t first = shift < 0 ? (-shift < width ? -shift : width) : 0;
     const int32_t last = shift > 0 ? (shift < width ? width - shift : 0) : width;
@@ -129,7 +130,8 @@ static void filter_apply(flip_filter *f) {
     parallel_for(f->height, FLIP_ROWS, filter_columns, f);
 }
 
-/* exp(-factor x^2) over whole pixels, summing to 1; returns the sum before. */
+/* Samples exp(-factor x^2) at integers, normalised to a sum of 1; returns the sum before
+   normalisation. */
 static double kernel_gaussian(flip_kernel *kernel, int32_t reach, double factor) {
     double sum = 0;
     kernel->reach = reach;
@@ -139,8 +141,8 @@ static double kernel_gaussian(flip_kernel *kernel, int32_t reach, double factor)
     return sum;
 }
 
-/* First or second derivative of a Gaussian; its positive weights sum to 1, its negative to -1
-   (section 4.2.1). */
+/* First or second derivative of a Gaussian; positive weights sum to 1, negative ones to -1 (section
+   4.2.1). */
 static void kernel_derivative(flip_kernel *kernel, int32_t reach, double deviation, int order) {
     double value[2 * FLIP_REACH + 1], positive = 0, negative = 0;
     kernel->reach = reach;
@@ -157,7 +159,7 @@ static void kernel_derivative(flip_kernel *kernel, int32_t reach, double deviati
         kernel->weight[k] = (float)(value[k] / (value[k] > 0 ? positive : negative));
 }
 
-/* --- 4.1: colour --- */
+/* --- section 4.1: colour --- */
 
 /* Contrast sensitivity of a channel as a sum of two Gaussians a sqrt(pi / b) exp(-pi^2 x^2 / b), x
    in degrees. */
@@ -188,7 +190,7 @@ static void sensitivity_apply(flip_filter *f, const flip_sensitivity *s) {
     }
 }
 
-/* Spreads the colour distances so that large ones do not drown the rest (section 4.1.4). */
+/* Maps the colour distance to [0, 1], compressing large distances (section 4.1.4). */
 static float colour_error(vec3 test, vec3 reference, float largest) {
     const float cut = 0.4f * largest; /* p_c */
     const float distance = powf(hyab(test, reference), 0.7f);
@@ -197,10 +199,10 @@ static float colour_error(vec3 test, vec3 reference, float largest) {
     return target + (distance - cut) / (largest - cut) * (1 - target);
 }
 
-/* --- 4.2: edges and points of the achromatic channel --- */
+/* --- section 4.2: edges and points in the achromatic channel --- */
 
 static void features_find(flip_filter *f, float *out, int order) {
-    const double deviation = 0.5 * 0.082 * (double)FLIP_PIXELS_PER_DEGREE; /* w / 2, pixels */
+    const double deviation = 0.5 * 0.082 * (double)FLIP_PIXELS_PER_DEGREE; /* w / 2, in pixels */
     const int32_t reach = (int32_t)ceil(3 * deviation);
     flip_kernel bell, slope;
     kernel_gaussian(&bell, reach, 1 / (2 * deviation * deviation));
@@ -220,16 +222,16 @@ static void features_find(flip_filter *f, float *out, int order) {
     f->out = along[0];
 }
 
-/* --- both over a picture --- */
+/* --- the metric --- */
 
-typedef struct flip_seen { /* what the eye makes of a picture */
-    float *colour[3];      /* opponent space, blurred */
+typedef struct flip_seen { /* filtered picture and its features */
+    float *colour[3];      /* opponent space, filtered */
     float *edges, *points;
 } flip_seen;
 
 enum { FLIP_SEEN_PLANES = 5, FLIP_SCRATCH_PLANES = 5 };
 
-/* scratch: 5 planes */
+/* `scratch` holds FLIP_SCRATCH_PLANES planes. */
 static void picture_see(flip_seen *seen, const flip_picture *picture, int32_t width, int32_t height,
                         float *scratch) {
     const size_t count = (size_t)width * (size_t)height;
@@ -264,7 +266,7 @@ typedef struct flip_comparison {
     float *error;
     flip_seen test, reference;
     int32_t width;
-    float largest; /* colour distance, of pure green to pure blue */
+    float largest; /* colour distance between pure green and pure blue */
 } flip_comparison;
 
 static void errors_combine(void *context, int64_t begin, int64_t end, int thread) {

@@ -1,12 +1,14 @@
-/* Source: Andersson, Nilsson, Shirley, Akenine-Moller 2021, "Visualizing Errors in Rendered High
+/* HDR-FLIP.
+   Source: Andersson, Nilsson, Shirley, Akenine-Moller 2021, "Visualizing Errors in Rendered High
            Dynamic Range Images", Eurographics short papers.
-   Idea: both radiance maps are shown at several exposures, from the one that just keeps the
-         reference's brightest pixel below white to the one that does so for its median; a
-         pixel's error is the largest FLIP error over them.
-   Work: FLIP per stop of exposure.
-   Memory: 7 floats a pixel beside FLIP's.
-   Differs from the paper in: where the median is 0, that of the pixels with light in them stands
-         for it; a black reference has one exposure, 0; at most 32 exposures. */
+   Idea: both radiance maps are displayed at several exposures, from the one that just keeps the
+         reference's brightest pixel below white to the one that does so for its median. The error
+         of a pixel is the maximum of its FLIP errors.
+   Work: one FLIP evaluation per stop of exposure.
+   Memory: 7 floats per pixel in addition to FLIP.
+   Differs from the paper in: if the median is 0, it is replaced by the median of the non-black
+                              pixels; a black reference has one exposure, 0; at most 32
+                              exposures. */
 #include "core/image_processing/compare.h"
 #include "core/math/geometry.h"
 #include "core/memory.h"
@@ -14,7 +16,7 @@
 
 enum { EXPOSURES = 32 };
 
-/* Narkowicz's rational fit with the input scaled by 0.6: (ax^2 + bx) / (cx^2 + dx + e). */
+/* Narkowicz's rational fit with its input scaled by 0.6: (ax^2 + bx) / (cx^2 + dx + e). */
 static const float curve_a = 0.36f * 2.51f, curve_b = 0.6f * 0.03f, curve_c = 0.36f * 2.43f,
                    curve_d = 0.6f * 0.59f, curve_e = 0.14f;
 
@@ -23,7 +25,7 @@ static float curve_show(float radiance) {
     return float_min(1, x * (curve_a * x + curve_b) / (x * (curve_c * x + curve_d) + curve_e));
 }
 
-/* The radiance that is shown as 0.85. */
+/* Returns the radiance that is displayed as 0.85. */
 static float curve_bright(void) {
     const float shown = 0.85f;
     const float a = curve_a - shown * curve_c, b = curve_b - shown * curve_d, c = -shown * curve_e;
@@ -31,20 +33,21 @@ static float curve_bright(void) {
 }
 
 /* --- exposures ---------------------------------------------------------------------------------
-   The median is found exactly by counting: positive floats are ordered as their bits are, so that a
-   count of upper halves says which one it has, and a count of lower halves within that the rest. */
+   The median is found exactly with two histograms: non-negative floats have the same order as their
+   bit patterns, so a histogram of the upper 16 bits gives the upper half of the median, and a
+   histogram of the lower 16 bits of the values that share it gives the lower half. */
 
 enum { HALVES = 1 << 16 };
 
 typedef struct luminances {
     const image_rows *of;
     float *row[3];
-    uint64_t *upper, *lower; /* counts of halves */
+    uint64_t *upper, *lower; /* histograms of the upper and lower 16 bits */
     uint64_t dark, lit;
     float brightest;
 } luminances;
 
-/* 0 where there is no light. */
+/* Returns 0 for luminances below FLT_MIN. */
 static float luminance_at(const luminances *from, size_t x) {
     const float luminance =
         vec3_luminance(vec3_make(from->row[0][x], from->row[1][x], from->row[2][x]));
@@ -65,7 +68,8 @@ static kd_status count_upper(luminances *to) {
     return KD_OK;
 }
 
-/* The half that the item of this rank, from 0, has; *rank becomes its rank among those. */
+/* Returns the 16 bits of the item with this rank, counted from 0; *rank becomes its rank among the
+   items that share them. */
 static uint32_t half_find(const uint64_t *counts, uint64_t *rank) {
     uint32_t half = 0;
     while (half + 1 < HALVES && *rank >= counts[half]) *rank -= counts[half++];

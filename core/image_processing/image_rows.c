@@ -38,7 +38,7 @@ void image_rows_close(image_rows *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* Each mean's sum runs over the block's rows, along each from the left. */
+/* Adds a row to the sums of its blocks, from left to right. */
 static void row_sum(double *sums, const float *row, int32_t width, int32_t block) {
     for (int64_t i = 0; i < width; ++i) sums[i / block] += (double)row[i];
 }

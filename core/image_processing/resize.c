@@ -1,5 +1,6 @@
-/* Idea: both directions one after the other, each output sample the weighted mean of the input
-   under a tent; weights are made once a direction. */
+/* Cropping and resizing.
+   Idea: resizes both directions one after the other. Each output sample is the mean of the input
+         weighted by a tent; the weights are computed once per direction. */
 #include "core/image_processing/develop.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -14,7 +15,7 @@ kd_status image_crop(image *of, const int32_t crop[4]) {
                KD_ERROR_USAGE, "crop %d,%d,%d,%d does not lie in a picture of %d x %d", crop[0],
                crop[1], crop[2], crop[3], of->width, of->height);
     const int32_t width = crop[2] - crop[0], height = crop[3] - crop[1];
-    for (int32_t c = 0; c < of->channel_count; ++c) /* towards the front: nothing is overwritten */
+    for (int32_t c = 0; c < of->channel_count; ++c) /* in place, towards the front */
         for (int32_t y = 0; y < height; ++y)
             memmove(of->planes[c] + (size_t)y * (size_t)width,
                     of->planes[c] + (size_t)(y + crop[1]) * (size_t)of->width + crop[0],
@@ -24,12 +25,12 @@ kd_status image_crop(image *of, const int32_t crop[4]) {
     return KD_OK;
 }
 
-/* One direction: output i is the sum of count weights from first[i] on. */
+/* Filter of one direction: output i is the weighted sum of `count` inputs from first[i] on. */
 typedef struct resize_taps {
-    int32_t from, to; /* sizes */
+    int32_t from, to; /* input and output sizes */
     int32_t count;
     int32_t *first;
-    float *weights; /* to x count */
+    float *weights; /* to * count */
 } resize_taps;
 
 static void taps_close(resize_taps *owned) {
@@ -65,7 +66,7 @@ static kd_status taps_open(resize_taps *out, int32_t from, int32_t to) {
 typedef struct resize_work {
     const resize_taps *across, *down;
     const float *from;
-    float *middle, *to; /* to.width x from.height, to.width x to.height */
+    float *middle, *to; /* to.width * from.height, to.width * to.height */
 } resize_work;
 
 static void rows_across(void *context, int64_t begin, int64_t end, int thread) {

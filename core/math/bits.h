@@ -1,13 +1,13 @@
-/* Tables and tricks of bits: the codes of a Morton curve, and which lanes of eight are set. */
+/* Bit manipulation: Morton codes, and a table for vector compression. */
 #ifndef KD_CORE_MATH_BITS_H
 #define KD_CORE_MATH_BITS_H
 #include "core/math/platform.h"
 #include <stdint.h>
 
-/* The place of a point of three axes on a Morton curve of 1024 cells an axis.
+/* Morton codes of points in three dimensions, with 10 bits per axis.
    Source: Morton 1966, "A computer oriented geodetic data base". */
 
-/* Ten bits, two zeros behind each. */
+/* Inserts two zero bits above each of the lowest ten bits. */
 KD_FN uint32_t morton_spread(uint32_t x) {
     x = (x | x << 16) & 0x030000ff;
     x = (x | x << 8) & 0x0300f00f;
@@ -15,7 +15,8 @@ KD_FN uint32_t morton_spread(uint32_t x) {
     return (x | x << 2) & 0x09249249;
 }
 
-/* `scale` cells a unit from `lo` on; what lies outside is in the cell next to it. */
+/* Returns the Morton code of `at` in a grid with origin `lo` and `scale` cells per unit length;
+   points outside the grid are clamped to it. */
 KD_FN uint32_t morton_code3(const double lo[3], double scale, const double *at) {
     uint32_t cells[3];
     for (int axis = 0; axis < 3; ++axis) {
@@ -25,9 +26,10 @@ KD_FN uint32_t morton_code3(const double lo[3], double scale, const double *at) 
     return morton_spread(cells[0]) << 2 | morton_spread(cells[1]) << 1 | morton_spread(cells[2]);
 }
 
-/* Which lanes of eight are set, the lowest first: how a vector's lanes are moved to the front.
-   Idea: a mask of eight bits is a place in a table of 256 rows; a row's nibbles are numbers of
-   lanes. */
+/* The set bits of an 8-bit mask in ascending order, for moving the selected lanes of a vector to
+   the front.
+   Idea: the mask is an index into a table of 256 rows; each nibble of a row is the number of a
+         lane. */
 
 #define LANE_AT(m, bit, below)                                                                     \
     ((uint32_t)(bit) * ((m) >> (bit)&1u) << 4u * LANES_SET((m) & (below)))
@@ -40,7 +42,7 @@ KD_FN uint32_t morton_code3(const double lo[3], double scale, const double *at) 
 #define LANES_4(m) LANES_1((m)), LANES_1((m) + 1u), LANES_1((m) + 2u), LANES_1((m) + 3u)
 #define LANES_16(m) LANES_4((m)), LANES_4((m) + 4u), LANES_4((m) + 8u), LANES_4((m) + 12u)
 #define LANES_64(m) LANES_16((m)), LANES_16((m) + 16u), LANES_16((m) + 32u), LANES_16((m) + 48u)
-/* [m]: the numbers of the bits set in m, the lowest first, a nibble each. */
+/* lanes_compress[m]: the indices of the bits set in m, lowest first, one per nibble. */
 static const uint32_t lanes_compress[256] = {LANES_64(0u), LANES_64(64u), LANES_64(128u),
                                              LANES_64(192u)};
 

@@ -1,19 +1,20 @@
-/* Sines, arcs, exponentials: the same bits from every compiler, on CPU and GPU, where the C library
-   and CUDA's differ in their last ones.
+/* Trigonometric functions, exponential and logarithm with bit-identical results from every
+   compiler, on CPU and GPU; the C library and CUDA's functions differ in their last bits.
    Source: reductions after Cody and Waite 1980, "Software manual for the elementary functions"; the
-   polynomials are minimax fits made for these headers (Remez), each kernel's own error below 2^-27.
-   Work: one polynomial of degree 3 to 9 each. Only + - * / and sqrt, which IEEE 754 rounds, and no
-   fused operation; a double helps angles beyond +-16.
-   Errors in units in the last place (tests/core/test_elementary.c): sine, cosine 2 for angles
-   up to 2^20, tangent 3.5, arc cosine 2, arc tangent 2.5, exponential 1.5, logarithm 1.5. Special
-   values are those of C. */
+           polynomials are minimax fits made for these headers (Remez), each with an approximation
+           error below 2^-27.
+   Work: one polynomial of degree 3 to 9 per function. Only + - * / and sqrt, which IEEE 754
+         rounds correctly, and no fused operation; double precision only for the reduction of
+         angles beyond +-16. Errors in units in the last place (tests/core/test_elementary.c):
+         sine, cosine 2 for angles up to 2^20, tangent 3.5, arc cosine 2, arc tangent 2.5,
+         exponential 1.5, logarithm 1.5. Special values are those of C. */
 #ifndef KD_CORE_MATH_ELEMENTARY_H
 #define KD_CORE_MATH_ELEMENTARY_H
 #include "core/math/platform.h"
 
 /* --- angles ---------------------------------------------------------------------------------- */
 
-/* angle = quadrant pi/2 + rest, rest in [-pi/4, pi/4]; the quadrant counts modulo 4. */
+/* angle = quadrant * pi/2 + rest, with rest in [-pi/4, pi/4]; the quadrant is modulo 4. */
 typedef struct float_angle {
     float rest;
     int32_t quadrant;
@@ -23,7 +24,7 @@ KD_FN float_angle float_angle_of(float angle) {
     float_angle reduced;
     if (fabsf(angle) <= 16) {
         const float turns = rintf(angle * 0x1.45f306p-1f);
-        /* pi/2 in four parts: products with the first three are exact */
+        /* pi/2 split into four parts: products with the first three are exact */
         const float near = angle - turns * 0x1.92p+0f - turns * 0x1.fb4p-12f;
         reduced.rest = near - turns * 0x1.4442cp-24f - turns * 0x1.184698p-44f;
         reduced.quadrant = (int32_t)turns & 3;
@@ -32,7 +33,8 @@ KD_FN float_angle float_angle_of(float angle) {
     const double turns = rint((double)angle * 0x1.45f306dc9c883p-1);
     const double rest = (double)angle - turns * 0x1.921fb544p+0 - turns * 0x1.0b4611a626331p-34;
     const double quadrant = turns - 4 * floor(turns * 0.25);
-    const bool known = fabs(rest) <= 1; /* beyond 2^50 an angle says nothing; NaN, infinity */
+    const bool known = fabs(rest) <= 1; /* false for NaN, infinity and beyond 2^50, where the angle
+                                           is less precise than a turn */
     reduced.rest = known ? (float)rest : (float)(angle - angle);
     reduced.quadrant = known ? (int32_t)quadrant : 0;
     return reduced;
@@ -66,12 +68,12 @@ KD_FN float float_tan(float angle) {
     return at.quadrant & 1 ? -cosine / sine : sine / cosine;
 }
 
-/* --- arcs ------------------------------------------------------------------------------------ */
+/* --- inverse functions ------------------------------------------------------------------------ */
 
-#define FLOAT_HALF_PI 0x1.921fb6p+0f          /* rounded */
-#define FLOAT_HALF_PI_REST (-0x1.777a5cp-25f) /* pi/2 less that */
+#define FLOAT_HALF_PI 0x1.921fb6p+0f          /* rounded to float */
+#define FLOAT_HALF_PI_REST (-0x1.777a5cp-25f) /* pi/2 - FLOAT_HALF_PI */
 
-/* For |x| <= tan(pi/8). */
+/* Arc tangent for |x| <= tan(pi/8). */
 KD_FN float float_atan_small(float x) {
     const float z = x * x;
     const float p =
@@ -79,7 +81,7 @@ KD_FN float float_atan_small(float x) {
     return x + x * (z * (-0x1.55554ap-2f + z * p));
 }
 
-/* The angle of (x, y), -pi..pi. */
+/* Returns the angle of (x, y) in [-pi, pi]. */
 KD_FN_CALL float float_atan2(float y, float x) {
     float ax = fabsf(x), ay = fabsf(y);
     if (!(ax <= INFINITY && ay <= INFINITY)) return x + y; /* NaN */
@@ -88,7 +90,7 @@ KD_FN_CALL float float_atan2(float y, float x) {
     if (high > FLT_MAX) {
         low = low > FLT_MAX ? 1 : 0;
         high = 1;
-    } else if (high > 0x1p100f) { /* so that their sum stays finite */
+    } else if (high > 0x1p100f) { /* keeps the sum finite */
         low *= 0.25f;
         high *= 0.25f;
     }
@@ -103,24 +105,24 @@ KD_FN_CALL float float_atan2(float y, float x) {
     return copysignf(angle, y);
 }
 
-/* (asin(x) - x) / x as a function of x^2 <= 1/4. */
+/* Returns (asin(x) - x) / x as a function of z = x^2 <= 1/4. */
 KD_FN float float_asin_excess(float z) {
     const float p = 0x1.7480e0p-5f + z * (0x1.8c0cb6p-6f + z * 0x1.598628p-5f);
     return z * (0x1.5555c8p-3f + z * (0x1.3301ccp-4f + z * p));
 }
 
-/* 0..pi; NaN beyond +-1. */
+/* Returns an angle in [0, pi]; NaN outside [-1, 1]. */
 KD_FN_CALL float float_acos(float x) {
     if (fabsf(x) <= 0.5f)
         return FLOAT_HALF_PI - (x - (FLOAT_HALF_PI_REST - x * float_asin_excess(x * x)));
     const float z = 0.5f * (1 - fabsf(x)), s = sqrtf(z);
-    const float half = s + s * float_asin_excess(z); /* of the angle from +-1 */
+    const float half = s + s * float_asin_excess(z); /* half of the angle from +-1 */
     return x > 0 ? 2 * half : 2 * (FLOAT_HALF_PI - (half - FLOAT_HALF_PI_REST));
 }
 
 /* --- exponential, logarithm ------------------------------------------------------------------- */
 
-/* 2^power for power in -126..127. */
+/* Returns 2^power for power in [-126, 127]. */
 KD_FN float float_power_of_two(int32_t power) {
     return float_from_bits((uint32_t)(power + 127) << 23);
 }
@@ -133,7 +135,7 @@ KD_FN_CALL float float_exp(float x) {
     const float p =
         0x1.555490p-3f + r * (0x1.5558f4p-5f + r * (0x1.123a6cp-7f + r * 0x1.6a2354p-10f));
     const float value = 1 + (r + r * r * (0x1.fffffcp-2f + r * p));
-    const int32_t power = (int32_t)whole, half = power / 2; /* in two steps: 128, denormals */
+    const int32_t power = (int32_t)whole, half = power / 2; /* 2^128, denormals */
     return value * float_power_of_two(half) * float_power_of_two(power - half);
 }
 
@@ -142,7 +144,7 @@ KD_FN_CALL float float_log(float x) {
     if (!(x <= FLT_MAX)) return x;
     const bool tiny = x < FLT_MIN;
     const uint32_t bits = float_bits(tiny ? x * 0x1p23f : x);
-    /* x = 2^power (1 + f), 1 + f in sqrt(1/2) .. sqrt(2) */
+    /* x = 2^power (1 + f), with 1 + f in [sqrt(1/2), sqrt(2)] */
     const uint32_t shifted = bits - 0x3f3504f3u;
     const int32_t power = (int32_t)shifted >> 23;
     const float f = float_from_bits((shifted & 0x7fffffu) + 0x3f3504f3u) - 1;
@@ -155,8 +157,7 @@ KD_FN_CALL float float_log(float x) {
     return whole * 0x1.62e4p-1f + (f - (0.5f * f * f - excess));
 }
 
-/* Inverse of the hyperbolic sine, absolute error below 2^-23 of what it is near 0, else relative.
- */
+/* Inverse hyperbolic sine. The error is below 2^-23, absolute near 0 and relative elsewhere. */
 KD_FN float float_asinh(float x) {
     const float a = fabsf(x), square = a * a;
     if (a < 0.125f)

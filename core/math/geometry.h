@@ -1,4 +1,4 @@
-/* Vectors of three floats, axis-aligned boxes, rays and hits. */
+/* Three-dimensional vectors, orthonormal frames, axis-aligned boxes, rays and hits. */
 #ifndef KD_CORE_MATH_GEOMETRY_H
 #define KD_CORE_MATH_GEOMETRY_H
 #include "core/math/platform.h"
@@ -79,7 +79,8 @@ KD_FN float vec3_luminance(vec3 c) {
     return 0.2126f * c.x + 0.7152f * c.y + 0.0722f * c.z;
 }
 
-/* Unit vector along a; zero stays zero. Scaled first, so lengths from 1e-38 to 1e38 work. */
+/* Returns the unit vector of a, or zero for zero and non-finite vectors. Scales first, so that
+   lengths from 1e-38 to 1e38 neither overflow nor underflow. */
 KD_FN_HOT vec3 vec3_normalize(vec3 a) {
     const float largest = float_max(fabsf(a.x), float_max(fabsf(a.y), fabsf(a.z)));
     if (!(largest > 0) || !(largest <= FLT_MAX)) return vec3_all(0);
@@ -99,7 +100,8 @@ KD_FN void vec3_set_axis(vec3 *a, int axis, float value) {
         a->z = value;
 }
 
-/* Orthonormal frame around a unit normal (Duff et al. 2017, JCGT 6(1), listing 3). */
+/* An orthonormal frame. frame3_around builds one from a unit normal (Duff et al. 2017, JCGT 6(1),
+   listing 3). */
 typedef struct frame3 {
     vec3 tangent, bitangent, normal;
 } frame3;
@@ -163,9 +165,9 @@ typedef struct ray {
 } ray;
 
 typedef struct ray_hit {
-    float t;           /* the ray's tmax if nothing was hit */
-    float u, v;        /* barycentric weights of the second and third corner */
-    uint32_t triangle; /* KD_NONE if nothing was hit */
+    float t;           /* the ray's tmax on a miss */
+    float u, v;        /* barycentric weights of the second and third vertex */
+    uint32_t triangle; /* KD_NONE on a miss */
 } ray_hit;
 
 KD_FN ray ray_make(vec3 origin, vec3 direction, float tmin, float tmax) {

@@ -27,7 +27,7 @@ static float smooth(float t) {
     return t * t * (3 - 2 * t);
 }
 
-/* Along x in one row of the lattice. */
+/* Interpolates along x within a row of the lattice. */
 static float row_at(const noise *from, uint32_t x, uint32_t y, uint32_t z, float t) {
     const float *row =
         from->lattice + ((z & NOISE_MASK) * NOISE_PERIOD + (y & NOISE_MASK)) * NOISE_PERIOD;

@@ -1,5 +1,5 @@
-/* Value noise in -1..1: random numbers at the points of a lattice, cubic blends between them.
-   Periodic with NOISE_PERIOD lattice cells, so that the numbers fit in a cache. */
+/* Value noise in [-1, 1]: random values at the points of a lattice, interpolated with smoothstep.
+   Periodic with NOISE_PERIOD lattice cells, so that the values fit in a cache. */
 #ifndef KD_CORE_MATH_NOISE_H
 #define KD_CORE_MATH_NOISE_H
 #include "core/math/geometry.h"
@@ -8,14 +8,15 @@
 enum { NOISE_PERIOD = 64 };
 
 typedef struct noise {
-    float *lattice; /* NOISE_PERIOD^3; owned */
+    float *lattice; /* NOISE_PERIOD^3 values, owned */
 } noise;
 
 kd_status noise_open(noise *out, uint64_t seed);
-void noise_close(noise *owned); /* takes a zeroed one */
+void noise_close(noise *owned); /* accepts a zeroed struct */
 
 float noise_at(const noise *from, vec3 point);
-/* Sum over `octaves` of a noise(f point): a = amplitude, f = 1, then a / 2 and 2.1 f each time. */
+/* Returns the sum of `octaves` terms a * noise_at(f * point), starting with a = amplitude, f = 1;
+   each term halves a and multiplies f by 2.1. */
 float noise_octaves(const noise *from, vec3 point, float amplitude, int octaves);
 
 #endif

@@ -1,5 +1,6 @@
-/* All that differs between a C17 compiler and nvcc. Shared headers are the intersection of C17 and
-   CUDA C++: no restrict, no implicit void * casts, no int-to-enum, no array designators. */
+/* Portability between C17 compilers and nvcc. Shared headers use the intersection of C17 and CUDA
+   C++: no restrict, no implicit conversion from void *, none from int to enum, no array
+   designators. */
 #ifndef KD_CORE_MATH_PLATFORM_H
 #define KD_CORE_MATH_PLATFORM_H
 #include <assert.h>
@@ -11,12 +12,14 @@
 
 #ifdef __CUDACC__
 #define KD_FN static __host__ __device__ inline
-#define KD_FN_APART static __host__ __device__ __noinline__ /* large, or of many callers */
-/* Functions that a path's kernel calls from many places: one copy a kernel keeps more of its code
-   in the instruction caches, if warps run through it each for itself. Where code is copied to is
-   said by the build alone, file by file, as optimization is (cmake/KandelaCuda.cmake): KD_CALL_ALL
-   for files whose warps part, KD_CALL_RARE where they stay together: there functions that are
-   called all the time (hot) are copied. What the code does is the same by either. */
+/* Never inlined: a function that is large or called from many places. */
+#define KD_FN_APART static __host__ __device__ __noinline__
+/* KD_FN_CALL marks functions that a path-tracing kernel calls from many places. If the warps of a
+   kernel diverge, a single copy that is called keeps more of the kernel's code in the instruction
+   caches; otherwise inlining is faster, above all for functions that are called all the time
+   (KD_FN_HOT). The build chooses per file, as it chooses optimisation options
+   (cmake/KandelaCuda.cmake): KD_CALL_ALL for files whose warps diverge makes both kinds calls,
+   KD_CALL_RARE inlines the hot ones. The choice does not affect results. */
 #if defined(KD_CALL_ALL) || defined(KD_CALL_RARE)
 #define KD_FN_CALL static __host__ __device__ __noinline__ __attribute__((unused))
 #else
@@ -40,7 +43,7 @@
 #define KD_CONST_DATA static const
 #endif
 
-#define KD_NONE 0xffffffffu /* an index that points nowhere */
+#define KD_NONE 0xffffffffu /* invalid index */
 #define KD_PI 3.14159265358979323846f
 
 KD_FN float float_from_bits(uint32_t bits) {
@@ -68,7 +71,7 @@ KD_FN float float_square(float x) {
     return x * x;
 }
 
-/* Next float above / below for finite x. */
+/* Return the next float above or below a finite x. */
 KD_FN float float_up(float x) {
     return nextafterf(x, INFINITY);
 }

@@ -1,5 +1,6 @@
-/* Random numbers as a pure function of (seed, pass, path, bounce, dimension): no state is
-   carried, so any split over threads, GPUs and machines draws the same numbers.
+/* Counter-based random numbers: a pure function of (seed, pass, path, bounce, dimension) without
+   state, so that any distribution of the work over threads, GPUs and machines draws the same
+   numbers.
    Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3",
            Philox4x32 with 10 rounds.
    Work: 20 wide multiplications for four numbers. */
@@ -10,8 +11,8 @@
 typedef struct rng_key {
     uint64_t seed;
     uint32_t
-        pass; /* what is drawn for: pixels and photons of different passes never share numbers */
-    uint64_t path; /* which pixel sample or photon */
+        pass; /* purpose of the draw: different passes over pixels or photons never share numbers */
+    uint64_t path; /* pixel sample or photon */
 } rng_key;
 
 typedef struct rng_block {
@@ -34,8 +35,8 @@ typedef struct rng_words {
     uint32_t word[4];
 } rng_words;
 
-/* Four words for one decision (`dimension` < 65536) at one vertex of the path (`bounce` < 65536).
- */
+/* Returns four random words for one decision (`dimension` < 65536) at one vertex of the path
+   (`bounce` < 65536). */
 KD_FN rng_words rng_draw_words(rng_key key, uint32_t bounce, uint32_t dimension) {
     uint32_t c0 = (uint32_t)key.path, c1 = (uint32_t)(key.path >> 32);
     uint32_t c2 = bounce << 16 | (dimension & 0xffffu), c3 = key.pass;
@@ -57,7 +58,7 @@ KD_FN rng_words rng_draw_words(rng_key key, uint32_t bounce, uint32_t dimension)
     return drawn;
 }
 
-/* The same as numbers in [0, 1). */
+/* As rng_draw_words, converted to floats in [0, 1). */
 KD_FN rng_block rng_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
     const rng_words drawn = rng_draw_words(key, bounce, dimension);
     rng_block block;

@@ -1,21 +1,22 @@
-/* Numbers that fill the square evenly: Owen-scrambled Sobol points in blocks of four, as a pure
-   function of (seed, pass, pixel, sample, bounce, dimension).
-   Source: Burley 2020, "Practical hash-based Owen scrambling", JCGT 9(4); direction numbers by
-           the recurrences of Joe and Kuo 2008; the scrambling hash with the constants of Vegdahl
-           2021, "Building a better LK hash".
-   Idea: the samples of one pixel walk through one Sobol sequence per decision. Each decision has
-         its own shuffle of the sequence and its own scrambling, drawn by counter (rng.h), so
-         that decisions know nothing of each other but each is spread evenly over the pixel's
-         samples: the first 2^k samples are a (0, k, 2)-net in the first two dimensions.
+/* Owen-scrambled Sobol points in blocks of four dimensions, as a pure function of (seed, pass,
+   pixel, sample, bounce, dimension).
+   Source: Burley 2020, "Practical hash-based Owen scrambling", JCGT 9(4); direction numbers by the
+           recurrences of Joe and Kuo 2008; the scrambling hash with the constants of Vegdahl 2021,
+           "Building a better LK hash".
+   Idea: padding (Burley, section 5). For each decision, the samples of a pixel traverse one Sobol
+         sequence of four dimensions, which is shuffled and scrambled with seeds that rng.h draws
+         for this decision. Decisions are therefore independent of each other, and each is
+         stratified over the pixel's samples: the first 2^k samples are a (0, k, 2)-net in the first
+         two dimensions.
    Work: one Philox draw and 16 steps of the four recurrences.
    Memory: no table. */
 #ifndef KD_CORE_MATH_SOBOL_H
 #define KD_CORE_MATH_SOBOL_H
 #include "core/math/rng.h"
 
-enum { SOBOL_BITS = 16 }; /* after 2^16 samples a new scrambling begins */
+enum { SOBOL_BITS = 16 }; /* the scrambling changes after 2^16 samples */
 
-/* Path of a pixel's sample: what rng_key's `path` holds for sobol_draw. */
+/* Returns the `path` of an rng_key for sobol_draw. */
 KD_FN uint64_t sobol_path(uint32_t pixel, uint32_t sample) {
     return (uint64_t)pixel << 32 | sample;
 }
@@ -31,8 +32,8 @@ KD_FN uint32_t bits_reverse(uint32_t x) {
     return (x & 0x55555555u) << 1 | (x & 0xaaaaaaaau) >> 1;
 }
 
-/* A permutation in which each bit is changed by the bits below it only: Owen's scrambling of a
-   number whose first digit is bit 0. */
+/* Owen scrambling of a number whose most significant digit is bit 0: a permutation in which each
+   bit is flipped depending only on the bits below it. */
 KD_FN uint32_t owen_scramble_reversed(uint32_t x, uint32_t seed) {
     x ^= x * 0x3d20adeau;
     x += seed;
@@ -42,16 +43,17 @@ KD_FN uint32_t owen_scramble_reversed(uint32_t x, uint32_t seed) {
     return x;
 }
 
-/* The sample's place in this decision's own order of the sequence. */
+/* Returns the shuffled index of a sample in the sequence of one decision. */
 KD_FN uint32_t sobol_shuffle(uint32_t sample, uint32_t seed) {
     const uint32_t low = sample & ((1u << SOBOL_BITS) - 1);
     const uint32_t reversed = bits_reverse(low << (32 - SOBOL_BITS));
     return bits_reverse(owen_scramble_reversed(reversed, seed)) >> (32 - SOBOL_BITS);
 }
 
-/* The first four dimensions of the sequence at `index`, digits from bit 0 up. Direction numbers are
-   those of Joe and Kuo's polynomials 1, x + 1, x^2 + x + 1 and x^3 + x + 1, each made from the ones
-   before it: the loop has a fixed length, so compilers turn it into a list of constants. */
+/* Computes the first four dimensions of the Sobol sequence at `index`, most significant digit in
+   bit 0. The direction numbers are those of Joe and Kuo's polynomials 1, x + 1, x^2 + x + 1 and x^3
+   + x + 1, each computed from the preceding ones; compilers unroll the loop of fixed length and
+   turn the direction numbers into constants. */
 KD_FN void sobol_point(uint32_t index, uint32_t x[4]) {
     uint32_t one = 1, two = 1, two_next = 3, three = 1, three_next = 3, three_last = 4;
     x[0] = index;
@@ -72,7 +74,7 @@ KD_FN void sobol_point(uint32_t index, uint32_t x[4]) {
     }
 }
 
-/* Four numbers in [0, 1); key.path is sobol_path(pixel, sample). */
+/* Returns four numbers in [0, 1); key.path is sobol_path(pixel, sample). */
 KD_FN_HOT rng_block sobol_draw(rng_key key, uint32_t bounce, uint32_t dimension) {
     const uint32_t sample = (uint32_t)key.path;
     key.path = (key.path >> 32) << 32 | sample >> SOBOL_BITS;

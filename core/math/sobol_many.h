@@ -1,10 +1,10 @@
-/* sobol_draw (core/math/sobol.h) of sixteen samples at a time, as a CPU's vector unit takes them:
-   the same bits.
-   Idea: a draw is some two hundred operations on words, and no sample's words meet another's; a
-         vector holds the same word of eight. Two vectors go side by side, for each operation waits
-         for the one before it.
-   Differs in: not for CUDA; without AVX2, where vectors of two 64-bit products take as long, one by
-         one. */
+/* sobol_draw (core/math/sobol.h) for sixteen samples at a time in CPU vector registers, with
+   bit-identical results.
+   Idea: a draw takes about two hundred operations on 32-bit words, which are independent between
+         samples, so a vector holds the same word of eight samples. Two vectors are interleaved,
+         because each operation depends on the preceding one.
+   Differs in: not available in CUDA; without AVX2 the samples are drawn one by one, because
+               64-bit products of vectors would not be faster. */
 #ifndef KD_CORE_MATH_SOBOL_MANY_H
 #define KD_CORE_MATH_SOBOL_MANY_H
 #include "core/math/sobol.h"
@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 enum { SOBOL_MANY = 16, SOBOL_LANES = 8, SOBOL_VECTORS = SOBOL_MANY / SOBOL_LANES };
-/* What is drawn for: sample i's key is (seed, pass, path[i]). */
+/* Arguments of a batch: the key of sample i is (seed, pass, path[i]). */
 typedef struct sobol_asked {
     uint64_t seed;
     uint32_t pass, dimension;
@@ -32,7 +32,8 @@ SOBOL_MANY_FN sobol_word8 sobol_all(uint32_t word) {
     return all;
 }
 
-/* The products' upper words; *low: their lower ones. Every second one at a time, by 64 bits. */
+/* Returns the upper words of the products and sets *low to the lower words; multiplies even and odd
+   lanes separately to 64 bits. */
 SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 by, sobol_word8 *low) {
     const sobol_int8 all = (sobol_int8)sobol_all(factor);
     const sobol_int8 odd_words = (sobol_int8)((sobol_pair4)by >> 32);
@@ -42,7 +43,8 @@ SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 by, sobol_
     return __builtin_shufflevector(even, odd, 1, 9, 3, 11, 5, 13, 7, 15);
 }
 
-/* rng_draw_words; c[0], c[1]: the keys' lower and upper words. */
+/* rng_draw_words for all samples; on entry c[0] and c[1] hold the lower and upper words of the
+   paths. */
 SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *asked, sobol_word8 c[4][SOBOL_VECTORS]) {
     uint32_t k0 = (uint32_t)asked->seed, k1 = (uint32_t)(asked->seed >> 32);
     memcpy(c[2], asked->bounce, sizeof c[2]);
@@ -65,7 +67,7 @@ SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *asked, sobol_word8 c[4][S
     }
 }
 
-/* bits_reverse: bytes from behind, each by its halves from tables. */
+/* bits_reverse: reverses the bytes, then the bits of each byte by two lookups of half a byte. */
 SOBOL_MANY_FN sobol_word8 sobol_reverse_many(sobol_word8 x) {
     typedef char sobol_bytes __attribute__((vector_size(4 * SOBOL_LANES)));
 #define SOBOL_TWICE(...)                                                                           \
@@ -90,7 +92,7 @@ SOBOL_MANY_FN sobol_word8 sobol_scramble_many(sobol_word8 x, sobol_word8 seed) {
     return x;
 }
 
-/* sobol_point: x[0] is the index. */
+/* sobol_point; x[0] holds the index on entry. */
 SOBOL_MANY_FN void sobol_point_many(sobol_word8 x[4][SOBOL_VECTORS]) {
     uint32_t one = 1, two = 1, two_next = 3, three = 1, three_next = 3, three_last = 4;
     for (int d = 1; d < 4; ++d)
@@ -113,7 +115,7 @@ SOBOL_MANY_FN void sobol_point_many(sobol_word8 x[4][SOBOL_VECTORS]) {
     }
 }
 
-/* out[i]: sobol_draw of sample i. */
+/* Sets out[i] to sobol_draw of sample i. */
 SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *asked, rng_block out[SOBOL_MANY]) {
     sobol_word8 sample[SOBOL_VECTORS], seed[4][SOBOL_VECTORS], x[4][SOBOL_VECTORS];
     uint32_t low[SOBOL_MANY], high[SOBOL_MANY];

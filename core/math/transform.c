@@ -21,7 +21,8 @@ transform transform_scale(vec3 by) {
     return made;
 }
 
-/* Rodrigues' formula: cos I + (1 - cos) a a^T + sin [a]x. Quarter turns are exact. */
+/* Rodrigues' rotation formula: cos I + (1 - cos) a a^T + sin [a]x. Multiples of 90 degrees are
+   exact. */
 transform transform_rotate(vec3 axis, double degrees) {
     const double length = sqrt((double)axis.x * (double)axis.x + (double)axis.y * (double)axis.y +
                                (double)axis.z * (double)axis.z);

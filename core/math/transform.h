@@ -1,4 +1,4 @@
-/* Affine maps in double precision: p' = M p + t, rows of M first. */
+/* Affine transforms in double precision: p' = M p + t, stored as three rows of (M | t). */
 #ifndef KD_CORE_MATH_TRANSFORM_H
 #define KD_CORE_MATH_TRANSFORM_H
 #include "core/math/geometry.h"
@@ -10,13 +10,14 @@ typedef struct transform {
 transform transform_identity(void);
 transform transform_translate(vec3 by);
 transform transform_scale(vec3 by);
-transform transform_rotate(vec3 axis, double degrees); /* counter-clockwise, axis towards you */
+/* Rotates counter-clockwise as seen from the tip of the axis. */
+transform transform_rotate(vec3 axis, double degrees);
 transform transform_compose(const transform *last, const transform *first);
-/* The largest over the smallest stretch, from above: product of the Frobenius norms of M and its
-   inverse. */
+/* Returns an upper bound of the ratio of the largest to the smallest singular value: the product of
+   the Frobenius norms of M and its inverse. */
 double transform_squeeze(const transform *of);
 
-/* The matrix of cofactors, determinant x inverse transpose. */
+/* Computes the cofactor matrix, which is the determinant times the inverse transpose. */
 KD_FN void transform_cofactors(const transform *of, double c[3][3]) {
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
@@ -39,7 +40,7 @@ KD_FN vec3 transform_point(const transform *by, vec3 point) {
     return vec3_make((float)to[0], (float)to[1], (float)to[2]);
 }
 
-/* A way along a surface, of any length. */
+/* Transforms a vector, of any length. */
 KD_FN vec3 transform_way(const transform *by, vec3 way) {
     const double x = (double)way.x, y = (double)way.y, z = (double)way.z;
     double to[3];
@@ -48,7 +49,8 @@ KD_FN vec3 transform_way(const transform *by, vec3 way) {
     return vec3_make((float)to[0], (float)to[1], (float)to[2]);
 }
 
-/* A unit normal again, by the inverse transpose; mirroring does not flip it. */
+/* Transforms a unit normal by the inverse transpose and normalises it; a mirroring does not flip
+   it. */
 KD_FN vec3 transform_normal(const transform *by, vec3 normal) {
     double c[3][3], to[3], largest = 0;
     transform_cofactors(by, c);

@@ -1,12 +1,12 @@
-/* A zlib stream in pieces, by libdeflate.
+/* A zlib stream of pieces that libdeflate compresses independently.
    Source: RFC 1951, section 3.2; RFC 1950, section 2.2.
-   Idea: pieces are packed apart and follow each other. A piece is one deflate block; where another
-         one follows, the bit that calls it the last is cleared, and an empty stored block fills
-         it up to a whole byte: its header's three bits fit into the last byte or need one more.
-         Which of these it is, and that it was one block, is found out by unpacking the piece.
-   Work: packing and unpacking, by all threads; a checksum of all bytes by one of them.
-   Memory: about as much as the bytes.
-   Invariants: pieces do not depend on threads. */
+   Idea: each piece is one deflate block. In all pieces but the last, the BFINAL bit of the block is
+         cleared and an empty stored block aligns the end to a byte, as zlib's Z_SYNC_FLUSH does.
+         The three header bits of the stored block either fit into the last byte or need another
+         one. Decompressing the piece decides which, and verifies that it is a single block.
+   Work: compression and decompression on all threads; an Adler-32 checksum of all bytes on one.
+   Memory: about as much as the input.
+   Invariants: the division into pieces does not depend on the number of threads. */
 #include "core/parallel/deflate.h"
 #include "core/memory.h"
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "core/parallel/parallel.h"
 #include <libdeflate.h>
 
-/* Bytes of a piece: level 1 makes one block of up to 65,535. */
+/* Bytes per piece: at level 1 libdeflate emits one block for up to 65,535 bytes. */
 enum { PIECE = 60000, LEVEL = 1, PIECES_AT_ONCE = 4 };
 enum { HEAD = 2, ADLER = 4, TAIL = 10 };
 
@@ -29,7 +29,7 @@ static void put_big_endian(uint8_t *to, uint32_t value) {
     for (int i = 0; i < 4; ++i) to[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-/* Whether the bytes are the piece, and all of them are needed. */
+/* Returns true if the packed bytes decompress to the piece and none of them is left over. */
 static bool unpacks(struct libdeflate_decompressor *by, const uint8_t *packed, size_t bytes,
                     const uint8_t *piece, size_t count, uint8_t *unpacked) {
     size_t read = 0, made = 0;
@@ -38,7 +38,8 @@ static bool unpacks(struct libdeflate_decompressor *by, const uint8_t *packed, s
            read == bytes && made == count && memcmp(unpacked, piece, count) == 0;
 }
 
-/* Makes a packed piece one that others follow; its bytes then, 0 if it is none. */
+/* Clears BFINAL and appends a stored block, so that another piece can follow. Returns the new size,
+   or 0 if the piece is not a single block. */
 static size_t open_end(struct libdeflate_decompressor *by, uint8_t *packed, size_t bytes,
                        const uint8_t *piece, size_t count, uint8_t unpacked[PIECE]) {
     static const uint8_t tail[TAIL] = {0, 0, 0, 0xff, 0xff, 1, 0, 0, 0xff, 0xff};
@@ -51,7 +52,7 @@ static size_t open_end(struct libdeflate_decompressor *by, uint8_t *packed, size
     return 0;
 }
 
-/* Its bytes; 0: it could not be packed so. */
+/* Returns the size of the packed piece in bytes, or 0 on failure. */
 static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflate_compressor *by,
                            struct libdeflate_decompressor *back, uint8_t unpacked[PIECE]) {
     const uint64_t begin = which * PIECE, left = work->count - begin;
@@ -63,7 +64,7 @@ static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflat
     size_t bytes = libdeflate_deflate_compress(by, work->bytes + begin, count, packed, room);
     if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count, unpacked);
     if (!bytes) return 0;
-    if (which == 0) { /* deflate, a window of 32 KB; the fastest level */
+    if (which == 0) { /* zlib header: deflate, window of 32 KB, fastest level */
         to[0] = 0x78;
         to[1] = 0x01;
     }

@@ -1,4 +1,4 @@
-/* A zlib stream (RFC 1950) by all threads, in pieces that follow each other. */
+/* Parallel zlib compression (RFC 1950): the stream consists of pieces compressed independently. */
 #ifndef KD_CORE_PARALLEL_DEFLATE_H
 #define KD_CORE_PARALLEL_DEFLATE_H
 #include "core/status.h"
@@ -7,17 +7,19 @@
 
 typedef struct deflated {
     uint8_t *bytes;  /* piece i begins at bytes + i * room */
-    uint64_t *made;  /* bytes of each */
-    uint64_t pieces; /* 0: it could not be packed so */
+    uint64_t *made;  /* size of each piece in bytes */
+    uint64_t pieces; /* 0: compression failed, use another encoder */
     uint64_t room;
 } deflated;
 
-/* The same bytes by any number of threads, at the fastest level. There are no pieces where
-   libdeflate is missing, or packs otherwise than expected. */
+/* Compresses `count` bytes at the fastest level, with the same output for any number of threads.
+   Sets out->pieces to 0 if the build has no libdeflate or libdeflate's output has an unexpected
+   form. The caller releases the result with deflate_close. */
 kd_status deflate_open(deflated *out, const uint8_t *bytes, uint64_t count);
-void deflate_close(deflated *owned); /* takes a zeroed one */
+void deflate_close(deflated *owned); /* accepts a zeroed struct */
 
-/* CRC-32 of ISO 3309 going on from another one (0: none); 0 without libdeflate. */
+/* Continues the CRC-32 `from` (0 for a new one) of ISO 3309; returns 0 in a build without
+   libdeflate. */
 uint32_t deflate_crc32(uint32_t from, const void *bytes, uint64_t count);
 
 #endif

@@ -1,10 +1,10 @@
-/* Parallel loops over threads that all callers of the process share: started when they are first
-   wanted, asleep when there is nothing to do.
-   Idea: a caller that has pieces of work lists them on its own stack and does them itself; idle
-         workers take pieces from the list, too. So nobody waits for a worker that has not come:
-         where other processes keep the cores busy, the caller does all pieces. A worker that finds
-         nothing looks again for some microseconds, because the next loop often follows at once, and
-         then sleeps. */
+/* Thread pool for parallel loops, shared by all callers in the process. Workers are started on
+   first use and sleep while idle.
+   Idea: a caller publishes its list of pieces, which lives on its stack, and works through the
+         list itself; idle workers take pieces from it as well. The caller therefore never waits
+         for a worker to wake up: if other processes keep the cores busy, it executes all pieces.
+         An idle worker polls for some microseconds before it sleeps, because the next loop often
+         follows immediately. */
 #include "core/parallel/parallel.h"
 #include "core/job.h"
 #include "core/status.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 int cores_count(void) {
-    static atomic_int known; /* all that come first find the same */
+    static atomic_int known; /* concurrent first calls compute the same value */
     int cores = atomic_load_explicit(&known, memory_order_relaxed);
     if (cores > 0) return cores;
     cores = machine_cores();
@@ -27,41 +27,44 @@ int cores_count(void) {
 }
 
 enum {
-    WAKE_EACH = 2,     /* sleepers that one thread wakes: 2, 4, 8 ... */
-    LOOKS_A_CLOCK = 32 /* looks between two of the clock */
+    WAKE_EACH = 2, /* threads woken by each thread, so that the number of awake threads doubles: 2,
+                      4, 8 ... */
+    LOOKS_A_CLOCK = 32 /* polls between two readings of the clock */
 };
-/* Who waits looks without a pause for about what it takes to wake a thread, and gives its core to
-   whoever wants it between two looks from then on; then it sleeps. */
+/* A waiting thread polls without yielding for about the time that waking a thread takes, then
+   yields its core between polls, then sleeps. */
 static const double spin_seconds = 50e-6, yield_seconds = 1e-3;
 
-/* Pieces of one call, on the caller's stack. The pool's mutex guards what is not atomic. */
+/* The pieces of one parallel_for, on the caller's stack. The pool's mutex guards the non-atomic
+   fields. */
 typedef struct work_list {
     void (*run)(void *context, int64_t piece, int thread);
     void *context;
     int64_t pieces;
-    int threads, joined; /* at most; so far, with the caller */
+    int threads, joined; /* limit and current number of threads, including the caller */
     struct work_list *next;
-    _Alignas(64) atomic_llong taken; /* pieces, and more at its end */
-    _Alignas(64) atomic_int working; /* workers that are at it */
+    _Alignas(64) atomic_llong taken; /* next piece; exceeds `pieces` once all are taken */
+    _Alignas(64) atomic_int working; /* workers that execute pieces */
 } work_list;
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t opened, left; /* a list was opened; its last worker left one */
-    work_list *lists;            /* open ones, the oldest first */
+    pthread_cond_t opened, left; /* signals: a list was opened; the last worker left a list */
+    work_list *lists;            /* open lists, oldest first */
     pthread_t workers[PARALLEL_THREADS_MAX];
-    int count, asleep, busy, waiting; /* workers, those asleep, at work; callers that wait */
-    bool closed, forkable;            /* the library is being unloaded; a child may follow */
-    unsigned forks;                   /* how often this process is a child: no thread sees it change
-                                         but the one that forked */
-    atomic_uint openings;             /* lists opened so far: what idle workers look at */
+    int count, asleep, busy, waiting; /* workers in total, asleep, executing; callers waiting */
+    bool closed, forkable; /* the library is being unloaded; fork handlers are installed */
+    unsigned forks; /* number of forks between the original process and this one; only the forking
+                       thread, the child's only one, sees it change */
+    atomic_uint openings; /* number of lists opened so far, which idle workers poll */
 } pool = {
     .mutex = THREADS_MUTEX, .opened = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local bool inside;
 static _Thread_local int own_number;
 
-/* Whether this thread is within a call of run, and then its number there, else 0. */
+/* True while this thread executes a piece; workers_thread then returns its number in that loop,
+   else 0. */
 static bool workers_inside(void) {
     return inside;
 }
@@ -78,7 +81,7 @@ static inline void pause_briefly(void) {
 #endif
 }
 
-/* Waits for another opening, or the last of a list's workers, but not for long. */
+/* Polls, for at most yield_seconds, until another list is opened or no worker is left in a list. */
 static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *working) {
     if (cores_count() == 1) return;
     const double begin = timing_now();
@@ -98,7 +101,7 @@ static void work_at(work_list *list, int thread) {
     const unsigned forks = pool.forks;
     own_number = thread;
     inside = true;
-    do { /* a worker that has become a process goes no further */
+    do { /* a worker that forked inside a piece takes no further piece in the child */
         const int64_t piece = atomic_fetch_add_explicit(&list->taken, 1, memory_order_relaxed);
         if (piece >= list->pieces) break;
         list->run(list->context, piece, thread);
@@ -107,13 +110,13 @@ static void work_at(work_list *list, int thread) {
     own_number = 0;
 }
 
-/* The mutex is held. */
+/* The caller holds the mutex. */
 static bool has_room(const work_list *list) {
     return list->joined < list->threads &&
            atomic_load_explicit(&list->taken, memory_order_relaxed) < list->pieces;
 }
 
-/* The oldest list that takes one more; NULL if there is none. The mutex is held. */
+/* Returns the oldest list that admits another thread, or NULL. The caller holds the mutex. */
 static work_list *find_list(void) {
     work_list *list = pool.lists;
     while (list && !has_room(list)) list = list->next;
@@ -124,13 +127,13 @@ static void wake(int wanted) {
     for (int i = 0; i < wanted && i < WAKE_EACH; ++i) pthread_cond_signal(&pool.opened);
 }
 
-/* How many sleepers should be woken for a list. The mutex is held. */
+/* Returns how many sleeping workers to wake for a list. The caller holds the mutex. */
 static int sleepers_for(const work_list *list) {
     const int room = list->threads - list->joined;
     return room < pool.asleep ? room : pool.asleep;
 }
 
-/* Joins a list and works at it. The mutex is held before and after. */
+/* Joins a list and executes pieces. Called with the mutex held, which it releases meanwhile. */
 static void help(work_list *list) {
     const unsigned forks = pool.forks;
     const int thread = list->joined++;
@@ -142,14 +145,15 @@ static void help(work_list *list) {
     work_at(list, thread);
     pthread_mutex_lock(&pool.mutex);
     if (forks != pool.forks)
-        threads_process_end(); /* a worker forked: that child has no more to do */
+        threads_process_end(); /* a piece forked: this thread is not needed in the child */
     --pool.busy;
-    /* the caller may go on at once: the list is no more */
+    /* `list` is invalid from here on, as its caller may return */
     if (atomic_fetch_sub_explicit(&list->working, 1, memory_order_release) == 1 && pool.waiting)
         pthread_cond_broadcast(&pool.left);
 }
 
-/* Nothing to do: looks for some time, then sleeps. The mutex is held before and after. */
+/* Polls for new lists for a while, or sleeps. Called with the mutex held, which it releases
+   meanwhile. */
 static void rest(unsigned *seen) {
     const unsigned openings = atomic_load_explicit(&pool.openings, memory_order_relaxed);
     if (openings != *seen && pool.count < cores_count()) {
@@ -186,7 +190,7 @@ static void after_fork(void) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-/* The child has this thread alone: what others had open or locked is forgotten. */
+/* Resets the pool in a forked child, in which only the forking thread exists. */
 static void in_child(void) {
     pool.mutex = (pthread_mutex_t)THREADS_MUTEX;
     pthread_cond_init(&pool.opened, NULL);
@@ -196,12 +200,12 @@ static void in_child(void) {
     ++pool.forks;
 }
 
-/* When the library is loaded, so that no fork comes before. */
+/* Runs when the library is loaded, before any fork can happen. */
 __attribute__((constructor)) static void workers_hook(void) {
     pool.forkable = threads_at_fork(before_fork, after_fork, in_child);
 }
 
-/* Starts workers until there are `wanted`, or no more can be started. The mutex is held. */
+/* Starts workers until there are `wanted` or the system refuses. The caller holds the mutex. */
 static void start_workers(int wanted) {
     if (pool.closed || !pool.forkable) return;
     while (pool.count < wanted && threads_start(&pool.workers[pool.count], serve, NULL) == 0)
@@ -220,16 +224,16 @@ static void open_list(work_list *list) {
     wake(sleepers);
 }
 
-/* No worker finds the list any more. */
+/* Removes the list, so that no further worker joins it. */
 static void close_list(const work_list *list) {
     pthread_mutex_lock(&pool.mutex);
     work_list **at = &pool.lists;
     while (*at && *at != list) at = &(*at)->next;
-    if (*at) *at = list->next; /* a forked child has forgotten it */
+    if (*at) *at = list->next; /* a forked child has already cleared the lists */
     pthread_mutex_unlock(&pool.mutex);
 }
 
-/* Until the workers that are at the list have left it. */
+/* Waits until the workers that joined the list have left it. */
 static void wait_for(const work_list *list, unsigned forks) {
     if (atomic_load_explicit(&list->working, memory_order_acquire) == 0) return;
     spin(NULL, 0, &list->working);
@@ -242,9 +246,9 @@ static void wait_for(const work_list *list, unsigned forks) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-/* Does run(context, piece, thread) for [0, pieces) on at most `threads` threads, and returns when
-   all are done. `thread` is the number of the caller's own or of a worker's within this call: 0 up
-   to threads - 1. Not for use inside of run: see workers_inside. */
+/* Calls run(context, piece, thread) for [0, pieces) on at most `threads` threads and returns when
+   all calls have returned. `thread` is 0 for the caller and 1 to threads - 1 for workers. Must not
+   be called from inside `run` (workers_inside). */
 static void workers_run(int64_t pieces, int threads,
                         void (*run)(void *context, int64_t piece, int thread), void *context) {
     work_list list = {.run = run, .context = context, .pieces = pieces, .joined = 1};
@@ -256,8 +260,8 @@ static void workers_run(int64_t pieces, int threads,
     wait_for(&list, forks);
 }
 
-/* At exit, and when the library is unloaded: idle workers end. Where some are at work, another
-   thread is still inside the library, and it is the end of the process. */
+/* At exit and when the library is unloaded: joins the idle workers. If some are executing, another
+   thread is still inside the library, which happens only at the end of the process. */
 __attribute__((destructor)) static void workers_close(void) {
     if (!threads_outlast_library()) return;
     pthread_mutex_lock(&pool.mutex);
@@ -270,7 +274,7 @@ __attribute__((destructor)) static void workers_close(void) {
     for (int i = 0; i < count; ++i) pthread_join(pool.workers[i], NULL);
 }
 
-static atomic_int asked_threads; /* within the limit; 0: the usual number */
+static atomic_int asked_threads; /* clamped to the limits; 0: the default */
 
 static int most_threads(void) {
     const int cores = cores_count();
@@ -288,12 +292,12 @@ static int at_most(long threads) {
     return most;
 }
 
-/* Where nobody asked for a number. The environment is read once. */
+/* Returns the default number of threads. The environment is read once. */
 static int usual_threads(void) {
     static atomic_int known;
     int threads = atomic_load_explicit(&known, memory_order_relaxed);
     if (threads > 0) return threads;
-    const char *text = place_variable("OMP_NUM_THREADS"); /* "4", or "4,2" for loops inside loops */
+    const char *text = place_variable("OMP_NUM_THREADS"); /* "4", or "4,2" for nested loops */
     const long named = text ? strtol(text, NULL, 10) : 0;
     const int cores = cores_count();
     threads = named > 0                      ? at_most(named)

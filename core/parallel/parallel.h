@@ -1,4 +1,5 @@
-/* All cores for one loop. Bodies must give the same result for any thread count and any order. */
+/* Parallel loops over all cores. A loop body must give the same result for any number of threads
+   and any order of the pieces. */
 #ifndef KD_CORE_PARALLEL_PARALLEL_H
 #define KD_CORE_PARALLEL_PARALLEL_H
 #include <stdint.h>
@@ -7,27 +8,27 @@
 extern "C" {
 #endif
 
-/* No loop has more threads than this, nor more than PARALLEL_EACH for each core. */
+/* A loop uses at most this many threads, and at most PARALLEL_EACH per core. */
 enum { PARALLEL_THREADS_MAX = 1024, PARALLEL_EACH = 8 };
 
-/* Process-wide, from the next loop on; any thread may call it at any time. 0 and less: the first
-   number in OMP_NUM_THREADS, else all cores that the process may use (its affinity mask, the quota
-   of its control group). What is above the limits becomes the limit, which is said once. */
+/* Sets the number of threads of the process from the next loop on. Thread-safe. 0 or less selects
+   the default: the first number in OMP_NUM_THREADS, else cores_count(). A number above the limits
+   is clamped, with one warning per process. */
 void parallel_set_threads(int threads);
-int parallel_threads(void); /* 1 .. PARALLEL_THREADS_MAX */
+int parallel_threads(void); /* returns 1 to PARALLEL_THREADS_MAX */
 
-/* Works on items [begin, end). `thread` is one number for each of the threads that work at one loop
-   at the same time, less than PARALLEL_THREADS_MAX; parallel_threads() may change meanwhile. */
+/* Processes items [begin, end). `thread` identifies the executing thread: it is below
+   PARALLEL_THREADS_MAX and unique among the threads that execute the same loop concurrently. It may
+   exceed parallel_threads(), which can change during a loop. */
 typedef void (*parallel_body)(void *context, int64_t begin, int64_t end, int thread);
 
-/* Calls the body for [0, count) in pieces of at most `grain` items, handed out as threads come
-   free; the caller is one of them. A loop inside a body is done by that body's thread alone.
-   Several threads may call at once: each works at its own loop, helped by what workers are idle.
-   After a fork the child has workers of its own. */
+/* Calls `body` for [0, count) in pieces of at most `grain` items, which are scheduled dynamically;
+   the calling thread participates. A nested loop runs serially on its thread. Thread-safe:
+   concurrent callers share the pool's idle workers. After a fork the child creates new workers. */
 void parallel_for(int64_t count, int64_t grain, parallel_body body, void *context);
 
-/* The cores that this process may use: those of its affinity mask, or fewer where its control group
-   (version 2) grants less time; at least 1. Determined once. */
+/* Returns the number of cores that this process may use, at least 1: those of its affinity mask, or
+   fewer if its control group (cgroup v2) has a smaller CPU quota. Determined once per process. */
 int cores_count(void);
 
 #ifdef __cplusplus

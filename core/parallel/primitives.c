@@ -1,5 +1,5 @@
-/* Exclusive scan: sums of pieces, a scan of these sums, then each piece again from its own start.
- */
+/* Exclusive scan in two passes: sums of pieces and a serial scan of these sums, then a scan of each
+   piece from its offset. */
 #include "core/parallel/primitives.h"
 #include "core/parallel/parallel.h"
 #include <stdbool.h>
@@ -9,11 +9,11 @@
 enum { SCAN_PIECES = 256, SCAN_PIECE_LEAST = 1 << 14 };
 
 typedef struct scan_work {
-    const uint32_t *in32; /* one of the two pairs is NULL */
+    const uint32_t *in32; /* either the 32-bit or the 64-bit pair is NULL */
     uint32_t *out32;
     const uint64_t *in64;
     uint64_t *out64;
-    int64_t piece; /* items in one */
+    int64_t piece; /* items per piece */
     uint64_t sums[SCAN_PIECES];
 } scan_work;
 
@@ -74,12 +74,12 @@ uint64_t scan_exclusive_u64(const uint64_t *in, uint64_t *out, uint64_t count) {
 /* Stable least-significant-digit radix sort.
    Source: Knuth, The Art of Computer Programming 3, section 5.2.5; in parallel as by Zagha and
            Blelloch 1991, "Radix sort for vector multiprocessors".
-   Idea: each piece of the array counts its digits; a scan over (digit, piece) says where each piece
-         writes each digit; each piece moves its items there in order. Digits that all items share
-         move nothing.
+   Idea: each piece of the array builds a histogram of its digits; a scan over (digit, piece) gives
+         the output position of each piece's items of each digit; each piece then scatters its items
+         in order. A pass is skipped if all items have the same digit.
    Work: two passes over the items for every 8 bits.
-   Memory: one more array of each kind, and 2 KB a piece.
-   Invariants: a stable order is unique, so the number of pieces does not show. */
+   Memory: a second array of keys and of values, and 2 KB per piece.
+   Invariants: a stable order is unique, so the result does not depend on the number of pieces. */
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SORT_PIECES = 64, SORT_PIECE_LEAST = 1 << 13 };
 
@@ -87,9 +87,9 @@ typedef uint64_t digit_counts[DIGITS];
 
 typedef struct sort_work {
     uint64_t *keys, *keys_out;
-    uint32_t *values, *values_out; /* NULL without values */
-    digit_counts *counts;          /* one per piece: counts, then where to write */
-    int64_t piece;                 /* items in one */
+    uint32_t *values, *values_out; /* NULL for radix_sort */
+    digit_counts *counts;          /* one histogram per piece, later output positions */
+    int64_t piece;                 /* items per piece */
     int shift;
     uint64_t mask;
 } sort_work;
@@ -132,7 +132,7 @@ static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
         }
 }
 
-/* Counts become places to write. False if all items have the same digit. */
+/* Turns histograms into output positions. Returns false if all items have the same digit. */
 static bool place_pieces(sort_work *work, int64_t pieces, uint64_t count) {
     uint64_t place = 0;
     for (int digit = 0; digit < DIGITS; ++digit) {
@@ -148,7 +148,7 @@ static bool place_pieces(sort_work *work, int64_t pieces, uint64_t count) {
 }
 
 static void sort(sort_work *work, uint64_t count, int begin_bit, int end_bit) {
-    /* few pieces, for their counts cost a scan; more than threads, for they differ in speed */
+    /* few pieces, because the scan's cost grows with them; more than threads, for load balance */
     const uint64_t threads = (uint64_t)parallel_threads();
     const uint64_t wanted = threads == 1                ? 1
                             : threads > SORT_PIECES / 4 ? SORT_PIECES

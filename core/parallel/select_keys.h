@@ -1,4 +1,4 @@
-/* Selecting and sorting 64-bit keys, all different, without branches that depend on them. */
+/* Selection and sorting of distinct 64-bit keys without branches that depend on the keys. */
 #ifndef KD_CORE_PARALLEL_SELECT_KEYS_H
 #define KD_CORE_PARALLEL_SELECT_KEYS_H
 #include <stdint.h>
@@ -9,11 +9,13 @@
 #endif
 
 enum {
-    KEYS_TINY = 16,       /* sorted by counting */
-    KEYS_BY_VECTORS = 256 /* parted through a copy, where vectors have eight keys */
+    KEYS_TINY = 16,       /* sorted by counting smaller keys */
+    KEYS_BY_VECTORS = 256 /* with AVX-512, at most this many keys are partitioned through a buffer,
+                             eight at a time */
 };
 
-/* Below `bound`, from a linear congruential generator: for choices that no result depends on. */
+/* Returns a number below `bound` from a linear congruential generator. It only chooses pivots,
+   which do not affect results. */
 static inline uint32_t keys_random(uint32_t *state, uint32_t bound) {
     *state = *state * 1664525u + 1013904223u;
     return (uint32_t)((uint64_t)*state * bound >> 32);
@@ -27,7 +29,8 @@ static inline uint64_t keys_pivot(const uint64_t *keys, uint32_t count, uint32_t
 }
 
 #ifdef KEYS_512
-/* keys_partition: what is smaller goes to the front at once, the rest behind it in the end. */
+/* keys_partition by vector compression: smaller keys go to the front of `keys`, the others to a
+   buffer that is appended at the end. */
 static inline uint32_t keys_partition_few(uint64_t *keys, uint32_t count, uint64_t pivot) {
     uint64_t rest[KEYS_BY_VECTORS + 8];
     const __m512i at = _mm512_set1_epi64((int64_t)pivot);
@@ -49,7 +52,7 @@ static inline uint32_t keys_partition_few(uint64_t *keys, uint32_t count, uint64
 }
 #endif
 
-/* Lomuto's partition: smaller ones to the front; returns how many. */
+/* Lomuto's partition: moves keys smaller than `pivot` to the front and returns their number. */
 static inline uint32_t keys_partition(uint64_t *keys, uint32_t count, uint64_t pivot) {
     uint32_t left = 0;
 #ifdef KEYS_512
@@ -64,7 +67,7 @@ static inline uint32_t keys_partition(uint64_t *keys, uint32_t count, uint64_t p
     return left;
 }
 
-/* Up to KEYS_TINY keys: each counts the ones before it. */
+/* Sorts up to KEYS_TINY keys: the position of a key is the number of smaller keys. */
 #ifdef KEYS_512
 static inline void keys_sort_tiny(uint64_t *keys, uint32_t count) {
     const __mmask16 there = (__mmask16)((1u << count) - 1);
@@ -94,7 +97,8 @@ static inline void keys_sort_tiny(uint64_t *keys, uint32_t count) {
 }
 #endif
 
-/* The least `rank` + 1 keys to the front; that of `rank` is the last of them. */
+/* Moves the `rank` + 1 smallest keys to the front and returns the largest of these, which is
+   last. */
 static inline uint64_t keys_select(uint64_t *keys, uint32_t count, uint32_t rank) {
     uint32_t random = count;
     while (count > KEYS_TINY) {
@@ -106,7 +110,7 @@ static inline uint64_t keys_select(uint64_t *keys, uint32_t count, uint32_t rank
             keys += left;
             count -= left;
             rank -= left;
-        } else { /* the pivot is the least: put it first, lest nothing shrinks */
+        } else { /* the pivot is the minimum: move it to the front, or the range would not shrink */
             uint32_t least = 0;
             while (keys[least] != pivot) ++least;
             keys[least] = keys[0];
@@ -121,7 +125,7 @@ static inline uint64_t keys_select(uint64_t *keys, uint32_t count, uint32_t rank
     return keys[rank];
 }
 
-/* Quicksort; the smaller part by recursion, so that it is never deep. */
+/* Quicksort. Recursion on the smaller part bounds its depth by log2(count). */
 static inline void keys_sort(uint64_t *keys, uint32_t count) {
     uint32_t random = count;
     while (count > KEYS_TINY) {

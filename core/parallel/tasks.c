@@ -11,7 +11,8 @@ static void unlink_task(task_pool *pool, task *one) {
     one->state = TASK_TAKEN;
 }
 
-/* The oldest of the kinds up to `most`; NULL if there is none. The mutex is held. */
+/* Removes and returns the oldest task of a kind up to `most`, or NULL. The caller holds the
+   mutex. */
 static task *take(task_pool *pool, task_kind most) {
     for (int kind = 0; kind <= (int)most; ++kind)
         if (pool->oldest[kind]) {
@@ -22,7 +23,8 @@ static task *take(task_pool *pool, task_kind most) {
     return NULL;
 }
 
-/* Does a task, if there is one, else waits for a change. The mutex is held, but not meanwhile. */
+/* Executes a task, or waits for a change if there is none. Called with the mutex held, which it
+   releases meanwhile. */
 static void help(task_pool *pool, task_kind most) {
     task *one = take(pool, most);
     if (!one) {
@@ -78,7 +80,7 @@ typedef struct first_body {
     void *context;
 } first_body;
 
-/* Thread 0 has the body, the others serve. */
+/* Thread 0 executes the body, the others execute tasks. */
 static void run_thread(void *context, int64_t begin, int64_t end, int thread) {
     const first_body *of = (const first_body *)context;
     (void)end, (void)thread;
@@ -97,7 +99,7 @@ void task_pool_run(void (*body)(task_pool *pool, void *context), void *context) 
     pool.threads = parallel_threads();
     pthread_mutex_init(&pool.mutex, NULL);
     pthread_cond_init(&pool.changed, NULL);
-    /* a piece a thread; where there are fewer, later pieces find the pool closed */
+    /* one piece per thread; with fewer threads, the remaining pieces find the pool closed */
     parallel_for(pool.threads, 1, run_thread, &of);
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.mutex);

@@ -1,8 +1,8 @@
-/* Work that another thread may take over while this one goes on: offered, and either taken by a
-   thread that has nothing to do or done by the one that offered it.
-   Idea: an offer costs next to nothing until it is taken, so small ones may be made often; the
-   largest piece is the one that was offered first, and that is the one that is taken. Who waits for
-   a task that is being done helps with others meanwhile.
+/* Fork-join tasks: a thread offers a task and continues; another thread steals it if one is idle,
+   otherwise the offering thread executes it when it joins.
+   Idea: an offer is cheap until it is stolen, so even small tasks may be offered. Threads steal the
+         oldest task, which in a recursion is the largest. A thread that joins a stolen task
+         executes other tasks until that one is done.
    Source: the laziness of Mohr, Kranz and Halstead 1991, "Lazy task creation". */
 #ifndef KD_CORE_PARALLEL_TASKS_H
 #define KD_CORE_PARALLEL_TASKS_H
@@ -10,16 +10,16 @@
 #include <stdbool.h>
 
 typedef enum task_kind {
-    TASK_STEP = 0,  /* short; somebody waits for it: taken first */
-    TASK_BRANCH = 1 /* long; whoever waits for a step takes none */
+    TASK_STEP = 0,  /* short, and a thread may be waiting for it: taken first */
+    TASK_BRANCH = 1 /* long: a thread that is joining a step does not take it */
 } task_kind;
 enum { TASK_KINDS = 2, TASK_EACH_MOST = 16 };
 
-/* The caller's memory, which stays where it is until it was joined. */
+/* Owned by the caller. Must stay at its address until it has been joined. */
 typedef struct task {
     void (*run)(struct task *self);
     task_kind kind;
-    int state; /* the pool's */
+    int state; /* private to the pool */
     struct task *older, *newer;
 } task;
 
@@ -31,15 +31,17 @@ typedef struct task_pool {
     bool closed;
 } task_pool;
 
-/* Calls `body` on this thread, with the pool whose tasks all others serve meanwhile. */
+/* Calls `body` on the calling thread with a pool whose tasks the other threads execute until `body`
+   returns. */
 void task_pool_run(void (*body)(task_pool *pool, void *context), void *context);
 
 void task_offer(task_pool *pool, task *offered);
-/* True: another thread has done it. False: none will, do it now. */
+/* Returns true once another thread has executed the task. Returns false if none has taken it; the
+   caller then executes it itself, and no other thread will. */
 bool task_join(task_pool *pool, task *offered);
 
-/* Calls run(context, i) for i in [0, count), at most TASK_EACH_MOST, side by side where threads are
-   idle; one after the other if `pool` is NULL. */
+/* Calls run(context, i) for i in [0, count), count at most TASK_EACH_MOST, concurrently if threads
+   are idle; serially if `pool` is NULL. */
 void task_each(task_pool *pool, int count, void (*run)(void *context, int i), void *context);
 
 #endif

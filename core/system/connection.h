@@ -1,4 +1,4 @@
-/* A TCP connection to a server. */
+/* A TCP client connection. Messages about failures are written to a buffer of the caller. */
 #ifndef KD_CORE_SYSTEM_CONNECTION_H
 #define KD_CORE_SYSTEM_CONNECTION_H
 #include <stdbool.h>
@@ -9,13 +9,14 @@
 extern "C" {
 #endif
 
-enum { CONNECTION_WHY = 256 }; /* characters of a reason */
+enum { CONNECTION_WHY = 256 }; /* size of a failure message, including the terminating zero */
 
-/* Negative with a reason, if there is none within `seconds`; sending gives up after as many. */
+/* Connects within `seconds`, which also becomes the timeout of each send. Returns a negative value
+   and writes the reason to `why` on failure. */
 intptr_t connection_open(const char *host, const char *port, int seconds, char why[CONNECTION_WHY]);
-/* All of them; false with a reason. */
+/* Sends all bytes. Returns false and writes the reason to `why` on failure. */
 bool connection_send(intptr_t to, const void *bytes, size_t count, char why[CONNECTION_WHY]);
-void connection_close(intptr_t owned); /* takes a negative one */
+void connection_close(intptr_t owned); /* accepts a negative value */
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
-/* Files as the system offers them, below core/files: reading into memory, the identity of a file,
-   temporary files that one writer locks until they are renamed, streams into memory. File
-   descriptors are those of <unistd.h>. */
+/* File operations of the operating system, on which core/files is built: reading a file into
+   memory, file identity, temporary files that are locked by their writer until they are renamed,
+   and text streams in memory. File descriptors are those of <unistd.h>. */
 #ifndef KD_CORE_SYSTEM_FILES_H
 #define KD_CORE_SYSTEM_FILES_H
 #include <stdbool.h>
@@ -12,14 +12,15 @@
 extern "C" {
 #endif
 
-/* Two names mean one file where both numbers are the same. */
+/* Two paths refer to the same file if both numbers are equal. */
 typedef struct file_identity {
     uint64_t device, number;
 } file_identity;
 
 typedef enum file_kind { FILE_ABSENT, FILE_REGULAR, FILE_FOLDER, FILE_OTHER } file_kind;
 
-/* What a name means, links followed; `out` may be NULL and is set but for FILE_ABSENT. */
+/* Returns the kind of file that `path` refers to, following links. Unless the result is
+   FILE_ABSENT, sets *out; `out` may be NULL. */
 file_kind file_identify(file_identity *out, const char *path);
 
 typedef enum mapping_end {
@@ -27,55 +28,58 @@ typedef enum mapping_end {
     MAPPING_CANNOT_OPEN,
     MAPPING_NOT_REGULAR,
     MAPPING_FAILED,
-    MAPPING_CHANGED /* the file has become another between mapping_find and the end of mapping_read
-                     */
+    MAPPING_CHANGED /* the file was modified between mapping_find and mapping_is_unchanged */
 } mapping_end;
 
-/* A regular file that is open for reading, and what it was then. */
+/* A regular file opened for reading, with its state at that time. */
 typedef struct mapping_source {
-    intptr_t file; /* a descriptor, or a handle of Windows */
+    intptr_t file; /* a descriptor, or a HANDLE on Windows */
     uint64_t bytes;
     file_identity which;
-    int64_t seconds, nanoseconds; /* when it was last written to */
+    int64_t seconds, nanoseconds; /* time of the last modification */
 } mapping_source;
 
-/* Opens a regular file. MAPPING_MADE: mapping_drop must follow. Failures leave their reason in
-   errno. */
+/* Opens a regular file. After MAPPING_MADE the caller must call mapping_drop; other results leave
+   the reason in errno. */
 mapping_end mapping_find(mapping_source *out, const char *path);
-/* Reserves memory for all of it; *memory is NULL for an empty file, else for mapping_close. */
+/* Allocates memory for the whole file, which the caller releases with mapping_close; *memory is
+   NULL for an empty file. */
 mapping_end mapping_reserve(void **memory, const mapping_source *from);
-/* Reads bytes [begin, begin + count) into the memory; any threads may read parts at one time. What
-   another process does to the file meanwhile raises no signal here, unlike a mapping of the file
-   itself. False with errno; 0 there: the file ends before. */
+/* Reads bytes [begin, begin + count) into the memory. Threads may read different ranges
+   concurrently. Unlike a memory mapping of the file, this raises no signal if another process
+   truncates the file. On failure returns false with errno; errno 0 means that the file is too
+   short. */
 bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count);
-/* Whether it has the length, and was last written to at the time, that mapping_find found. */
+/* Returns true if the file still has the length and the modification time that mapping_find
+   recorded. */
 bool mapping_is_unchanged(const mapping_source *from);
 void mapping_drop(mapping_source *owned);
 void mapping_close(void *memory, uint64_t bytes);
 
-/* Opens for writing and locks; -1 with errno, EWOULDBLOCK where a live writer holds it, or it is
-   not ours. A new file that a file system cannot lock is taken as it is. */
+/* Opens a file for writing and locks it. Returns -1 with errno on failure; EWOULDBLOCK means that a
+   live writer holds the lock or that the file belongs to another user. On a file system without
+   locks a newly created file is accepted unlocked. */
 int temporary_take(const char *name, bool existing_only);
 bool temporary_is_there(const char *name);
-int temporary_hold(int descriptor); /* a second one, which keeps the lock; -1 with errno */
-int temporary_sync(int descriptor); /* its bytes are on the disk; -1 with errno */
-/* Under its new name, in place of what was there; -1 with errno. */
+int temporary_hold(int descriptor); /* returns a duplicate, which keeps the lock */
+int temporary_sync(int descriptor); /* flushes the file to disk; -1 with errno */
+/* Renames the file, replacing an existing one; returns -1 with errno on failure. */
 int temporary_rename(const char *name, const char *to);
-/* Opens for writing what is no regular file, such as a pipe; -1 with errno: ENXIO for a pipe that
-   nobody reads, ENOSPC for a device that takes nothing. */
+/* Opens something other than a regular file, such as a pipe, for writing. Returns -1 with errno on
+   failure: ENXIO for a pipe without a reader, ENOSPC for a device that is always full. */
 int temporary_direct(const char *path);
-/* If `path` is a link, what it points to in the end, which need not be there, from malloc; NULL if
-   it is none, or with ENOMEM, ELOOP. */
+/* Returns the final target of the link `path`, which need not exist, in memory from malloc. Returns
+   NULL if `path` is not a link, and on failure with errno ENOMEM or ELOOP. */
 char *temporary_target(const char *path);
 
 typedef struct text_stream {
-    FILE *stream; /* write here */
-    char *text;   /* of text_stream_end: from malloc, the caller's */
+    FILE *stream; /* the stream to write to */
+    char *text;   /* set by text_stream_end; from malloc, owned by the caller */
     size_t count;
 } text_stream;
 
 bool text_stream_open(text_stream *out);
-/* Closes the stream; false if something was not written: then there is no text. */
+/* Closes the stream. Returns false, without a text, if a write failed. */
 bool text_stream_end(text_stream *of);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* Paths: where this program and this library lie, what a path means, the files of a directory; and
-   the environment's variables, most of which name paths. */
+/* Paths: the location of the program and of the library, path resolution, access checks,
+   directories; and environment variables, most of which hold paths. */
 #ifndef KD_CORE_SYSTEM_PATHS_H
 #define KD_CORE_SYSTEM_PATHS_H
 #include <stdbool.h>
@@ -9,27 +9,29 @@
 extern "C" {
 #endif
 
-enum { PLACE_BYTES = 4096 }; /* of a path, with its end */
+enum { PLACE_BYTES = 4096 }; /* maximum size of a path, including the terminating zero */
 
 typedef enum place_use { PLACE_EXISTS, PLACE_READABLE, PLACE_RUNNABLE } place_use;
 
-/* Absolute, with '/', links followed; false if it is not known or too long. Of the library: of this
-   code, in whatever file it was loaded from. */
+/* Write an absolute path with '/' separators and resolved links; return false if it is unknown or
+   too long. The library is the object file from which this code was loaded: the shared library or
+   the program. */
 bool place_of_program(char out[PLACE_BYTES]);
 bool place_of_library(char out[PLACE_BYTES]);
 bool place_of_path(char out[PLACE_BYTES], const char *path);
-/* What a link says, as it stands in it; false: `path` is no link, or what it says is too long. */
+/* Writes the target of a link as stored in it. Returns false if `path` is not a link or the target
+   is too long. */
 bool place_of_link(char out[PLACE_BYTES], const char *path);
-/* False with a reason in errno. */
+/* Returns true if the path exists, can be read or can be executed; otherwise false with errno. */
 bool place_allows(const char *path, place_use use);
-/* What the environment says, asked by this function alone; NULL in programs that run with more
- * rights than who started them. */
+/* Returns the value of an environment variable; NULL in setuid and similarly privileged programs.
+   All code reads the environment through this function. */
 const char *place_variable(const char *name);
-/* Makes a folder, or finds something of that name; false with a reason in errno. */
+/* Creates a directory; succeeds if the name already exists. Returns false with errno on failure. */
 bool place_make_folder(const char *path);
 
-/* Calls `see` with each name in it, in no order, "." and ".." among them; none if it cannot be
- * read. */
+/* Calls `see` for each entry of the directory, including "." and "..", in unspecified order. Makes
+   no call if the directory cannot be read. */
 void folder_each(const char *folder, void (*see)(void *context, const char *name), void *context);
 
 #ifdef __cplusplus

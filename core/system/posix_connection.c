@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0 /* macOS says it of the socket: SO_NOSIGPIPE */
+#define MSG_NOSIGNAL 0 /* macOS has the socket option SO_NOSIGPIPE instead */
 #endif
 
-/* Waits for a connection; 0 or an errno. */
+/* Connects with a timeout. Returns 0 or an errno. */
 static int connect_soon(int to, const struct addrinfo *place, int seconds) {
     const int flags = fcntl(to, F_GETFL, 0);
     fcntl(to, F_SETFL, flags | O_NONBLOCK);

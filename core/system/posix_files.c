@@ -38,7 +38,7 @@ static void time_of(int64_t *seconds, int64_t *nanoseconds, const struct stat *i
 }
 
 mapping_end mapping_find(mapping_source *out, const char *path) {
-    /* O_NONBLOCK: a pipe without a writer would be waited for before it can be refused */
+    /* O_NONBLOCK: opening a pipe without a writer would block before the pipe can be rejected */
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return MAPPING_CANNOT_OPEN;
     struct stat info;
@@ -55,8 +55,8 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
 
 enum { LARGE_PAGE = 1 << 21 };
 
-/* Of memory for so many bytes of a file: whole large pages from half of one on, because filling
-   small ones takes as long as reading. */
+/* Size of the allocation for a file: rounded up to whole large pages from half a large page on,
+   because page faults on small pages take as long as reading. */
 static size_t room_for(uint64_t bytes) {
     const size_t room = (size_t)bytes;
     if (room < LARGE_PAGE / 2 || room > SIZE_MAX - LARGE_PAGE) return room;
@@ -105,7 +105,8 @@ void mapping_close(void *memory, uint64_t bytes) {
     if (memory) munmap(memory, room_for(bytes));
 }
 
-/* Whether this descriptor is of what the name means now, and not a stranger's trap. */
+/* Returns true if the descriptor refers to the file that `name` refers to now, a regular file
+   without other links which this user owns: another user may have replaced it. */
 static bool is_ours(int descriptor, const char *name, bool is_new) {
     struct stat held, named;
     return fstat(descriptor, &held) == 0 && lstat(name, &named) == 0 &&
@@ -113,14 +114,14 @@ static bool is_ours(int descriptor, const char *name, bool is_new) {
            named.st_nlink == 1 && (is_new || named.st_uid == geteuid());
 }
 
-/* Neither open follows a link that somebody has planted under the name: O_EXCL refuses one. */
+/* O_EXCL and O_NOFOLLOW refuse a symbolic link that another user may have placed under the name. */
 int temporary_take(const char *name, bool existing_only) {
     int descriptor = existing_only ? -1 : open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     const bool is_new = descriptor >= 0;
     if (!is_new && !existing_only && errno != EEXIST) return -1;
     if (!is_new) descriptor = open(name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) {
-        if (!existing_only) errno = EWOULDBLOCK; /* somebody else's, or it has just been renamed */
+        if (!existing_only) errno = EWOULDBLOCK; /* in use by another user or renamed */
         return -1;
     }
     const bool locked =
@@ -148,7 +149,7 @@ int temporary_rename(const char *name, const char *to) {
     return rename(name, to);
 }
 
-/* A device that takes nothing says so only when it is written to. */
+/* A device that is always full reports it only on a write. */
 static bool is_always_full(int descriptor) {
 #ifdef __linux__
     struct stat info;
@@ -161,7 +162,7 @@ static bool is_always_full(int descriptor) {
 }
 
 int temporary_direct(const char *path) {
-    /* O_NONBLOCK: a pipe that nobody reads is refused with ENXIO instead of waited for */
+    /* O_NONBLOCK: fails with ENXIO on a pipe without a reader, instead of blocking */
     const int descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (descriptor < 0) return -1;
     const int flags = fcntl(descriptor, F_GETFL);
@@ -175,7 +176,7 @@ int temporary_direct(const char *path) {
     return -1;
 }
 
-/* What a link names, beside the link where it is relative. */
+/* Returns the target of a link; a relative target is resolved against the link's directory. */
 static char *link_follow(const char *link) {
     char named[PATH_MAX];
     const ssize_t bytes = readlink(link, named, sizeof named - 1);
@@ -191,7 +192,7 @@ static char *link_follow(const char *link) {
 }
 
 char *temporary_target(const char *path) {
-    enum { LINKS_MOST = 40 }; /* as the system itself follows */
+    enum { LINKS_MOST = 40 }; /* the system's own limit */
     char *target = NULL;
     for (int i = 0; i <= LINKS_MOST; ++i) {
         struct stat info;

@@ -20,7 +20,7 @@ int machine_cores_online(void) {
 #include <sched.h>
 
 static int cores_of_mask(void) {
-    for (size_t bits = 1024; bits <= CORES_MOST; bits *= 2) { /* too small a mask is refused */
+    for (size_t bits = 1024; bits <= CORES_MOST; bits *= 2) { /* fails while too small */
         cpu_set_t *mask = CPU_ALLOC(bits);
         const size_t bytes = CPU_ALLOC_SIZE(bits);
         const int found =
@@ -31,8 +31,8 @@ static int cores_of_mask(void) {
     return machine_cores_online();
 }
 
-/* Cores' worth of time by a group's cpu.max ("QUOTA PERIOD" or "max PERIOD"), rounded up; 0: no
-   limit, or no such file. */
+/* Returns the CPU quota of a control group in cores, rounded up, from cpu.max ("QUOTA PERIOD" or
+   "max PERIOD"); 0 if there is no limit or no such file. */
 static int cores_of_group(const char *group) {
     char path[4200];
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
@@ -46,7 +46,8 @@ static int cores_of_group(const char *group) {
     return cores < CORES_MOST ? (int)cores : 0;
 }
 
-/* The least that this process's group and those above it grant; 0: no limit. */
+/* Returns the smallest quota of this process's control group and its ancestors; 0 if there is no
+   limit. */
 static int cores_of_quota(void) {
     char line[4096] = "";
     FILE *file = fopen("/proc/self/cgroup", "re");
@@ -102,7 +103,7 @@ void machine_memory_free(void *memory) {
     free(memory);
 }
 
-/* The whole pages of a range; false if there are none. */
+/* Computes the whole pages inside a range. Returns false if there are none. */
 static bool whole_pages(uintptr_t *first, uintptr_t *last, const void *begin, size_t bytes) {
     const long size = sysconf(_SC_PAGESIZE);
     if (size <= 0) return false;
@@ -129,13 +130,14 @@ void machine_pages_large(void *begin, size_t bytes) {
 #endif
 }
 
-enum { STACK_BYTES = 8 << 20 /* what Linux gives to main */ };
+enum { STACK_BYTES = 8 << 20 /* default stack size of the main thread on Linux */ };
 
 bool threads_at_fork(void (*before)(void), void (*after)(void), void (*in_child)(void)) {
     return pthread_atfork(before, after, in_child) == 0;
 }
 
-/* Signals are for the caller's threads. */
+/* Blocks all signals that are not raised by the thread itself, so that the caller's threads receive
+   them. */
 static void block_signals(sigset_t *before) {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
     sigset_t all;

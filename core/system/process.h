@@ -1,4 +1,4 @@
-/* This process and others: signals, the terminal, programs to run, shared libraries to load. */
+/* This process and others: signals, the terminal, child processes, shared libraries. */
 #ifndef KD_CORE_SYSTEM_PROCESS_H
 #define KD_CORE_SYSTEM_PROCESS_H
 #include <stdbool.h>
@@ -9,37 +9,41 @@
 extern "C" {
 #endif
 
-/* Calls `handler` at Ctrl-C, at a request to end, and when the terminal is closed, unless that is
-   ignored (nohup). Files are read and written to their end. */
+/* Installs `handler` for Ctrl-C, termination requests and the closing of the terminal, unless the
+   latter is ignored (nohup). Interrupted reads and writes are restarted. */
 void signals_watch(void (*handler)(int number));
-/* Calls `handler` so many seconds from now, unless the process has ended; may be called by a
-   handler. Windows has nothing of the kind: there it is never called. */
+/* Calls `handler` after `seconds`. Async-signal-safe. Not supported on Windows, where the handler
+   is never called. */
 void signals_after(int seconds, void (*handler)(int number));
-/* A file that grows too large is a write that fails. */
+/* Makes a write beyond the file size limit fail with an error instead of raising SIGXFSZ. */
 void signals_ignore_file_limit(void);
-void signals_leave(int code);    /* ends the process at once; may be called by a handler */
-bool signals_sleep(int seconds); /* false: a signal woke it up */
+void signals_leave(int code);    /* ends the process at once; async-signal-safe */
+bool signals_sleep(int seconds); /* returns false if a signal interrupted the sleep */
 
 bool terminal_is_there(void);
-int terminal_columns(void); /* 80 where it does not say */
+int terminal_columns(void); /* width of the terminal; 80 if unknown */
 
-/* Runs arguments[0], looked for as the shell does; the list ends with NULL. Its exit code; negative
-   if it could not be started or was killed. */
+/* Runs arguments[0], searched for in PATH, and waits; the list ends with NULL. Returns the exit
+   code, or a negative value if the program could not be started or was killed. */
 int process_run(char *const arguments[]);
 
-/* Writes the file's name; negative if it cannot be made, which is always so but on Linux. */
+/* Creates an anonymous file with the given contents and writes to `name` a path by which other
+   processes can open it. Returns a handle for process_file_release, or a negative value on failure.
+   Linux only. */
 int process_file_hold(char *name, size_t name_bytes, const void *bytes, uint64_t count);
 void process_file_release(int held);
 
-/* NULL with plugin_reason. global: what is loaded after it finds its names. */
+/* Loads a shared library. Returns NULL on failure, see plugin_reason. If `global`, libraries loaded
+   later can use its symbols. */
 void *plugin_open(const char *path, bool global);
-void *plugin_symbol(void *plugin, const char *name); /* NULL: it has none of that name */
+void *plugin_symbol(void *plugin, const char *name); /* returns NULL if the symbol is missing */
 void plugin_close(void *plugin);
 const char *
-plugin_reason(void); /* why the last call on this thread failed, in the system's words */
+/* Returns the system's message for the last failed call on this thread. */
+plugin_reason(void);
 
-/* Tries what a pattern of the shell names, in order, until one is taken; false if none was. Always
-   false on Windows. */
+/* Calls `take` for each path that matches the glob pattern, in sorted order, until it returns true.
+   Returns false if it never did; always false on Windows. */
 bool plugin_try_each(const char *pattern, bool (*take)(const char *path));
 
 #ifdef __cplusplus

@@ -1,14 +1,14 @@
 #include "core/system/connection.h"
 #include <stdio.h>
 #include <winsock2.h>
-/* after winsock2.h */
+/* requires winsock2.h */
 #include <ws2tcpip.h>
 
 static void reason_write(char why[CONNECTION_WHY]) {
     snprintf(why, CONNECTION_WHY, "Windows says %d", WSAGetLastError());
 }
 
-/* Waits for a connection; false with a reason for WSAGetLastError. */
+/* Connects with a timeout. Returns false on failure, with the reason in WSAGetLastError. */
 static bool connect_soon(SOCKET to, const struct addrinfo *place, int seconds) {
     u_long on = 1, off = 0;
     struct timeval patience = {seconds, 0};

@@ -1,5 +1,5 @@
-/* Windows lets nobody else open a file that is open for writing here: that is the lock of a
-   temporary file. It may be renamed while it is open. */
+/* File operations on Windows. A file open for writing here cannot be opened by another process,
+   which serves as the lock of a temporary file. The file may be renamed while it is open. */
 #include "core/system/files.h"
 #include "core/system/windows_names.h"
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static file_kind kind_of(file_identity *out, uint64_t *bytes, HANDLE file) {
 file_kind file_identify(file_identity *out, const char *path) {
     file_identity found = {0, 0};
     uint64_t bytes = 0;
-    const HANDLE file = open_to(path, 0, FILE_FLAG_BACKUP_SEMANTICS); /* folders, too */
+    const HANDLE file = open_to(path, 0, FILE_FLAG_BACKUP_SEMANTICS); /* required for directories */
     if (file == INVALID_HANDLE_VALUE) return FILE_ABSENT;
     const file_kind kind = kind_of(&found, &bytes, file);
     CloseHandle(file);
@@ -50,15 +50,15 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
     return MAPPING_MADE;
 }
 
-/* Windows refuses to shorten a file that is mapped, so its own mapping is safe: nothing is left to
-   be read. */
+/* Maps the file: Windows refuses to truncate a mapped file, so the mapping is safe and mapping_read
+   has nothing to do. */
 mapping_end mapping_reserve(void **memory, const mapping_source *from) {
     *memory = NULL;
     if (from->bytes == 0) return MAPPING_MADE;
     const HANDLE object = CreateFileMappingW((HANDLE)from->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
     if (object) {
         *memory = MapViewOfFile(object, FILE_MAP_COPY, 0, 0, 0);
-        CloseHandle(object); /* the view keeps it */
+        CloseHandle(object); /* the view keeps the object alive */
     }
     if (*memory) return MAPPING_MADE;
     errno_from_system();
@@ -125,12 +125,12 @@ int temporary_rename(const char *name, const char *to) {
 }
 
 int temporary_direct(const char *path) {
-    const int descriptor = _open(path, _O_WRONLY | _O_BINARY); /* NUL, a pipe */
+    const int descriptor = _open(path, _O_WRONLY | _O_BINARY); /* such as NUL or a pipe */
     return descriptor;
 }
 
 char *temporary_target(const char *path) {
-    (void)path; /* links need rights that programs seldom have */
+    (void)path; /* creating symbolic links needs a privilege that programs rarely have */
     return NULL;
 }
 

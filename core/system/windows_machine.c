@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <windows.h>
-/* after windows.h */
+/* requires windows.h */
 #include <psapi.h>
 
 int machine_cores_online(void) {
@@ -39,8 +39,8 @@ void machine_memory_free(void *memory) {
     _aligned_free(memory);
 }
 
-/* A mapped file's pages leave memory by themselves; large pages need a right that programs seldom
- * have. */
+/* Not needed on Windows: the system evicts pages of a mapped file by itself, and large pages need a
+   privilege that programs rarely have. */
 void machine_pages_drop(const void *begin, size_t bytes) {
     (void)begin;
     (void)bytes;
@@ -51,7 +51,7 @@ void machine_pages_large(void *begin, size_t bytes) {
     (void)bytes;
 }
 
-enum { STACK_BYTES = 8 << 20 /* what Linux gives to main */ };
+enum { STACK_BYTES = 8 << 20 /* default stack size of the main thread on Linux */ };
 
 bool threads_at_fork(void (*before)(void), void (*after)(void), void (*in_child)(void)) {
     (void)before;

@@ -1,19 +1,19 @@
-/* File names are UTF-8 in Kandela and UTF-16 in Windows. */
+/* Conversion of file names between UTF-8, used by Kandela, and UTF-16, used by Windows. */
 #ifndef KD_CORE_SYSTEM_WINDOWS_NAMES_H
 #define KD_CORE_SYSTEM_WINDOWS_NAMES_H
 #include "core/system/paths.h"
 #include <errno.h>
 #include <windows.h>
 
-/* False with ENAMETOOLONG. */
+/* Converts to UTF-16. Returns false with ENAMETOOLONG if the name does not fit. */
 static inline bool wide_from(wchar_t out[PLACE_BYTES], const char *name) {
     const bool fits = MultiByteToWideChar(CP_UTF8, 0, name, -1, out, PLACE_BYTES) > 0;
     if (!fits) errno = ENAMETOOLONG;
     return fits;
 }
 
-/* With '/' between folders. Windows says a final name as \\?\C:\..., one of a network as
-   \\?\UNC\server\share\..., which is \\server\share\... elsewhere. */
+/* Converts to UTF-8 with '/' separators. Also removes the prefix of final path names: \\?\C:\... is
+   C:\..., and \\?\UNC\server\share\... is \\server\share\... */
 static inline bool name_from(char out[PLACE_BYTES], const wchar_t *wide) {
     const bool of_network = wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0;
     if (of_network)
@@ -28,7 +28,7 @@ static inline bool name_from(char out[PLACE_BYTES], const wchar_t *wide) {
     return true;
 }
 
-/* What POSIX would have said. */
+/* Sets errno to the POSIX equivalent of GetLastError(). */
 static inline void errno_from_system(void) {
     switch (GetLastError()) {
     case ERROR_FILE_NOT_FOUND:

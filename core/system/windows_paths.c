@@ -15,7 +15,7 @@ bool place_of_path(char out[PLACE_BYTES], const char *path) {
 
 bool place_of_link(char out[PLACE_BYTES], const char *path) {
     (void)out;
-    (void)path; /* links need rights that programs seldom have */
+    (void)path; /* creating symbolic links needs a privilege that programs rarely have */
     return false;
 }
 

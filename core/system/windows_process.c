@@ -10,7 +10,7 @@
 
 static void (*watcher)(int number);
 
-/* A handler is forgotten when it is called. */
+/* Windows resets the handler on delivery. */
 static void pass_on(int number) {
     signal(number, pass_on);
     watcher(number);
@@ -69,7 +69,7 @@ void process_file_release(int held) {
 
 void *plugin_open(const char *path, bool global) {
     wchar_t name[PLACE_BYTES];
-    (void)global; /* names are found by library here */
+    (void)global; /* on Windows symbols are resolved per library */
     return wide_from(name, path) ? (void *)LoadLibraryW(name) : NULL;
 }
 

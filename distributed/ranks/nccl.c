@@ -1,5 +1,6 @@
-/* Source: the functions of NCCL 2 as its manual gives them; declared here, so that nothing of it is
-           needed to build. */
+/* NCCL, loaded at run time.
+   Source: the functions of NCCL 2 as documented in its manual. They are declared here, so that
+           neither its header nor its library is needed to build. */
 #include "distributed/ranks/nccl.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -22,7 +23,7 @@ typedef struct nccl_id {
 } nccl_id;
 typedef void *nccl_communicator, *cuda_stream;
 
-/* 0 is success. */
+/* Function pointers; a return value of 0 is success. */
 typedef struct nccl_calls {
     int (*version)(int *version);
     int (*unique_id)(nccl_id *out);
@@ -44,7 +45,7 @@ struct ranks_link {
     nccl_calls calls;
     nccl_communicator with;
     int version;
-    bool begun; /* threads of its own may run on: the library stays */
+    bool begun; /* NCCL may have started threads, so the library must not be unloaded */
 };
 
 static const char *library_name(void) {
@@ -52,7 +53,7 @@ static const char *library_name(void) {
     return said && *said ? said : "libnccl.so.2";
 }
 
-/* Every name there is, or none. */
+/* Resolves all functions; returns false if one is missing or the version is too old. */
 static bool take_names(struct ranks_link *of) {
     const struct {
         const char *name;
@@ -85,7 +86,7 @@ static void drop(struct ranks_link *of) {
     memory_free(of);
 }
 
-/* The communicator; `why` is what it said if there is none. */
+/* Creates the communicator on all ranks or on none; `why` is set to NCCL's reason on failure. */
 static kd_status join(struct ranks_link *link, ranks *of, bool *joined, const char **why) {
     nccl_id id;
     bool failed = false;
@@ -110,8 +111,8 @@ kd_status ranks_link_open(ranks *of, bool on_device) {
     bool lacking = false, joined = false;
     if (!ranks_shared(of)) return KD_OK;
     KD_TRY(ranks_any(of, !on_device, &lacking));
-    if (lacking) return KD_OK; /* a CPU among them */
-    /* the others hear of it, or they would wait */
+    if (lacking) return KD_OK; /* at least one rank uses the CPU */
+    /* a failure is shared with all ranks, which would otherwise wait */
     const bool none = KD_RESERVE_ZEROED(link, 1) != KD_OK;
     kd_status status = ranks_any(of, none || !load(link), &lacking);
     if (status == KD_OK && !lacking) status = join(link, of, &joined, &why);
@@ -142,7 +143,7 @@ static kd_status tell(const ranks *of, int error, const char *what) {
     return KD_OK;
 }
 
-/* A broadcast from each rank, all as one call: parts are of different lengths. */
+/* A group of broadcasts, one from each rank, because parts differ in length. */
 kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void *stream) {
     const nccl_calls *calls = &of->link->calls;
     const double begun = timing_now();

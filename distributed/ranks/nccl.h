@@ -1,7 +1,7 @@
-/* NCCL between ranks that have a CUDA device each: bytes go from device to device. The library is
-   loaded where it is (libnccl.so.2; KANDELA_NCCL names another, or is "off"); without it, or where
-   it refuses, as for two ranks of one device, ranks go on through the host. Its environment is its
-   own: nothing is set here. */
+/* NCCL between ranks that each have a CUDA device: data move directly between devices. The library
+   is loaded at run time (libnccl.so.2; KANDELA_NCCL gives another name, or "off"). If it is missing
+   or refuses to initialise, for example because two ranks share a device, the ranks communicate
+   through host memory. NCCL's own environment variables apply; none is set here. */
 #ifndef KD_DISTRIBUTED_RANKS_NCCL_H
 #define KD_DISTRIBUTED_RANKS_NCCL_H
 #include "distributed/ranks/ranks.h"
@@ -11,20 +11,21 @@
 extern "C" {
 #endif
 
-/* All ranks call it, `on_device` with the current device that they will use. The log of rank 0 says
-   that they are joined, or why NCCL refused; nothing where a rank has no device or no NCCL. KD_OK
-   without a link, too. */
+/* Collective. Initialises NCCL if every rank is `on_device`, each with the current device that it
+   will use. Rank 0 logs success, or why NCCL refused; nothing is logged if a rank has no device or
+   no NCCL. Returns KD_OK without a link as well. */
 kd_status ranks_link_open(ranks *of, bool on_device);
-/* All ranks, on that device; `failed`: the others are not waited for. Takes one without a link. */
+/* Collective, with the same current device. If `failed`, does not wait for the other ranks. Does
+   nothing without a link. */
 void ranks_link_close(ranks *of, bool failed);
 static inline bool ranks_linked(const ranks *of) {
     return of && of->link != NULL;
 }
 
-/* ranks_all_gather of device memory, put on `stream` (a cudaStream_t, NULL the default one); not
-   waited for. Of linked ranks. */
+/* ranks_all_gather for device memory, asynchronous on `stream` (a cudaStream_t; NULL is the default
+   stream). The ranks must be linked. */
 kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void *stream);
-/* ranks_all_sum of device memory, likewise. */
+/* ranks_all_sum for device memory, likewise asynchronous. */
 kd_status ranks_link_sum(ranks *of, int64_t *values, uint64_t count, void *stream);
 
 #ifdef __cplusplus

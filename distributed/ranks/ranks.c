@@ -1,5 +1,5 @@
-/* What ranks exchange, counted and timed; and whether a launcher of MPI has started this process:
-   then the plug-in is loaded. */
+/* Communication wrappers with accounting, detection of an MPI launcher from the environment, and
+   loading of the MPI plug-in. */
 #include "distributed/ranks/ranks.h"
 #include "core/files/file.h"
 #include "core/job.h"
@@ -109,7 +109,7 @@ kd_status ranks_measure(ranks *of, double *bandwidth) {
     kd_status status = KD_RESERVE_ZEROED(room, all);
     const kd_status heard = ranks_any(of, status != KD_OK, &lacking);
     if (status == KD_OK) status = heard;
-    if (status == KD_OK && lacking) { /* all end, or the others would wait for it */
+    if (status == KD_OK && lacking) { /* or the others would wait */
         memory_free(room);
         KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
                 (unsigned long long)all);
@@ -122,7 +122,7 @@ kd_status ranks_measure(ranks *of, double *bandwidth) {
     }
     memory_free(room);
     KD_TRY(status);
-    /* each rank's bytes go to all others */
+    /* each rank's part is sent to all others */
     if (least > 0) *bandwidth = (double)(all - BYTES) / least;
     return ranks_broadcast(of, bandwidth, sizeof *bandwidth);
 }
@@ -134,7 +134,8 @@ void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, 
     *end = *begin + each + (at < more ? 1 : 0);
 }
 
-/* Ranks that the launcher speaks of; 0: it says a rank, but not of how many; -1: there is none. */
+/* Returns the number of ranks according to the launcher; 0 if it sets a rank but no size; -1 if no
+   launcher has started this process. */
 static long launched(void) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     static const char *const places[] = {"PMI_RANK", "PMIX_RANK"};
@@ -149,7 +150,7 @@ static long launched(void) {
     return -1;
 }
 
-/* The first of the names that is set to a number; `otherwise` if none is. */
+/* Returns the value of the first variable that is set to a number, or `otherwise`. */
 static int32_t number_in(const char *const names[], int count, int32_t otherwise) {
     for (int i = 0; i < count; ++i) {
         const char *said = place_variable(names[i]);
@@ -176,9 +177,10 @@ static bool plugin_find(char found[PLACE_BYTES]) {
     return companion_find(&plugin, found);
 }
 
-/* Why the plug-in cannot be used, in the linker's words. */
+/* Loads the plug-in and opens its connection. On failure the message contains the dynamic linker's
+   reason. */
 static kd_status plugin_load(ranks *out, const char *path) {
-    /* global: parts that MPI itself loads look for its names */
+    /* RTLD_GLOBAL: components that MPI loads refer to symbols of MPI */
     out->library = plugin_open(path, true);
     KD_REQUIRE(out->library, KD_ERROR_DEVICE, "the plug-in for MPI cannot be loaded: %s",
                plugin_reason());
@@ -214,12 +216,12 @@ kd_status ranks_open(ranks *out) {
         find_locals(out);
         return KD_OK;
     }
-    memset(out, 0, sizeof *out); /* the plug-in stays loaded: MPI may have left handlers behind */
+    memset(out, 0, sizeof *out); /* the plug-in stays loaded: see ranks_close */
     out->size = out->locals = 1;
     return status_pass(status, __FILE__, __LINE__, "plugin_load");
 }
 
-/* The plug-in stays loaded: MPI leaves handlers behind. */
+/* Does not unload the plug-in, since MPI leaves handlers installed. */
 void ranks_close(ranks *owned) {
     if (owned->calls && owned->library) owned->calls->close(owned->with);
     memset(owned, 0, sizeof *owned);

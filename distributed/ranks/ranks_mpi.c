@@ -1,8 +1,10 @@
-/* The plug-in kandela-mpi.so: the one file that knows MPI.
-   Idea: calls that do not wait are started, and looked at until they are done: again and again at
-         first, then with pauses, so that ranks that wait leave their core to those that work. MPI
-         moves bytes while it is looked at: no pause before so many could have come.
-   Invariants: MPI counts by int: whatever is longer goes in pieces of PIECE bytes. */
+/* The plug-in kandela-mpi.so, the only file that uses MPI.
+   Idea: all operations are non-blocking and are polled with MPI_Test until they complete:
+         continuously at first, then with pauses, so that waiting ranks leave their cores to working
+         ones. MPI makes progress only inside its calls, so pauses begin only after the time in
+         which the data could have arrived.
+   Invariants: MPI counts are of type int, so longer transfers are split into pieces of PIECE
+               bytes. */
 #include "distributed/ranks/ranks.h"
 #include <mpi.h>
 #include <sched.h>
@@ -16,11 +18,11 @@ enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS 
 typedef struct connection {
     MPI_Comm world;
     int rank, size;
-    bool opened; /* MPI was started here */
+    bool opened; /* this plug-in has initialised MPI */
 } connection;
 
-/* What is waited for without a pause: a small message, and a byte of a large one where memory or a
-   network is slow, seconds. */
+/* Polling without pauses lasts for at_once plus byte_seconds per byte, in seconds: enough for a
+   small message, and for a large one over slow memory or a slow network. */
 static const double at_once = 1e-3, byte_seconds = 1e-8;
 
 static double now(void) {
@@ -95,7 +97,7 @@ static int mpi_broadcast(void *with, void *bytes, uint64_t count, int32_t from) 
     return 0;
 }
 
-/* In one call if MPI can count it, else a broadcast from each. */
+/* Uses one call if the total fits an MPI count, else a broadcast from each rank. */
 static int mpi_all_gather(void *with, void *bytes, const uint64_t *begins) {
     connection *own = (connection *)with;
     const uint64_t all = begins[own->size] - begins[0];
@@ -134,7 +136,8 @@ static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
     return 0;
 }
 
-/* One piece each way between two neighbours in a round of steps; either may be empty. */
+/* Exchanges one piece with two ranks: sends to `to` and receives from `from`; either may be
+   empty. */
 static int swap_piece(connection *own, const char *out, int out_count, int to, char *in,
                       int in_count, int from) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
@@ -152,7 +155,7 @@ static int swap_piece(connection *own, const char *out, int out_count, int to, c
     return failed;
 }
 
-/* In step s each rank gives to the one s places behind it, and takes from the one s before. */
+/* In step s each rank sends to rank + s and receives from rank - s, modulo size. */
 static int mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
                           const uint64_t *into_begins) {
     connection *own = (connection *)with;
@@ -202,7 +205,7 @@ static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint6
             wait_for(&request, &status, (uint64_t)piece) ||
             MPI_Get_count(&status, MPI_BYTE, &found) != MPI_SUCCESS || found != piece)
             return 1;
-        source = status.MPI_SOURCE; /* the pieces that follow are of the same */
+        source = status.MPI_SOURCE; /* the remaining pieces come from the same rank */
         at += (uint64_t)piece;
     } while (at < count);
     if (sender) *sender = source;

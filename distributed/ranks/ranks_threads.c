@@ -1,5 +1,7 @@
-/* Idea: whoever comes to a collective call leaves a pointer and waits until all are there; then
-   each copies from the others, and leaves when all have. Messages are copied into a list. */
+/* Ranks as threads of one process.
+   Idea: in a collective call each rank publishes a pointer and waits at a barrier; then each
+         copies from the others' memory and waits at a second barrier before it returns. Messages
+         are copied into a shared list. */
 #include "core/memory.h"
 #include "core/system/machine.h"
 #include "distributed/ranks/ranks.h"
@@ -22,9 +24,9 @@ typedef struct meeting {
     int32_t size, here;
     uint64_t round;
     bool broken;
-    void **places; /* of this call, a rank each */
+    void **places; /* the pointer published by each rank for the current call */
     message *first, **last;
-    int32_t failed; /* the rank that broke it */
+    int32_t failed; /* the first rank that failed */
     kd_status why;
     char words[1024];
 } meeting;
@@ -38,7 +40,7 @@ typedef struct member {
     kd_status status;
 } member;
 
-/* Waits until all ranks are here; 1 if one has given up. */
+/* Barrier. Returns 1 if a rank has given up. */
 static int meet(meeting *at) {
     pthread_mutex_lock(&at->mutex);
     const uint64_t round = at->round;
@@ -75,7 +77,7 @@ static int threads_all_gather(void *with, void *bytes, const uint64_t *begins) {
     return meet(own->at);
 }
 
-/* Each rank adds up its part of the values and hands it to all. */
+/* Each rank sums its share of the elements and writes the result to all ranks. */
 static int threads_all_sum(void *with, int64_t *values, uint64_t count) {
     member *own = (member *)with;
     uint64_t begin, end;
@@ -135,7 +137,7 @@ static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, 
     return broken;
 }
 
-/* The first message that fits, taken out of the list; NULL: none is there yet. */
+/* Removes and returns the first message that matches, or NULL. */
 static message *take_message(meeting *at, int32_t from, int32_t to, int32_t tag) {
     for (message **link = &at->first; *link; link = &(*link)->next) {
         message *found = *link;

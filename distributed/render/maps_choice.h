@@ -1,5 +1,6 @@
-/* Whether ranks have all photons each, or each keeps those that it has traced: both show the same
-   picture, so bytes and what the connection moves decide. */
+/* Choice between replicated photon maps, in which each rank has all photons, and distributed ones,
+   in which each rank keeps the photons that it has traced. Both give the same picture, so the
+   choice depends on memory and on the amount of communication. */
 #ifndef KD_DISTRIBUTED_RENDER_MAPS_CHOICE_H
 #define KD_DISTRIBUTED_RENDER_MAPS_CHOICE_H
 #include "distributed/ranks/ranks.h"
@@ -9,23 +10,24 @@
 typedef enum rank_maps { RANK_MAPS_NAMES(RANK_MAPS_ID) RANK_MAPS } rank_maps;
 #undef RANK_MAPS_ID
 
-rank_maps rank_maps_find(const char *name); /* of a name that was checked before */
+rank_maps rank_maps_find(const char *name); /* `name` must be valid */
 bool rank_maps_apart(const char *name);
 
-/* What is known when it is chosen. */
+/* The inputs of the choice, and its result. */
 typedef struct maps_choice {
-    int32_t rank_count;       /* below 2: nothing is to be chosen */
-    double bandwidth;         /* of the connection, bytes a second out of a rank; 0: not known */
-    bool inexact;             /* a picture of other bits is allowed */
-    bool on_devices;          /* each rank has a CUDA device */
-    uint64_t sent[RANK_MAPS]; /* by a rank in all, photons whole and apart; 0: not possible */
+    int32_t rank_count;       /* no choice is made below 2 */
+    double bandwidth;         /* bytes per second out of a rank; 0: unknown */
+    bool inexact;             /* a picture with different bits is acceptable */
+    bool on_devices;          /* each rank uses a CUDA device */
+    uint64_t sent[RANK_MAPS]; /* bytes sent by each rank in total with either kind of map; 0: not
+                                 possible */
     rank_maps chosen;
 } maps_choice;
 
-/* Of two that fit. On CPUs the whole maps, but where their bytes take a second and more, and four
-   times as long as the others': photons apart are looked for by paths that every rank follows. On
-   devices, where none is followed twice and each rank plants only its own photons, what sends
-   less. */
+/* Chooses the kind that fits; if both fit: on CPUs replicated maps, unless sending them takes more
+   than a second and more than four times as long as distributed maps need, because with distributed
+   maps every rank follows all camera paths. On devices no path is followed twice and each rank
+   builds only the tree of its own photons, so the kind that sends less is chosen. */
 rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits);
 
 #endif

@@ -2,8 +2,8 @@
 #include "core/memory.h"
 #include <string.h>
 
-enum { TASTES = 16 }; /* a rank's first chunk is such a part of its even share */
-static const double least_seconds = 0.02, most_seconds = 0.5; /* of a chunk */
+enum { TASTES = 16 }; /* a rank's first chunk is at most its even share divided by this */
+static const double least_seconds = 0.02, most_seconds = 0.5; /* limits of a chunk's duration */
 
 kd_status deal_open(deal *out, int32_t ranks) {
     memset(out, 0, sizeof *out);
@@ -22,7 +22,8 @@ void deal_begin(deal *of, int32_t rows, double row_samples) {
     of->weight = row_samples;
 }
 
-/* Its part of what all can do; ranks that are not known count as the mean of those that are. */
+/* Returns the rank's fraction of the total speed; ranks of unknown speed count as the mean of the
+   known ones. */
 static double share_of(const deal *of, int32_t rank) {
     double sum = 0;
     int32_t known = 0;
@@ -36,7 +37,7 @@ static double share_of(const deal *of, int32_t rank) {
 
 void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom) {
     const int32_t left = of->rows - of->next;
-    const double speed = of->speed[rank] / of->weight; /* rows a second */
+    const double speed = of->speed[rank] / of->weight; /* rows per second */
     double wanted = left * share_of(of, rank) / 2;
     if (speed > 0) {
         if (wanted > speed * most_seconds) wanted = speed * most_seconds;
@@ -65,8 +66,8 @@ void split_even(int32_t *bounds, int32_t ranks, int32_t rows) {
     for (int32_t r = 0; r <= ranks; ++r) bounds[r] = (int32_t)((int64_t)rows * r / ranks);
 }
 
-/* A row costs what the rows of its part did: of a slow rank they are dear, too, so its part
-   shrinks. What a part's new rows really cost is seen in the next pass. */
+/* Assumes that each row of a part took the same time. This includes the speed of the rank, so the
+   part of a slow rank shrinks. The cost of newly assigned rows becomes known in the next pass. */
 void split_again(int32_t *bounds, const int32_t *old, int32_t ranks, const double *seconds) {
     double all = 0, passed = 0;
     int32_t next = 1;

@@ -1,4 +1,5 @@
-/* The loop of frame_run, decided by rank 0. */
+/* The loop of frame_run with decisions made by rank 0; and the choice between replicated and
+   distributed photon maps. */
 #include "distributed/render/shared_frame.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -7,7 +8,8 @@
 #include <string.h>
 
 enum { SAMPLES_LEAST = 16, SAMPLES_MOST = 1024 };
-static const double row_seconds = 0.25; /* of the slowest rank, at most: the last chunk is a row */
+static const double row_seconds = 0.25; /* maximum time for a row on the slowest rank, because the
+                                           last chunk of a pass is one row */
 
 kd_status shared_frame_check(ranks *among, uint64_t identity) {
     if (!ranks_shared(among)) return KD_OK;
@@ -39,7 +41,7 @@ kd_status shared_frame_resume(ranks *among, frame *of, film *to) {
     return KD_OK;
 }
 
-/* --- what rank 0 decides ---------------------------------------------------------------------- */
+/* --- decisions of rank 0 ---------------------------------------------------------------------- */
 
 typedef struct pass_plan {
     uint32_t begin, count;
@@ -52,7 +54,7 @@ static void flush_counts(shared_pass *pass) {
     memset(&pass->counts, 0, sizeof pass->counts);
 }
 
-/* Rank 0's film is whole, but for what is under way. */
+/* Saves the film of rank 0, which is complete except for chunks being rendered. */
 static kd_status keep(shared_pass *pass) {
     const frame_keeper *keeper = pass->of->keeper;
     const double begun = timing_now();
@@ -63,8 +65,9 @@ static kd_status keep(shared_pass *pass) {
     return KD_OK;
 }
 
-/* Samples of a pass that nobody waits for: few at first, so that speeds are known and a picture is
-   there to be saved; then so many that a row takes a moment. */
+/* Returns the minimum number of samples of a pass: 0 if a viewer waits for the picture; otherwise
+   few at first, so that speeds become known and there is a picture to save, then as many as keep a
+   row below row_seconds. */
 static uint32_t unseen_samples(const shared_pass *pass) {
     if (pass->samples.begin == 0 || frame_is_awaited(pass->of)) return 0;
     const double slowest = deal_slowest(&pass->dealing);
@@ -92,20 +95,19 @@ static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
     return KD_OK;
 }
 
-/* Whether rows stay with a rank from pass to pass. */
+/* Returns true if a band of rows stays with its rank between passes. */
 static bool has_bands(const frame *of) {
     return of->how->pass || of->apart;
 }
 
-/* --- passes ------------------------------------------------------------------------------------
- */
+/* --- passes ----------------------------------------------------------------------------------- */
 
 typedef struct rank_report {
     double seconds;
     uint64_t over;
 } rank_report;
 
-/* Every rank's seconds to all, and whether one of them was told to stop. */
+/* Collective. Exchanges the times of all ranks, and whether one of them must stop. */
 static kd_status report(shared_pass *pass, bool *over) {
     rank_report *all = NULL;
     const int32_t size = pass->among->size, rank = pass->among->rank;
@@ -122,8 +124,7 @@ static kd_status report(shared_pass *pass, bool *over) {
     return status;
 }
 
-/* Between two passes: bands whose seconds differ are changed, and the film is shown to who looks.
- */
+/* Between two passes: rebalances the bands and shows the film to the viewer. */
 static kd_status between_passes(shared_pass *pass, bool looked, bool *over) {
     const bool bands = has_bands(pass->of);
     KD_TRY(report(pass, over));

@@ -1,28 +1,29 @@
-/* A frame that several ranks take together, with the bits of one; and the choice that they make
- * together, of where photons are kept. */
+/* Renders a frame on several ranks, with bit-identical results to one rank. */
 #ifndef KD_DISTRIBUTED_RENDER_SHARED_FRAME_H
 #define KD_DISTRIBUTED_RENDER_SHARED_FRAME_H
 #include "distributed/ranks/ranks.h"
 #include "render/frame/frame.h"
 
-/* What a rank did, for the figures. */
+/* Statistics of a rank. */
 typedef struct rank_figures {
     char device[128];
-    double seconds; /* of its samples and photons: of the frame, without what it waited */
+    double seconds; /* work on samples and photons during the frame, without waiting */
     double waited;
-    uint64_t sent; /* bytes */
-    uint64_t rows; /* of the film, counted in every pass */
+    uint64_t sent; /* bytes sent */
+    uint64_t rows; /* rows rendered, summed over passes */
 } rank_figures;
 
-/* KD_ERROR_INPUT, on every rank, if ranks have different scenes, options or programs. */
+/* Collective. Returns KD_ERROR_INPUT on every rank if ranks differ in scene, options or program
+   (`identity` is a hash of these). */
 kd_status shared_frame_check(ranks *among, uint64_t identity);
-/* KD_INTERRUPTED on all ranks if it is the status of one; errors stay with their rank. */
+/* Collective. Returns KD_INTERRUPTED on all ranks if it is the status of one; other errors are
+   returned only on the rank that has them. */
 kd_status shared_frame_agree(ranks *among, kd_status status);
-/* What rank 0 has read of a state becomes all ranks'. */
+/* Distributes the saved state that rank 0 has read to all ranks. */
 kd_status shared_frame_resume(ranks *among, frame *of, film *to);
-/* frame_run by all ranks of of->among, which all call it; rank 0's film is whole in the end, and
-   its keeper saves on the way. KD_INTERRUPTED on all if a rank's job was cancelled. `figures` (of
-   size ranks) are filled on rank 0. */
+/* frame_run on all ranks of of->among, collectively. Afterwards the film of rank 0 is complete; its
+   keeper saves it at intervals. Returns KD_INTERRUPTED on all ranks if the job of one was
+   cancelled. Fills `figures` (an entry per rank). */
 kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figures *figures);
 
 #endif

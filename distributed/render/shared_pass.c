@@ -1,6 +1,6 @@
-/* Rank 0 has the film. A thread of it answers the other ranks: each tells what it has done, with
-   the sums of its rows, and gets the next chunk, with the sums so far if there are any. Rank 0's
-   own chunks are taken by the caller's thread. */
+/* Rendering of a pass by chunks and by bands. Rank 0 holds the film. One of its threads serves the
+   other ranks: each reports its finished chunk with the sums of the rows, and receives the next
+   chunk, with the sums so far if there are any. The calling thread renders rank 0's own chunks. */
 #include "distributed/render/shared_pass.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -13,18 +13,18 @@
 enum { TAG_ASK = 1, TAG_DONE_ROWS, TAG_CHUNK, TAG_CHUNK_ROWS };
 
 typedef struct chunk_message {
-    int32_t top, bottom; /* of the film's rows; empty: none */
-    int32_t over;        /* the rank was told to stop, or its time is up */
-    int32_t summed;      /* sums follow */
+    int32_t top, bottom; /* rows of the film; empty: none */
+    int32_t over;        /* the rank was cancelled or its time is up */
+    int32_t summed;      /* the sums of the rows follow */
     uint64_t rays, nan_samples;
     double seconds;
 } chunk_message;
 
 typedef struct dealer {
     shared_pass *pass;
-    ranks among; /* a copy, for its thread */
+    ranks among; /* a copy for the dealer's thread */
     pthread_t thread;
-    pthread_mutex_t mutex; /* of the deal, the film while it is saved, and `over` */
+    pthread_mutex_t mutex; /* guards the scheduler, `over`, and the film while it is saved */
     bool over;
     kd_status status;
     char words[1024];
@@ -38,7 +38,7 @@ static film_pixel *rows_at(const film *of, int32_t top) {
     return of->pixels + (int64_t)top * of->width;
 }
 
-/* Whether the film may have samples of rows that nobody has taken in this pass. */
+/* Returns true if rows not yet rendered in this pass may already have samples. */
 static bool is_summed(const shared_pass *pass) {
     return pass->samples.begin > 0 || pass->to->resumed;
 }
@@ -61,7 +61,7 @@ static void note_chunk(dealer *of, int32_t rank, const chunk_message *done) {
     pthread_mutex_unlock(&of->mutex);
 }
 
-/* Takes what a rank has done. */
+/* Receives the result of a rank's chunk. */
 static kd_status take_answer(dealer *of, int32_t *sender) {
     chunk_message done;
     film *to = of->pass->to;
@@ -70,7 +70,7 @@ static kd_status take_answer(dealer *of, int32_t *sender) {
                KD_ERROR_RUNTIME, "rank %d speaks of rows %d to %d of %d", *sender, done.top,
                done.bottom, to->height);
     if (done.bottom > done.top) {
-        pthread_mutex_lock(&of->mutex); /* not while the film is saved */
+        pthread_mutex_lock(&of->mutex); /* waits while the film is being saved */
         const kd_status status =
             ranks_receive(&of->among, *sender, TAG_DONE_ROWS, rows_at(to, done.top),
                           rows_bytes(to, done.top, done.bottom), NULL);
@@ -107,7 +107,7 @@ static void *run_dealer(void *context) {
     return NULL;
 }
 
-/* The samples of a chunk, whose sums lie in the film's rows. */
+/* Renders the samples of a chunk into the rows of the film, which hold the sums so far. */
 static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
     frame *of = pass->of;
     sample_counts counts = {0, 0};
@@ -125,7 +125,7 @@ static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
     return KD_OK;
 }
 
-/* Rank 0's own chunks, and savings in between. */
+/* Renders rank 0's own chunks, and saves the film in between. */
 static kd_status work_here(dealer *of) {
     shared_pass *pass = of->pass;
     for (;;) {
@@ -187,9 +187,10 @@ kd_status pass_by_chunks(shared_pass *pass) {
     return pass->among->rank == 0 ? deal_and_work(pass) : ask_and_work(pass);
 }
 
-/* Each rank has a band of rows for many passes, and keeps its sums: a pass sends no pixels. */
+/* Bands: each rank keeps a band of rows and its sums for many passes, so that a pass transfers no
+   pixels. */
 
-/* It costs an exchange of the film to split the picture again. */
+/* Minimum imbalance for rebalancing, which costs an exchange of the film. */
 static const double worth_it = 1.1;
 enum { PATIENCE_MOST = 64 };
 
@@ -214,8 +215,8 @@ static int32_t longest_band(const shared_pass *pass) {
     return longest;
 }
 
-/* Ranks with devices look together, each for rows of its own band; of short bands the last launches
-   have none. */
+/* Distributed photon maps on devices: all ranks run their queries together, each for rows of its
+   own band. Ranks with short bands take part in the last launches without rows. */
 static kd_status pass_apart_there(shared_pass *pass) {
     const frame *of = pass->of;
     const film *to = pass->to;
@@ -277,7 +278,7 @@ done:
     return status;
 }
 
-/* Seldom: it waits twice as long after each time. */
+/* The number of passes between attempts doubles each time. */
 kd_status pass_split_again(shared_pass *pass) {
     const int32_t size = pass->among->size, rank = pass->among->rank;
     if (split_imbalance(pass->seconds, size) < worth_it) return KD_OK;

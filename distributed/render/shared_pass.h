@@ -1,4 +1,4 @@
-/* The two ways in which ranks take the samples of a pass together. */
+/* One pass of samples rendered by several ranks, by dynamic chunks of rows or by static bands. */
 #ifndef KD_DISTRIBUTED_RENDER_SHARED_PASS_H
 #define KD_DISTRIBUTED_RENDER_SHARED_PASS_H
 #include "distributed/render/row_scheduler.h"
@@ -9,27 +9,32 @@ typedef struct shared_pass {
     film *to;
     frame_pass samples;
     ranks *among;
-    deal dealing;          /* rank 0's */
-    int32_t *bounds, *old; /* of the split */
-    double *seconds;       /* of all, in the pass before */
-    uint32_t patience;     /* passes to be seen before the picture is split again */
-    sample_counts counts;  /* own, not told to rank 0 yet */
-    double worked;         /* seconds with samples */
+    deal dealing;          /* on rank 0 */
+    int32_t *bounds, *old; /* bands of the ranks, size + 1 entries each */
+    double *seconds;       /* time of each rank in the previous pass */
+    uint32_t patience;     /* number of passes before the bands are rebalanced */
+    sample_counts counts;  /* counts of this rank, not yet sent to rank 0 */
+    double worked;         /* seconds spent on samples and photons */
     uint64_t rows;
     kd_status (*keep)(
-        struct shared_pass *); /* rank 0 between chunks; the film is not changed meanwhile */
-    double pause;              /* timing_now() of the next saving; 0: none */
+        /* Saves the film; called on rank 0 between chunks, while the film does not change. */
+        struct shared_pass *);
+    double pause; /* timing_now() of the next saving; 0: never */
 } shared_pass;
 
-/* Chunks of rows by who is free (row_scheduler.h): rank 0 deals, and has all sums in the end. */
+/* Schedules chunks of rows dynamically (row_scheduler.h). Rank 0 schedules, and its film is
+   complete afterwards. */
 kd_status pass_by_chunks(shared_pass *pass);
-/* A band of rows each; sums stay where they are until pass_collect. */
+/* Renders a band of rows on each rank. The sums stay there until pass_collect. */
 kd_status pass_by_bands(shared_pass *pass);
-/* The same where photons lie apart: all ranks look for all rows, each keeps its band. */
+/* As pass_by_bands with distributed photon maps: every rank queries its photons for all rows, and
+   each keeps its band. */
 kd_status pass_apart(shared_pass *pass);
-/* All bands' sums to all ranks, counts to the statistics of all. */
+/* Collective. Sends the sums of all bands to all ranks and adds the counts of all ranks to the
+   statistics of each. */
 kd_status pass_collect(shared_pass *pass);
-/* After all ranks have told the seconds of their bands: a better split, if there is one. */
+/* Rebalances the bands according to the seconds of all ranks, if that is worth an exchange of the
+   film. */
 kd_status pass_split_again(shared_pass *pass);
 
 #endif

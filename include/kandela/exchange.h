@@ -1,13 +1,26 @@
-/* A point tree over several processes: each brings points of its own and holds a part of the tree,
-   and all of them ask it together. What carries the bytes between them is the caller's: a table of
-   three functions. <kandela/mpi/points.h> fills it for MPI. C99-clean.
+/* A point tree distributed over several processes: each contributes points, holds one part of the
+   tree, and all query it together. The caller supplies the communication, as a table of three
+   collective operations; <kandela/mpi/points.h> does so for MPI. C99.
 
-   Every call on such a tree is made by all processes, in the same order, with the same k, norm and
-   period, and each with queries of its own (none is fine); a process gets the answers to its own.
-   Answers are those of one tree of all points, ordered by (dist2, id): the id of a point is its
-   place in the input of process 0, 1, 2, ... one after another, from first_id on.
-   A failure of one process, bad input too, is every process's, with the words of the first that
-   failed. What points to nothing (NULL) where something is needed fails at that process alone. */
+       #include <kandela/exchange.h>
+
+       // Opens a tree over the processes of `comm`; each passes its own points.
+       kd_status open_shared(kd_points **tree, const float *xyz, uint64_t count,
+                             const kd_exchange *comm) {
+           const kd_point_array points = kd_point_array_make(xyz, count, 3, KD_FLOAT);
+           return kd_points_open_shared(tree, &points, NULL, comm);
+       }
+
+   Calls are collective: all processes make each call on the tree, in the same order and with the
+   same k, norm and period. Each passes its own queries, possibly none, and receives the results of
+   those.
+
+   Results are those of one tree of all points, ordered by (dist2, id). Ids number the points of
+   process 0, then those of process 1, and so on, from first_id.
+
+   Errors: a failure of one process, including invalid input, is returned by all, with the message
+   of the first that failed. The exception is a NULL where an argument is required, which fails in
+   that process alone. */
 #ifndef KANDELA_EXCHANGE_H
 #define KANDELA_EXCHANGE_H
 #include <kandela/points.h>
@@ -16,25 +29,31 @@
 extern "C" {
 #endif
 
-/* Each answers 0, or another number for a failure. Counts are bytes and may pass 2^31. */
+/* Collective operations over the processes. Each function returns 0, or non-zero on failure.
+   Offsets and sizes are in bytes and may exceed 2^31. */
 typedef struct kd_exchange {
     size_t struct_size; /* sizeof(kd_exchange) */
-    void *with;         /* handed to each function */
-    int32_t rank, size; /* this process's number, 0 to size - 1 */
-    /* `bytes` has every process's part, r's from begins[r] to begins[r + 1]; one's own is there. */
+    void *with;         /* user data, the first argument of each function */
+    int32_t rank, size; /* number of this process, 0 to size - 1; number of processes */
+    /* All-gather in place: the part of process r is bytes[begins[r]] up to bytes[begins[r + 1]]; on
+       entry each process has filled its own part, on return all parts are complete. */
     int (*all_gather)(void *with, void *bytes, const uint64_t *begins);
-    int (*all_sum)(void *with, int64_t *values, uint64_t count); /* sums wrap */
-    /* To process r from bytes + begins[r] to begins[r + 1]; what r sends goes to
-       into + into_begins[r], and is as long as both say. */
+    /* All-reduce in place: each value becomes its sum over the processes, modulo 2^64. */
+    int (*all_sum)(void *with, int64_t *values, uint64_t count);
+    /* All-to-all: sends bytes[begins[r]] up to bytes[begins[r + 1]] to process r, and receives from
+       it into[into_begins[r]] up to into[into_begins[r + 1]]. Sender and receiver agree on the
+       sizes. */
     int (*all_to_all)(void *with, const void *bytes, const uint64_t *begins, void *into,
                       const uint64_t *into_begins);
-    void (*close)(void *with); /* or NULL: when the tree is closed, or could not be opened */
+    /* Called when the tree is closed, or could not be opened; or NULL. */
+    void (*close)(void *with);
 } kd_exchange;
 
-/* As kd_points_open, of this process's points, without ids; options->device is where its part
-   lies. kd_points_count and kd_points_describe tell of all points (bytes: of this process's, the
-   hash is 0); the calls that give the tree as a whole, change it, or where all points ask are
-   KD_ERROR_USAGE. */
+/* Collective: opens a tree of the points of all processes, as kd_points_open does. `points` are
+   those of this process, without ids, and options->device is where its part is stored.
+   kd_points_count and kd_points_describe refer to the points of all processes, except `bytes`
+   (this process only) and `hash` (0). Functions that download, save or change the tree, and
+   self-queries, are KD_ERROR_USAGE. */
 KD_API kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
                                        const kd_points_options *options,
                                        const kd_exchange *exchange);

@@ -1,5 +1,25 @@
-/* The photons of a scene, one by one: what photon maps are made of. NULL where something is needed
-   is KD_ERROR_USAGE; calls without a status then do nothing or answer 0. */
+/* Photon emission: the photons of a scene, of which photon maps are built, as an array and as a
+   file. C99.
+
+       #include <kandela/photons.h>
+       #include <stdio.h>
+
+       // Emits photons and prints the total power stored in the global map.
+       int print_power(const kd_scene *scene, const kd_render_options *options) {
+           kd_photons *photons = NULL;
+           kd_status status = kd_photons_emit(&photons, scene, options, NULL, NULL);
+           const uint64_t count = kd_photons_count(photons, KD_PHOTONS_GLOBAL).stored;
+           const kd_photon *photon = kd_photons_list(photons, KD_PHOTONS_GLOBAL);
+           double watts = 0;
+           for (uint64_t i = 0; i < count; ++i) watts += photon[i].power[1];
+           if (status != KD_OK) fprintf(stderr, "%s\n", kd_last_error());
+           else printf("%llu photons, %g W green\n", (unsigned long long)count, watts);
+           kd_photons_close(photons);
+           return status;
+       }
+
+   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
+   then do nothing or return 0. */
 #ifndef KANDELA_PHOTONS_H
 #define KANDELA_PHOTONS_H
 #include <kandela/render.h>
@@ -8,52 +28,55 @@
 extern "C" {
 #endif
 
-/* A photon: a packet of flux that landed on a surface, or was scattered by a medium. Never grows.
- */
+/* A photon: a packet of flux that was stored on a surface, or where a medium scattered it. The
+   struct never grows. */
 typedef struct kd_photon {
-    float position[3];  /* in the world */
+    float position[3];  /* in world space, scene units */
     float power[3];     /* W, linear Rec. 709 */
-    float direction[3]; /* unit, the way it was flying when it landed */
-    float normal[3];    /* unit, of the side that it landed on; in a medium: the direction */
-    uint32_t triangle;  /* that it landed on; or the medium that scattered it */
-    uint32_t path;      /* of its emission: photons of one path are one packet's way */
-    uint16_t light;     /* that it came from, its low 16 bits */
-    uint8_t bounce;     /* surfaces and scatterings before this one */
-    uint8_t kind;       /* 0: straight from its light; 1: only mirrors, glass and metal between;
-                           2: something scattered it before */
+    float direction[3]; /* direction of travel, normalised */
+    float normal[3];    /* of the side that was hit, normalised; in a medium: equal to direction */
+    uint32_t triangle;  /* index of the triangle, or of the medium that scattered it */
+    uint32_t path;      /* index of the emitted path, the same for all photons of a path */
+    uint16_t light;     /* low 16 bits of the index of the light */
+    uint8_t bounce;     /* number of scattering events before this one */
+    uint8_t kind;       /* 0: direct from the light; 1: caustic: only mirrors, glass and metal in
+                           between; 2: indirect: scattered by anything else in between */
 } kd_photon;
 
+/* The maps that the photons are divided into. */
 typedef enum kd_photon_map {
-    KD_PHOTONS_GLOBAL,  /* light that a surface scattered before */
-    KD_PHOTONS_CAUSTIC, /* light that only mirrors, glass and metal passed on */
-    KD_PHOTONS_MEDIA    /* light that fog or smoke scatters after it has met something */
+    KD_PHOTONS_GLOBAL,  /* indirect light: scattered by a surface before */
+    KD_PHOTONS_CAUSTIC, /* caustics: via mirrors, glass and metal only */
+    KD_PHOTONS_MEDIA    /* scattered by a medium after an earlier scattering event */
 } kd_photon_map;
 
+/* The photons of a scene; made by kd_photons_emit, closed by kd_photons_close. */
 typedef struct kd_photons kd_photons;
 
-/* Never grows. */
+/* Statistics of a map. The struct never grows. */
 typedef struct kd_photon_counts {
-    uint64_t stored;  /* photons of the map */
-    uint64_t emitted; /* paths that were followed for them: powers are shared out among these */
-    double watts;     /* that lights emitted, as paths found it; mean of the channels */
-    int32_t complete; /* 1: as many as were asked for */
+    uint64_t stored;  /* photons in the map */
+    uint64_t emitted; /* paths emitted for the map; powers are normalised by this number */
+    double watts;     /* power of the lights, as sampled by the paths; mean of the channels */
+    int32_t complete; /* 1: the requested number of photons was stored */
 } kd_photon_counts;
 
-/* Emits the photons of a scene, those that a rendering by "photon" with these options would use:
-   of the options photons, caustic_photons, media_photons, max_depth, seed and threads are looked
-   at. Stages of `progress` (may be NULL): "build", "emit". The same photons for any number of
-   threads. On failure, KD_INTERRUPTED among them, *out is NULL; otherwise the caller's, closed by
+/* Emits the photons of a scene: those that the integrator "photon" would use with the same options,
+   of which photons, caustic_photons, media_photons, max_depth, seed and threads are read. The
+   photons are the same for any number of threads. `progress` may be NULL; its stages are "build"
+   and "emit". On failure, including KD_INTERRUPTED, *out is NULL. The caller closes *out with
    kd_photons_close. */
 KD_API kd_status kd_photons_emit(kd_photons **out, const kd_scene *scene,
                                  const kd_render_options *options, kd_progress progress,
                                  void *context);
-KD_API void kd_photons_close(kd_photons *photons); /* takes NULL */
-/* All 0 for a map that is none. */
+/* Frees the photons; `photons` may be NULL. */
+KD_API void kd_photons_close(kd_photons *photons);
+/* Returns the statistics of a map; all 0 if `map` is not a kd_photon_map. */
 KD_API kd_photon_counts kd_photons_count(const kd_photons *photons, kd_photon_map map);
-/* kd_photon_counts.stored of them, in the order of (path, bounce); they live as long as `photons`.
-   NULL if there are none. */
+/* Returns the kd_photon_counts.stored photons of a map, ordered by (path, bounce); NULL if there
+   are none. The array is owned by `photons`. */
 KD_API const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map);
-/* As a file that kd_render_options.photon_map takes. */
+/* Writes a file that kd_render_options.photon_map can name. */
 KD_API kd_status kd_photons_write(const kd_photons *photons, const char *path);
 
 #ifdef __cplusplus

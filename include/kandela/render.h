@@ -1,8 +1,39 @@
-/* Rendering from C: options as the command line, the scene file and a caller fill them. NULL where
-   something is needed is KD_ERROR_USAGE; calls without a status then do nothing or answer 0.
-   Structs that grow begin with struct_size, the caller's sizeof, which the inline functions of this
-   header set: a program keeps working with later libraries. Other languages call the _sized ones.
- */
+/* Rendering: loads a scene and renders it to an image. C99.
+
+       #include <kandela/render.h>
+       #include <math.h>
+       #include <stdio.h>
+
+       // Renders a scene file by path tracing with 16 samples per pixel.
+       int render_file(const char *scene_path, const char *image_path) {
+           kd_scene *scene = NULL;
+           kd_image *image = NULL;
+           kd_render_options options;
+           kd_render_options_default(&options);
+           kd_status status = kd_scene_load(&scene, scene_path, &options);
+           if (status == KD_OK) status = kd_render_options_set(&options, "integrator", "path");
+           options.spp = 16;
+           if (status == KD_OK) status = kd_render(&image, scene, &options, NULL, NULL);
+           if (status == KD_OK) status = kd_image_write(image, image_path, NAN, KD_TONEMAP_AGX);
+           if (status != KD_OK) fprintf(stderr, "%s\n", kd_last_error());
+           kd_image_close(image);
+           kd_scene_close(scene);
+           return status;
+       }
+
+   Units: a scene has one unit of length, which its author chooses; radiance is in W/(sr m^2).
+
+   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
+   then do nothing or return 0.
+
+   Errors: the message of a failed call is in kd_last_error().
+
+   Threads: a scene is used by one rendering at a time; kd_render itself uses all cores.
+
+   Binary compatibility: structs that may grow begin with `struct_size`, the sizeof that the caller
+   was compiled with. The inline functions of this header pass it, so a compiled program keeps
+   working with later versions of the library. Bindings for other languages call the _sized
+   functions. */
 #ifndef KANDELA_RENDER_H
 #define KANDELA_RENDER_H
 #include <kandela/status.h>
@@ -13,6 +44,9 @@
 extern "C" {
 #endif
 
+/************************************* Simple: options ***************************************/
+
+/* Tone curve of 8-bit images. */
 typedef enum kd_tonemap {
     KD_TONEMAP_LINEAR,
     KD_TONEMAP_REINHARD,
@@ -21,172 +55,198 @@ typedef enum kd_tonemap {
     KD_TONEMAP_NEUTRAL /* Khronos PBR Neutral */
 } kd_tonemap;
 
-/* Filled by kd_render_options_default, which sets struct_size; fields are only ever added at the
- * end. */
+/* Options of a rendering, as on the command line of `kandela render`. Initialise with
+   kd_render_options_default, which sets struct_size; new fields are only added at the end. The
+   marks "advanced" and "experimental" say how likely a user is to need an option; where photon
+   mapping is named, the integrators "photon", "ppm" and "sppm" are meant. */
 typedef struct kd_render_options {
     size_t struct_size;
-    char integrator[32];      /* a name that kandela info lists: "path", "photon", ... */
-    char builder[32];         /* triangle tree builder: "auto", "sweep", "median", ... */
-    char device[256];         /* "auto", "cpu", "cuda:N" */
-    int32_t width, height;    /* pixels */
-    int32_t crop[4];          /* x0, y0, x1, y1 in pixels, half open; x1 == 0: the whole image */
-    int32_t spp;              /* samples per pixel */
-    int32_t max_depth;        /* surfaces a path may meet */
-    uint64_t photons;         /* number stored in the global map to aim for */
+    char integrator[32];   /* "path", "photon", ...: `kandela info` lists the names */
+    char builder[32];      /* advanced: builder of the triangle tree: "auto", "sweep", ... */
+    char device[256];      /* "auto": the first CUDA device if the integrator has CUDA kernels, else
+                              the CPU; "cpu"; "cuda:N"; or several: "cuda:0,cuda:1", "cuda:all" */
+    int32_t width, height; /* pixels */
+    int32_t crop[4];       /* x0, y0, x1, y1 in pixels, half open; x1 == 0: the whole image */
+    int32_t spp;           /* samples per pixel */
+    int32_t max_depth;     /* maximum number of path vertices: surfaces hit and scattering events */
+    uint64_t photons;      /* photon mapping: photons to store in the global map, approximately */
     uint64_t caustic_photons; /* the same for the caustic map; 0: as many as `photons` */
-    int32_t gather;           /* k: photons of one density estimate */
-    float radius;             /* largest gather radius, scene units; 0: from the photons' density */
-    char kernel[16];          /* "cone", ...: kandela info lists them */
-    int32_t final_gather;     /* rays of the final gather; 0: the map is seen directly */
-    uint64_t seed;
-    int32_t threads;     /* 0: all cores */
-    double time_seconds; /* for all of kd_render, photons included: ends with what there is, a
-                            sample of every pixel at least; 0: no limit */
-    float exposure; /* stops: colours are scaled by 2^exposure in 8-bit files; NAN: chosen by the
-                       picture, few of whose pixels may clip */
-    kd_tonemap tonemap;       /* 8-bit files only */
-    float sah_traversal_cost; /* C_t */
-    float sah_intersect_cost; /* C_i */
-    float sah_empty_factor;   /* (0, 1]: cost factor of a split that cuts off empty space */
-    int32_t precompute; /* final gather: 1: irradiance is computed once per photon where that is
-                           less work; 0: at the end of every gather ray */
-    int32_t passes; /* "ppm", "sppm": each with photons of its own and a sample of every pixel */
-    float alpha;    /* of those, in (0, 1]: how slowly the gather radius shrinks */
-    char
-        channel[16]; /* "debug" shows: "normals", "depth", "ids", "density", "radius", "distance" */
-    const char *photon_map; /* "photon": file of photons to use, the caller's; NULL: emitted */
-    double target_error; /* stop sampling where the picture's estimated relative error (the root of
-                            its relMSE) is at most this; 0: `spp` or `passes` alone say */
-    int32_t batches;    /* "photon", "ppm", "sppm": photons are made in so many parts, one after the
-                           other, each a map of its own, to need less memory; at least 1 */
-    char estimator[16]; /* "photon": "nearest" (k), "fixed" (radius), "adaptive" (up to k) */
-    uint64_t media_photons; /* stored in the map of media; 0: as many as `photons` */
-    uint64_t device_paths;  /* "path", "direct" on a CUDA device: paths that are followed at a time,
-                               about 460 bytes each; 0: as many as pay, 2^23 */
-    char lookup[16];        /* how photons near a place are found: "auto", "leaves", an index of the
-                               tree's leaves, or "walk", the stack-free walk of the left-balanced
-                               tree; the picture is the same */
-    int32_t filter; /* 0: box; 1: Blackman-Harris, 1.5 pixels; 2: Gaussian, 1.5 pixels, sigma 0.5;
-                       3: Mitchell, 2 pixels, whose samples count +-1.145;
-                       samples are drawn from it, so that pixels stay independent. Not of "light"
-                       and "debug", which are box */
-    float frame;    /* the time, in frames, at which what has keys is seen */
-    float shutter;  /* frames for which it stays open from there on: the camera moves on its keys
-                       meanwhile; 0: it stands still. Not of "light" and "debug" */
-    float clamp;    /* "path": indirect light, scattered more than once, adds at most this to a
-                       sample at each surface, W/(sr m^2) in the brightest channel; 0: all of it.
-                       Less noise, and less light */
-    char maps[16];  /* "photon", "ppm", "sppm" on several devices or ranks: "whole", each has all
-                       photons; "apart", each keeps those that it has traced, which takes 1/N of
-                       the memory, on CPUs; "auto", whole. The picture is the same */
-    char media[16]; /* what the map of media keeps: "points", where photons are scattered, or
-                       "beams", their whole flights, seen where a ray crosses them */
-    int32_t maps_ahead; /* "ppm", "sppm" on a CUDA device: 1: the next pass's maps are made beside
-                           the samples of this one, with memory for both; 0: when they are due. The
-                           picture is the same */
-    int32_t allow_outside; /* 1: the scene's files may name files outside of the folder of the scene
-                              (a description's or a mesh's own); 0: these are refused, or left
-                              out with a warning, whether they are there or not. glTF never may */
-    uint64_t max_texture_memory; /* bytes that the images of a scene may take together, with what
-                                    reading them takes; 0: a quarter of the machine's memory. More
-                                    is KD_ERROR_MEMORY when the scene is loaded. Scene files do not
-                                    set it */
+    int32_t gather;           /* photons per density estimate (k) */
+    float radius; /* maximum radius of a density estimate, scene units; 0: from the density of the
+                     photons */
+    char kernel[16]; /* advanced: kernel of the density estimate: "cone", ...; `kandela info` lists
+                        them */
+    int32_t final_gather; /* rays of the final gather; 0: direct visualisation of the photon map */
+    uint64_t seed;        /* seed of the random numbers: the same seed gives the same bits */
+    int32_t threads;      /* CPU threads; 0: all cores */
+    double time_seconds;  /* time limit of kd_render, photons included; it then returns the partial
+                             result, at least one sample per pixel. 0: no limit */
+    float exposure; /* stops: 8-bit images are scaled by 2^exposure; NAN: chosen so that at most 5 %
+                       of the pixels clip */
+    kd_tonemap tonemap;       /* of 8-bit images */
+    float sah_traversal_cost; /* experimental: SAH cost C_t of traversing an inner node */
+    float sah_intersect_cost; /* experimental: SAH cost C_i of a triangle test */
+    float sah_empty_factor;   /* experimental: cost factor of a split that cuts off empty space, in
+                                 (0, 1] */
+    int32_t precompute; /* advanced, final gather: 1: precompute irradiance at the photons where
+                           that is less work; 0: estimate it at the end of each gather ray */
+    int32_t passes;     /* "ppm", "sppm": passes, each with its own photon maps and one sample per
+                           pixel */
+    float alpha;        /* "ppm", "sppm": in (0, 1]: pass i shrinks the squared radius by the factor
+                            (i + alpha) / (i + 1) */
+    char channel[16];   /* "debug": quantity shown: "normals", "depth", "ids", "density", "radius",
+                           "distance" */
+    const char *photon_map; /* "photon": photon file, owned by the caller; NULL: emit photons */
+    double target_error;    /* stop at this estimated relative error (root of relMSE) of the image;
+                               `spp` or `passes` remain the limit. 0: off */
+    int32_t batches;    /* photon mapping, advanced: photons are emitted in this many batches, each
+                           a map of its own, which divides the memory; at least 1 */
+    char estimator[16]; /* "photon", advanced: photons of an estimate: "nearest" (the `gather`
+                           nearest), "fixed" (all within `radius`), "adaptive" (up to `gather`) */
+    uint64_t media_photons; /* photons to store in the map of media; 0: as many as `photons` */
+    uint64_t device_paths;  /* experimental, "path" and "direct" on a CUDA device: paths in flight,
+                               about 460 bytes each; 0: 2^23 */
+    char lookup[16]; /* experimental: photon lookup: "leaves" (leaf index), "walk" (stack-free
+                        traversal of the left-balanced tree) or "auto"; same image */
+    int32_t filter;  /* pixel reconstruction filter: 0: box; 1: Blackman-Harris, radius 1.5 pixels;
+                        2: Gaussian, radius 1.5 pixels, sigma 0.5; 3: Mitchell, radius 2 pixels,
+                        sample weights +-1.145. Filters are importance-sampled, so pixels are
+                        independent. "light" and "debug" support the box only */
+    float frame;     /* time, in frames, at which an animated scene is evaluated */
+    float shutter;   /* exposure time from `frame` on, in frames: a moving camera blurs the image;
+                        0: none. Not supported by "light" and "debug" */
+    float clamp; /* "path": limit on what indirect light (scattered more than once) adds to a sample
+                    at each surface, W/(sr m^2) in the brightest channel: less noise, but biased
+                    (darker). 0: off */
+    char maps[16];  /* advanced, photon mapping on several devices or processes: "whole": each holds
+                       all photons; "apart": each holds those that it traced, 1/N of the memory, on
+                       CPUs; "auto": whole. Same image */
+    char media[16]; /* advanced: contents of the map of media: "points" (photons at scattering
+                       events) or "beams" (photon beams) */
+    int32_t maps_ahead; /* advanced, "ppm" and "sppm" on a CUDA device: 1: the maps of the next pass
+                           are built during this one, in extra memory; 0: when needed. Same image */
+    int32_t allow_outside; /* security: 1: scene files may refer to files outside their directory
+                              (of the description or the mesh); 0: these are refused, or skipped
+                              with a warning, whether or not they exist. Never allowed for glTF */
+    uint64_t max_texture_memory; /* security: limit on the memory of all textures of a scene, in
+                                    bytes, including what decoding needs; 0: a quarter of the
+                                    machine's memory. A scene that needs more is KD_ERROR_MEMORY.
+                                    Scene files cannot set it */
 } kd_render_options;
 
+/* Set all fields to their defaults. */
 KD_API void kd_render_options_default_sized(kd_render_options *options, size_t struct_size);
 static inline void kd_render_options_default(kd_render_options *options) {
     kd_render_options_default_sized(options, sizeof *options);
 }
 
-/* An option as `kandela render --help` shows it. Never grows; texts live as long as the program. */
+/************************ Advanced: options by name, for other languages *********************/
+
+/* Type of an option's value. */
 typedef enum kd_render_option_kind {
     KD_RENDER_OPTION_INTEGER,
     KD_RENDER_OPTION_NUMBER,
-    KD_RENDER_OPTION_NAME, /* one of a list, which `expected` says */
+    KD_RENDER_OPTION_NAME, /* one of the names listed in `expected` */
     KD_RENDER_OPTION_FILE
 } kd_render_option_kind;
+/* Description of an option, as `kandela render --help` shows it. The struct never grows; its
+   strings are static. */
 typedef struct kd_render_option {
-    char name[32]; /* with _ where the command line has -: "max_depth" */
+    char name[32]; /* as on the command line, with _ for -: "max_depth" */
     kd_render_option_kind kind;
-    int32_t count;       /* values side by side: 2 of "resolution" */
-    int32_t alias;       /* 1: sets other options' fields and has none of its own */
-    char expected[480];  /* "a whole number from 1 to 65536", "auto, leaves or walk" */
-    const char *unit;    /* "" for none */
-    const char *initial; /* the default as text; "" for none */
-    const char *help;
+    int32_t count;       /* number of values: 2 for "resolution" */
+    int32_t alias;       /* 1: sets the fields of other options and has none of its own */
+    char expected[480];  /* valid values: "a whole number from 1 to 65536" */
+    const char *unit;    /* "" if none */
+    const char *initial; /* default as text; "" if none */
+    const char *help;    /* one-line description */
 } kd_render_option;
+/* Returns the number of options. */
 KD_API int32_t kd_render_option_count(void);
-/* KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
+/* Describes an option; KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
 KD_API kd_status kd_render_option_get_info(kd_render_option *out, int32_t index);
 
-/* One option by its name and text, as the command line takes them: "max_depth", "32";
-   "resolution", "640x480". KD_ERROR_USAGE, and nothing is changed, if there is no such option or
-   the text does not suit it. A file's name is not copied: it stays the caller's. */
+/* Sets an option from text, as on the command line: "max_depth", "32"; "resolution", "640x480". An
+   unknown name or an invalid value is KD_ERROR_USAGE and changes nothing. A file name is not
+   copied: the caller keeps `text` alive as long as `options` is used. */
 KD_API kd_status kd_render_options_set(kd_render_options *options, const char *name,
                                        const char *text);
-/* The value as kd_render_options_set takes it, cut after `bytes`; 512 are enough for all but files.
- */
+/* Writes the value in the syntax of kd_render_options_set, truncated to `bytes`; 512 suffice for
+   everything but file names. */
 KD_API kd_status kd_render_options_get(const kd_render_options *options, const char *name,
                                        char *text, size_t bytes);
 
-/* A scene in memory. Any number of renderings, one at a time, may use it. */
+/************************************* Simple: scenes ****************************************/
+
+/* A scene in memory. It can be rendered any number of times, by one call at a time. */
 typedef struct kd_scene kd_scene;
 
-/* Loads a JSON scene, a mesh file, or a generator's scene ("gen:blob:1000000"). `options`, filled
-   by kd_render_options_default before, takes what the file says; NULL: not wanted.
-   *scene is the caller's, closed by kd_scene_close; NULL on failure. */
+/* Loads a scene: a JSON description, a mesh file, or a generated scene ("gen:blob:1000000").
+   `options` (or NULL), initialised by kd_render_options_default, receives the options that the
+   file sets. On failure *scene is NULL. The caller closes *scene with kd_scene_close. */
 KD_API kd_status kd_scene_load(kd_scene **scene, const char *path, kd_render_options *options);
-KD_API void kd_scene_close(kd_scene *scene); /* takes NULL */
+/* Frees the scene; `scene` may be NULL. */
+KD_API void kd_scene_close(kd_scene *scene);
 
-/* A mesh in host memory, read while a scene is made. Never grows. */
+/* Advanced: a mesh in host memory, which the caller owns and kd_scene_parse copies. The struct
+   never grows. */
 typedef struct kd_scene_mesh {
-    const char *name;      /* "file": "mesh:NAME" in the description */
-    const float *vertices; /* x, y, z of each, side by side */
+    const char *name;      /* the description refers to it by "file": "mesh:NAME" */
+    const float *vertices; /* x, y, z of each, packed */
     uint64_t vertex_count;
-    const uint32_t *indices; /* 3 a triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
+    const uint32_t *indices; /* 3 per triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
     uint64_t triangle_count;
-    const float *normals;   /* x, y, z of each vertex, of any length; NULL: flat triangles */
-    const float *texcoords; /* u, v of each vertex, v upwards; NULL: none */
+    const float *normals;   /* x, y, z of each vertex, of any length; NULL: flat shading */
+    const float *texcoords; /* u, v of each vertex, v pointing up; NULL: none */
 } kd_scene_mesh;
 
-/* The same from a description's `bytes` of text in memory (the keys: scenes/DESCRIPTION.md) and
-   meshes that it may name. Relative paths in it begin in `folder`; NULL: the working directory.
-   KD_ERROR_INPUT says where in the text, or which mesh, is at fault. */
+/* Advanced: creates a scene from the `bytes` bytes of a JSON description in memory (keys:
+   scenes/DESCRIPTION.md) and from meshes that it refers to. Relative paths are resolved against
+   `folder`; NULL: the working directory. `scene` and `options` as for kd_scene_load.
+   KD_ERROR_INPUT names the position in the text, or the mesh. */
 KD_API kd_status kd_scene_parse(kd_scene **scene, const char *text, uint64_t bytes,
                                 const char *folder, const kd_scene_mesh *meshes,
                                 uint64_t mesh_count, kd_render_options *options);
 
-/* Never grows. */
+/* Size of a scene. The struct never grows. */
 typedef struct kd_scene_counts {
     uint64_t triangles, materials, lights;
 } kd_scene_counts;
+/* Returns the size of a scene; all 0 if `scene` is NULL. */
 KD_API kd_scene_counts kd_scene_count(const kd_scene *scene);
 
-/* A rendered picture: planes of floats, rows from the top, `width` x `height` each. */
+/*************************************** Simple: images **************************************/
+
+/* A rendered image: channels of `width` x `height` floats each, rows from the top. */
 typedef struct kd_image kd_image;
 
-/* Called about ten times a second from any thread: `stage` ("build", "emit", "photon_tree",
-   "render") has done `done` of `total`. An answer other than 0 cancels the rendering. */
+/* Progress callback, called about ten times a second, from any thread: `done` of `total` units of
+   `stage` ("build", "emit", "photon_tree", "render") are complete. A non-zero return value
+   cancels. */
 typedef int (*kd_progress)(void *context, const char *stage, int64_t done, int64_t total);
 
-/* Renders. KD_INTERRUPTED if `progress` (may be NULL) asked for it: *image then holds what was
-   finished. After any other failure *image is NULL; otherwise it is the caller's, closed by
-   kd_image_close. */
+/* Renders a scene; `progress` may be NULL. If `progress` cancels, the call returns KD_INTERRUPTED
+   and *image holds the partial result. On any other failure *image is NULL. The caller closes
+   *image with kd_image_close. */
 KD_API kd_status kd_render(kd_image **image, const kd_scene *scene,
                            const kd_render_options *options, kd_progress progress, void *context);
-KD_API void kd_image_close(kd_image *image); /* takes NULL */
+/* Frees the image; `image` may be NULL. */
+KD_API void kd_image_close(kd_image *image);
 
+/* Return the size in pixels. */
 KD_API int32_t kd_image_width(const kd_image *image);
 KD_API int32_t kd_image_height(const kd_image *image);
-KD_API int32_t kd_image_samples(const kd_image *image); /* per pixel, at least */
-/* "R" "G" "B" radiance in W/(sr m^2), linear Rec. 709, "A", "Z" distance along the view axis
-   (infinite where nothing was met), "N.X" "N.Y" "N.Z", "Albedo.R" "Albedo.G" "Albedo.B". Lives as
-   long as the image; NULL if there is no such channel. */
+/* Returns the smallest number of samples that any pixel has. */
+KD_API int32_t kd_image_samples(const kd_image *image);
+/* Returns a channel, or NULL if there is none of that name: "R" "G" "B": radiance in W/(sr m^2),
+   linear Rec. 709; "A": coverage; "Z": distance along the view axis, infinite where no surface was
+   hit; "N.X" "N.Y" "N.Z": normal; "Albedo.R" "Albedo.G" "Albedo.B". The image owns the array. */
 KD_API const float *kd_image_channel(const kd_image *image, const char *name);
-/* XXH3 of the channels R, G, B: equal pictures have equal hashes. */
+/* Returns the XXH3 hash of the channels R, G and B: equal images have equal hashes. */
 KD_API uint64_t kd_image_hash(const kd_image *image);
-/* By suffix; `kandela info` lists the formats. Those of 8 bits (.png, .jpg) are sRGB, `exposure`
-   stops brighter (NAN: as in the options) and tone mapped, the others linear. */
+/* Writes the image in the format of the suffix; `kandela info` lists the formats. 8-bit formats
+   (.png, .jpg) are scaled by 2^exposure (NAN: chosen as for kd_render_options.exposure), tone
+   mapped and encoded as sRGB; the others are linear. */
 KD_API kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                                 kd_tonemap tonemap);
 

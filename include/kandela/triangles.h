@@ -1,30 +1,51 @@
-/* Rays against triangles, and the triangle nearest to a point: k-d trees, built and asked on all
-   cores or on a CUDA device. C99-clean.
+/* Ray queries against triangles, and the triangle nearest to a point: k-d trees, built and queried
+   on all CPU cores or on a CUDA device. C99.
 
-       kd_triangles *tree = NULL;
-       kd_triangle_mesh mesh = kd_triangle_mesh_make(xyz, vertices, indices, triangles);
-       kd_status status = kd_triangles_open(&tree, &mesh, NULL);
-       ...
-       status = kd_triangles_intersect(tree, rays, count, hits, NULL);
-       ...
-       kd_triangles_close(tree);
+       #include <kandela/triangles.h>
+       #include <stdio.h>
 
-   A ray covers origin + t direction for t between tmin and tmax, the ends excluded; the direction
-   need not be a unit vector, t counts in its lengths. The test is watertight: no ray slips between
-   two triangles that share an edge. Both sides of a triangle are hit; of hits at the same t the one
-   with the smallest index counts. A triangle thinner than the rounding of its corners is hit or not
-   as they round, then where it passes within 6 2^-24 of its farthest corner's distance from the
-   origin. Answers are the same bits for any builder, any number of threads and any device. A ray
-   with NaN in it, of an infinite origin, or without a direction hits nothing.
-   A tree on a CUDA device takes and fills host memory and device memory alike, each pointer for
-   itself; its calls put their work on the caller's stream and return when the answers are there.
-   One on the CPU takes host memory only: device memory is KD_ERROR_USAGE, as is an array that is
-   not aligned to its elements. NULL where something is needed is KD_ERROR_USAGE; calls without a
-   status then do nothing.
-   Structs that grow begin with struct_size, the caller's sizeof, which the inline functions of this
-   header set: a program keeps working with later libraries. Other languages call the _sized ones.
-   After a failure the message is in kd_last_error(). A tree may be asked by
-   many threads at once, but not while kd_triangles_close runs. */
+       // The closest hit of each of `ray_count` rays on an indexed mesh.
+       int closest_hits(const float *xyz, uint64_t vertex_count, const uint32_t *indices,
+                        uint64_t triangle_count, const kd_ray *rays, uint64_t ray_count,
+                        kd_ray_hit *hits) {
+           kd_triangles *tree = NULL;
+           kd_triangle_mesh mesh =
+               kd_triangle_mesh_make(xyz, vertex_count, indices, triangle_count);
+           kd_status status = kd_triangles_open(&tree, &mesh, NULL);
+           if (status == KD_OK)
+               status = kd_triangles_intersect(tree, rays, ray_count, hits, NULL);
+           if (status != KD_OK) fprintf(stderr, "%s\n", kd_last_error());
+           kd_triangles_close(tree);
+           return status;
+       }
+
+   Rays: a ray is the points origin + t direction with tmin < t < tmax. The direction need not be
+   normalised; t is in units of its length. A ray that contains a NaN, has an infinite origin or a
+   zero direction hits nothing.
+
+   Results: the intersection test is watertight: no ray passes between two triangles that share an
+   edge. Triangles are two-sided. Of hits at the same t the triangle with the smallest index is
+   reported. A triangle thinner than the rounding error of its vertices may or may not be hit, and
+   only by rays that pass within 6 2^-24 times the distance from the ray's origin to its farthest
+   vertex.
+   The results are the same bits for every builder, number of threads and device.
+
+   Memory: a tree on a CUDA device accepts host and device pointers, each argument independently;
+   its calls enqueue their work on the caller's stream and return when the results are complete. A
+   tree on the CPU accepts host memory only. Device memory there, and an array that is not aligned
+   to its elements, are KD_ERROR_USAGE.
+
+   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
+   then do nothing.
+
+   Errors: the message of a failed call is in kd_last_error().
+
+   Threads: any number of threads may query a tree at once, but not while kd_triangles_close runs.
+
+   Binary compatibility: structs that may grow begin with `struct_size`, the sizeof that the caller
+   was compiled with. The inline functions of this header pass it, so a compiled program keeps
+   working with later versions of the library. Bindings for other languages call the _sized
+   functions. */
 #ifndef KANDELA_TRIANGLES_H
 #define KANDELA_TRIANGLES_H
 #include <kandela/status.h>
@@ -35,111 +56,121 @@
 extern "C" {
 #endif
 
-#define KD_NO_TRIANGLE 0xffffffffu /* the triangle of a ray that hits nothing */
+/*************************************** Simple: types ***************************************/
 
+#define KD_NO_TRIANGLE 0xffffffffu /* triangle index of a ray that hits nothing */
+
+/* A tree; opened by kd_triangles_open, closed by kd_triangles_close. */
 typedef struct kd_triangles kd_triangles;
 
-/* Triangles as they lie in memory; read while the tree is built, which keeps copies. */
+/* A mesh that the caller owns. It is read during kd_triangles_open only; the tree keeps copies. */
 typedef struct kd_triangle_mesh {
-    const float *vertices;   /* x, y, z of each; NULL if there is none; host or device memory */
+    const float *vertices;   /* x, y, z of each; NULL if vertex_count is 0 */
     uint64_t vertex_count;   /* less than 2^32 */
-    uint64_t stride_bytes;   /* from a vertex to the next, a multiple of 4, >= 12; 0: packed */
-    const uint32_t *indices; /* 3 a triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
+    uint64_t stride_bytes;   /* from one vertex to the next, a multiple of 4, >= 12; 0: packed */
+    const uint32_t *indices; /* 3 per triangle; NULL: triangle i has vertices 3i, 3i+1, 3i+2 */
     uint64_t triangle_count; /* less than 2^32 - 1 */
 } kd_triangle_mesh;
 
-/* Filled by kd_triangles_options_default, which sets struct_size; fields are only ever added at the
- * end. */
+/* Options of a tree. Initialise with kd_triangles_options_default, which sets struct_size; new
+   fields are only added at the end. */
 typedef struct kd_triangles_options {
     size_t struct_size;
-    char device[256];     /* "auto": the first CUDA device for 100,000 triangles and more, and for
-                             vertices in device memory their own, else the CPU; "cpu", "cuda:N" */
-    char builder[32];     /* "auto", or a name that kandela info lists; one that knows no device
-                             builds on the CPU, and the tree then goes to the device */
-    float traversal_cost; /* C_t: a step through an inner node, >= 0 */
-    float intersect_cost; /* C_i: a triangle test, > 0 */
-    float empty_factor;   /* cost factor of a split that cuts off empty space, (0, 1] */
-    int32_t max_depth;    /* of a leaf; 0: by the number of triangles */
-    void *stream;         /* cudaStream_t to build and ask on; NULL: the default one */
+    char device[256];     /* "auto": the CUDA device that holds the vertices, else the first CUDA
+                             device for at least 100,000 triangles, else the CPU; "cpu"; "cuda:N" */
+    char builder[32];     /* "auto", or a name that `kandela info` lists; a builder without CUDA
+                             kernels builds on the CPU, and the tree is then copied to the device */
+    float traversal_cost; /* SAH cost C_t of traversing an inner node, >= 0 */
+    float intersect_cost; /* SAH cost C_i of a triangle test, > 0 */
+    float empty_factor;   /* SAH cost factor of a split that cuts off empty space, (0, 1] */
+    int32_t max_depth;    /* of a leaf; 0: derived from the number of triangles */
+    void *stream;         /* cudaStream_t for building and queries; NULL: the default stream */
 } kd_triangles_options;
 
+/* A ray; in device memory 16-byte aligned. */
 typedef struct kd_ray {
     float origin[3], tmin, direction[3], tmax;
 } kd_ray;
 
+/* The closest hit of a ray; in device memory 16-byte aligned. */
 typedef struct kd_ray_hit {
-    float t;           /* the ray's tmax if nothing was hit */
-    float u, v;        /* barycentric weights of the second and third vertex */
-    uint32_t triangle; /* KD_NO_TRIANGLE if nothing was hit */
+    float t;           /* distance in lengths of the direction; the ray's tmax if nothing is hit */
+    float u, v;        /* barycentric coordinates: the weights of the second and third vertex */
+    uint32_t triangle; /* index of the triangle; KD_NO_TRIANGLE if nothing is hit */
 } kd_ray_hit;
 
-/* What a ray took. */
+/* Traversal statistics of a ray. */
 typedef struct kd_ray_counts {
-    uint64_t nodes;     /* read, leaves included */
-    uint64_t leaves;    /* visited, empty ones included */
-    uint64_t triangles; /* tested */
+    uint64_t nodes;     /* nodes read, leaves included */
+    uint64_t leaves;    /* leaves visited, empty ones included */
+    uint64_t triangles; /* triangles tested */
 } kd_ray_counts;
 
+/* Coherence of a batch; a hint that changes the speed only. */
 typedef enum kd_ray_order {
-    KD_RAYS_MEASURED = 0,   /* unknown: an image's are coherent, at others a device looks */
-    KD_RAYS_COHERENT = 1,   /* neighbours start and point alike, as a camera's do */
-    KD_RAYS_INCOHERENT = 2, /* anywhere, in any direction */
+    KD_RAYS_MEASURED = 0,   /* unknown: the rays of an image are assumed to be coherent; a device
+                               measures the coherence of others */
+    KD_RAYS_COHERENT = 1,   /* consecutive rays have similar origins and directions (camera rays) */
+    KD_RAYS_INCOHERENT = 2, /* unrelated origins and directions */
 } kd_ray_order;
 
-/* Many rays and what is asked of them; filled by kd_ray_batch_default, which sets struct_size and
-   all else to 0. Fields are only ever added at the end. */
+/* Advanced: a batch of rays and its outputs, for kd_triangles_cast. Initialise with
+   kd_ray_batch_default, which sets struct_size and zeroes the rest; new fields are only added at
+   the end. */
 typedef struct kd_ray_batch {
     size_t struct_size;
     uint64_t count;
-    const kd_ray *rays; /* in device memory 16 bytes aligned; or NULL, and then */
-    const float *origin[3], *direction[3]; /* an array for each number */
-    const float *tmin, *tmax;              /* NULL: 0, INFINITY for all */
-    /* One kind of answers: the closest hits as structs (on a device 16 bytes aligned), the same as
-       an array for each number, of which some may be NULL, or whether anything is hit. */
-    kd_ray_hit *hits;
-    float *t, *u, *v;
-    uint32_t *triangles;
-    uint8_t *blocked;
-    kd_ray_counts *counts; /* or NULL: what each ray took; rays are then cast one by one */
+    const kd_ray *rays; /* array of structs; or NULL, for a structure of arrays: */
+    const float *origin[3], *direction[3]; /* one array per component */
+    const float *tmin, *tmax;              /* NULL: 0 and INFINITY for all rays */
+    /* Set exactly one kind of output: `hits`; one or more of t, u, v, triangles; or `blocked`. */
+    kd_ray_hit *hits;      /* closest hits, array of structs */
+    float *t, *u, *v;      /* closest hits, structure of arrays; each may be NULL */
+    uint32_t *triangles;   /* the same */
+    uint8_t *blocked;      /* 1 if the ray hits anything, else 0 */
+    kd_ray_counts *counts; /* statistics per ray; or NULL: rays may be traced in packets */
     kd_ray_order order;
-    uint32_t width;       /* rays are an image of so many columns, row by row; 0: they are none */
-    int32_t asynchronous; /* not 0: if all of the above is memory of the tree's device, return at
-                             once; the answers are there when the stream has come so far */
-    void *stream;         /* cudaStream_t for this call; NULL: that of the tree's options */
+    uint32_t width;       /* columns of an image whose rays come row by row; 0: not an image */
+    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, return
+                             at once; the results are complete when the stream reaches this point */
+    void *stream;         /* cudaStream_t of this call; NULL: the stream of the tree's options */
 } kd_ray_batch;
 
-/* What is nearest to a point. */
+/* The point of the mesh nearest to a query point. */
 typedef struct kd_near_triangle {
-    float point[3];    /* the nearest place, rounded; 0 if nothing is near enough */
-    float distance;    /* to it, in the mesh's unit; INFINITY if nothing is near enough */
-    float u, v;        /* its barycentric weights of the second and third vertex */
-    uint32_t triangle; /* KD_NO_TRIANGLE if nothing is near enough */
-    uint32_t feature;  /* 0: inside the triangle; 1, 2, 3: on the edge from vertex 0, 1, 2 to the
-                          next; 4, 5, 6: at vertex 0, 1, 2 */
+    float point[3];    /* the nearest point, rounded to float; 0 if there is none */
+    float distance;    /* in the unit of the mesh; INFINITY if there is none */
+    float u, v;        /* barycentric coordinates of the nearest point, as in kd_ray_hit */
+    uint32_t triangle; /* KD_NO_TRIANGLE if none is within max_distance */
+    uint32_t feature;  /* where on the triangle: 0: interior; 1, 2, 3: edge from vertex 0, 1, 2 to
+                          the next; 4, 5, 6: vertex 0, 1, 2 */
 } kd_near_triangle;
 
-/* Filled by kd_triangles_describe; fields are only ever added at the end. */
+/* Statistics of a tree, by kd_triangles_describe; new fields are only added at the end. */
 typedef struct kd_triangles_info {
     size_t struct_size;
     uint64_t vertices, triangles;
-    uint64_t degenerate_triangles; /* without area: never hit */
+    uint64_t degenerate_triangles; /* triangles without area, which rays never hit */
     uint64_t nodes, leaves, empty_leaves;
-    uint64_t references; /* triangles in leaves */
+    uint64_t references; /* triangle references in all leaves */
     uint32_t depth;      /* edges from the root to the deepest leaf */
-    double sah_cost;     /* with the costs of the options */
+    double sah_cost;     /* expected cost of a ray by the surface area heuristic, with the options'
+                            costs */
     double build_seconds;
     char builder[32], device[256];
-    float lo[3], hi[3]; /* of what can be hit; lo > hi if there is nothing */
-    uint64_t bytes;     /* that the tree holds */
-    uint64_t hash;      /* XXH3 of nodes and references */
-    char form[16];      /* what rays walk: "wide" on a CPU, "packed" on a device; "nodes": the
-                           tree itself, as there was no memory for that form or nothing to hit;
-                           on a device rays then take two to four times as long */
+    float lo[3], hi[3]; /* bounding box without degenerate triangles; lo > hi if empty */
+    uint64_t bytes;     /* memory held */
+    uint64_t hash;      /* XXH3 of the nodes and references */
+    char form[16];      /* layout that rays traverse: "wide" on a CPU, "packed" (compressed wide
+                           nodes) on a device; or "nodes", the binary tree itself, if there was no
+                           memory for that layout or nothing to hit; rays on a device then take
+                           two to four times as long */
 } kd_triangles_info;
 
+/* Returns a view of a mesh with packed vertices. */
 KD_API kd_triangle_mesh kd_triangle_mesh_make(const float *vertices, uint64_t vertex_count,
-                                              const uint32_t *indices,
-                                              uint64_t triangle_count); /* packed */
+                                              const uint32_t *indices, uint64_t triangle_count);
+/* Set all fields to their defaults. */
 KD_API void kd_triangles_options_default_sized(kd_triangles_options *options, size_t struct_size);
 KD_API void kd_ray_batch_default_sized(kd_ray_batch *batch, size_t struct_size);
 static inline void kd_triangles_options_default(kd_triangles_options *options) {
@@ -149,42 +180,53 @@ static inline void kd_ray_batch_default(kd_ray_batch *batch) {
     kd_ray_batch_default_sized(batch, sizeof *batch);
 }
 
-/* Builds; no triangles are fine. `options` NULL takes the defaults. KD_ERROR_INPUT names the first
-   triangle with an index out of range or a corner that is NaN or infinite; KD_ERROR_USAGE an option
-   or a size that makes no sense; KD_ERROR_DEVICE a device that is absent. *out is NULL then. */
+/******************************* Simple: build, inspect, close *******************************/
+
+/* Builds a tree; `mesh` may be empty. `options` may be NULL for the
+   defaults. On failure *out is NULL: KD_ERROR_INPUT names the first triangle with an index out of
+   range or a vertex that is NaN or infinite, KD_ERROR_USAGE the invalid option or size;
+   KD_ERROR_DEVICE means that the device is absent. The caller closes *out with
+   kd_triangles_close. */
 KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                                    const kd_triangles_options *options);
-KD_API void kd_triangles_close(kd_triangles *tree); /* takes NULL */
-/* All 0 without a tree. */
+/* Frees the tree; `tree` may be NULL. */
+KD_API void kd_triangles_close(kd_triangles *tree);
+/* Fills *info; if `tree` is NULL, *info is zeroed. */
 KD_API void kd_triangles_describe_sized(const kd_triangles *tree, kd_triangles_info *info,
                                         size_t struct_size);
 static inline void kd_triangles_describe(const kd_triangles *tree, kd_triangles_info *info) {
     kd_triangles_describe_sized(tree, info, sizeof *info);
 }
 
-/* Answers a batch. KD_ERROR_USAGE if rays or places for answers are missing or of two kinds. */
+/************************************* Simple: queries ***************************************/
+
+/* Advanced: traces a batch. KD_ERROR_USAGE unless exactly one kind of rays and exactly one kind of
+   output is set. */
 KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch);
-/* hits[i]: what rays[i] meets first. counts[i], unless `counts` is NULL, what that took: rays are
-   then cast one by one, while otherwise neighbours that run alike go together. */
+/* Finds the closest hit hits[i] of rays[i]. `counts` may be NULL; otherwise counts[i] are the
+   statistics of rays[i], and rays are traced one at a time instead of in packets. */
 KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays,
                                         uint64_t count, kd_ray_hit *hits, kd_ray_counts *counts);
-/* blocked[i]: 1 if rays[i] meets anything, else 0. */
+/* Sets blocked[i] to 1 if rays[i] hits anything, else to 0; `counts` as above. */
 KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *rays, uint64_t count,
                                        uint8_t *blocked, kd_ray_counts *counts);
 
-/* nearest[i]: the triangle nearest to point i (x, y, z of each, side by side), no farther away than
-   max_distance, which is 0, INFINITY or between. Distances are compared in double, where they are
-   off by at most 2^-48 of that to the triangle's farthest vertex; of triangles as near the smallest
-   index counts, and an edge or a vertex is as near in each triangle that has it. Triangles without
-   area are the edges or points that they are. To a point that is no place (NaN, infinite) nothing
-   is near. The first call makes a tree for this, 44 bytes a triangle, that later ones use. */
+/* Finds the triangle nearest to each point (x, y, z, packed) within max_distance, which is from 0
+   to INFINITY. Accuracy and ties: distances are compared in double, with an error of at most 2^-48
+   of the distance to the triangle's farthest vertex. Of equally near triangles the smallest index
+   is reported; an edge or a vertex is equally near in all triangles that share it. Degenerate
+   triangles count as the edges or points that they are. For a point with a NaN or infinite
+   coordinate nothing is found.
+   Memory: the first call builds a second tree of 44 bytes per triangle, which later calls use. */
 KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points,
                                             uint64_t count, float max_distance,
                                             kd_near_triangle *nearest);
 
-/* A little-endian file with a checksum (its layout: accel/triangles_file.c). A file that is
-   cut, changed or no tree of its triangles is KD_ERROR_INPUT: all of it is checked. Of `options`
-   device and stream are looked at. */
+/************************************** Simple: files ****************************************/
+
+/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c). A
+   truncated, modified or inconsistent file is KD_ERROR_INPUT; everything in it is verified. Of
+   `options` only device and stream are read. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

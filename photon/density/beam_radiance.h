@@ -1,24 +1,23 @@
-/* What media scatter towards the eye, by the beams of light that cross the eye's ray.
+/* Light that media scatter towards the camera, estimated from photon beams that cross the camera
+   ray.
    Source: Jarosz, Nowrouzezahrai, Sadeghi and Jensen 2011, "A comprehensive theory of volumetric
            radiance estimation using photon points and beams", sections 5.2 (long beams) and 5.3
-           (beam x beam, blurred in one dimension); Jarosz, Zwicker and Jensen 2008, "The beam
-           radiance estimate for volumetric photon mapping", which looks along whole rays first.
-   Idea: a photon's whole flight is kept, not only where it ends. Where ray and beam pass each
-         other, the power that the medium scatters from the one into the other follows from their
-         angle; only the shortest way between them, a line, is blurred by a kernel. So a beam
-         counts wherever it is crossed, and a beam of few photons is as sharp as the radius.
+           (beam x beam, 1D blur); Jarosz, Zwicker and Jensen 2008, "The beam radiance estimate for
+           volumetric photon mapping", which introduced queries along whole rays.
+   Idea: a photon's whole path through the medium is stored. At the closest approach of ray and
+         beam, the power that the medium scatters from the beam into the ray follows from their
+         angle; only the shortest connection between them, a line, is blurred by a kernel.
              L = sum of power phase Tr(t + s) K(u / r) / (r sine),  t on the ray, s on the beam
-   Work: pieces of beams in the boxes that the ray meets, widened by the radius; two short rays for
-         each beam that counts.
-   Invariants: a crossing belongs to one piece of one beam, by the same numbers whichever piece
-               asks; sums are whole numbers (flux_sum.h): the same bits in any order of pieces, on
-               any device. But for the kernel's blur, and a beam's end where 1 / 60,000 of it is
-               left, the mean is right.
-   Edges: a beam counts if nothing lies between the two lines there, and the kernel's integral is
-          that over the part of its line where nothing does: what is accepted and what is measured
-          are the same set.
-   Differs from the source in: lines that are all but parallel are blurred in two dimensions
-         (section 5.3), for 1 / sine has no bound; there edges are not looked at. */
+         A beam contributes if the connection is unoccluded, and the kernel is normalised over the
+         unoccluded part of that line: the set of beams accepted is the set that is measured.
+   Work: the beam segments in boxes that the ray meets, enlarged by the radius; two short rays for
+         each beam that contributes.
+   Invariants: a crossing belongs to exactly one segment of a beam, since the test uses the same
+               numbers for all segments; sums are integers (flux_sum.h), so the result has the same
+               bits for any order of segments on any device. Apart from the kernel's blur and the
+               end of a beam at a transmittance of 1 / 60,000, the estimate is unbiased.
+   Differs from the source in: nearly parallel lines, for which 1 / sine is unbounded, are blurred
+         in two dimensions (section 5.3), without regard to occlusion. */
 #ifndef KD_PHOTON_DENSITY_BEAM_RADIANCE_H
 #define KD_PHOTON_DENSITY_BEAM_RADIANCE_H
 #include "photon/density/beams.h"
@@ -26,26 +25,26 @@
 #include "photon/density/kernels.h"
 #include "shaders/passage.h"
 
-/* A stretch of an eye's ray in one medium. */
+/* A segment of a camera ray in one medium. */
 typedef struct beam_flight {
-    vec3 origin, direction; /* unit, away from the eye */
+    vec3 origin, direction; /* unit, away from the camera */
     float length;
     uint32_t where; /* index of the medium */
     const medium *in;
 } beam_flight;
 
-/* Lines whose angle's sine is below this count as parallel. */
+/* Lines are treated as parallel if the sine of their angle is below this. */
 #define BEAM_PARALLEL 0x1p-8f
-/* Places on a piece for them. */
+/* Sample points on a segment of a parallel beam. */
 enum { BEAM_PARALLEL_STEPS = 8 };
 
-/* Where two lines pass each other; lengths along them are times the square of the angle's sine, so
-   that most pairs are done without a division. */
+/* Closest approach of two lines. Lengths on them are multiplied by the squared sine of the angle,
+   so that most pairs are rejected without a division. */
 typedef struct beam_crossing {
-    vec3 normal; /* at right angles to both, as long as the sine */
+    vec3 normal; /* perpendicular to both lines, with the length of the sine */
     float sine2;
-    float t, s; /* on the ray, on the beam: times sine2 */
-    float u;    /* from the ray's place to the beam's, along `normal`: times the sine */
+    float t, s; /* on the ray, on the beam, times sine2 */
+    float u;    /* distance from ray to beam along `normal`, times the sine */
 } beam_crossing;
 
 KD_FN beam_crossing beam_cross(const beam_flight *on, const beam *lit) {
@@ -59,7 +58,7 @@ KD_FN beam_crossing beam_cross(const beam_flight *on, const beam *lit) {
     return found;
 }
 
-/* Whether it lies within the radius, the flight and the piece. */
+/* Returns true if the crossing lies within the radius, the ray segment and the beam segment. */
 KD_FN bool beam_crosses(const beam_crossing *at, float radius, const beam_flight *on,
                         const beam_piece *piece) {
     return at->u * at->u < radius * radius * at->sine2 && at->t >= 0 &&
@@ -67,7 +66,7 @@ KD_FN bool beam_crosses(const beam_crossing *at, float radius, const beam_flight
            at->s < piece->end * at->sine2;
 }
 
-/* How far a line is free from a place in the medium, at most `radius`. */
+/* Unoccluded length of a line from a point in the medium, at most `radius`. */
 KD_FN float beam_free(const scene_view *world, vec3 from, vec3 direction, float radius,
                       uint32_t *rays) {
     const ray cast = ray_make(from, direction, 0, radius);
@@ -77,8 +76,8 @@ KD_FN float beam_free(const scene_view *world, vec3 from, vec3 direction, float 
     return span.begin > 0 ? 0 : span.end;
 }
 
-/* The kernel's value at u over its integral along what is free of the line through a place of the
-   ray, on which u is counted along `to`: 0 if the beam is not seen. */
+/* Value of the kernel at u, divided by its integral along the unoccluded part of the line through a
+   point of the ray, on which u is measured in direction `to`; 0 if the beam is occluded. */
 KD_FN float beam_weight(const scene_view *world, const beam_view *among, vec3 from, vec3 to,
                         float u, uint32_t *rays) {
     const float radius = among->radius, per_radius = 1 / radius;
@@ -90,13 +89,13 @@ KD_FN float beam_weight(const scene_view *world, const beam_view *among, vec3 fr
     return photon_kernel_at(among->kernel, u * per_radius * (u * per_radius)) / whole;
 }
 
-/* What comes to the eye of a beam's power, past t on the ray and s on the beam. */
+/* Power of a beam that reaches the camera, after t on the ray and s on the beam. */
 KD_FN vec3 beam_reaching(const beam_flight *on, const beam *lit, float t, float s) {
     return vec3_mul(lit->power, medium_transmittance(on->in, t + s));
 }
 
-/* A piece of a beam that is all but parallel: the kernel over its disc, along the piece. Adds W/sr
-   over metres, times the radius. */
+/* Contribution of a segment of a nearly parallel beam: the kernel over its disc, along the segment.
+   Adds W/sr per length times the radius. */
 KD_FN void beam_add_parallel(const beam_view *among, const beam_flight *on, const beam *lit,
                              const beam_piece *piece, flux_sum *sum) {
     const float radius = among->radius, step = (piece->end - piece->begin) / BEAM_PARALLEL_STEPS;
@@ -115,7 +114,7 @@ KD_FN void beam_add_parallel(const beam_view *among, const beam_flight *on, cons
     }
 }
 
-/* The part of a beam that is crossed. */
+/* Contribution of a beam at a crossing. */
 KD_FN void beam_add_crossed(const scene_view *world, const beam_view *among, const beam_flight *on,
                             const beam *lit, const beam_crossing *at, flux_sum *sum,
                             uint32_t *rays) {
@@ -128,7 +127,7 @@ KD_FN void beam_add_crossed(const scene_view *world, const beam_view *among, con
     flux_sum_add(sum, kernel * phase / sine, beam_reaching(on, lit, t, s), among->scale);
 }
 
-/* A piece's part in what the flight brings, W/sr over metres, times the radius. */
+/* Contribution of a beam segment to the ray segment, W/sr per length times the radius. */
 KD_FN void beam_add(const scene_view *world, const beam_view *among, const beam_flight *on,
                     const beam_piece *piece, flux_sum *sum, uint32_t *rays) {
     const beam *lit = &among->beams[piece->beam];
@@ -140,9 +139,9 @@ KD_FN void beam_add(const scene_view *world, const beam_view *among, const beam_
         beam_add_crossed(world, among, on, lit, &at, sum, rays);
 }
 
-/* --- the walk -------------------------------------------------------------------------------- */
+/* --- traversal -------------------------------------------------------------------------------- */
 
-/* A ray as boxes are asked: no part of the direction is 0. */
+/* A ray prepared for box tests: no component of the direction is 0. */
 typedef struct beam_line {
     vec3 origin, inverse;
     float length, wide;
@@ -168,7 +167,7 @@ KD_FN void beam_slab(float lo, float hi, float origin, float inverse, float *nea
     *far = float_min(*far, float_max(a, b));
 }
 
-/* Whether the line comes as near as its width to a box. */
+/* Returns true if the line passes within `wide` of the box. */
 KD_FN bool beam_meets(const beam_line *line, const beam_node *node) {
     const vec3 o = line->origin, d = line->inverse;
     const float w = line->wide;
@@ -179,7 +178,7 @@ KD_FN bool beam_meets(const beam_line *line, const beam_node *node) {
     return near <= far + w;
 }
 
-/* The sum over the pieces near the flight, in the units of beam_add. */
+/* Sum over the beam segments near the ray segment, in the units of beam_add. */
 KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *among, const beam_flight *on,
                          uint32_t *rays) {
     flux_sum sum = flux_sum_none();
@@ -198,8 +197,8 @@ KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *among, const 
     return sum;
 }
 
-/* Radiance that the medium scatters from beams against the flight's direction, as it comes to the
-   flight's start, W/(sr m^2). `rays` counts those cast. */
+/* Radiance that the medium scatters from beams against the ray's direction, at the start of the ray
+   segment, W/(sr m^2). `rays` counts the rays traced. */
 KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *among,
                                 const beam_flight *on, uint32_t *rays) {
     if (among->node_count == 0 || !(among->radius > 0)) return vec3_all(0);

@@ -1,22 +1,22 @@
 /* Source: Jarosz, Zwicker and Jensen 2008, "The beam radiance estimate for volumetric photon
-           mapping", section 5.2 (boxes over what is looked up); boxes over pieces of beams as in
-           Jarosz et al. 2011, section 6.
-   Idea: a long beam's box is mostly empty, so beams are cut in pieces about four radii long. The
-         pieces lie in the order of a point tree over their middles, read from left to right: halves
-         of that order are halves in space, and boxes over halves of halves are the tree.
-   Work: the point tree's; else linear.
-   Memory: 48 bytes a beam, 28 a piece, of which there are at most 2^19 and 16 more for each beam.
-   Invariants: the same for any number of threads, and whatever device made the photons. */
+           mapping", section 5.2 (hierarchy of boxes); boxes over segments of beams as in Jarosz et
+           al. 2011, section 6.
+   Idea: the box of a long beam is mostly empty, so beams are cut into segments about four radii
+         long. The segments are sorted by the in-order traversal of a point tree over their centres:
+         halves of that order are halves in space, and recursive halving gives the hierarchy.
+   Work: that of the point tree, otherwise linear.
+   Memory: 48 bytes per beam, 28 per segment, of which there are at most 2^19 plus 16 for each beam.
+   Invariants: the same result for any number of threads, whatever device made the photons. */
 #include "core/memory.h"
 #include "photon/density/beams.h"
 #include "points/builders.h"
 
 enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
-/* Length of a piece over the radius of the blur. */
+/* Length of a segment relative to the kernel's radius. */
 #define PIECE_RADII 4.0
-/* The least radius, over the diagonal of the box of all beams, which may lie on one line. */
+/* Smallest radius relative to the diagonal of the box of all beams, which may lie on one line. */
 #define RADIUS_LEAST 2e-4
-/* Rounding of a crossing's place, over the size of what can be seen. */
+/* Rounding error of the position of a crossing, relative to the size of the scene. */
 #define SLACK_SHARE 4e-5f
 
 typedef struct beam_making {
@@ -24,8 +24,8 @@ typedef struct beam_making {
     beam_piece *cut; /* in the order of beams */
     vec3 *middles;
     pointtree order;
-    uint32_t ordered; /* pieces put in order so far */
-    double piece;     /* a piece's length, at least */
+    uint32_t ordered; /* number of segments sorted so far */
+    double piece;     /* minimum length of a segment */
 } beam_making;
 
 static beam beam_of(const photon *from) {
@@ -38,17 +38,17 @@ static beam beam_of(const photon *from) {
     return made;
 }
 
-/* How far the least of a medium's channels comes on average. */
+/* Mean free path in the channel with the smallest extinction. */
 static double depth_of(const scene_view *scene, uint32_t index) {
     const vec3 lost = vec3_add(scene->media[index].absorption, scene->media[index].scattering);
     const float least = float_min(lost.x, float_min(lost.y, lost.z));
     return least > 0 ? 1 / (double)least : HUGE_VAL;
 }
 
-/* The radius at which a ray meets `gather` of them: rays of any direction through a box of volume V
-   and surface S are 4 V / S long on average, but no longer than light comes, and a length l of
-   beams passes a ray of length t within r in (pi / 2) r t l / V places. Sums in the beams' order.
- */
+/* Returns the radius at which a ray meets `gather` beams. Rays of random direction through a box of
+   volume V and surface S have the mean length 4 V / S, limited by the mean free path; a ray of
+   length t passes beams of total length l within r at (pi / 2) r t l / V points. Sums are in the
+   order of beams. */
 static double find_radius(const beam_set *of, const scene_view *scene, uint32_t gather) {
     box3 box = box3_empty();
     double lengths = 0, rays = 0;
@@ -85,7 +85,7 @@ static uint64_t pieces_most(uint64_t beams) {
     return beams ? PIECES_FREE + PIECES_EACH * beams : 0;
 }
 
-/* All pieces; their number is at most pieces_most. */
+/* Cuts all beams into segments; there are at most pieces_most. */
 static kd_status cut_beams(beam_making *work) {
     beam_set *to = work->to;
     double lengths = 0;
@@ -113,7 +113,7 @@ static kd_status cut_beams(beam_making *work) {
     return KD_OK;
 }
 
-/* From left to right below a node of the point tree. */
+/* In-order traversal below a node of the point tree. */
 static void put_in_order(beam_making *work, uint64_t node) {
     if (node >= work->order.count) return;
     put_in_order(work, 2 * node + 1);
@@ -127,7 +127,7 @@ static void widen(box3 *box, const beam_set *of, const beam_piece *piece) {
     box3_include(box, vec3_along(at->start, piece->end, at->direction));
 }
 
-/* Boxes over the leaves [begin, end), at least one, from node `at` on. */
+/* Builds the nodes of the leaves [begin, end), at least one, from node `at` on. */
 static box3 box_leaves(beam_set *to, uint32_t begin, uint32_t end, uint32_t at) {
     beam_node *node = &to->nodes[at];
     box3 box = box3_empty();

@@ -1,4 +1,5 @@
-/* Beams: flights of photons through media, and boxes over their pieces. Types only. */
+/* Photon beams, the paths of photons through media, and the bounding volume hierarchy of their
+   segments. */
 #ifndef KD_PHOTON_DENSITY_BEAMS_H
 #define KD_PHOTON_DENSITY_BEAMS_H
 #include "core/job.h"
@@ -12,44 +13,44 @@
 extern "C" {
 #endif
 
-/* Light on a straight way through one medium. */
+/* Light along a straight line through one medium. */
 typedef struct beam {
-    vec3 start;      /* world */
+    vec3 start;      /* world space */
     float length;    /* scene units */
     vec3 direction;  /* unit */
-    uint32_t medium; /* index */
-    vec3 power;      /* W at the start, over the number emitted */
+    uint32_t medium; /* index of the medium */
+    vec3 power;      /* W at the start, divided by the number of emitted paths */
 } beam;
 
-/* A part of a beam, [begin, end) of its length. */
+/* A segment of a beam, [begin, end) of its length. */
 typedef struct beam_piece {
     uint32_t beam;
     float begin, end;
 } beam_piece;
 
-/* A box of pieces. Nodes lie in the order of a walk that goes down first. */
+/* A node of the hierarchy. Nodes are in depth-first order. */
 typedef struct beam_node {
     vec3 lo;
-    uint32_t beyond; /* the next node where this box is missed */
+    uint32_t beyond; /* next node if this box is missed */
     vec3 hi;
-    uint32_t first; /* piece of a leaf; KD_NONE: none */
+    uint32_t first; /* first segment of a leaf; KD_NONE: inner node */
 } beam_node;
 
-enum { BEAM_LEAF = 4 }; /* pieces of a leaf, at most; the last one's end with the last piece */
+enum { BEAM_LEAF = 4 }; /* most segments of a leaf; the last leaf ends with the last segment */
 
-/* Borrows everything. */
+/* Borrows all data. */
 typedef struct beam_view {
     const beam_node *nodes;
     const beam_piece *pieces;
     const beam *beams;
     uint32_t node_count, piece_count;
-    float radius; /* of the blur, scene units */
-    float scale;  /* flux_scale of the beams' strongest channel */
-    float slack;  /* by which boxes are widened, for rounding */
+    float radius; /* of the kernel, scene units */
+    float scale;  /* flux_scale of the largest channel of any beam */
+    float slack;  /* by which boxes are enlarged to allow for rounding */
     photon_kernel kernel;
 } beam_view;
 
-/* Beams of light in media, cut in pieces and ready to be asked. Owner. */
+/* The beams of a media map with their hierarchy. */
 
 typedef struct beam_set {
     beam *beams;
@@ -59,15 +60,15 @@ typedef struct beam_set {
     float radius, slack;
 } beam_set;
 
-/* From photons that are beams (photon_way_shines), in any order that is the same every time. The
-   blur's radius is the one at which a ray through all of them meets about `gather` beams.
-   KD_ERROR_MEMORY; KD_ERROR_INPUT if one is no number. */
+/* Builds a set from photons that are beams (photon_way_shines); the result depends on their order.
+   Sets the kernel's radius so that a ray through all of the beams meets about `gather` of them.
+   Returns KD_ERROR_MEMORY, or KD_ERROR_INPUT if a beam has a value that is not finite. */
 kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
                         const scene_view *scene, uint32_t gather, job *watched);
-void beam_set_close(beam_set *owned); /* takes a zeroed one */
-/* With the radius that the set was made for. */
+void beam_set_close(beam_set *owned); /* `owned` may be zeroed */
+/* Returns a view with the radius of the set. */
 beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale);
-/* What a set of so many beams takes while it is made, and after. */
+/* Bytes of a set of `beams` beams during and after construction. */
 uint64_t beam_set_bytes_most(uint64_t beams);
 uint64_t beam_set_bytes_kept(uint64_t beams);
 

@@ -1,17 +1,18 @@
-/* How much flux falls on a square metre: density estimates over the photons of a map.
+/* Irradiance estimates from the density of photons in a map.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (the k nearest,
            cone filter); Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the
            Gaussian from Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy
            sampling", as Jensen uses it.
-   Idea: the photons within the radius of the k-th nearest, weighted by a kernel, over the kernel's
-         integral on the surface that is really there (tiles.h). Near an edge a part of the disc
-         hangs in the air or in a wall; what is measured lacks it, so no flux is lost at corners.
-   Work: a query of the k nearest, a look into the tiles, one BSDF each.
-   Invariants: the expected value on a plane patch with constant irradiance is that irradiance,
-         whatever its shape: the k-th photon only sets the radius, the k - 1 inside are counted.
-   Differs from the source in: the area; a photon counts if its side's normal is within 60 degrees
-         of the query's, as do the sides of triangles that are measured, which keeps out the far
-         sides of walls and of thin boards. */
+   Idea: sum the photons within the distance of the k-th nearest, weighted by a kernel, and divide
+         by the kernel's integral over the surfaces that can accept photons (tiles.h). Near an edge,
+         part of the disc lies in the air or inside a wall; the integral excludes that part, so
+         estimates are not too dark at edges and corners.
+   Work: a k-nearest query, a traversal of the tiles, and one BSDF evaluation per photon.
+   Invariants: the expected value on a plane patch of any shape with constant irradiance is that
+         irradiance: the k-th photon only sets the radius, and the k - 1 inside are counted.
+   Differs from the source in: the area; a photon is counted only if the normal of the side that it
+         hit is within 60 degrees of the query's normal. The same rule selects the triangles of the
+         integral. It excludes the opposite sides of walls and thin boards. */
 #ifndef KD_PHOTON_DENSITY_ESTIMATE_H
 #define KD_PHOTON_DENSITY_ESTIMATE_H
 #include "photon/density/tiles.h"
@@ -19,60 +20,63 @@
 #include "points/tree/walk.h"
 #include "shaders/surface.h"
 
-/* More photons than this are not gathered at once: the list lies on the stack. */
+/* Upper limit of k: the list of neighbours is on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
 
-/* What a thread's last look into a map found, for the next one near it: what is as near as that,
-   and as far as both places are apart, holds as many photons. */
+/* Result of a thread's previous lookup, which bounds the next one: the ball about the new query
+   whose radius is the old distance plus the distance between the queries holds at least as many
+   photons. */
 typedef struct photon_last {
     vec3 position;
-    float distance; /* of the k-th */
-    uint32_t k;     /* 0: there was no look */
-    uint32_t place; /* of the index, where it began */
+    float distance; /* to the k-th nearest photon */
+    uint32_t k;     /* 0: no previous lookup */
+    uint32_t place; /* position in the index where the search started */
 } photon_last;
 
-/* The same k nearest by other means, where a device has faster ones; with `any_order` not in order,
-   but for the farthest, which is the last. `last` may be NULL. */
+/* Alternative k-nearest search in an index of the same photons, with the same result. With
+   `any_order` only the last neighbour, the farthest, is in its place. `last` may be NULL. */
 typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
                                   bool any_order, photon_last *last, neighbour *out);
 
 typedef struct photon_map_view {
-    const photon *photons; /* in the tree's order; power in W (already over the number emitted) */
-    pointtree_view tree;   /* of their positions */
-    float radius;          /* the largest one, scene units */
-    uint32_t gather;       /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
+    /* in tree order; power in W, already divided by the number of emitted paths */
+    const photon *photons;
+    pointtree_view tree; /* of the photons' positions */
+    float radius;        /* largest search radius, scene units */
+    uint32_t gather;     /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
     photon_kernel kernel;
     float scale;          /* flux_scale of the photons' strongest channel */
-    bool adaptive;        /* of the k nearest as many as the light allows: estimate_radius.h */
-    bool walks;           /* looks walk the tree, on a device too, each by itself */
-    photon_finder finder; /* host code only; NULL: the tree is walked */
-    const void *index;    /* the finder's */
-    bool any_order;       /* as the finder takes it */
-    photon_last *last;    /* the finder's, of one thread; NULL: looks know nothing of each other */
-    const vec3
+    bool adaptive;        /* use fewer than k photons where the light varies: estimate_radius.h */
+    bool walks;           /* each lookup traverses the tree by itself, on a device, too */
+    photon_finder finder; /* host code only; NULL: traverse the tree */
+    const void *index;    /* argument of `finder` */
+    bool any_order;       /* argument of `finder` */
+    /* argument of `finder`, private to a thread; NULL: lookups are independent */
+    photon_last *last;
+    const vec3       /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
         *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
 } photon_map_view;
 
-/* Where an estimate is made. */
+/* Query point of an estimate. */
 typedef struct estimate_point {
     vec3 position;
-    vec3 normal; /* unit geometric normal of the side that is looked at */
+    vec3 normal; /* unit geometric normal of the side on which the estimate is made */
     uint32_t triangle;
 } estimate_point;
 
-/* Whether a photon counts at a place: its side faces the same way. */
+/* Returns true if the photon hit a side with a similar normal. */
 KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
     return vec3_dot(landed->normal, at->normal) >= TILE_COSINE;
 }
 
-/* The kernel's integral over the surface in reach, of the unit disc's radius. */
+/* Integral of the kernel over the accepting surfaces, relative to the squared radius. */
 KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
                                          float radius, photon_kernel kernel) {
     tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
     return tile_kernel_integral(tiles, &look, TILE_COSINE);
 }
 
-/* The same; over the whole disc where there are no tiles, or no radius. */
+/* As estimate_tile_integral; over the whole disc if there are no tiles or the radius is 0. */
 KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, float radius,
                               photon_kernel kernel) {
     if (tiles->box_count && radius > 0) {
@@ -82,24 +86,24 @@ KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, 
     return 2 * KD_PI * photon_kernel_sector(kernel);
 }
 
-/* The photons of one estimate. */
+/* Photons of one estimate. */
 typedef struct photon_gathering {
     neighbour found[ESTIMATE_GATHER_MAX];
-    uint32_t count; /* of those that count */
+    uint32_t count; /* number of photons counted */
     float radius;
-    uint32_t own; /* node of the photon at which it is made, not in `found`; KD_NONE: none */
+    uint32_t own; /* node of the photon at whose position the estimate is made, not in `found`;
+                     KD_NONE: none */
 } photon_gathering;
 
-/* The weight of a photon's own power in the estimate at itself, where `inside` others lie within
-   the radius. A place takes the estimate of the photon nearest to it: that none is nearer is a
-   void, a disc about the place with that photon on its rim, where the estimate finds no other one.
-   What the void lacks is the kernel's integral over it, in photons: with k = inside + 1 and the
-   void's share v of the disc, which has the density (k - 1) (1 - v)^(k - 2), it is k E[q(v)], q the
-   integral over the unit disc's area:
-       disc v;  cone v - 32 / (9 pi) v^(3/2);  Epanechnikov v - 3/2 v^2;
-       Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...)
-   so the mean over all places, each with the estimate of its nearest photon, is that of estimates
-   made there. */
+/* Weight of a photon's own power in the estimate at its position, with `inside` other photons
+   within the radius. The estimate is used by points whose nearest photon this is. Around such a
+   point lies an empty disc with that photon on its rim, so the estimate lacks the kernel's integral
+   over the empty disc. In units of photons: with k = inside + 1 and v the empty disc's share of the
+   whole one, which has the density (k - 1) (1 - v)^(k - 2), it is k E[q(v)], where q is the
+   integral over the unit disc's area: disc v;  cone v - 32 / (9 pi) v^(3/2);  Epanechnikov v - 3/2
+   v^2; Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...) With this weight,
+   the mean over all points of the estimate of their nearest photon equals the mean of estimates
+   made at the points. */
 KD_FN float photon_own_weight(photon_kernel kernel, uint32_t inside) {
     return float_max(photon_kernel_own(kernel, (float)inside + 1), 0);
 }
@@ -120,8 +124,8 @@ KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathe
     if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
 }
 
-/* The photons of an estimate at a photon of the map: the others, and itself with a weight of its
-   own. */
+/* Gathers the photons for an estimate at a photon of the map: the k nearest others; the photon
+   itself is weighted separately. */
 KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
     const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
     const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->found);
@@ -134,7 +138,7 @@ KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photo
     if (count == wanted && kept) out->radius = sqrtf(out->found[--out->count].dist2);
 }
 
-/* Weight of each photon's power (W) in the flux density (W/m^2), but for the kernel's value. */
+/* Factor of kernel value times photon power (W) in the flux density (W/m^2). */
 KD_FN float photon_gathering_scale(const photon_map_view *map, const tile_view *tiles,
                                    const estimate_point *at, const photon_gathering *gathered) {
     if (gathered->count == 0 || !(gathered->radius > 0)) return 0;
@@ -142,7 +146,7 @@ KD_FN float photon_gathering_scale(const photon_map_view *map, const tile_view *
     return 1 / (integral * gathered->radius * gathered->radius);
 }
 
-/* Irradiance by the photons of a gathering, W/m^2. */
+/* Irradiance of the gathered photons, W/m^2. */
 KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, const photon_gathering *gathered) {
     const float scale = photon_gathering_scale(map, tiles, at, gathered);
@@ -161,8 +165,8 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
     return flux_sum_scaled(&sum, map->scale, scale);
 }
 
-/* Irradiance by all photons within map->radius, W/m^2. `own`: node of the photon at which it is
-   made; KD_NONE: it is made elsewhere. */
+/* Irradiance of all photons within map->radius, W/m^2. `own`: node of the photon at whose position
+   the estimate is made; KD_NONE: none. */
 KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *tiles,
                                    const estimate_point *at, uint32_t own) {
     const float bound2 = pointtree_bound2(map->radius);
@@ -187,21 +191,22 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *
     return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
 }
 
-/* How many of the nearest photons are asked for an irradiance that they know, if the very nearest
-   belongs to another surface. */
+/* Number of nearest photons examined for a precomputed irradiance if the nearest one belongs to
+   another surface. */
 #define ESTIMATE_KNOWN_ASKED 8u
-/* Its largest height over the tangent plane, of its distance: a photon of a sheet above a place
-   knows another light. */
+/* Largest height of a photon above the tangent plane, relative to its distance: the irradiance at a
+   photon on a sheet above the point does not apply. */
 #define ESTIMATE_KNOWN_HEIGHT 0.5f
 
-/* Whether a photon at this distance knows the light of a place. */
+/* Returns true if the irradiance at this photon applies to the point. */
 KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float distance) {
     const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
     return estimate_accepts(landed, at) && fabsf(height) <= ESTIMATE_KNOWN_HEIGHT * distance;
 }
 
-/* The irradiance of the nearest photon of this surface, computed before; false if none near knows
-   it. Source: Christensen 1999, "Faster photon map global illumination". */
+/* Finds the precomputed irradiance of the nearest photon on this surface; returns false if no
+   photon nearby applies.
+   Source: Christensen 1999, "Faster photon map global illumination". */
 KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_point *at,
                                    vec3 *irradiance) {
     neighbour found[ESTIMATE_KNOWN_ASKED];
@@ -218,23 +223,24 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
     return false;
 }
 
-/* Looks into photon maps that wait until many can be answered at once. */
+/* --- deferred lookups, answered in batches ---------------------------------------------------- */
 
-enum { FINAL_GATHER_MOST = 65536 }; /* rays of the final gather */
+enum { FINAL_GATHER_MOST = 65536 }; /* largest number of final gather rays */
 
-/* A surface that is to be looked at. */
+/* A surface point to be looked up. */
 typedef struct eye_request {
     surface at;
     vec3 wo, throughput;
-    uint32_t next; /* of the same path, or KD_NONE */
+    uint32_t next; /* next request of the same path, or KD_NONE */
 } eye_request;
 
-/* Requests that the threads of a warp made at once: neighbours in the picture, at most 32. */
+/* Adjacent requests made at once by the threads of a warp, hence by neighbouring pixels; at
+ * most 32. */
 typedef struct eye_packet {
     uint32_t first, count;
 } eye_packet;
 
-/* How many there are of each; may grow beyond `room`: those are not there. */
+/* Numbers of requests and packets. They may exceed the capacity; the excess is not stored. */
 typedef struct eye_asked {
     uint32_t requests, packets;
 } eye_asked;

@@ -1,17 +1,17 @@
-/* How many of the nearest photons an estimate takes: as many as the light allows.
-   Source: Schregle 2003, "Bias compensation for photon maps": a range of k, the deviation from the
-           estimates of fewer photons is bias where noise does not explain it. The rule that says so
-           is the intersection of confidence intervals of Katkovnik 1999, "A new method for varying
-           adaptive bandwidth selection".
-   Idea: many photons have little noise, few have little blur. Discs grow from ADAPT_LEAST photons
-         on; each estimate has an interval of ADAPT_CONFIDENCE standard deviations. While all
-         intervals so far have a value in common, the estimates may be of one and the same light,
-   and the larger disc is the quieter one. The first that lies apart has crossed an edge of the
-         light: the disc before it is taken.
-   Work: the k nearest once; a pass over the photons inside and a look into the tiles for each disc,
-         three times those of one estimate in all.
-   Differs from the sources in: no random numbers (Schregle draws whether to go on), so that an
-         estimate is a function of the photons and the place. */
+/* The adaptive estimator: chooses the number of photons of each estimate.
+   Source: Schregle 2003, "Bias compensation for photon maps": over a range of k, a deviation from
+           the estimates of fewer photons that noise does not explain is bias. The criterion is the
+           intersection of confidence intervals of Katkovnik 1999, "A new method for varying
+   adaptive bandwidth selection".
+   Idea: many photons give little noise, few give little bias. Discs grow from ADAPT_LEAST photons;
+         each estimate has an interval of ADAPT_CONFIDENCE standard deviations. As long as all
+         intervals so far intersect, the estimates are consistent, and the larger disc has less
+         noise. The first interval that does not intersect indicates that the disc has crossed an
+         edge of the illumination; the disc before it is used.
+   Work: one k-nearest query; a pass over the photons and a traversal of the tiles for each disc:
+         three times the work of one estimate in total.
+   Differs from the sources in: no random numbers (Schregle decides at random whether to continue),
+         so an estimate is a function of the photons and the query point. */
 #ifndef KD_PHOTON_DENSITY_ESTIMATE_RADIUS_H
 #define KD_PHOTON_DENSITY_ESTIMATE_RADIUS_H
 #include "photon/density/estimate.h"
@@ -21,11 +21,11 @@
 #define ADAPT_GROWTH 1.5f
 #define ADAPT_CONFIDENCE 2.0f
 
-/* Mean of the channels of an estimate, W/m^2, and its standard deviation as if photons landed
-   independently of each other. */
+/* Mean of the channels of an estimate, W/m^2, and its standard deviation for independent photons.
+ */
 typedef struct adapt_estimate {
     float mean, deviation;
-    uint32_t counted; /* photons of this surface */
+    uint32_t counted; /* accepted photons */
 } adapt_estimate;
 
 KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_view *tiles,
@@ -44,7 +44,7 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
         squares += weighted * weighted;
         ++made.counted;
     }
-    if (gathered->own != KD_NONE) { /* else small discs there would look darker than large ones */
+    if (gathered->own != KD_NONE) { /* otherwise small discs would appear darker than large ones */
         const vec3 power = map->photons[gathered->own].power;
         const float weighted =
             (power.x + power.y + power.z) / 3 * photon_own_weight(map->kernel, count);
@@ -57,8 +57,8 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
     return made;
 }
 
-/* Leaves the photons and the radius that the rule above chooses. `found` is in order of distance.
- */
+/* Reduces the photons and the radius to those chosen by the criterion above. `found` is sorted by
+   distance. */
 KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *tiles,
                                   const estimate_point *at, photon_gathering *gathered) {
     uint32_t taken = gathered->count;
@@ -70,7 +70,7 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *t
         const float radius = last ? gathered->radius : sqrtf(gathered->found[count].dist2);
         if (radius > 0) {
             const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
-            if (now.counted >= ADAPT_LEAST) { /* fewer say nothing of their noise */
+            if (now.counted >= ADAPT_LEAST) { /* fewer photons do not allow a noise estimate */
                 low = float_max(low, now.mean - ADAPT_CONFIDENCE * now.deviation);
                 high = float_min(high, now.mean + ADAPT_CONFIDENCE * now.deviation);
                 if (begun && low > high) break;
@@ -86,14 +86,14 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *t
     gathered->radius = taken_radius;
 }
 
-/* The photons of an estimate at a place. */
+/* Gathers the photons of an estimate. */
 KD_FN void photon_gather_at(const photon_map_view *map, const tile_view *tiles,
                             const estimate_point *at, photon_gathering *out) {
     photon_gather(map, at->position, out);
     if (map->adaptive) photon_gathering_adapt(map, tiles, at, out);
 }
 
-/* Irradiance by the map's photons, W/m^2, by the estimator that the map names. */
+/* Irradiance, W/m^2, by the estimator of the map. */
 KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
                              const estimate_point *at) {
     if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, KD_NONE);
@@ -102,7 +102,8 @@ KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
     return photon_gathering_irradiance(map, tiles, at, &gathered);
 }
 
-/* The same at a photon of the map, for the places nearest to it (photon_own_weight). */
+/* As photon_irradiance, at a photon of the map, for the points nearest to it (photon_own_weight).
+ */
 KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, uint32_t node) {
     if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, node);
@@ -112,12 +113,12 @@ KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_vi
     return photon_gathering_irradiance(map, tiles, at, &gathered);
 }
 
-/* --- irradiance at a photon by both maps, for a final gather that asks the nearest photon only ---
+/* --- irradiance of both maps at a photon, for a final gather that uses the nearest photon only ---
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
            4(3).
-   Differs from the source in: every photon is asked, and its own power counts as much as the
-         void lacks in which it is the nearest photon (photon_own_weight), so that the mean over
-         places is that of estimates made there; caustics are in it. */
+   Differs from the source in: the irradiance is computed at every photon; the photon's own power is
+         weighted by photon_own_weight, so that the mean over points equals that of estimates made
+         at the points; caustics are included. */
 
 KD_FN estimate_point photon_place(const photon *landed) {
     estimate_point at;
@@ -134,24 +135,27 @@ KD_FN vec3 photon_irradiance_at(const photon_map_view *map, const photon_map_vie
                     photon_irradiance(caustic, tiles, &at));
 }
 
-/* Radiance by the photons within a fixed radius, and how that radius shrinks from pass to pass.
+/* --- fixed radius --------------------------------------------------------------------------------
+   Radiance from the photons within a fixed radius, and the sequence of radii of progressive
+   methods.
    Source: Knaus and Zwicker 2011, "Progressive photon mapping: a probabilistic approach", section
-           4 (the radius), which needs no statistics per pixel; Hachisuka, Ogaki and Jensen 2008
-           (alpha).
-   Idea: each pass has photons of its own and a radius for all pixels. While its square shrinks like
-         pass^(alpha - 1), the variance of the mean over passes and its bias both go to 0.
+           4 (the radii), without statistics per pixel; Hachisuka, Ogaki and Jensen 2008 (alpha).
+   Idea: each pass has independent photons and one radius for all pixels. If its square decreases
+         like pass^(alpha - 1), both the variance of the mean over passes and its bias converge to
+         0.
    Memory: none.
-   Invariants: the sum is a function of the photons and the place, in whatever order they come. */
+   Invariants: the sum is a function of the photons and the query point, whatever the order of
+         photons. */
 
-/* The radius of pass 0, 1, 2, ... over that of pass 0. Knaus and Zwicker 2011, eq. 15:
-   r(i+1)^2 / r(i)^2 = (i + alpha) / (i + 1), their i counting from 1. */
+/* Returns the radius of pass `pass` relative to that of pass 0. Knaus and Zwicker 2011, eq. 15:
+   r(i+1)^2 / r(i)^2 = (i + alpha) / (i + 1), where i counts from 1. */
 KD_FN double progressive_radius_share(uint32_t pass, double alpha) {
     double square = 1;
     for (uint32_t i = 1; i <= pass; ++i) square *= (i + alpha) / (i + 1.0);
     return sqrt(square);
 }
 
-/* The same of a diffuse surface, by far the usual one: bit for bit what the other says. */
+/* photon_scattered for the most frequent case, diffuse surfaces, with the same bits. */
 KD_FN vec3 photon_scattered_evenly(const surface *at, vec3 wo, const photon *landed) {
     const vec3 wi = vec3_negate(landed->direction);
     const float side = vec3_dot(wo, at->geometric) < 0 ? -1.0f : 1.0f;
@@ -162,11 +166,12 @@ KD_FN vec3 photon_scattered_evenly(const surface *at, vec3 wo, const photon *lan
     return vec3_scale(sent, float_min(cosine / true_cosine, 8));
 }
 
-/* What one photon of weight 1 adds to the radiance towards `wo`, times square metres. */
+/* Radiance towards `wo` due to one photon with kernel weight 1, times area. */
 KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
     if (at->kind == MATERIAL_DIFFUSE) return photon_scattered_evenly(at, wo, landed);
     const vec3 wi = vec3_negate(landed->direction);
-    /* photons carry flux across the true surface, shading wants it across the smooth one */
+    /* Photons carry flux across the geometric surface; shading needs flux across the shading
+     * surface. */
     const float true_cosine = fabsf(vec3_dot(wi, at->geometric));
     const float cosine = fabsf(vec3_dot(wi, at->normal));
     const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
@@ -181,13 +186,13 @@ KD_FN estimate_point estimate_point_of(const surface *at) {
     return here;
 }
 
-/* Radiance by what photons within a radius scattered in all, and the kernel's integral there. */
+/* Radiance from the sum of scattered power within `radius` and the kernel's integral. */
 KD_FN vec3 photon_sum_over(const photon_map_view *map, const flux_sum *sum, float integral,
                            float radius) {
     return flux_sum_scaled(sum, map->scale, 1 / (integral * radius * radius));
 }
 
-/* The radiance that photons within a radius make, by what they scattered in all. */
+/* Radiance from the sum of scattered power within `radius`. */
 KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const tile_view *tiles,
                                const estimate_point *here, float radius, const flux_sum *sum) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
@@ -195,7 +200,7 @@ KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const tile_view *tile
     return photon_sum_over(map, sum, integral, radius);
 }
 
-/* What all photons within map->radius of a surface scatter towards `wo`. */
+/* Sum of the power that all photons within map->radius scatter towards `wo`. */
 KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, vec3 wo) {
     const float bound2 = pointtree_bound2(map->radius);
     flux_sum sum = flux_sum_none();
@@ -214,7 +219,7 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
     return sum;
 }
 
-/* Radiance towards `wo` by them. */
+/* Radiance towards `wo` of all photons within map->radius. */
 KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
                                  const surface *at, vec3 wo) {
     const flux_sum sum = photon_fixed_sum(map, at, wo);
@@ -222,7 +227,8 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *ti
     return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
 }
 
-/* What some photons that were found scatter, where the farthest lies at `radius`. */
+/* Sum of the power that the photons `found` scatter towards `wo`, for an estimate within `radius`.
+ */
 KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
                                 const neighbour *found, uint32_t count, float radius) {
     flux_sum sum = flux_sum_none();

@@ -36,7 +36,7 @@ const char *photon_media_name(int index) {
     return index < PHOTON_MEDIA_KINDS ? photon_media_rows[index].name : NULL;
 }
 
-/* The number of a name in a table; KD_ERROR_USAGE with all of them. */
+/* Finds the index of a name in a table; KD_ERROR_USAGE with a list of all names. */
 static kd_status find(int *out, const char *what, const char *(*name_of)(int index),
                       const char *name) {
     char names[128] = "";

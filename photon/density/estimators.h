@@ -1,8 +1,7 @@
-/* The tables of density estimates: which photons are taken (estimators), what each weighs by its
-   distance (kernels; photon/density/kernels.h), how those near are found
-   (lookups), and what is kept of light in media (media).
-   Kernels of a device cannot call through rows: what they have to know is a flag here and a number
-   in their photon_map_view. */
+/* Tables of the choices for density estimates: which photons are used (estimators), their weights
+   by distance (kernels; photon/density/kernels.h), how neighbours are found (lookups), and what is
+   stored of light in media (media). Device code cannot call through function pointers: each
+   property that it depends on is a flag here and a number in photon_map_view. */
 #ifndef KD_PHOTON_DENSITY_ESTIMATORS_H
 #define KD_PHOTON_DENSITY_ESTIMATORS_H
 #include "core/status.h"
@@ -17,11 +16,12 @@ extern "C" {
     ROW(NEAREST, nearest, false, false)                                                            \
     ROW(FIXED, fixed, true, false)                                                                 \
     ROW(ADAPTIVE, adaptive, false, true)
-/* Id, name, walks: the tree is walked without a stack (points/tree/walk.h), one look after the
-   other, instead of an index of its leaves that answers many. The same photons, the same bits. */
+/* Id, name, walks: the tree is traversed without a stack (points/tree/walk.h), for one query at a
+   time; otherwise an index of its leaves answers queries in batches. Both find the same photons and
+   give the same bits. */
 #define PHOTON_LOOKUP_ROWS(ROW) ROW(LEAVES, leaves, false) ROW(WALK, walk, true)
-/* Id, name, beams: photons where a medium scatters them (photon/density/media_estimate.h), or whole
-   flights of photons through it (photon/density/beams.h). */
+/* Id, name, beams: store photons where a medium scatters them (photon/density/media_estimate.h), or
+   their whole paths through the medium (photon/density/beams.h). */
 #define PHOTON_MEDIA_ROWS(ROW) ROW(POINTS, points, false) ROW(BEAMS, beams, true)
 
 #define PHOTON_ESTIMATOR_ID(id, name, one_radius, adaptive) PHOTON_ESTIMATOR_##id,
@@ -30,15 +30,14 @@ typedef enum photon_estimator {
 } photon_estimator;
 #undef PHOTON_ESTIMATOR_ID
 
-/* Which photons an estimate takes: the k nearest within a map's radius, but for what is said here.
- */
+/* Which photons an estimate uses: by default the k nearest within the map's radius. */
 typedef struct photon_estimator_row {
     const char *name;
-    /* All within one radius, unless given the median distance of photons to their k-th: how many
-       that are is nobody's concern, and batches of photons may be as small as one likes. */
+    /* All photons within one radius, which is by default the median distance to the k-th neighbour.
+       Their number does not matter, so batches of photons can be arbitrarily small. */
     bool one_radius;
-    /* Of the k nearest as many as the light allows (photon/density/estimate_radius.h): on a
-       device photons have to lie in their tree's order. */
+    /* At most k, fewer where the light varies (photon/density/estimate_radius.h); on a device this
+       requires photons in tree order. */
     bool adaptive;
 } photon_estimator_row;
 
@@ -50,7 +49,7 @@ typedef enum photon_lookup { PHOTON_LOOKUP_ROWS(PHOTON_LOOKUP_ID) PHOTON_LOOKUPS
 
 typedef struct photon_lookup_row {
     const char *name;
-    bool walks; /* on a device photons have to lie in their tree's order */
+    bool walks; /* on a device this requires photons in tree order */
 } photon_lookup_row;
 
 extern const photon_lookup_row photon_lookups[PHOTON_LOOKUPS];
@@ -66,26 +65,26 @@ typedef struct photon_media_row {
 
 extern const photon_media_row photon_media_rows[PHOTON_MEDIA_KINDS];
 
-/* NULL beyond the last. */
+/* NULL for an index beyond the last one. */
 const char *photon_kernel_name(int index);
 const char *photon_estimator_name(int index);
 const char *photon_lookup_name(int index);
 const char *photon_media_name(int index);
-/* KD_ERROR_USAGE with the list for any other name. */
+/* Return KD_ERROR_USAGE, with a list of the names, for an unknown name. */
 kd_status photon_kernel_find(photon_kernel *out, const char *name);
 kd_status photon_estimator_find(photon_estimator *out, const char *name);
-kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto": leaves */
+kd_status photon_lookup_find(photon_lookup *out, const char *name); /* "auto" selects leaves */
 kd_status photon_media_find(photon_media *out, const char *name);
-/* The row of a name that was found before. */
+/* Return the row of a name known to be valid. */
 const photon_estimator_row *photon_estimator_named(const char *name);
 const photon_lookup_row *photon_lookup_named(const char *name);
 const photon_media_row *photon_media_named(const char *name);
 
-/* Numbers that options of photon maps have where nobody sets them. */
+/* Defaults of photon map options. */
 
-#define PHOTONS_DEFAULT 200000 /* stored in a map, to aim for */
-#define GATHER_DEFAULT 50      /* photons of one estimate */
-#define MAX_DEPTH_DEFAULT 32   /* surfaces that a path may meet */
+#define PHOTONS_DEFAULT 200000 /* photons to store in a map */
+#define GATHER_DEFAULT 50      /* k */
+#define MAX_DEPTH_DEFAULT 32   /* surfaces of a path */
 
 #ifdef __cplusplus
 }

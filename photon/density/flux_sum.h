@@ -1,9 +1,9 @@
-/* Sums of photons' contributions that are the same bits in any order: fixed point.
-   Idea: a photon's part is rounded to a unit of 2^-37 to 2^-36 of the strongest photon's power, and
-         whole numbers add up alike in any order. So a CPU that walks a tree, one that searches
-         leaves, and a warp of a GPU that adds up by halves all find the same sum.
-   Range: one part may be 2^17 times the strongest photon (a glossy lobe's peak in 1/sr); 512 such
-         fit. */
+/* Sums of photon contributions in fixed point, which do not depend on the order of summation.
+   Idea: a contribution is rounded to a unit of 2^-37 to 2^-36 of the strongest photon's power, and
+         integers are added. So a CPU that traverses a tree, one that searches leaves, and a GPU
+         warp that adds by parallel reduction all get the same sum.
+         Range: a contribution may be 2^17 times the strongest photon (the peak of a glossy lobe in
+         1/sr); 512 such contributions fit. */
 #ifndef KD_PHOTON_DENSITY_FLUX_SUM_H
 #define KD_PHOTON_DENSITY_FLUX_SUM_H
 #include "core/math/geometry.h"
@@ -12,7 +12,7 @@ typedef struct flux_sum {
     int64_t x, y, z;
 } flux_sum;
 
-/* Units in a watt, a power of two, where no photon's channel is above `strongest`. */
+/* Units per watt, a power of two, if no channel of any photon exceeds `strongest`. */
 KD_FN float flux_scale(float strongest) {
     if (!(strongest > 0 && strongest <= FLT_MAX)) return 1;
     const int exponent = (int)(float_bits(strongest) >> 23) - 127;
@@ -32,7 +32,7 @@ KD_FN flux_sum flux_sum_none(void) {
     return sum;
 }
 
-/* What is no number adds nothing. */
+/* NaN adds nothing. */
 KD_FN void flux_sum_add(flux_sum *sum, float weight, vec3 part, float scale) {
     sum->x += flux_round(weight * part.x, scale);
     sum->y += flux_round(weight * part.y, scale);
@@ -43,7 +43,7 @@ KD_FN bool flux_sum_is_zero(const flux_sum *sum) {
     return (sum->x | sum->y | sum->z) == 0;
 }
 
-/* In watts, times a factor. */
+/* The sum in watts, times a factor. */
 KD_FN vec3 flux_sum_scaled(const flux_sum *sum, float scale, float factor) {
     const float unit = 1 / scale;
     return vec3_make((float)sum->x * unit * factor, (float)sum->y * unit * factor,

@@ -1,22 +1,22 @@
-/* The kernels that weigh the photons of a density estimate: for each its value and all integrals of
-   it that estimates divide by, in closed form. A new kernel is its nine functions here and its name
-   in PHOTON_KERNEL_ROWS, by which the photon_kernel_* functions call them. At the end of the file:
-   the integrals over triangles.
+/* Kernels that weight the photons of a density estimate: their values, and in closed form all
+   integrals by which estimates are normalised. A new kernel needs its nine functions here and its
+   name in PHOTON_KERNEL_ROWS, from which the photon_kernel_* functions are generated. The integrals
+   over triangles are at the end of the file.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 7 (cone filter);
            Epanechnikov's kernel from Silverman 1986, "Density Estimation", 4.2; the Gaussian from
            Pavicic 1990, "Convenient anti-aliasing filters that minimize bumpy sampling".
-   Units: lengths over the radius of the estimate. K(s) is the value at the distance s.
+   Units: lengths are relative to the radius of the estimate. K(s) is the value at distance s.
 
-     kernel_NAME_at(s2)      K at the square of a distance below 1; K(0) is 1
-     kernel_NAME_sector()    integral of K(s) s from 0 to 1: over the unit disc, a radian
-     kernel_NAME_ball()      integral of K(s) s^2 from 0 to 1: over the unit ball, a steradian
-     kernel_NAME_line(s)     integral of K from 0 to s
-     kernel_NAME_reach(s)    integral of K(t) t^2 from 0 to s over that to 1
-     kernel_NAME_own(k)      weight of a photon's own power in the estimate at itself, of k photons
-                             (photon_own_weight), before it is bounded by 0
-     kernel_NAME_plane(on)   sets the integral over a plane's disc (the end of this file)
-     kernel_NAME_to_line()   integral over the triangle between a plane's foot and a line
-     kernel_NAME_bent(on)    whether to_line needs its angle also where sectors are left out */
+       kernel_NAME_at(s2)      K at a squared distance below 1; K(0) is 1
+       kernel_NAME_sector()    integral of K(s) s from 0 to 1: over the unit disc, per radian
+       kernel_NAME_ball()      integral of K(s) s^2 from 0 to 1: over the unit ball, per steradian
+       kernel_NAME_line(s)     integral of K from 0 to s
+       kernel_NAME_reach(s)    integral of K(t) t^2 from 0 to s, divided by that from 0 to 1
+       kernel_NAME_own(k)      weight of a photon's own power in the estimate at its position, for
+                               k photons (photon_own_weight), before clamping to 0
+       kernel_NAME_plane(on)   sets the integral over a plane's disc (end of this file)
+       kernel_NAME_to_line()   integral over the triangle between a plane's foot and a line
+       kernel_NAME_bent(on)    whether to_line needs the angle even if sectors are omitted */
 #ifndef KD_PHOTON_DENSITY_KERNELS_H
 #define KD_PHOTON_DENSITY_KERNELS_H
 #include "core/math/elementary.h"
@@ -33,20 +33,21 @@ typedef enum photon_kernel { PHOTON_KERNEL_ROWS(PHOTON_KERNEL_ID) } photon_kerne
 enum { PHOTON_KERNELS = PHOTON_KERNEL_ROWS(PHOTON_KERNEL_ONE) };
 #undef PHOTON_KERNEL_ONE
 
-/* The plane at the height h, 0 to 1, over which a kernel is integrated: a place of it at the
-   distance p from the foot of the ball's centre weighs K(sqrt(h^2 + p^2)). */
+/* A plane at height h, 0 to 1, over which a kernel is integrated: a point of the plane at distance
+   p from the foot of the ball's centre has the weight K(sqrt(h^2 + p^2)). */
 typedef struct kernel_plane {
     photon_kernel kernel;
     float h;
-    float rim2;   /* 1 - h^2: square of the disc's radius */
-    float sector; /* the integral over the whole disc, a radian */
+    float rim2;   /* 1 - h^2: squared radius of the disc */
+    float sector; /* integral over the whole disc, per radian */
     float fade;   /* Gaussian: exp(-c h^2) */
 } kernel_plane;
 
-/* Planes nearer to the centre are taken for planes through it where that is cheaper: below 1e-7. */
+/* Planes closer to the centre are treated as passing through it where that is cheaper; the error is
+   below 1e-7. */
 #define KERNEL_PLANE_LOW 0.004f
 
-/* The triangle between the foot and a line's stretch at the distance d from it. */
+/* Area of the triangle between the foot and the segment of a line at distance d from it. */
 KD_FN float kernel_plane_flat(float d, float from, float to) {
     return 0.5f * d * (to - from);
 }
@@ -111,12 +112,12 @@ KD_FN void kernel_cone_plane(kernel_plane *on) {
     const float h = on->h;
     on->sector = 0.5f * on->rim2 - (1 - h * h * h) / 3;
 }
-/* sqrt(a^2 + t^2) + t, where s is that root. */
+/* sqrt(a^2 + t^2) + t without cancellation, where s is that root. */
 KD_FN float kernel_cone_sum(float a2, float t, float s) {
     return t >= 0 ? s + t : a2 / (s - t);
 }
-/* Less the integral of the distance to the centre over the stretch, which the foot sees under an
-   angle. */
+/* Subtracts the integral of the distance to the centre over the segment, which subtends `angle` at
+   the foot. */
 KD_FN float kernel_cone_to_line(const kernel_plane *on, float d, float from, float to,
                                 float angle) {
     const float h = on->h, a2 = h * h + d * d;
@@ -170,14 +171,14 @@ KD_FN bool kernel_epanechnikov_bent(const kernel_plane *on) {
     return false;
 }
 
-/* --- Gaussian: a + b exp(-c s^2), 1 in the middle, 0.27 at the edge --------------------------- */
+/* --- Gaussian: a + b exp(-c s^2), 1 at the centre, 0.27 at the rim ---------------------------- */
 
 /* Pavicic's beta is 2c; a + b = 1 with b = 1 / (1 - exp(-2c)). */
 #define KERNEL_GAUSSIAN_C 0.9765f
 #define KERNEL_GAUSSIAN_B 1.165295f
 #define KERNEL_GAUSSIAN_A (1 - KERNEL_GAUSSIAN_B)
 #define KERNEL_GAUSSIAN_BALL 0.16846025f
-/* Terms of exp(-c s^2) that its integrals along lines take: the rest is below 1e-7. */
+/* Number of terms of exp(-c s^2) used in integrals along lines: the remainder is below 1e-7. */
 #define KERNEL_GAUSSIAN_TERMS 10
 
 KD_FN float kernel_gaussian_at(float s2) {
@@ -190,7 +191,7 @@ KD_FN float kernel_gaussian_sector(void) {
 KD_FN float kernel_gaussian_ball(void) {
     return KERNEL_GAUSSIAN_BALL;
 }
-/* The series of exp(-c s^2), term by term. */
+/* Integrates the series of exp(-c s^2) term by term. */
 KD_FN float kernel_gaussian_line(float s) {
     const float s2 = s * s;
     float power = KERNEL_GAUSSIAN_B, sum = KERNEL_GAUSSIAN_A;
@@ -219,15 +220,15 @@ KD_FN void kernel_gaussian_plane(kernel_plane *on) {
         0.5f * KERNEL_GAUSSIAN_A * on->rim2 +
         0.5f * KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * (on->fade - float_exp(-KERNEL_GAUSSIAN_C));
 }
-/* The integral out to a line at distance h >= 0 from the centre of the unit disc, over the angle
-   from the line's foot to t. Out to the distance p it integrates, a radian, to
-   a p^2/2 + b (1 - exp(-c p^2)) / (2c): with p^2 = h^2 + t^2 on the line and the angle's step
-   h dt / p^2, each power of p^2 in the series of exp is a polynomial of t, found from the one
-   before. */
+/* Integral of the kernel from the centre of the unit disc out to a line at distance h >= 0, over
+   the angle from the line's foot to t. Out to distance p the integral per radian is
+   a p^2/2 + b (1 - exp(-c p^2)) / (2c). On the line, p^2 = h^2 + t^2, and the angle's differential
+   is h dt / p^2, so each power of p^2 in the series of exp gives a polynomial in t, computed from
+   the previous one. */
 KD_FN float kernel_gaussian_out_to(float h, float t) {
-    float power = 1;                  /* p^2 to the n */
-    float integral = t;               /* of it over dt from 0 to t */
-    float factor = KERNEL_GAUSSIAN_C; /* c^(n+1) / (n+1)!, with its sign */
+    float power = 1;                  /* (p^2)^n */
+    float integral = t;               /* integral of `power` from 0 to t */
+    float factor = KERNEL_GAUSSIAN_C; /* c^(n+1) / (n+1)!, signed */
     float sum = KERNEL_GAUSSIAN_C * t;
     for (int n = 1; n < KERNEL_GAUSSIAN_TERMS; ++n) {
         power *= h * h + t * t;
@@ -248,16 +249,18 @@ KD_FN bool kernel_gaussian_bent(const kernel_plane *on) {
     return false;
 }
 
-/* A density estimate's kernel by its number: each function asks the table of kernels.h for one of
-   its integrals. A number that is none gives NaN, which a picture counts (nan_samples).
-   Units: lengths over the radius of the estimate. */
+/* --- dispatch by kernel ----------------------------------------------------------------------- */
 
-/* A switch over all rows, without a default: compilers name a kernel that is missing. */
+/* Each function selects
+   one of the integrals above by the number of a kernel. An invalid number gives NaN, which is
+   counted in nan_samples. Lengths are relative to the radius of the estimate. */
+
+/* A switch over all rows without a default, so that compilers report a missing kernel. */
 #define KERNEL_SWITCH(kernel, ROW)                                                                 \
     switch (kernel) { PHOTON_KERNEL_ROWS(ROW) }                                                    \
     return NAN
 
-/* The kernel at the squared distance; 0 from 1 on. */
+/* Value at a squared distance; 0 from 1 on. */
 KD_FN float photon_kernel_at(photon_kernel kernel, float s2) {
     if (s2 >= 1) return 0;
 #define ROW(id, name)                                                                              \
@@ -266,7 +269,7 @@ KD_FN float photon_kernel_at(photon_kernel kernel, float s2) {
 #undef ROW
 }
 
-/* Its integral over a sector of the unit disc, per radian. */
+/* Integral over a sector of the unit disc, per radian. */
 KD_FN float photon_kernel_sector(photon_kernel kernel) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return kernel_##name##_sector();
@@ -274,7 +277,7 @@ KD_FN float photon_kernel_sector(photon_kernel kernel) {
 #undef ROW
 }
 
-/* Its integral over the unit ball. */
+/* Integral over the unit ball. */
 KD_FN float photon_kernel_ball(photon_kernel kernel) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return 4 * KD_PI * kernel_##name##_ball();
@@ -282,7 +285,7 @@ KD_FN float photon_kernel_ball(photon_kernel kernel) {
 #undef ROW
 }
 
-/* Its integral from the middle to s, 0 to 1. */
+/* Integral from the centre to s, 0 to 1. */
 KD_FN float photon_kernel_line(photon_kernel kernel, float s) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return kernel_##name##_line(s);
@@ -290,8 +293,8 @@ KD_FN float photon_kernel_line(photon_kernel kernel, float s) {
 #undef ROW
 }
 
-/* Its integral along a ray of the unit ball from the middle to s, over that to 1, each length s
-   weighted by s^2. */
+/* Integral along a ray of the unit ball from the centre to s, weighted by the squared distance,
+   divided by that to 1. */
 KD_FN float photon_kernel_reach(photon_kernel kernel, float s) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return kernel_##name##_reach(s);
@@ -299,7 +302,7 @@ KD_FN float photon_kernel_reach(photon_kernel kernel, float s) {
 #undef ROW
 }
 
-/* Of k photons within the radius, the one in the middle included; may be negative. */
+/* For k photons within the radius, including the one at the centre; may be negative. */
 KD_FN float photon_kernel_own(photon_kernel kernel, float k) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return kernel_##name##_own(k);
@@ -321,8 +324,8 @@ KD_FN kernel_plane kernel_plane_make(photon_kernel kernel, float h) {
     return made;
 }
 
-/* The integral over the triangle between the foot and a line's stretch at the distance d > 0 from
-   it, seen under an angle; inside the disc. */
+/* Integral over the triangle between the foot and the segment of a line at distance d > 0 from it,
+   which subtends `angle`; the triangle must lie inside the disc. */
 KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, float to,
                                  float angle) {
 #define ROW(id, name)                                                                              \
@@ -331,7 +334,7 @@ KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, fl
 #undef ROW
 }
 
-/* Whether kernel_plane_to_line needs the angle that sectors do not. */
+/* Returns true if kernel_plane_to_line needs the angle even if sectors are omitted. */
 KD_FN bool kernel_plane_bent(const kernel_plane *on) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return kernel_##name##_bent(on);
@@ -340,35 +343,37 @@ KD_FN bool kernel_plane_bent(const kernel_plane *on) {
     return false;
 }
 
-/* A kernel's integral over a triangle, as far as the triangle lies in the kernel's ball: closed
-   forms.
-   Idea: the triangle's plane cuts the ball in a disc about the foot of its centre. Each side of the
-         triangle, with the foot, spans a triangle of the plane, counted with the sign of its turn;
-         the angles of the three make a whole turn about a foot that lies within, else none. So the
-         integral is that over the whole disc, or 0, less what lies in the disc beyond each side
-         that cuts it: a sector less the triangle to the chord. With the height h of the centre over
-         the plane, a place at the distance p from the foot weighs K(sqrt(h^2 + p^2)); out to p
-         that integrates, a radian, to a function of p alone, whose integral over the angle along a
-         line is elementary for each kernel (the Gaussian's by its series).
-   Source: no paper; at h = 0 a plane's sectors, as above.
-   Work: nothing where no side cuts the disc; for each side that does an arcus tangent, for the cone
-         two and a logarithm.
-   Invariants: within 2e-5 of the integral for triangles up to some radii large; never below 0.
-   Units: lengths over the ball's radius. */
+/* --- the kernel's integral over a triangle ----------------------------------------------------
+   In closed form, over the part of the triangle inside the kernel's ball.
+   Idea: the triangle's plane intersects the ball in a disc about the foot of the ball's centre.
+         Each side of the triangle spans a triangle with the foot, whose sign is that of its
+         orientation; the three angles add up to a full turn if the foot lies inside, otherwise to
+         none. So the integral is that over the whole disc, or 0, minus what lies in the disc beyond
+         each side that intersects it: a sector minus the triangle to the chord. With h the height
+         of the centre above the plane, a point at distance p from the foot has the weight
+         K(sqrt(h^2 + p^2)). Integrated out to p, this gives, per radian, a function of p only,
+         whose integral over the angle along a line is elementary for each kernel (for the Gaussian,
+         by its series).
+   Source: no paper; for h = 0 the sectors of a plane, as above.
+   Work: nothing if no side intersects the disc; for each side that does, an arctangent, and for the
+         cone two arctangents and a logarithm.
+   Invariants: absolute error below 2e-5 for triangles up to some radii large; never below 0.
+   Units: lengths are relative to the ball's radius. */
 
-/* Lines nearer to the foot are taken for lines through it. */
+/* Lines closer to the foot are treated as passing through it. */
 #define KERNEL_LINE_LOW 1e-7f
-/* Feet nearer to a corner: there the angles of its sides are not sure to make a whole turn. */
+/* If the foot is closer to a corner, rounding may prevent the angles from adding up to a full
+   turn. */
 #define KERNEL_CORNER 1e-3f
 
-/* The angle at the foot between two places of a line at the distance d > 0 from it. */
+/* Angle at the foot between two points of a line at distance d > 0 from it. */
 KD_FN float kernel_plane_angle(float d, float from, float to) {
     return float_atan2(d * (to - from), d * d + from * to);
 }
 
-/* The sector of the disc that a side from `from` to `to` at the distance d subtends, less the
-   triangle between the foot and what of the side lies in the disc. `within`: all of the triangle
-   lies in the disc, and sectors, which make none or the whole, are left out. */
+/* The disc's sector that the segment from `from` to `to` at distance d subtends, minus the triangle
+   between the foot and the part of the segment inside the disc. `within`: the whole triangle lies
+   in the disc, and sectors, which add up to none or the whole, are omitted. */
 KD_FN float kernel_plane_beyond(const kernel_plane *on, bool within, float d, float from,
                                 float to) {
     const float chord2 = on->rim2 - d * d;
@@ -382,9 +387,9 @@ KD_FN float kernel_plane_beyond(const kernel_plane *on, bool within, float d, fl
     return d > KERNEL_LINE_LOW ? sector - kernel_plane_to_line(on, d, first, last, angle) : sector;
 }
 
-/* A side of a triangle as the foot sees it. */
+/* A side of a triangle relative to the foot. */
 typedef struct kernel_side {
-    float turn; /* its distance from the foot, negative if that lies outside */
+    float turn; /* distance from the foot, negative if the foot lies outside */
     float begin, length;
 } kernel_side;
 
@@ -398,7 +403,7 @@ KD_FN kernel_side kernel_side_make(vec3 from, vec3 to, float height, vec3 normal
     return made;
 }
 
-/* Over the triangle a, b, c about the ball's centre, whose unit normal is given. */
+/* Integral over the triangle a, b, c, relative to the ball's centre, with the given unit normal. */
 KD_FN float triangle_kernel_integral(photon_kernel kernel, vec3 a, vec3 b, vec3 c, vec3 normal) {
     const float height = vec3_dot(normal, a), h = fabsf(height);
     if (!(h < 1)) return 0;

@@ -1,27 +1,27 @@
-/* What media scatter towards the eye, by the photons that they scattered before.
+/* Light that media scatter towards the camera, estimated from the photons of the media map.
    Source: Jensen and Christensen 1998, "Efficient simulation of light transport in scenes with
-           participating media using photon maps"; the shrinking radius in space after Knaus and
+           participating media using photon maps"; the shrinking radius in volumes after Knaus and
            Zwicker 2011, section 4.
-   Idea: photons are stored where a medium scatters them, so their power over a ball's volume is
-         the power that a cubic metre scatters; the phase function says how much of it flies to
-         the eye. Along a ray this is looked up at a few drawn places, and direct light is found
-         there by shadow rays: it is in no map.
-   Work: a look and 8 short rays a place.
-   Invariants: the places are unbiased, the ball blurs: with a radius that shrinks from pass to
-               pass the estimate is consistent. The k-th photon only sets the radius, as on
-               surfaces.
-   Edges: a ball that reaches beyond its medium, or behind a wall, is counted by the share of it
-          that does not: the kernel's integral over the stretches inside the medium, on short
-          rays of evenly spread directions, turned at each place by its own bits. */
+   Idea: photons are stored where a medium scatters them, so their power in a ball divided by its
+         volume is the power scattered per cubic metre; the phase function gives the part that is
+         scattered towards the camera. This is evaluated at a few points sampled on each ray.
+         Direct light at these points comes from shadow rays and is not in the map.
+         Boundaries: a ball that extends beyond its medium, or behind a wall, is normalised by the
+         part inside: the kernel's integral over the segments inside the medium on short rays in
+         evenly distributed directions, rotated at each point by a hash of its position.
+   Work: a lookup and 8 short rays per point.
+   Invariants: sampling the points is unbiased, the ball causes bias: with a radius that shrinks
+               from pass to pass, the estimate is consistent. The k-th photon only sets the radius,
+               as on surfaces. */
 #ifndef KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #define KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #include "photon/density/estimate.h"
 #include "shaders/passage.h"
 
-/* A place in a medium, on a ray. */
+/* A point on a ray in a medium. */
 typedef struct haze_point {
     vec3 position;
-    vec3 direction; /* of the ray, away from the eye: light leaves against it */
+    vec3 direction; /* of the ray, away from the camera; light is scattered against it */
     uint32_t where; /* index of the medium */
     float g;
 } haze_point;
@@ -34,13 +34,13 @@ KD_FN void haze_add(const photon_map_view *map, const haze_point *at, uint32_t n
     flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, strayed->power, map->scale);
 }
 
-/* Directions that are asked how far the medium reaches; walls of glass and cut-outs on the way. */
+/* Number of short rays; most glass walls and cut-outs that one passes. */
 enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
-/* A place on its medium's very edge counts at least this share. */
+/* Smallest accepted fraction of the kernel's integral. */
 #define HAZE_LEAST 0.05f
 
-/* The share of one direction's kernel that lies in the medium, before the first surface that lets
-   nothing pass. The ray is `radius` long. */
+/* Returns the fraction of the kernel along one direction that lies in the medium, before the first
+   opaque surface. The ray is `radius` long. */
 KD_FN float haze_stretches(const scene_view *world, const haze_point *at, photon_kernel kernel,
                            ray cast, uint32_t *rays) {
     const float radius = cast.tmax;
@@ -65,8 +65,8 @@ KD_FN float haze_stretches(const scene_view *world, const haze_point *at, photon
     return share;
 }
 
-/* The share of the kernel's ball that lies in the medium. Points of a lattice on the sphere,
-   shifted by a hash of the place. */
+/* Returns the fraction of the kernel's ball that lies in the medium. The directions are lattice
+   points on the sphere, shifted by a hash of the position. */
 KD_FN float haze_share(const scene_view *world, const haze_point *at, photon_kernel kernel,
                        float radius, uint32_t *rays) {
     const uint64_t x = float_bits(at->position.x), y = float_bits(at->position.y);
@@ -92,7 +92,8 @@ KD_FN vec3 haze_sum_density(const scene_view *world, const photon_map_view *map,
     return flux_sum_scaled(sum, map->scale, 1 / volume);
 }
 
-/* Light scattered against the ray's direction, W/(sr m^3). `rays` counts those cast. */
+/* Radiance scattered per length against the ray's direction, W/(sr m^3). `rays` counts the rays
+   traced. */
 KD_FN vec3 photon_haze(const scene_view *world, const photon_map_view *map, const haze_point *at,
                        uint32_t *rays) {
     flux_sum sum = flux_sum_none();

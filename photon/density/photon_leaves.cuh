@@ -1,12 +1,14 @@
-/* What gatherings search: photons in the order of the tree (all of a left sub-tree, its node, all
-   of the right one), cut into leaves of about 32, under boxes in groups of 32.
-   Idea: a warp a query and a lane a box: it goes on with the nearest box of the group at hand,
-         which stays behind as 32 distances in shared memory; a lane a photon in a leaf. In order, a
-         sub-tree's photons are neighbours, so leaves need no pointers.
-   Memory: 64 bytes a photon, and 1 to 2 for boxes.
-   Data flow: place_in_order, a thread a photon: list, the tree's ids -> photons in order;
-              bound_boxes, a warp a box, once a level from the leaves up: photons or boxes of
-              the level below -> boxes. Read by the gathering kernels. */
+/* Index for density estimates on a device: photons in the in-order sequence of the tree (left
+   subtree, node, right subtree), cut into leaves of about 32, with bounding boxes in groups of 32.
+   Idea: a warp per query. In a group of boxes, each lane holds the distance to one box, and the
+         warp descends into the nearest; the group's other distances remain in shared memory. In a
+         leaf, each lane tests a photon. In-order, the photons of a subtree are contiguous, so
+         leaves need no pointers.
+   Memory: 64 bytes per photon, and 1 to 2 for boxes.
+   Data flow: place_in_order, one thread per photon, reads the list and the tree's ids, and writes
+              photons in order; bound_boxes, one warp per box, once per level from the leaves up,
+              reads photons or the boxes of the level below, and writes boxes. The gathering kernels
+              read the index. */
 #ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #include "core/device/cuda.h"
@@ -21,10 +23,11 @@ constexpr int LEVELS = 6, INDEX_BLOCK = 256;
 
 struct index {
     float4 *points;  /* in order: position; 0 */
-    float4 *records; /* three a photon, in order: position, power, direction with the normal's three
-                        coordinates as their fourth */
-    uint32_t *ids;   /* in order */
-    float4 *boxes;   /* two each: lo, hi, two unused; of leaves, of 32 such boxes, and so on */
+    float4 *records; /* three per photon, in order: position, power, direction, each with a
+                        coordinate of the normal as fourth component */
+    uint32_t *ids;   /* in order: index of the photon in the list */
+    float4 *boxes; /* two per box: lo, hi, two words unused; leaves first, then groups of 32 boxes,
+                      and so on */
     uint32_t box_begin[LEVELS], box_count[LEVELS], box_levels;
     uint32_t count, low, leaf_width;
 };
@@ -37,17 +40,17 @@ __device__ __forceinline__ vec3 xyz(const float4 &of) {
     return vec3_make(of.x, of.y, of.z);
 }
 
-/* Where a leaf begins in order: each takes a sub-tree whose last level is leaf_width wide, and the
-   one ancestor that follows it. */
+/* First position of a leaf: a leaf contains a subtree whose last level is leaf_width wide, and the
+   one ancestor that follows it in order. */
 __device__ __forceinline__ uint32_t leaf_begin(const index &of, uint32_t leaf) {
     const uint32_t upper = leaf * of.leaf_width;
     const uint32_t begin = upper + (upper < of.low ? upper : of.low);
     return begin < of.count ? begin : of.count;
 }
 
-/* --- making it ------------------------------------------------------------------------------- */
+/* --- construction ----------------------------------------------------------------------------- */
 
-/* By the tree's order, or along a curve. */
+/* Lays out the index in tree order or along a curve. */
 inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_curve) {
     memset(out, 0, sizeof *out);
     const kandela::layout layout = kandela::layout_of(count);
@@ -56,8 +59,8 @@ inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_cu
     out->points = (float4 *)cuda_arena_take(arena, count, sizeof(float4));
     out->records = (float4 *)cuda_arena_take(arena, count, 3 * sizeof(float4));
     out->ids = (uint32_t *)cuda_arena_take(arena, count, sizeof(uint32_t));
-    /* A sub-tree of five levels has 15 photons and those of its last level, and takes one more
-       along. If most last levels are empty, six levels fill a warp better. */
+    /* A subtree of five levels has 15 photons, those of its last level, and one ancestor. If most
+       last levels are empty, six levels fill a warp better. */
     const uint32_t height = layout.low < 1u << (layout.levels - 1) >> 1 ? 6 : 5;
     out->leaf_width = along_curve ? 32 : 1u << (height - 1);
     uint32_t boxes = layout.levels > height ? 1u << (layout.levels - height) : 1, all = 0;
@@ -71,11 +74,12 @@ inline void lay_out(index *out, cuda_arena *arena, uint32_t count, bool along_cu
     out->boxes = (float4 *)cuda_arena_take(arena, all, 2 * sizeof(float4));
 }
 
-/* The node whose place in order this is: that of a perfect tree, from which the last level's nodes
-   behind the `low` first ones are left out. */
+/* Node at an in-order position: that of a perfect tree without the nodes of the last level that
+   come after the first `low`. */
 __device__ __forceinline__ uint32_t node_of_place(const kandela::layout &tree, uint32_t place) {
     const uint32_t perfect = place < 2 * tree.low ? place + 1 : 2 * (place - tree.low) + 2;
-    const uint32_t height = (uint32_t)__ffs((int)perfect) - 1; /* of its sub-tree, less one */
+    /* height of its subtree, minus one */
+    const uint32_t height = (uint32_t)__ffs((int)perfect) - 1;
     return (1u << (tree.levels - 1 - height)) - 1 + (perfect >> (height + 1));
 }
 
@@ -110,7 +114,7 @@ __device__ __forceinline__ float most_of(float x) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL, pointtree_order_bits(x)));
 }
 
-/* A warp a box: around a leaf's photons, or 32 boxes of the level below. */
+/* One warp per box: bounds the photons of a leaf, or 32 boxes of the level below. */
 static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index of,
                                                                   uint32_t level) {
     const uint32_t box = (blockIdx.x * INDEX_BLOCK + threadIdx.x) / 32;
@@ -135,7 +139,8 @@ static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_c
     of.boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
 }
 
-/* Fills what lay_out placed, from the list and the tree's ids; NULL: out->ids are there. */
+/* Fills the arrays from the list and the tree's ids; if `tree_ids` is NULL, out->ids are valid
+   already. */
 inline kd_status make(const index *out, const photon *list, const uint32_t *tree_ids,
                       cudaStream_t stream) {
     place_in_order<<<(out->count + INDEX_BLOCK - 1) / INDEX_BLOCK, INDEX_BLOCK, 0, stream>>>(
@@ -150,14 +155,14 @@ inline kd_status make(const index *out, const photon *list, const uint32_t *tree
     return KD_OK;
 }
 
-/* --- searching it ---------------------------------------------------------------------------- */
+/* --- search ----------------------------------------------------------------------------------- */
 
 struct descent {
-    uint32_t left[LEVELS][32]; /* of the groups above: dist2 bits of boxes still to see */
+    uint32_t left[LEVELS][32]; /* of the groups above: dist2 bits of boxes not yet visited */
 };
 
-/* The bits of the smallest dist2 that a photon in this lane's box can have; rounded as
-   pointtree_dist2, so never above it. KD_NONE if there is no box. */
+/* Bits of the smallest dist2 of any point in this lane's box, rounded like pointtree_dist2, so that
+   it is a lower bound; KD_NONE if there is no box. */
 __device__ __forceinline__ uint32_t group_dist2(const index &of, uint32_t level, uint32_t group,
                                                 vec3 q) {
     const uint32_t box = group * 32 + lane_id();
@@ -170,13 +175,13 @@ __device__ __forceinline__ uint32_t group_dist2(const index &of, uint32_t level,
     return __float_as_uint(x * x + y * y + z * z);
 }
 
-/* Calls take(dist2 bits, place) with a photon or none (KD_NONE) a lane for every leaf that the
-   bound does not rule out, nearest boxes first. bound() gives the bits of the largest dist2 of use.
- */
+/* Calls take(dist2 bits, place), with a photon or none (KD_NONE) per lane, for every leaf that the
+   bound does not exclude, nearest boxes first. bound() returns the bits of the largest dist2 of
+   interest. */
 template <class BOUND, class TAKE>
 __device__ __forceinline__ void visit(const index &of, descent &path, vec3 q, const BOUND &bound,
                                       const TAKE &take) {
-    uint32_t *above = &path.left[0][lane_id()]; /* 32 on: the next level */
+    uint32_t *above = &path.left[0][lane_id()]; /* plus 32: the next level */
     uint32_t level = of.box_levels - 1, group = 0;
     uint32_t left = group_dist2(of, level, 0, q);
     for (;;) {

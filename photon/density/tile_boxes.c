@@ -1,10 +1,10 @@
-/* Idea: a k-d tree over six coordinates, a tile's middle and its normal, cut at the median of the
-         widest one; among normals in the middle between the ends, where both sides get enough
-   (those of plane faces lie in a few places).
-   Invariants: a box without parts has at most TILE_LEAF tiles; there are at most 8/7 as many boxes
-               as tiles and four: of 7 tiles at most 4 boxes without parts are made. A function of
-               its input: no chance, the same on any number of threads. A second part that another
-               thread takes is built where the first one cannot reach, and moved up to it. */
+/* Idea: a k-d tree over six coordinates, the centre and the normal of a tile, split at the median
+         of the widest coordinate; for normals at the middle of the range, if both sides get enough
+         tiles, since normals of plane faces are clustered.
+   Invariants: a leaf has at most TILE_LEAF tiles; there are at most 8/7 as many boxes as tiles plus
+               four, since 7 tiles make at most 4 leaves. The result is a function of the input, for
+               any number of threads: a second child that another thread builds is built at a
+               position that the first cannot reach, then moved. */
 #include "core/math/geometry.h"
 #include "core/memory.h"
 #include "core/parallel/tasks.h"
@@ -19,12 +19,12 @@ typedef struct box_builder {
     task_pool *pool;
 } box_builder;
 
-/* Where some tiles lie in each coordinate. */
+/* Range of some tiles in each coordinate. */
 typedef struct tile_spread {
     float least[COORDINATES], most[COORDINATES];
 } tile_spread;
 
-/* Coordinate 0 to 2: of the middle, over the scale; 3 to 5: of the normal. */
+/* Coordinates 0 to 2: the centre, divided by the scale; 3 to 5: the normal. */
 static float coordinate_of(const box_builder *with, uint32_t which, int coordinate) {
     const tile *of = &with->tiles[which];
     if (coordinate >= 3) return vec3_axis(of->normal, coordinate - 3);
@@ -33,7 +33,7 @@ static float coordinate_of(const box_builder *with, uint32_t which, int coordina
             vec3_axis(of->corner[2], coordinate));
 }
 
-/* The widest coordinate of some tiles, and the middle between its ends. */
+/* Finds the widest coordinate of some tiles, and the middle of its range. */
 static int find_widest(const tile_spread *of, float *middle) {
     int widest = 0;
     for (int c = 1; c < COORDINATES; ++c)
@@ -48,7 +48,7 @@ static void swap_tiles(const box_builder *with, uint32_t a, uint32_t b) {
     with->tiles[b] = moved;
 }
 
-/* Brings those below `at` to the front; how many. */
+/* Partitions the tiles; returns how many are below `at`. */
 static uint32_t part_at(const box_builder *with, uint32_t begin, uint32_t count, int coordinate,
                         float at) {
     uint32_t below = 0;
@@ -58,7 +58,8 @@ static uint32_t part_at(const box_builder *with, uint32_t begin, uint32_t count,
     return below;
 }
 
-/* Hoare's selection: nothing before `middle` is larger than anything from there on. */
+/* Hoare's selection: partitions so that nothing before `middle` is larger than anything from
+   there on. */
 static void select_middle(const box_builder *with, uint32_t begin, uint32_t count, uint32_t middle,
                           int coordinate) {
     int64_t low = begin, high = (int64_t)begin + count - 1;
@@ -80,7 +81,7 @@ static void select_middle(const box_builder *with, uint32_t begin, uint32_t coun
     }
 }
 
-/* Cuts some tiles in two; how many are in the first part. */
+/* Splits some tiles in two; returns the size of the first part. */
 static uint32_t cut_tiles(const box_builder *with, uint32_t begin, uint32_t count,
                           const tile_spread *spread) {
     float middle = 0;
@@ -93,7 +94,8 @@ static uint32_t cut_tiles(const box_builder *with, uint32_t begin, uint32_t coun
     return count / 2;
 }
 
-/* Sums of a box in double: middle and axis times area; the rest as in tile_box. */
+/* Sums of a box in double precision: centre and axis weighted by area; the others as in
+   tile_box. */
 typedef struct box_sums {
     double area, middle[3], axis[3];
     double weight[2], dark[2], odd[3], square[3], across[3];
@@ -136,7 +138,7 @@ static void spread_tile(const box_builder *with, tile_spread *to, uint32_t which
     }
 }
 
-/* Whatever the box holds, from its tiles, and where these lie: O(n) a level of the tree. */
+/* Computes a box, and the range of its tiles, from the tiles: O(n) per level of the tree. */
 static void fill_box(const box_builder *with, tile_box *box, tile_spread *spread) {
     box_sums sums;
     memset(&sums, 0, sizeof sums);
@@ -177,7 +179,7 @@ static bool tile_is_large(const box_builder *with, const tile *of) {
     return sqrtf(side2) * with->per_scale > TILE_LARGE;
 }
 
-/* Brings the large ones to the front; how many. */
+/* Moves the large tiles to the front; returns their number. */
 static uint32_t part_large(const box_builder *with, uint32_t count) {
     uint32_t large = 0;
     for (uint32_t i = 0; i < count; ++i)
@@ -185,13 +187,12 @@ static uint32_t part_large(const box_builder *with, uint32_t count) {
     return large;
 }
 
-/* Boxes that some tiles may have, at most; beside each other as much as those of all, where both
-   have BRANCH_TILES. */
+/* Upper bound on the boxes of some tiles; additive if both parts have at least BRANCH_TILES. */
 static uint32_t boxes_most(uint32_t tiles) {
     return tiles + tiles / 4 - 1;
 }
 
-/* A part that another thread may take. */
+/* A subtree that another thread may build. */
 typedef struct box_branch {
     task base;
     const box_builder *with;
@@ -205,7 +206,7 @@ static void build_branch(task *self) {
     of->end = build_box(of->with, of->index, of->begin, of->count);
 }
 
-/* Moves the branch's boxes to where they belong; the first one after them. */
+/* Moves a subtree's boxes to their final position; returns the index after the last. */
 static uint32_t move_branch(const box_branch *of, uint32_t to) {
     const uint32_t count = of->end - of->index, by = of->index - to;
     tile_box *boxes = of->with->boxes + to;
@@ -217,7 +218,7 @@ static uint32_t move_branch(const box_branch *of, uint32_t to) {
     return to + count;
 }
 
-/* The two parts of box `index`; the first box after them. */
+/* Builds the two children of box `index`; returns the index after the last. */
 static uint32_t build_parts(const box_builder *with, uint32_t index, uint32_t begin, uint32_t first,
                             uint32_t second) {
     box_branch other;
@@ -238,7 +239,7 @@ static uint32_t build_parts(const box_builder *with, uint32_t index, uint32_t be
     return build_box(with, next, begin + first, second);
 }
 
-/* Box `index`, of some tiles, and those of its parts; the first box after them. */
+/* Builds box `index` and its subtree; returns the index after the last. */
 static uint32_t build_box(const box_builder *with, uint32_t index, uint32_t begin, uint32_t count) {
     tile_box *box = &with->boxes[index];
     tile_spread spread;

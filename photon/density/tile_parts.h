@@ -1,7 +1,8 @@
-/* Triangles parted into four alike, and these again: how parts are numbered, and what tiles are
-   made of.
-   Idea: of a triangle a, b, c the parts 0, 1, 2 lie at a, b and c, part 3 in the middle, its corners
-         opposite to them. A part's number has two bits for each step, the first step's highest. */
+/* Recursive subdivision of triangles into four similar ones: the numbering of parts, from which
+   tiles are made; and the openness model.
+   Idea: of a triangle a, b, c the parts 0, 1, 2 are at a, b and c; part 3 is in the centre, its
+         corners opposite to them. The number of a part has two bits for each level, the first
+         level's highest. */
 #ifndef KD_PHOTON_DENSITY_TILE_PARTS_H
 #define KD_PHOTON_DENSITY_TILE_PARTS_H
 #include "accel/rays/batch.h"
@@ -12,23 +13,23 @@
 
 enum { TILE_DEPTH_MOST = 8 };
 
-/* A triangle that keeps photons. */
+/* A triangle that stores photons. */
 typedef struct tile_face {
-    vec3 corner[3], normal; /* of its winding */
+    vec3 corner[3], normal; /* by the triangle's winding */
     float area;
-    uint32_t triangle, first; /* of its parts in tile_parts.weights */
-    uint8_t depth;            /* it has 4^depth of them */
+    uint32_t triangle, first; /* index of its first part in tile_parts.weights */
+    uint8_t depth;            /* it has 4^depth parts */
 } tile_face;
 
 typedef struct tile_parts {
     tile_face *faces;
-    float (*weights)[2]; /* of each part's front and back: tile.weight */
+    float (*weights)[2]; /* tile.weight of the front and back of each part */
     uint32_t face_count, count;
 } tile_parts;
 
-/* Brings what light reaches, and how much of it, into the weights; parts are about squares of
-   `size`, the model looks as far as `radius` (scene units). `there`: the scene on the current
-   device, where rays are cast then; or NULL. */
+/* Multiplies the weights by the reachability and openness of each side; parts are about squares of
+   `size`, and the openness model has the range `radius` (scene units). `there`: the scene's copy on
+   the current device, where the rays are traced; NULL: on the host. */
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
                            float radius, float size);
 uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles);
@@ -52,7 +53,7 @@ KD_FN void tile_part_of(const vec3 corner[3], uint32_t child, vec3 out[3]) {
     }
 }
 
-/* Corners of a part by u, v: as if the triangle were (0, 0), (1, 0), (0, 1). */
+/* Corners of a part in coordinates u, v, in which the triangle is (0, 0), (1, 0), (0, 1). */
 KD_FN void tile_part_corners(uint32_t depth, uint32_t part, vec2 out[3]) {
     vec3 corner[3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
     for (uint32_t step = depth; step-- > 0;) {
@@ -63,7 +64,7 @@ KD_FN void tile_part_corners(uint32_t depth, uint32_t part, vec2 out[3]) {
     for (int k = 0; k < 3; ++k) out[k] = vec2_make(corner[k].x, corner[k].y);
 }
 
-/* The part that holds the place u, v (weights of the corners b and c). */
+/* Part that contains the point u, v (barycentric weights of the corners b and c). */
 KD_FN uint32_t tile_part_at(uint32_t depth, float u, float v) {
     uint32_t part = 0;
     for (uint32_t step = 0; step < depth; ++step) {
@@ -82,27 +83,27 @@ KD_FN uint32_t tile_part_at(uint32_t depth, float u, float v) {
     return part;
 }
 
-/* How bright even light from afar would leave a place on a surface: a model, 0 to 1, by which
-   estimates weigh what they measure.
-   Idea: light varies less beside what the model expects than it does itself: in gaps, behind
-         folds, under leaves. An estimate is m(place) sum / W with W over K m: where m is
-         constant it cancels, and any m leaves the estimate consistent. Half of what surfaces
-         near by hide comes back from them; the factor 2 leaves edges of rooms, where half of the
-         sky is hidden, at 1.
+/* The openness model: brightness, 0 to 1, that uniform light from far away would give a point on a
+   surface, by which estimates are weighted.
+   Idea: light varies less relative to the model than absolutely: in gaps, behind folds, under
+         leaves. An estimate is m(point) sum / W, where W integrates K m: where m is constant it
+         cancels, and any m keeps the estimate consistent. The model assumes that surfaces nearby
+         reflect half of what they hide; the factor 2 gives edges of rooms, where half of the sky is
+         hidden, the value 1.
    Work: 16 short rays.
-   Invariants: a function of the place and its normal; the same at a place that is looked at as
-               at a probe, since m is no linear function of what rays find. */
+   Invariants: a function of the position and its normal, the same for queries and for probes, since
+               m is not linear in the results of the rays. */
 
 enum { OPENNESS_SIDE = 4, OPENNESS_RAYS = OPENNESS_SIDE * OPENNESS_SIDE, OPENNESS_LAYERS = 64 };
-/* Places that are nearly open count as open. */
+/* Values from here on count as 1. */
 #define OPENNESS_ALL 0.98f
-/* Least that a place which is looked at counts by. */
+/* Lower bound of the model at a query point. */
 #define OPENNESS_LEAST 0.02f
 
-/* Where rays begin. */
+/* Origin of the rays. */
 typedef struct openness_place {
     vec3 position;
-    frame3 axes; /* around the side's normal */
+    frame3 axes; /* around the normal of the side */
     float error; /* triangle_point_error */
     float shift[2];
 } openness_place;
@@ -122,7 +123,7 @@ KD_FN openness_place openness_place_make(const mesh_view *mesh, vec3 position, v
     return made;
 }
 
-/* Whether light passes a surface on, some of it at least. */
+/* Returns true if the surface transmits some light. */
 KD_FN bool openness_passes(const scene_view *scene, uint32_t triangle) {
     const uint32_t which = scene->mesh.triangle_materials[triangle];
     const material *made = scene->materials + which;
@@ -130,7 +131,7 @@ KD_FN bool openness_passes(const scene_view *scene, uint32_t triangle) {
     return made->kind == MATERIAL_GLASS || made->opacity < 1 || made->opacity_map != KD_NONE;
 }
 
-/* Whether a ray meets the side of a lamp that shines. */
+/* Returns true if the ray hits the emitting side of a light source. */
 KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3 direction) {
     if (!scene->triangle_lights || scene->triangle_lights[triangle] == KD_NONE) return false;
     if (scene->lights[scene->triangle_lights[triangle]].two_sided) return true;
@@ -139,7 +140,7 @@ KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3
     return vec3_dot(triangle_unit_normal(p[corner[0]], p[corner[1]], p[corner[2]]), direction) < 0;
 }
 
-/* One of the rays of a place, evenly spread by the cosine. */
+/* One of the rays of a point, stratified with a cosine distribution. */
 KD_FN ray openness_ray(const openness_place *from, int which, float length) {
     const vec3 local =
         sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + from->shift[0]) / OPENNESS_SIDE,
@@ -148,8 +149,8 @@ KD_FN ray openness_ray(const openness_place *from, int which, float length) {
     return ray_make(ray_leave(from->position, from->error, from->axes.normal, d), d, 0, length);
 }
 
-/* Where a ray that met `hit` first ends: on the first surface that lets nothing pass and is no
-   lamp; the triangle is KD_NONE if there is none. */
+/* Follows a ray that has hit `hit` to the first surface that is opaque and not a light source; the
+   triangle is KD_NONE if there is none. */
 KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
     for (int layer = 1; hit.triangle != KD_NONE && openness_passes(scene, hit.triangle); ++layer) {
         cast.tmin = hit.t;
@@ -163,14 +164,14 @@ KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
     return hit;
 }
 
-/* What a ray's end hides, by its distance over the model's length. */
+/* Occlusion by the hit, by its distance relative to the model's range. */
 KD_FN float openness_hidden(ray_hit hit, float span) {
     if (hit.triangle == KD_NONE) return 0;
     const float t = hit.t / span;
     return float_max(0, 1 - t * t);
 }
 
-/* The model, by what all rays hide in the mean. */
+/* Value of the model from the mean occlusion of all rays. */
 KD_FN float openness_model(float hidden) {
     const float open = 1 - hidden, model = 2 * open / (1 - 0.5f * (1 - open));
     return model >= OPENNESS_ALL ? 1 : model;

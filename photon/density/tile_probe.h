@@ -1,5 +1,4 @@
-/* Probes of parts' sides: where they look from, and what they see (tile_reach.c), for CPU and
-   device. */
+/* Probes at the sides of parts (tile_reach.c), for CPU and device. */
 #ifndef KD_PHOTON_DENSITY_TILE_PROBE_H
 #define KD_PHOTON_DENSITY_TILE_PROBE_H
 #include "core/device/absent.h"
@@ -14,18 +13,19 @@ extern "C" {
 enum { PROBE_ROUNDS = 32, PROBE_SHADOW_RAYS = 2 };
 #define PROBE_PASSED_ON 0.9f
 
-/* The probes of one part's two sides, or of many small triangles': 2 i and 2 i + 1 of pair i. */
+/* The probes 2 i and 2 i + 1 of pair i, for both sides of a part or of a group of small
+   triangles. */
 typedef struct probe_pair {
     uint32_t face, part;
 } probe_pair;
 
-/* Pointers of the host, or of a device. */
+/* Pointers to host or device memory. */
 typedef struct tile_probes {
     const tile_face *faces;
-    uint32_t *face_of; /* per triangle; KD_NONE: it keeps no photons */
+    uint32_t *face_of; /* per triangle; KD_NONE: it stores no photons */
     uint32_t *pair_of; /* per part */
     probe_pair *pairs;
-    uint32_t *targets; /* OPENNESS_RAYS a probe: another probe; KD_NONE: light */
+    uint32_t *targets; /* OPENNESS_RAYS per probe: index of another probe; KD_NONE: light */
     float *model, *now, *next;
     float radius;
     uint32_t pair_count;
@@ -44,7 +44,7 @@ KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *of,
                                face->triangle);
 }
 
-/* Whether one of its shadow rays reaches a lamp. */
+/* Returns true if a shadow ray of the probe reaches a light source. */
 KD_FN bool probe_sees_light(const scene_view *scene, const openness_place *place, uint32_t which) {
     surface at;
     uint32_t rays = 0;
@@ -60,7 +60,7 @@ KD_FN bool probe_sees_light(const scene_view *scene, const openness_place *place
     return path_visibility(scene, SCENE_TREE, light_shadow_ray(&at, &drawn), true, &rays) > 0;
 }
 
-/* What a ray leads to. */
+/* Returns the target of a ray. */
 KD_FN uint32_t probe_target(const tile_probes *of, ray_hit hit, vec3 direction) {
     if (hit.triangle == KD_NONE) return KD_NONE;
     const uint32_t which = of->face_of[hit.triangle];
@@ -71,7 +71,7 @@ KD_FN uint32_t probe_target(const tile_probes *of, ray_hit hit, vec3 direction) 
     return 2 * of->pair_of[face->first + part] + back;
 }
 
-/* How bright a probe is after one more round. */
+/* Brightness of a probe after another iteration. */
 KD_FN float probe_lit(const tile_probes *of, uint32_t probe) {
     const uint32_t *target = of->targets + (size_t)probe * OPENNESS_RAYS;
     float sum = 0;
@@ -81,11 +81,11 @@ KD_FN float probe_lit(const tile_probes *of, uint32_t probe) {
     return sum / OPENNESS_RAYS;
 }
 
-/* Casts all probes' rays and passes light on, on the current device, where the scene lies: `now`
-   and `model` of `host`, whose `targets` and `next` are not looked at. */
+/* Traces the rays of all probes and propagates light, on the current device, which has the scene.
+   Sets `now` and `model` of `host`; its `targets` and `next` are not used. */
 KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *there, const tile_probes *host,
                                          uint32_t parts, uint32_t face_count));
-/* Device memory that this takes for a while, at most; 0 without CUDA. */
+/* Upper bound of device memory needed temporarily; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_most, (uint64_t parts, uint64_t triangles), 0);
 
 #ifdef __cplusplus

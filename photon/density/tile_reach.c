@@ -1,12 +1,13 @@
-/* What light reaches, and how open it lies: the weights of parts.
-   Idea: probes, one for each side of each part; small triangles of about one place and direction
-         share those of the largest. A probe's rays, followed to their ends, join it to others. One
-         that sees a lamp, the sky or the void is 1; any other is the mean of 0.9 times what its
-         rays meet, after ROUNDS rounds; what is then below DARK no light reaches: inner sides of
-         closed bodies, floors under what stands on them.
-   Work: 16 rays a probe and two shadow rays; ROUNDS gathers of 16.
-   Memory: 64 bytes a probe and 25 while it runs.
-   Invariants: a function of the scene and the radius: rounds read the values of the one before. */
+/* Reachability by light and openness: the weights of parts.
+   Idea: each side of each part has a probe; small triangles with similar positions and normals
+         share the probes of the largest one. The rays of a probe, followed to their ends, connect
+         it to others. A probe that sees a light source, the sky or the void has brightness 1; any
+         other has 0.9 times the mean over its rays, iterated ROUNDS times. Sides with a final value
+         below DARK are unlit: the insides of closed bodies, floors under objects.
+   Work: 16 rays and two shadow rays per probe; ROUNDS gathers of 16 values.
+   Memory: 64 bytes per probe, and 25 during computation.
+   Invariants: a function of the scene and the radius: an iteration reads the values of the
+         previous one. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -22,15 +23,14 @@ typedef struct reaching {
     tile_probes probes;
 } reaching;
 
-/* --- which probes ------------------------------------------------------------------------------
- */
+/* --- selection of probes ---------------------------------------------------------------------- */
 
 static uint64_t place_bits(float x, float size) {
     const float cell = floorf(x / size);
     return (uint64_t)((int64_t)float_clamp(cell, -1e9f, 1e9f) & 0x7ffff);
 }
 
-/* Of the cell in which the middle lies, and of the normal: its longest axis and all signs. */
+/* Key of the cell that contains the centre, and of the normal: its dominant axis and all signs. */
 static uint64_t key_of(const tile_face *face, float size) {
     const vec3 n = face->normal;
     const vec3 middle =
@@ -46,7 +46,7 @@ static bool face_shares(const tile_face *face, float size) {
     return face->depth == 0 && face->area < size * size;
 }
 
-/* The pairs of triangles that share: those of the largest with their key. */
+/* Assigns triangles to shared pairs: those of the largest triangle with the same key. */
 static kd_status pair_small(reaching *work, float size) {
     const tile_parts *parts = work->parts;
     kd_status status = KD_OK;
@@ -93,8 +93,7 @@ static void pair_parts(reaching *work, float size) {
     }
 }
 
-/* --- what probes see ---------------------------------------------------------------------------
- */
+/* --- rays of probes --------------------------------------------------------------------------- */
 
 static bool sees_light(const scene_view *scene, const openness_place *place) {
     for (uint32_t i = 0; i < PROBE_SHADOW_RAYS; ++i)
@@ -102,7 +101,7 @@ static bool sees_light(const scene_view *scene, const openness_place *place) {
     return false;
 }
 
-/* Rays of some probes that are cast together. */
+/* Rays of several probes, traced together. */
 typedef struct probe_rays {
     ray rays[PROBES_AT_ONCE * OPENNESS_RAYS];
     ray_hit hits[PROBES_AT_ONCE * OPENNESS_RAYS];
@@ -118,7 +117,7 @@ static void cast_all(const scene_view *scene, probe_rays *cast, uint32_t count) 
         cast->hits[i] = tritree_closest(&scene->tree, cast->rays[i]);
 }
 
-/* What rays of a probe have met. */
+/* Records the hits of a probe's rays. */
 static void note_hits(const reaching *work, uint32_t probe, const ray *rays, const ray_hit *hits) {
     float hidden = 0;
     for (uint32_t i = 0; i < OPENNESS_RAYS; ++i) {
@@ -130,7 +129,7 @@ static void note_hits(const reaching *work, uint32_t probe, const ray *rays, con
     work->probes.model[probe] = openness_model(hidden / OPENNESS_RAYS);
 }
 
-/* A probe that sees a lamp needs no rays beyond what the model looks at. */
+/* If a probe sees a light source, its rays need not extend beyond the range of the model. */
 static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
     const uint32_t rays = (end - begin) * OPENNESS_RAYS;
     for (uint32_t probe = begin; probe < end; ++probe) {
@@ -193,7 +192,7 @@ static kd_status follow_here(reaching *work) {
     return KD_OK;
 }
 
-/* On the device, if there is one that has the memory. */
+/* Runs on the device if there is one with enough memory, otherwise on the host. */
 static kd_status follow(reaching *work, const scene_view *there) {
     kd_status status = KD_ERROR_MEMORY;
     if (there)

@@ -1,11 +1,12 @@
-/* What light reaches, on a CUDA device: the probes of tile_reach.c.
-   Idea: 16 lanes a probe, a ray each; the first two cast the shadow rays, too.
-   Work: 16 rays a probe and two shadow rays, and 32 gathers of 16.
-   Memory: 76 bytes a probe, 12 a pair, 4 a triangle and a part, 72 a face.
-   Invariants: the bits of tile_reach.c: what rays hide is added up in their order, and rounds read
-               the values of the one before.
-   Data flow: faces, pairs -> look_from_probes, 16 lanes a probe -> targets, model, now; pass_on, a
-              thread a probe: targets, now -> next, PROBE_ROUNDS times, by turns. */
+/* Reachability by light on a CUDA device: the probes of tile_reach.c.
+   Idea: 16 lanes per probe, one ray each; the first two also trace the shadow rays.
+   Work: 16 rays and two shadow rays per probe, and 32 gathers of 16 values.
+   Memory: 76 bytes per probe, 12 per pair, 4 per triangle and per part, 72 per face.
+   Invariants: the bits of tile_reach.c: the occlusion of rays is added in their order, and an
+               iteration reads the values of the previous one.
+   Data flow: look_from_probes, 16 lanes per probe, reads faces and pairs, and writes targets, model
+              and now; pass_on, one thread per probe, PROBE_ROUNDS times, reads targets and now, and
+              writes next, which is then exchanged with now. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "photon/density/tile_probe.h"
@@ -18,10 +19,11 @@ constexpr unsigned ALL = 0xffffffffu;
 struct probe_work {
     scene_view scene;
     tile_probes probes;
-    uint32_t count; /* of probes */
+    uint32_t count; /* number of probes */
 };
 
-/* A lamp is seen by one of the shadow rays, which the first lanes of a probe cast. */
+/* Returns true if one of the shadow rays, traced by the first lanes of a probe, reaches a light
+   source. */
 __device__ __forceinline__ bool lamp_is_seen(const probe_work &work, const openness_place &place,
                                              bool has) {
     const uint32_t lane = threadIdx.x % OPENNESS_RAYS, half = threadIdx.x % 32 - lane;
@@ -57,7 +59,7 @@ __global__ __launch_bounds__(BLOCK) void pass_on(const __grid_constant__ tile_pr
     if (probe < 2 * probes.pair_count) probes.next[probe] = probe_lit(&probes, probe);
 }
 
-/* Places of what a device needs; with an empty arena they are only counted. */
+/* Lays out the arrays on a device; an arena without memory only counts the bytes. */
 void place_probes(tile_probes *out, cuda_arena *arena, uint64_t triangles, uint64_t parts,
                   uint64_t faces, uint64_t pairs) {
     const uint64_t probes = 2 * pairs;

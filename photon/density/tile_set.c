@@ -1,9 +1,9 @@
-/* Idea: each triangle on which photons land is parted into four alike, and so on, until its parts
-         are small beside what they are measured for; parts with the same weights, up to some radii
-         long, become one tile again.
-   Work: O(n) expected for the copies, by hashing; then a weight for each part.
-   Invariants: of copies the one with the smallest id stays: the one that rays, and so photons,
-         meet. A triangle without area has no tile. */
+/* Idea: each triangle that stores photons is subdivided until its parts are small relative to the
+         estimation radius; adjacent parts with equal weights are merged again into tiles up to some
+         radii long.
+   Work: O(n) expected to find copies, by hashing; then a weight for each part.
+   Invariants: of several copies the one with the smallest index is kept: the one that rays, and so
+               photons, hit. A triangle without area has no tile. */
 #include "photon/density/tile_set.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -13,16 +13,17 @@
 #include "shaders/bsdf.h"
 
 enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
-enum { PARTS_A_DISC = 70 }; /* of a disc of the radius; a square of the radius has 22 at most */
+/* parts per disc of the radius; a square of the radius has at most 22 */
+enum { PARTS_A_DISC = 70 };
 
-/* Sides of tiles, in radii, if photons' light is even there: as long as the closed form is exact,
-   for cutting a sliver makes many; of parts where it may not be; most parts of all. */
+/* Longest side of a tile, in radii, where light is uniform: limited by the accuracy of the closed
+   form, because cutting a sliver makes many tiles; size of parts where it may vary; most parts
+   in total. */
 #define LONGEST 16.0f
 #define PART 0.4f
 #define PARTS_WANTED (1u << 19)
 
-/* --- which triangles ---------------------------------------------------------------------------
- */
+/* --- selection of triangles ------------------------------------------------------------------- */
 
 static bool place_before(vec3 a, vec3 b) {
     if (a.x != b.x) return a.x < b.x;
@@ -30,7 +31,7 @@ static bool place_before(vec3 a, vec3 b) {
     return a.z < b.z;
 }
 
-/* A triangle's places in an order of their own; -0 is +0. */
+/* Corners of a triangle in sorted order; -0 becomes +0. */
 static void sorted_places(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
     for (uint32_t k = 0; k < 3; ++k)
         out[k] = vec3_add(mesh->positions[mesh->triangles[3 * (size_t)triangle + k]], vec3_all(0));
@@ -61,7 +62,7 @@ static uint64_t places_hash(const mesh_view *mesh, uint32_t triangle) {
     return hash;
 }
 
-/* Whether the triangle, of this hash, is new to the table; else it is a copy of one there. */
+/* Adds a triangle to the hash table; returns false if it is a copy of one already there. */
 static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint64_t hash, uint32_t *table,
                           uint64_t mask) {
     uint64_t slot = hash & mask;
@@ -75,7 +76,7 @@ static bool note_triangle(const mesh_view *mesh, uint32_t triangle, uint64_t has
     return true;
 }
 
-/* Whether photons may land on it somewhere. */
+/* Returns true if photons can be stored somewhere on the triangle. */
 static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
     const uint32_t index = scene->mesh.triangle_materials[triangle];
     const material *made = &scene->materials[index];
@@ -85,9 +86,9 @@ static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
 
 typedef struct face_search {
     const scene_view *scene;
-    tile_face *faces; /* of all triangles; area 0: it has none */
-    uint64_t *hashes; /* of their places */
-    bool *keeps;      /* photons */
+    tile_face *faces; /* of all triangles; area 0: none */
+    uint64_t *hashes; /* of their corners */
+    bool *keeps;      /* stores photons */
 } face_search;
 
 static void look_at_triangles(void *context, int64_t begin, int64_t end, int thread) {
@@ -135,11 +136,10 @@ done:
     return status;
 }
 
-/* --- parts -------------------------------------------------------------------------------------
- */
+/* --- parts ------------------------------------------------------------------------------------ */
 
-/* How often a face is parted, so that neither side of a part is longer than `longest`, nor, where
-   light may change, a part much larger than a square of `part`. */
+/* Subdivision depth of a face so that no side of a part is longer than `longest` and, where light
+   may vary, no part is much larger than a square of size `part`. */
 static uint32_t face_depth(const tile_face *face, float part, float longest) {
     float side2 = 0;
     for (int k = 0; k < 3; ++k)
@@ -153,7 +153,7 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
     return depth;
 }
 
-/* The size of parts: as small as asked for, coarser where that would be too many. */
+/* Chooses the size of parts: as requested, or coarser if that would make too many. */
 static float plan_parts(tile_parts *of, float radius) {
     for (float coarser = 1;; coarser *= 1.5f) {
         uint64_t count = 0;
@@ -169,7 +169,7 @@ static float plan_parts(tile_parts *of, float radius) {
     }
 }
 
-/* The mean opacity of a part. */
+/* Mean opacity of a part. */
 static float part_opacity(const scene_view *scene, const tile_face *face, uint32_t part) {
     const material *made = scene->materials + scene->mesh.triangle_materials[face->triangle];
     if (made->opacity_map == KD_NONE) return float_clamp(made->opacity, 0, 1);
@@ -206,13 +206,12 @@ static void weigh_faces(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* --- tiles -------------------------------------------------------------------------------------
- */
+/* --- tiles ------------------------------------------------------------------------------------ */
 
 typedef struct tile_making {
     const scene_view *scene;
     const tile_parts *parts;
-    tile *tiles; /* NULL: they are only counted */
+    tile *tiles; /* NULL: count only */
     uint32_t count;
     float longest;
 } tile_making;
@@ -224,7 +223,8 @@ static bool parts_are_alike(const tile_parts *parts, uint32_t first, uint32_t co
     return true;
 }
 
-/* Whether sides that count are as bright as open ones: an opacity of all or of the constant. */
+/* Returns true if the sides that count have the full weight: the opacity 1 or the constant
+   opacity. */
 static bool weights_are_plain(const scene_view *scene, const tile_face *face,
                               const float weight[2]) {
     const material *made = scene->materials + scene->mesh.triangle_materials[face->triangle];
@@ -247,7 +247,8 @@ static void make_tile(tile_making *work, const tile_face *face, const vec3 corne
     ++work->count;
 }
 
-/* Of the parts below one of `depth` parting steps left, from `first` on. */
+/* Makes the tiles of the parts `first` ..., `depth` subdivision levels below the triangle
+   `corner`. */
 static void make_tiles_of(tile_making *work, const tile_face *face, const vec3 corner[3],
                           uint32_t first, uint32_t depth) {
     float side2 = 0;
@@ -335,13 +336,13 @@ uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
     const uint64_t parts = parts_most(triangles, discs);
     const uint64_t probing = tile_parts_reach_bytes_most(parts, triangles);
     const uint64_t making = parts * sizeof(tile) + (parts + parts / 4 + 4) * sizeof(tile_box);
-    /* what no look is needed for, and boxes that may be planes */
+    /* Flags of wide areas, and boxes that may be planes. */
     const uint64_t wide = parts + triangles * sizeof(uint32_t) + parts / 2;
     return triangles * (sizeof(tile_face) + 4 * sizeof(uint32_t)) + parts * sizeof(float[2]) +
            wide + (probing > making ? probing : making);
 }
 
-/* What is looked at, beside the probes: they are gone by then. */
+/* Bytes used in lookups; the probes are freed before. */
 uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs) {
     const uint64_t parts = parts_most(triangles, discs);
     const uint64_t kept = parts * (sizeof(tile) + 1) + (parts + parts / 4 + 4) * sizeof(tile_box) +

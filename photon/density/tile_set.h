@@ -1,5 +1,4 @@
-/* The tiles of a scene, and the tree of boxes over them. Owner of what photon/density/tiles.h looks
-   at. */
+/* The tiles of a scene and their bounding volume hierarchy (photon/density/tiles.h). */
 #ifndef KD_PHOTON_DENSITY_TILE_SET_H
 #define KD_PHOTON_DENSITY_TILE_SET_H
 #include "core/job.h"
@@ -17,36 +16,35 @@ typedef struct tile_set {
     tile_box *boxes;
     uint32_t *patches; /* tile_view */
     uint8_t *wide;
-    uint64_t *bounded; /* looks on the host */
+    uint64_t *bounded; /* as in tile_view */
     uint32_t count, box_count, wide_count;
-    uint32_t copies;         /* triangles that are copies of others */
+    uint32_t copies;         /* counter of truncated traversals on the host */
     float span;              /* of the model of openness */
-    const scene_view *scene; /* borrowed */
-} tile_set;
-
-/* The scene has to stay while the tiles are looked at. Finds the triangles on which photons land,
-   but for exact copies of one (the same three places in any order), and cuts them into tiles for
-   estimates of about `radius` (scene units, > 0). `reach`: finds out what light reaches, and how
-   open it lies, by rays on the current device if the scene is `there`, too, else (NULL) here; or
-   all of it counts alike. */
+    const scene_view *scene; /* number of triangles that are copies of others */
+} tile_set;                  /* range of the openness model, scene units */
+                             /* borrowed */
+/* Finds the triangles that store photons, except for exact copies of another one (the same three
+   positions in any order), and subdivides them into tiles for estimates of about `radius` (scene
+   units, > 0). The scene must outlive the tiles. `reach`: determine which sides light reaches, and
+   their openness, by rays on the current device if the scene's copy `there` is not NULL, otherwise
+   on the host; without `reach` all sides count equally. */
 kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
                         float radius, bool reach, job *watched);
-void tile_set_close(tile_set *owned); /* takes a zeroed one */
+void tile_set_close(tile_set *owned); /* `owned` may be zeroed */
 tile_view tile_set_get_view(const tile_set *from);
-/* Looks through views of it that met more than TILE_EXACT boxes and tiles. */
-uint64_t tile_set_looks_bounded(const tile_set *from); /* takes a zeroed one */
+/* Number of traversals through its views that met more than TILE_EXACT boxes and tiles. */
+uint64_t tile_set_looks_bounded(const tile_set *from); /* `from` may be zeroed */
 
-/* Finds the parts about which no look is needed, once the tiles are there. */
+/* Marks the parts whose queries need no traversal, once the tiles are built. */
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
-/* While they are made, and after. `discs`: so many of the radius would cover what light reaches, at
-   most. */
+/* Bytes during and after construction. `discs`: upper bound on the number of discs of the radius
+   that cover the lit surfaces. */
 uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs);
-/* The same of a device that has the scene and gets the tiles. */
+/* Bytes on a device that has the scene and receives the tiles. */
 uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs);
 
-/* Brings tiles into the order of a tree of boxes over them, and makes that. `scale` (scene units,
-   > 0): boxes of that size are parted by their normals before they are parted further by their
-   places. Work: O(n log n). */
+/* Builds the hierarchy and sorts the tiles into its order. `scale` (scene units, > 0): boxes of
+   that size are split by normals before they are split further by position. Work: O(n log n). */
 kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
                           float scale);
 

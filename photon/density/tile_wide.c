@@ -1,22 +1,22 @@
-/* Idea: where all that lies in the ball is one plane without an end, which light reaches everywhere,
-         the integral is that of the whole disc, and nobody need look. A triangle's parts are tried
-         together first, four by four, each by one look with the kernel 1 in a ball that holds those
-         of all places of them: what it finds is the whole disc's area only if nothing ends, begins
-         or lies near by.
-         Small triangles are tried by the boxes of their tiles, where these lie in one plane: there
-         the area within the ball is added up exactly, whole boxes at a time.
-   Work: a look for each group of parts that is tried. Fewer than 16 parts are not tried alone, nor
-         fewer than 8 small triangles: that takes more than it spares. */
+/* Idea: if the ball contains a single unbounded plane that light reaches everywhere, the integral
+         is that over the whole disc and needs no traversal. For the parts of a triangle this is
+         tested in groups, which are divided into four if the test fails: one traversal with the
+         constant kernel 1, in a ball that contains the balls of all points of the group. It finds
+         the area of the whole disc only if nothing ends, begins or lies nearby. Small triangles are
+         tested by boxes of tiles that lie in one plane: the area within the ball is summed exactly,
+         whole boxes at a time.
+   Work: a traversal for each group tested. Groups of fewer than 16 parts or 8 small triangles are
+         not tested, since that would cost more than it saves. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/tile_set.h"
 
 enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
-/* Radii that a group of parts may reach from its middle; error of an area that is whole. */
+/* Largest extent of a group from its centre, in radii; relative error of a whole disc's area. */
 #define GROUP_MOST 3.0f
 #define AREA_ERROR 1e-4f
-/* Boxes of small triangles: how far they may reach, in radii, how alike their normals are, how many
-   tiles they have, and how many boxes and tiles may be met about them. */
+/* Boxes of small triangles: largest extent in radii, smallest cosine between their normals,
+   smallest number of tiles, and most boxes and tiles visited around one. */
 #define PLANE_REACH 2.0f
 #define PLANE_COSINE 0.99999f
 enum { PLANE_LEAST = 8, PLANE_MEETS = 2048, PLANE_GRAIN = 4 };
@@ -27,22 +27,22 @@ typedef struct wide_search {
     uint8_t *wide;
 } wide_search;
 
-/* Some parts of one side of a face. */
+/* A group of parts of one side of a face. */
 typedef struct part_group {
     vec3 corner[3];
-    uint32_t first, depth; /* 4^depth of them */
+    uint32_t first, depth; /* 4^depth parts */
     uint32_t side, face;
 } part_group;
 
-/* Groups that are searched by many threads; both sides of one by the same, which marks their byte.
- */
+/* Groups, searched by several threads; the two sides of a group by the same thread, which writes
+   their byte. */
 typedef struct group_list {
     wide_search *in;
-    part_group *groups; /* NULL: they are only counted */
+    part_group *groups; /* NULL: count only */
     uint32_t count;
 } group_list;
 
-/* How many of the group's parts are lit, open and opaque. */
+/* Number of the group's parts that are lit, open and opaque. */
 static uint32_t count_plain(const wide_search *in, const part_group *group) {
     uint32_t plain = 0;
     for (uint32_t p = group->first; p < group->first + (1u << 2 * group->depth); ++p)
@@ -50,7 +50,8 @@ static uint32_t count_plain(const wide_search *in, const part_group *group) {
     return plain;
 }
 
-/* Whether balls of the span about all places of a group hold a whole disc and nothing else. */
+/* Returns true if balls of the span about all points of a group contain a whole disc and nothing
+   else. */
 static bool group_is_wide(const wide_search *in, const tile_face *face, const part_group *group,
                           float reach, vec3 middle) {
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
@@ -69,7 +70,7 @@ static part_group part_of_group(const part_group *group, uint32_t child) {
     return part;
 }
 
-/* How far it reaches from its middle. */
+/* Extent of a group from its centre. */
 static float group_reach(const part_group *group, vec3 *middle) {
     const vec3 *c = group->corner;
     float reach = 0;
@@ -96,7 +97,7 @@ static void search_group(const wide_search *in, const part_group *group) {
     }
 }
 
-/* Of a group that is too large to be tried those within it that are not. */
+/* Lists the group or, if it is too large to be tested, its subgroups that are not. */
 static void list_groups(group_list *to, const part_group *group) {
     vec3 middle;
     if (group->depth < GROUP_DEPTH) return;
@@ -145,24 +146,24 @@ static kd_status search_faces(wide_search *in) {
     return KD_OK;
 }
 
-/* --- small triangles ---------------------------------------------------------------------------
- */
+/* --- small triangles -------------------------------------------------------------------------- */
 
 typedef struct plane_search {
     tile_view tiles;
-    const uint32_t *first; /* per triangle: its part, if it is not parted, or KD_NONE */
+    const uint32_t *first; /* per triangle: its part, if it is not subdivided, or KD_NONE */
     uint8_t *wide;
-    uint32_t *boxes; /* in which to begin */
+    uint32_t *boxes; /* boxes to start from */
     uint32_t box_count;
 } plane_search;
 
-/* The farthest that a corner of the box's bounds may lie from its middle. */
+/* Largest distance of a corner of the box from its centre. */
 static float box_reach(const tile_box *box) {
     const vec3 below = vec3_sub(box->middle, box->lo), above = vec3_sub(box->hi, box->middle);
     return vec3_length(vec3_max(below, above));
 }
 
-/* Whether all of a box lies in the ball, faces like the place, and can be added as it is. */
+/* Returns true if the whole box lies in the ball, faces like the query, and can be added as a
+   unit. */
 static bool box_lies_within(const tile_look *look, const tile_box *box) {
     const vec3 below = vec3_sub(look->position, box->lo), above = vec3_sub(box->hi, look->position);
     return box->cosine > PLANE_COSINE && !box->modelled &&
@@ -170,7 +171,7 @@ static bool box_lies_within(const tile_look *look, const tile_box *box) {
            vec3_length2(vec3_max(below, above)) <= look->bound2;
 }
 
-/* Adds a tile by its closed form alone. */
+/* Adds a tile by the closed form only. */
 static void add_exactly(tile_look *look, const tile *of) {
     const float weight = tile_weight(look, of, TILE_COSINE);
     vec3 p[3];
@@ -180,7 +181,7 @@ static void add_exactly(tile_look *look, const tile *of) {
              triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal));
 }
 
-/* Whether the ball holds a whole disc and nothing else that faces alike. */
+/* Returns true if the ball contains a whole disc and nothing else that faces the same way. */
 static bool ball_holds_disc(const tile_view *view, tile_look *look) {
     uint32_t i = 0;
     while (i < view->box_count && !look->modelled && look->looked_at++ < PLANE_MEETS) {
@@ -204,7 +205,7 @@ static bool box_may_be_plane(const plane_search *in, const tile_box *box) {
            box_reach(box) <= PLANE_REACH * in->tiles.span;
 }
 
-/* Marks the sides of a box's triangles about which nothing else lies. */
+/* Marks the sides of a box's triangles that have nothing else within the span. */
 static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
     const tile_box *box = &in->tiles.boxes[which];
     if (box->count < PLANE_LEAST) return;
@@ -235,7 +236,7 @@ static void search_boxes(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t i = begin; i < end; ++i) search_box(in, in->boxes[i], 3);
 }
 
-/* The largest boxes that may be planes; counted only, if there is no room for them. */
+/* Finds the largest boxes that may be planes; only counts them if `boxes` is NULL. */
 static void find_planes(plane_search *in) {
     in->box_count = 0;
     for (uint32_t i = 0; i < in->tiles.box_count;) {
@@ -247,7 +248,7 @@ static void find_planes(plane_search *in) {
     }
 }
 
-/* `first`: of each triangle; what is found of those that are not parted goes to `wide`. */
+/* `first`: per triangle; results for triangles that are not subdivided are stored in `wide`. */
 static kd_status search_planes(const tile_set *of, const tile_parts *parts, uint32_t *first,
                                const tile_view *tiles) {
     plane_search search = {*tiles, first, of->wide, NULL, 0};
@@ -261,17 +262,16 @@ static kd_status search_planes(const tile_set *of, const tile_parts *parts, uint
     return KD_OK;
 }
 
-/* --- all ---------------------------------------------------------------------------------------
- */
+/* --- all faces -------------------------------------------------------------------------------- */
 
-/* The triangle's parts are worth a look into what is known of them. */
+/* Returns true if it is worth storing what is known about the triangle's parts. */
 static bool face_knows(const tile_face *face, const uint8_t *wide) {
     return face->depth >= GROUP_DEPTH || (face->depth == 0 && wide[face->first]);
 }
 
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
     const uint32_t triangles = of->scene->mesh.triangle_count;
-    if (parts->count >> 28) return KD_OK; /* no room for numbers of parts */
+    if (parts->count >> 28) return KD_OK; /* too many parts for their indices */
     KD_TRY(KD_RESERVE(of->wide, parts->count));
     KD_TRY(KD_RESERVE(of->patches, triangles));
     memset(of->wide, 0, parts->count);

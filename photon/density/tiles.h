@@ -1,54 +1,53 @@
-/* The kernel's integral over all that may accept photons: whole sides of triangles in the ball.
-   Idea: an estimate is right for even light exactly if what accepts photons and what is measured
-         are one set. Here it is: all sides of triangles whose own normal is within 60 degrees of
-         the place's, wherever they lie in the ball; a photon bears the normal of the side on
-         which it landed. A tile is a triangle or a part of one, with a weight for each side: its
-         opacity, times how bright even light would leave it (tile_parts.h); what no light
-         reaches (tile_reach.c) is left out, unless the place itself lies there. Tiles lie in the
-         leaves of a tree of boxes; a box that is small beside the radius and surely counts as a
-         whole, by the cone of its normals, is one look.
-   Work: at most TILE_MOST boxes and tiles, of which TILE_EXACT are looked at as they come. Where
-         they are more (grass), the others are shared out over the boxes that are left: a box
-         that got too little to be opened counts by the first three moments of its sides'
+/* Surface tiles: the kernel's integral over the surfaces that can accept photons of an estimate.
+   Idea: an estimate is exact for uniform light if and only if the surfaces that accept photons are
+         those that the integral covers. Here these are all sides of triangles in the ball whose
+         geometric normal is within 60 degrees of the query's normal; a photon stores the normal of
+         the side that it hit. A tile is a triangle or a part of one, with a weight for each side:
+         its opacity times the brightness that uniform light would give it (tile_parts.h). Sides
+         that no light reaches (tile_reach.c) are excluded, unless the query point lies on one.
+         Tiles are the leaves of a bounding volume hierarchy; a box that is small relative to the
+         radius and certainly counts in whole, by the cone of its normals, is evaluated in one step.
+   Work: at most TILE_MOST boxes and tiles, of which the first TILE_EXACT are visited in order. If
+         there are more (grass), the remaining steps are divided among the remaining boxes; a box
+         with too few steps to be opened is approximated by the first three moments of its sides'
          normals.
-   Invariants: a function of the place, its normal and the radius; the same bits on every device,
-               since what tiles add are whole numbers, in whatever order they are met
-               (photon/maps/tile_looks.cu meets them by warps). Exact where no box was taken as
-               one. */
+   Invariants: a function of the query's position, normal and radius, with the same bits on every
+               device: contributions are integers and can be added in any order
+               (photon/maps/tile_looks.cu visits them by warps). Exact if no box was evaluated in
+               one step. */
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
 #include "photon/density/flux_sum.h"
 #include "photon/density/kernels.h"
 #include "photon/density/tile_parts.h"
 
-/* Sides of triangles whose normals differ by more than this cosine hold no photons of each other.
- */
+/* Photons are accepted, and sides counted, if the cosine between the normals is at least this. */
 #define TILE_COSINE 0.5f
-/* Boxes and tiles that an estimate looks at. */
+/* Limits of boxes and tiles visited by an estimate: in total, and in plain order. */
 #define TILE_MOST 4096u
 #define TILE_EXACT 3968u
-/* A box is taken as one if its diagonal is at most this of the radius. */
+/* A box is evaluated in one step if its diagonal is at most this fraction of the radius. */
 #define TILE_TOGETHER 0.5f
-/* A tile counts by its middle if its sides are below this of the radius. */
+/* A tile is evaluated at its centre if its sides are below this fraction of the radius. */
 #define TILE_SMALL 0.125f
 /* A tile with shorter sides, in radii, that lies inside the ball and further from its centre than
- * they are long counts by seven places: within 1e-4 of itself. */
+   the sides are long is integrated by seven points: relative error 1e-4. */
 #define TILE_SMOOTH 0.5f
-/* A box counts by one side alone if its normals are all as near to its axis, and that to the
- * place's. */
+/* The box's moments are replaced by one side if all normals are this close to its axis, and the
+   axis to the query's normal, as cosines. */
 #define TILE_ALIKE 0.87f
-/* Rounding of cosines; and more than all rounding: a box that is passed by because it is turned
-   away holds no tile that would count. */
+/* Rounding error of cosines; and a bound above all rounding errors: a box rejected by its normals
+   contains no tile that would count. */
 #define TILE_ROUNDING 1e-4f
 #define TILE_APART 1e-3f
-/* Least share of the whole disc's integral that is believed. */
+/* Smallest accepted fraction of the integral over the whole disc. */
 #define TILE_LEAST_SHARE 0.04f
-/* Tiles with longer sides, in radii, are the first part of the root. */
+/* Tiles with longer sides, in radii, form the first child of the root. */
 #define TILE_LARGE 0.5f
-/* Tiles of a box without parts, and boxes that may wait to be opened. */
+/* Most tiles of a leaf; capacity of the stack of boxes. */
 #define TILE_LEAF 4u
 #define TILE_WAITING 40
-/* Units of an integral. */
+/* Fixed-point units of an integral. */
 #define TILE_UNITS 0x1p36f
 
 #define TILE_MODELLED 0x80000000u
@@ -56,60 +55,60 @@
 /* A triangle or a part of one. */
 typedef struct tile {
     vec3 corner[3];
-    vec3 normal;     /* unit, of the triangle's winding */
-    float weight[2]; /* of its front and its back, 0 to 1; negative: no light reaches that side,
-                        which would count by this much */
+    vec3 normal;     /* unit, by the triangle's winding */
+    float weight[2]; /* of front and back, 0 to 1; negative: no light reaches that side, and the
+                        magnitude is the weight if the query lies on such a side */
     float area;
-    uint32_t triangle; /* and TILE_MODELLED: a weight is not the opacity alone */
+    uint32_t triangle; /* index, with TILE_MODELLED if a weight is not the opacity alone */
 } tile;
 
-/* A box of tiles, in depth-first order: its first part follows it, the next box that holds none of
-   its tiles is `skip`. What every look reads comes first, 64 bytes. */
+/* A node of the hierarchy, in depth-first order: its first child follows it, and `skip` is the next
+   node outside of it. The first 64 bytes are read by every traversal. */
 typedef struct tile_box {
-    vec3 lo, hi;         /* of the tiles' corners */
-    uint32_t skip;       /* the next one: it is a leaf */
-    uint32_t begin;      /* of its tiles */
-    vec3 axis;           /* unit, of their normals */
-    float cosine;        /* all normals are within this of the axis; below 0: they are not alike */
+    vec3 lo, hi;         /* bounds of the tiles' corners */
+    uint32_t skip;       /* next node outside; a leaf if that is the next node */
+    uint32_t begin;      /* first tile */
+    vec3 axis;           /* unit axis of the cone of normals */
+    float cosine;        /* of the cone's angle; negative: normals are too different for a cone */
     float sine;          /* of the same angle */
-    float dark[2];       /* sums of area times weight of those that no light reaches, positive */
-    uint32_t second;     /* its other part; of a leaf: how many tiles it has */
-    vec3 middle;         /* of their area */
-    float weight[2];     /* sum of area times weight, of fronts and backs */
-    vec3 odd;            /* sum of (front - back) normal */
-    vec3 square, across; /* sums of (front + back) times the normal's xx yy zz, xy yz zx */
-    uint32_t modelled;   /* some lit weight is not the opacity alone */
-    uint32_t count;      /* of its tiles */
+    float dark[2];       /* sums of area times weight of sides that no light reaches, positive */
+    uint32_t second;     /* index of the second child; of a leaf: number of tiles */
+    vec3 middle;         /* centre of the area */
+    float weight[2];     /* sums of area times weight of fronts and backs */
+    vec3 odd;            /* sum of (front - back) weight times normal */
+    vec3 square, across; /* sums of (front + back) weight times the normal's xx yy zz, xy yz zx */
+    uint32_t modelled;   /* the weight of some lit side is not the opacity alone */
+    uint32_t count;      /* number of tiles */
 } tile_box;
 
 typedef struct tile_view {
-    const tile *tiles; /* in the boxes' order */
+    const tile *tiles; /* in the order of the boxes */
     const tile_box *boxes;
-    const uint32_t *patches; /* per triangle: its first part << 4 | its depth (tile_parts.h), or
-                                KD_NONE; NULL: nothing is known of parts */
-    const uint8_t *wide;     /* per part: bit 0, 1: about no place of its front, back an end of the
-                                plane, or anything else, lies within the span (tile_wide.c) */
-    uint64_t *bounded; /* of looks that met more than TILE_EXACT; NULL: they are not counted */
-    uint32_t count, box_count; /* 0: all that is there is the whole disc */
-    const scene_view *scene;   /* for rays; where the tiles are */
-    float span;                /* how far the model looks, scene units */
+    const uint32_t *patches; /* per triangle: first part << 4 | subdivision depth (tile_parts.h), or
+                                KD_NONE; NULL: no parts */
+    const uint8_t *wide; /* per part: bit 0 for the front, 1 for the back: within the span of any of
+                            its points there is only an unbounded plane (tile_wide.c) */
+    uint64_t *bounded;   /* counter of traversals that exceeded TILE_EXACT; NULL: not counted */
+    uint32_t count, box_count; /* 0: integrate over the whole disc */
+    const scene_view *scene;   /* for rays; on the device if the tiles are */
+    float span;                /* range of the openness model, scene units */
 } tile_view;
 
-/* What is known of a place while it is measured. */
+/* State of the traversal for one query. */
 typedef struct tile_look {
     vec3 position, normal;
     float radius, per_radius, bound2;
     photon_kernel kernel;
-    uint32_t triangle; /* that the place lies on */
+    uint32_t triangle; /* of the query point */
     uint32_t looked_at;
-    int64_t lit, dark; /* integrals over what light reaches, and what it does not: TILE_UNITS */
-    bool in_the_dark;  /* the place itself lies in such a tile */
-    bool modelled;     /* something that was met is not open */
+    int64_t lit, dark; /* integrals over lit and unlit sides, in units of TILE_UNITS */
+    bool in_the_dark;  /* the query point lies on an unlit tile */
+    bool modelled;     /* some weight met is not the opacity alone */
 } tile_look;
 
 typedef enum tile_verdict {
     TILE_OUTSIDE, /* nothing in the box counts */
-    TILE_AS_ONE,  /* all of it does, alike */
+    TILE_AS_ONE,  /* the whole box counts, uniformly */
     TILE_OPEN_BOX
 } tile_verdict;
 
@@ -133,7 +132,7 @@ KD_FN int64_t tile_units(float part) {
     return flux_round(part, TILE_UNITS);
 }
 
-/* Squared distance of a place to a box. */
+/* Squared distance from a point to a box. */
 KD_FN float tile_box_dist2(const tile_box *box, vec3 p) {
     const float x = float_max(float_max(box->lo.x - p.x, p.x - box->hi.x), 0);
     const float y = float_max(float_max(box->lo.y - p.y, p.y - box->hi.y), 0);
@@ -141,7 +140,8 @@ KD_FN float tile_box_dist2(const tile_box *box, vec3 p) {
     return x * x + y * y + z * z;
 }
 
-/* The kernel's mean over a small box about the middle of its area, over the squared radius. */
+/* Mean of the kernel over a small box about the centre of its area, divided by the squared
+   radius. */
 KD_FN float tile_box_kernel(const tile_look *look, const tile_box *box) {
     const vec3 half = vec3_scale(vec3_sub(box->hi, box->lo), 0.5f * 0.57735027f);
     const vec3 way = vec3_sub(box->middle, look->position);
@@ -155,8 +155,8 @@ KD_FN float tile_box_kernel(const tile_look *look, const tile_box *box) {
     return sum / (8 * look->bound2);
 }
 
-/* The least and the greatest |cosine| between the place's normal and the box's are those of the
-   angle to the axis, less and plus that of the cone. */
+/* The smallest and largest |cosine| between the query's normal and the box's normals follow from
+   the angle to the cone's axis, plus and minus the cone's angle. */
 KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, float limit) {
     if (tile_box_dist2(box, look->position) > look->bound2) return TILE_OUTSIDE;
     if (!(box->cosine > 0)) return TILE_OPEN_BOX;
@@ -171,7 +171,8 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
     if (!(size2 <= most2)) return TILE_OPEN_BOX;
     const bool unclear =
         (box->dark[0] > 0 || box->dark[1] > 0) && !(tile_box_dist2(box, look->position) > 0);
-    return unclear ? TILE_OPEN_BOX : TILE_AS_ONE; /* is the place itself in the dark? */
+    /* opened to find out whether the query point lies on an unlit tile */
+    return unclear ? TILE_OPEN_BOX : TILE_AS_ONE;
 }
 
 KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
@@ -182,8 +183,8 @@ KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
     look->modelled |= box->modelled && kernel > 0;
 }
 
-/* The share of a box's side [lo, hi] that lies within the radius of `at`; its middle and half its
-   length, over the radius, from there. */
+/* Returns the fraction of the interval [lo, hi] within the radius of `at`; *middle and *half are
+   the centre, relative to `at`, and half the length of that part, in radii. */
 KD_FN float tile_box_overlap(float lo, float hi, float at, float per_radius, float *middle,
                              float *half) {
     const float a = (lo - at) * per_radius, b = (hi - at) * per_radius;
@@ -193,8 +194,8 @@ KD_FN float tile_box_overlap(float lo, float hi, float at, float per_radius, flo
     return b > a ? (last - first) / (b - a) : 1;
 }
 
-/* The kernel's mean over a box, over the squared radius, as if the area in it were spread evenly:
-   by 27 places (Gauss) in the part of the box that is near. */
+/* Mean of the kernel over a box, divided by the squared radius, as if the area were distributed
+   uniformly: 27-point Gauss quadrature over the part of the box within reach. */
 KD_FN float tile_box_mean_kernel(const tile_look *look, const tile_box *box) {
     vec3 middle, half;
     const vec3 at = look->position;
@@ -214,8 +215,9 @@ KD_FN float tile_box_mean_kernel(const tile_look *look, const tile_box *box) {
     return share * sum / (5832 * look->bound2);
 }
 
-/* A box of many directions, by its moments: the share of sides within 60 degrees of a direction,
-   as far as polynomials of the second degree in the cosine show it: 1/4 + 9/16 P1 + 15/32 P2. */
+/* Approximates a box with many normal directions by its moments: the fraction of sides within 60
+   degrees of a direction, by polynomials of second degree in the cosine: 1/4 + 9/16 P1 + 15/32
+   P2. */
 KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
     const vec3 n = look->normal;
     const float all = box->weight[0] + box->weight[1];
@@ -231,7 +233,7 @@ KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
     look->modelled |= box->modelled;
 }
 
-/* Whether the place, which lies on this tile's triangle, lies in the tile. */
+/* Returns true if the point, which lies on the tile's triangle, lies in the tile. */
 KD_FN bool tile_holds(const tile *of, vec3 p) {
     for (int i = 0; i < 3; ++i) {
         const vec3 a = of->corner[i], side = vec3_sub(of->corner[i < 2 ? i + 1 : 0], a);
@@ -241,8 +243,8 @@ KD_FN bool tile_holds(const tile *of, vec3 p) {
     return true;
 }
 
-/* The kernel's mean over a triangle (the corners over the radius, about the place) by seven places
-   (Radon 1948, exact to the fifth degree). */
+/* Mean of the kernel over a triangle with corners in radii relative to the query, by seven-point
+   quadrature (Radon 1948, exact to the fifth degree). */
 KD_FN float tile_mean_kernel(photon_kernel kernel, const vec3 p[3]) {
     const float apart[2] = {0.79742699f, 0.05971587f}, beside[2] = {0.10128651f, 0.47014206f};
     const float weight[2] = {0.12593918f, 0.13239415f};
@@ -257,14 +259,14 @@ KD_FN float tile_mean_kernel(photon_kernel kernel, const vec3 p[3]) {
     return sum;
 }
 
-/* Corners over the radius, about the place. */
+/* Corners in radii, relative to the query point. */
 KD_FN void tile_see(const tile_look *look, const tile *of, vec3 p[3]) {
     for (int i = 0; i < 3; ++i)
         p[i] = vec3_scale(vec3_sub(of->corner[i], look->position), look->per_radius);
 }
 
-/* Whether a tile needs no closed form, with its integral: none of it is near, or it is small and
-   lies where the kernel has neither its tip nor its rim, and some of its places do. */
+/* Returns true, and the integral, if a tile does not need the closed form: it is out of reach, or
+   it is small, lies away from the kernel's peak and rim, and some of its points are in reach. */
 KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3], float *part) {
     const vec3 lo = vec3_min(vec3_min(p[0], p[1]), p[2]), hi = vec3_max(vec3_max(p[0], p[1]), p[2]);
     const vec3 away = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
@@ -288,13 +290,13 @@ KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3]
     return true;
 }
 
-/* The weight of the side that a look sees; 0: the tile does not count. */
+/* Weight of the side that faces the query; 0: the tile does not count. */
 KD_FN float tile_weight(const tile_look *look, const tile *of, float limit) {
     const float cosine = vec3_dot(of->normal, look->normal);
     return fabsf(cosine) >= limit ? of->weight[cosine < 0] : 0;
 }
 
-/* Adds a tile's integral. */
+/* Adds the integral over a tile. */
 KD_FN void tile_add(tile_look *look, const tile *of, float weight, float part) {
     if (weight > 0) {
         look->lit += tile_units(weight * part);
@@ -324,7 +326,7 @@ KD_FN void tile_box_take_all(const tile_view *view, tile_look *look, const tile_
         tile_take(look, &view->tiles[t], limit);
 }
 
-/* Looks at a box; the next one to look at. */
+/* Visits a box; returns the next one to visit. */
 KD_FN uint32_t tile_look_at_box(const tile_view *view, tile_look *look, float limit, uint32_t i) {
     const tile_box *box = &view->boxes[i];
     ++look->looked_at;
@@ -335,7 +337,7 @@ KD_FN uint32_t tile_look_at_box(const tile_view *view, tile_look *look, float li
     return box->skip;
 }
 
-/* All of it as it comes; the box before which TILE_EXACT looks were done. */
+/* Visits boxes in order; returns the box at which the limit TILE_EXACT was reached. */
 KD_FN uint32_t tile_look_at_all(const tile_view *view, tile_look *look, float limit) {
     uint32_t i = 0;
     while (i < view->box_count && look->looked_at + 1 + TILE_LEAF <= TILE_EXACT)
@@ -347,7 +349,7 @@ typedef struct tile_waiting {
     uint32_t box, share; /* looks that are left for its parts */
 } tile_waiting;
 
-/* Takes a box that need not be opened; whether it has to be. */
+/* Evaluates a box that need not be opened; returns true if it has to be. */
 KD_FN bool tile_meet_box(const tile_view *view, tile_look *look, float limit, uint32_t box) {
     const tile_verdict verdict = tile_box_judge(look, &view->boxes[box], limit);
     ++look->looked_at;
@@ -355,8 +357,8 @@ KD_FN bool tile_meet_box(const tile_view *view, tile_look *look, float limit, ui
     return verdict == TILE_OPEN_BOX;
 }
 
-/* What is in a box that was met and is open, within `share` looks, shared by halves from there on;
-   what one half leaves the other gets. Returns what is left of them. */
+/* Visits the contents of an open box within `share` steps, divided equally between the children;
+   what one child does not use goes to the other. Returns the number of unused steps. */
 KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float limit, uint32_t box,
                                   uint32_t share) {
     tile_waiting waiting[TILE_WAITING];
@@ -395,8 +397,8 @@ KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float 
     return spare;
 }
 
-/* What lies from a box on, within the looks that are left: those boxes after it that hold all of
-   it, each with half of the looks that the boxes before it left. */
+/* Visits everything from a box on within the remaining steps: the following roots of subtrees, each
+   with half of the steps that the ones before have left. */
 KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit, uint32_t from) {
     uint32_t roots = 0, left = TILE_MOST - look->looked_at;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) ++roots;
@@ -408,7 +410,7 @@ KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit
     }
 }
 
-/* Counts a look that could not meet all. */
+/* Counts a traversal that could not visit everything. */
 KD_FN void tile_note_bounded(const tile_view *view) {
     if (!view->bounded) return;
 #ifdef __CUDA_ARCH__
@@ -418,7 +420,7 @@ KD_FN void tile_note_bounded(const tile_view *view) {
 #endif
 }
 
-/* Whether the place, on its triangle, is known for nothing but plane within the span. */
+/* Returns true if the query point is known to have only an unbounded plane within the span. */
 KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
     if (!view->patches || !(look->radius <= view->span)) return false;
     const uint32_t patch = view->patches[look->triangle];
@@ -441,19 +443,20 @@ KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
     return (view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0) & 1u) != 0;
 }
 
-/* What was found of a place. */
+/* Integral found so far. */
 KD_FN float tile_look_found(const tile_look *look) {
     const int64_t found = look->in_the_dark ? look->lit + look->dark : look->lit;
     return (float)found * (1 / TILE_UNITS);
 }
 
-/* The integral by what was found and the model at the place itself: 1 if nothing is modelled. */
+/* Divides the integral by the openness model at the query point itself: 1 if nothing is
+   modelled. */
 KD_FN float tile_look_over_model(const tile_look *look, float found, float model) {
     const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
     return float_max(found / float_max(OPENNESS_LEAST, model), TILE_LEAST_SHARE * whole);
 }
 
-/* The integral over what counts, of the unit disc's radius. */
+/* Integral of the kernel over the surfaces that count, relative to the squared radius. */
 KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
     if (tile_place_is_wide(view, look)) return 2 * KD_PI * photon_kernel_sector(look->kernel);
     const uint32_t rest = tile_look_at_all(view, look, limit);

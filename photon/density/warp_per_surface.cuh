@@ -1,15 +1,16 @@
-/* Estimates by a warp a surface over leaves of 32 photons.
+/* Density estimates by one warp per surface over leaves of 32 photons.
    Source: the search is that of photon_leaves.cuh; the estimate is that of
            photon/density/estimate.h.
-   Idea: photons in reach go to a buffer in shared memory by their place in the index's order.
-         With a fixed radius, 32 of them at a time are weighed, a lane each, as soon as they are
-         there. For the k nearest a bisection of the bits of dist2 keeps those once it is full,
-         and at the end the k-th sets the radius and is left out.
-   Work: the search, and one evaluation of the BSDF a lane and 32 photons.
-   Invariants: sums are of whole numbers (flux_sum.h), so lanes need no order; which photons
-               count is decided by (dist2, id): the same ones, and the same bits, as on the CPU.
-   Data flow: requests (all, or those that packets listed), index -> flux sums and radii at the
-              request's place, by the warp's first lane. The order of the warps does not matter. */
+   Idea: positions of photons within reach are buffered in shared memory. With a fixed radius, they
+         are evaluated in batches of 32, one per lane. For the k nearest, a full buffer is reduced
+         to the k nearest by bisection on the bits of dist2; at the end, the k-th sets the radius
+         and is dropped.
+   Work: the search, and one BSDF evaluation per lane for every 32 photons.
+   Invariants: sums are integers (flux_sum.h), so the order of lanes does not matter; (dist2, id)
+               decides which photons count, so photons and bits are the same as on the CPU.
+   Data flow: each warp reads requests (all, or those that packets have left) and the index; its
+              first lane writes the flux sum and the radius of the request. The order of warps does
+              not matter. */
 #ifndef KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #define KD_PHOTON_DENSITY_WARP_PER_SURFACE_CUH
 #include "photon/density/estimate.h"
@@ -22,20 +23,20 @@ using gather_index::descent;
 using gather_index::lane_id;
 using gather_index::xyz;
 
-constexpr int WARPS = 4; /* a block */
+constexpr int WARPS = 4; /* per block */
 
-/* Requests of packets that are left to a warp each. */
+/* Requests that packets leave to a warp each. */
 struct alone_requests {
     uint32_t *list;
-    uint32_t *count, *next; /* how many there are, which is next */
+    uint32_t *count, *next; /* their number; the next one to process */
 };
 
-/* What a kernel is given. */
+/* Arguments of the gathering kernels. */
 struct gather_work {
     gather_index::index index;
     const eye_request *requests;
     uint32_t count;
-    const eye_packet *packets; /* of the requests */
+    const eye_packet *packets; /* runs of requests */
     uint32_t packet_count;
     alone_requests alone;
     flux_sum *sums;
@@ -61,12 +62,12 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *asked) {
     return asked->at.kind == MATERIAL_DIFFUSE;
 }
 
-/* The surface of a request and what its photons have scattered, a share a lane. `diffuse`: it is,
-   as by far most are. The others have functions of their own, which are called: their lobes take
-   half of a kernel's registers, and kilobytes of code, wherever they are inlined. */
+/* The surface of a request, and this lane's share of the scattered power. `diffuse`: the surface is
+   diffuse, the most frequent case. Other surfaces are evaluated by functions that are not inlined,
+   whose BSDFs take half of a kernel's registers and kilobytes of code. */
 template <bool diffuse> struct weighing {
     const eye_request *asked;
-    surface at; /* of it what photon_scattered_evenly reads */
+    surface at; /* only what photon_scattered_evenly reads */
     vec3 wo;
     estimate_point here;
     flux_sum sum;
@@ -116,7 +117,7 @@ struct within_room {
     uint32_t place[64];
 };
 
-/* The whole warp for one request. */
+/* Processes one request by the whole warp. */
 template <bool diffuse>
 __device__ __forceinline__ void within_of_one(const gather_work &work, within_room &room,
                                               uint32_t which) {
@@ -158,10 +159,10 @@ static __device__ __noinline__ void within_of_other(const gather_work &work, wit
 
 /* --- the k nearest --------------------------------------------------------------------------- */
 
-/* The nearest so far, 32 * PARTS of them at most, and the bound that follows. */
+/* The nearest photons so far, at most 32 * PARTS, and the resulting bound. */
 template <int PARTS> struct nearest_places {
     static constexpr uint32_t ROOM = 32 * PARTS;
-    uint32_t *dist2, *place; /* in shared memory, of this warp */
+    uint32_t *dist2, *place; /* in this warp's shared memory */
     const uint32_t *ids;
     uint32_t k, count, bound;
 
@@ -175,7 +176,7 @@ template <int PARTS> struct nearest_places {
         if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
     }
 
-    /* Of those at dist2 `tie`, the id up to which k are kept in all. */
+    /* Among photons at distance `tie`, returns the largest id to keep so that k remain in total. */
     __device__ uint32_t id_limit(const uint32_t (&d)[PARTS], const uint32_t (&p)[PARTS],
                                  uint32_t tie) const {
         uint32_t before = 0, lo = 0, hi = KD_NONE;
@@ -199,7 +200,7 @@ template <int PARTS> struct nearest_places {
         return hi;
     }
 
-    /* Keeps the k nearest, and up to `most` in all. */
+    /* Reduces the list to the k nearest, or to at most `most`. */
     __device__ void shrink(uint32_t most) {
         uint32_t d[PARTS], p[PARTS], least = KD_NONE, last = 0;
         __syncwarp();
@@ -240,16 +241,16 @@ template <int PARTS> struct nearest_places {
         bound = hi;
     }
 
-    /* Of those that count: dropped ones have KD_NONE. */
+    /* Largest dist2 in the list; dropped photons have KD_NONE. */
     __device__ __forceinline__ uint32_t last_dist2() const {
         uint32_t most = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
             if (dist2[at] != KD_NONE) most = max(most, dist2[at]);
-        __syncwarp(); /* whoever writes there next: a reduction orders no memory */
+        __syncwarp(); /* before the next write: a reduction does not order memory accesses */
         return __reduce_max_sync(ALL, most);
     }
 
-    /* Of those that count the last by (dist2, id) goes; its dist2 is the answer. */
+    /* Drops the last photon by (dist2, id) and returns its dist2. */
     __device__ uint32_t drop_last() const {
         const uint32_t most = last_dist2();
         uint32_t id = 0;
@@ -268,7 +269,7 @@ template <int PARTS> struct nearest_room {
     uint32_t dist2[32 * PARTS], place[32 * PARTS];
 };
 
-/* The k nearest of a place, or all within the radius if they are fewer. */
+/* Finds the k nearest photons of a point, or all within the radius if they are fewer. */
 template <int PARTS>
 __device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work &work,
                                                               nearest_room<PARTS> &room, vec3 q) {
@@ -283,7 +284,7 @@ __device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work 
     return best;
 }
 
-/* The estimate of one request by the whole warp, by what was found within its radius. */
+/* Evaluates the estimate of one request by the whole warp, from the photons within its radius. */
 template <bool diffuse, int PARTS>
 __device__ __forceinline__ void weigh_nearest(const gather_work &work,
                                               const nearest_places<PARTS> &best, float radius,
@@ -318,9 +319,9 @@ __device__ __forceinline__ void nearest_of_one(const gather_work &work, nearest_
         weigh_nearest_other(work, best, radius, which);
 }
 
-/* --- who looks ------------------------------------------------------------------------------- */
+/* --- assignment of requests ------------------------------------------------------------------- */
 
-/* The next request that packets have left; false: there is none. */
+/* Takes the next request left by packets; returns false if there is none. */
 __device__ __forceinline__ bool take_alone(const gather_work &work, uint32_t *which) {
     uint32_t number = 0;
     if (lane_id() == 0) number = atomicAdd(work.alone.next, 1u);
@@ -348,7 +349,7 @@ __global__ __launch_bounds__(32 *
         nearest_of_one(work, rooms[threadIdx.x / 32], which);
 }
 
-/* A warp a request, of all. */
+/* One warp per request, for all requests. */
 template <int PARTS>
 __global__ __launch_bounds__(32 *
                              WARPS) void gather_nearest(const __grid_constant__ gather_work work) {

@@ -1,29 +1,30 @@
-/* Idea: the lenses' triangles begin as one cluster. The cluster with the largest sphere is cut in
-         two where its boxes' spheres become smallest, as long as the two together show lamps less
-         area than the one: things that stand apart get spheres of their own, a ball stays whole.
-   Source: the cut is that of binned builders (Wald 2007, "On fast construction of SAH-based
-           bounding volume hierarchies"), with the area of a sphere's disc as its cost.
-   Work: a pass over a cluster's triangles a cut, at most EMISSION_TARGETS - 1 cuts.
-   Memory: 4 bytes a lens triangle. */
+/* Idea: the specular triangles start as one cluster. The cluster with the largest bounding sphere
+         is split in two where the resulting spheres are smallest, as long as both together have a
+         smaller cross section than the one. Separate objects get separate spheres; a compact object
+         keeps one.
+   Source: the split is that of binned builders (Wald 2007, "On fast construction of SAH-based
+           bounding volume hierarchies"), with the cross section of the bounding sphere as cost.
+   Work: a pass over a cluster's triangles per split, at most EMISSION_TARGETS - 1 splits.
+   Memory: 4 bytes per specular triangle. */
 #include "core/memory.h"
 #include "photon/emission/emit.h"
 #include "shaders/bsdf.h"
 
 enum { AIM_BINS = 16 };
-/* Two spheres must leave this share of the one's disc, or the cut is not worth its choice. */
+/* A split must reduce the total cross section to this fraction. */
 #define AIM_WORTH 0.9f
 
 typedef struct aim_cluster {
-    uint32_t begin, end; /* of the ids */
+    uint32_t begin, end; /* range of ids */
     emission_target sphere;
-    box3 places; /* of the triangles' middles */
-    bool whole;  /* no cut is worth it */
+    box3 places; /* box of the triangles' centres */
+    bool whole;  /* no split pays */
 } aim_cluster;
 
 typedef struct aim_cut {
     int axis;
-    float at;   /* along it */
-    float cost; /* squared radii */
+    float at;   /* position on the axis */
+    float cost; /* sum of squared radii */
 } aim_cut;
 
 static bool triangle_is_lens(const scene_view *scene, uint32_t triangle) {
@@ -43,7 +44,7 @@ static float axis_of(vec3 v, int axis) {
     return axis == 0 ? v.x : axis == 1 ? v.y : v.z;
 }
 
-/* The sphere about the middle of the cluster's box, and the box of places. */
+/* Computes the bounding sphere, about the centre of the cluster's box, and the box of centres. */
 static void cluster_measure(aim_cluster *of, const mesh_view *mesh, const uint32_t *ids) {
     box3 box = box3_empty();
     of->places = box3_empty();
@@ -61,7 +62,7 @@ static void cluster_measure(aim_cluster *of, const mesh_view *mesh, const uint32
             radius2 = float_max(radius2, vec3_length2(vec3_sub(p, centre)));
         }
     of->sphere.centre = centre;
-    of->sphere.radius = sqrtf(radius2) * 1.0001f; /* rounded corners lie inside */
+    of->sphere.radius = sqrtf(radius2) * 1.0001f; /* allows for rounding */
 }
 
 static int bin_of(const aim_cluster *of, int axis, vec3 place) {
@@ -74,7 +75,7 @@ static float box_radius2(box3 box) {
     return box3_is_empty(box) ? 0 : 0.25f * vec3_length2(box3_size(box));
 }
 
-/* The cheapest cut between two bins of one axis. */
+/* Finds the cheapest split between two bins of an axis. */
 static void consider_axis(aim_cut *best, const aim_cluster *of, const mesh_view *mesh,
                           const uint32_t *ids, int axis) {
     const float low = axis_of(of->places.lo, axis), high = axis_of(of->places.hi, axis);
@@ -109,7 +110,7 @@ static void consider_axis(aim_cut *best, const aim_cluster *of, const mesh_view 
     }
 }
 
-/* Cuts `of` and puts its upper part into `upper`; false if that would not be worth it. */
+/* Splits `of`, moving the upper part to `upper`; returns false if no split pays. */
 static bool cluster_cut(aim_cluster *of, aim_cluster *upper, const mesh_view *mesh, uint32_t *ids) {
     const float radius2 = float_square(of->sphere.radius);
     aim_cut best = {0, 0, INFINITY};

@@ -1,9 +1,10 @@
 /* Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5.
-   Idea: a batch of paths is traced by all cores in pieces, whose rays are cast together, as many as
-         are on their way; each piece puts its photons into the order (path, bounce); a scan over
-         the paths' counts finds their places and the path at which enough have landed. Nothing
-         depends on how paths were dealt out.
-   Memory: the photons, and one batch: about 10 MB of photons and 64 bytes a path. */
+   Idea: all cores trace a batch of paths in pieces; the rays of a piece are traced together, as a
+         wavefront. Each piece sorts its photons into the order (path, bounce). A scan over the
+         number of photons of each path yields their positions in the list, and the path at which
+         enough photons are stored. The result does not depend on the assignment of paths to
+         threads.
+   Memory: the photons, and one batch: about 10 MB of photons and 64 bytes per path. */
 #include "photon/emission/emit.h"
 #include "accel/rays/batch.h"
 #include "core/job.h"
@@ -17,7 +18,7 @@ enum {
     BATCH_PATHS = 1 << 16,
     BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
     PIECE_FIRST_CAPACITY = 256,
-    PHOTONS_PLANNED = 2, /* a path, for what is planned; bright rooms have some more */
+    PHOTONS_PLANNED = 2, /* photons per path, for planning; bright interiors yield some more */
     LIST_SPARE = 256,
     SCALE_GRAIN = 1 << 16
 };
@@ -25,8 +26,8 @@ enum {
 typedef struct emit_piece {
     photon *photons;
     uint64_t count, capacity;
-    uint64_t place; /* where its photons go in the list */
-    uint64_t taken; /* how many of them */
+    uint64_t place; /* position of its photons in the list */
+    uint64_t taken; /* number of its photons used */
     kd_status status;
 } emit_piece;
 
@@ -34,25 +35,25 @@ typedef struct emit_batch {
     const scene_view *scene;
     const photon_order *order;
     uint64_t first_path;
-    uint32_t paths;       /* in this batch, of this rank */
-    uint32_t paths_most;  /* in one batch */
-    uint32_t room;        /* paths that there is room for */
-    uint32_t piece_count; /* room for this many */
+    uint32_t paths;       /* of this rank in this batch */
+    uint32_t paths_most;  /* limit for a batch */
+    uint32_t room;        /* capacity, in paths */
+    uint32_t piece_count; /* capacity, in pieces */
     emit_piece *pieces;
-    uint32_t *counts; /* photons of each path */
+    uint32_t *counts; /* number of photons of each path */
     photon_ledger *ledgers;
     double ledger_scale;
-    ledger_sum ledger; /* of all paths up to the last one */
+    ledger_sum ledger; /* of all paths used */
     photon *destination;
-    uint64_t shift; /* of the list's first place, of one that lies apart */
+    uint64_t shift; /* position of the first local photon in the list of all ranks, for distributed
+                       lists */
     emit_share share;
 } emit_batch;
 
-/* The paths of a piece that are on their way, all at once: each flies on to where its ray ends, and
-   so on until none is left. */
+/* The active paths of a piece: all of them advance by one ray at a time until none is left. */
 typedef struct wave {
     photon_way ways[PIECE_PATHS];
-    uint16_t flying[PIECE_PATHS]; /* which of them, ascending */
+    uint16_t flying[PIECE_PATHS]; /* indices of the active paths, ascending */
     uint32_t count;
     ray rays[PIECE_PATHS];
     ray_hit hits[PIECE_PATHS];
@@ -67,7 +68,7 @@ static kd_status piece_put(emit_piece *piece, const photon *landed) {
     return KD_OK;
 }
 
-/* What photon_way_next does once a ray's hit is known. *on: the path has another ray. */
+/* As photon_way_next, once a ray's hit is known. *on: the path has another ray. */
 static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index, photon_way *way,
                              ray_hit hit, bool *on) {
     const scene_view *scene = batch->scene;
@@ -94,7 +95,7 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
     return KD_OK;
 }
 
-/* Paths first ... first + paths; photons as they land. */
+/* Traces the paths first ... first + paths; photons are stored as they occur. */
 static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first, uint32_t paths,
                             wave *w) {
     w->count = 0;
@@ -134,7 +135,8 @@ static kd_status piece_trace(emit_batch *batch, emit_piece *piece, uint32_t firs
     return status;
 }
 
-/* Into the order (path, bounce): those of a path have landed one after the other. */
+/* Sorts photons into the order (path, bounce); the photons of a path are in the order of bounces
+   already. */
 static kd_status piece_order(const emit_batch *batch, emit_piece *piece, uint32_t first,
                              uint32_t paths) {
     photon *ordered = NULL;
@@ -145,7 +147,7 @@ static kd_status piece_order(const emit_batch *batch, emit_piece *piece, uint32_
         place[i] = next;
         next += batch->counts[first + i];
     }
-    const uint32_t low = (uint32_t)(batch->first_path + first); /* of a path's number */
+    const uint32_t low = (uint32_t)(batch->first_path + first); /* of a path's index */
     for (uint64_t i = 0; i < piece->count; ++i)
         ordered[place[piece->photons[i].path - low]++] = piece->photons[i];
     memory_free(piece->photons);
@@ -166,8 +168,8 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* The scan in the order of paths: places, sums, and whether the list ends. `counted` are paths and
-   photons before the batch. */
+/* Scans the paths in order: computes positions and sums, and finds the end of the list. `counted`
+   holds paths and photons before the batch. */
 static emit_part scan_batch(emit_batch *batch, emit_part counted) {
     const uint64_t wanted = batch->order->wanted, longest = emit_paths_most(batch->order);
     emit_part part;
@@ -188,7 +190,7 @@ static emit_part scan_batch(emit_batch *batch, emit_part counted) {
     return part;
 }
 
-/* Of the paths that were taken. */
+/* Sums the energy balances of the paths used. */
 static void sum_ledgers(emit_batch *batch, uint64_t paths) {
     for (uint64_t i = 0; i < paths; ++i) {
         const ledger_units units = ledger_in_units(&batch->ledgers[i], batch->ledger_scale);
@@ -207,7 +209,7 @@ static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Room for so many paths; keeps nothing. */
+/* Reserves memory for `paths` paths; old contents are lost. */
 static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
     const uint32_t pieces = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
     if (paths <= batch->room) return KD_OK;
@@ -269,7 +271,7 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
     list->rays = batch->ledger.rays;
 }
 
-/* As many paths as will probably do: what is traced beyond the last photon wanted is lost work. */
+/* Estimates how many paths are needed; those beyond the last photon wanted are wasted. */
 static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
     if (batch->order->batch_paths) return batch->paths_most;
     const uint64_t count = list->count + list->others;
@@ -280,7 +282,7 @@ static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *l
     return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
 }
 
-/* Traces the paths, and what landed in them all. */
+/* Traces the paths of a batch; *landed is the number of photons stored. */
 static kd_status trace_batch(emit_batch *batch, uint64_t *landed) {
     KD_TRY(batch_reserve(batch, batch->paths));
     const uint32_t pieces = (batch->paths + PIECE_PATHS - 1) / PIECE_PATHS;
@@ -293,7 +295,7 @@ static kd_status trace_batch(emit_batch *batch, uint64_t *landed) {
     return KD_OK;
 }
 
-/* Room for what a part of a list apart takes, and its place among all. */
+/* Starts a run of a distributed list; `place` is its index in the list of all ranks. */
 static kd_status begin_run(photon_list *list, uint64_t place, uint64_t photons) {
     if (photons == 0) return KD_OK;
     KD_TRY(KD_GROW(list->runs, list->run_count, (uint64_t)list->run_count + 1));
@@ -301,7 +303,7 @@ static kd_status begin_run(photon_list *list, uint64_t place, uint64_t photons) 
     return KD_OK;
 }
 
-/* Traces one batch, by all ranks, and appends what landed. */
+/* Traces a batch, by all ranks, and appends its photons. */
 static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
                            bool *stopped, job *watched) {
     emit_share *share = &batch->share;
@@ -385,7 +387,7 @@ done:
 
 kd_status photon_list_own(photon_list *of) {
     photon *copy = NULL;
-    of->nodes = NULL; /* they will be changed */
+    of->nodes = NULL; /* no longer valid once photons are changed */
     if (!of->borrowed) return KD_OK;
     KD_TRY(KD_RESERVE(copy, of->count));
     if (of->count) memcpy(copy, of->photons, of->count * sizeof *copy);

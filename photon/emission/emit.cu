@@ -1,19 +1,20 @@
-/* Emission on a CUDA device.
-   Idea: paths of a batch go by waves (emit_waves.cuh). Photons go to a heap as they land, each with
-         its number on its path; a scan over the paths' counts gives each its place in the order
-         (path, bounce) and finds the path with which enough have landed. Places are told where in
-         the heap their photon is, four random bytes a photon, so that the list is written in
-         order.
-   Work: a batch is as many paths as should be enough, by what the batch or the emission before
-         yielded.
-   Memory: 68 bytes a photon of a batch and 56 a path, beside the pool of ways and the list.
-   Invariants: what a batch is makes no difference; the ledger is a sum of whole numbers.
-   Data flow: of each batch: emit_waves.cuh (heap of photons, counts, ledgers), a scan of the
-              counts, find_end (one thread: counts -> how many paths are taken), sum_ledgers (a
-              thread a path), order_photons (a thread a photon of the heap: counts -> order),
-              place_photons (a thread a place: order, heap -> list), begin_next_batch (one
-              thread). After the last: finish_photons, a thread a photon: list -> powers in W,
-              positions, hash. */
+/* Photon emission on a CUDA device.
+   Idea: the paths of a batch are traced as wavefronts (emit_waves.cuh). Photons are appended to a
+         heap as they are stored, each with its number on its path; a scan over the paths' counts
+         gives each photon its position in the order (path, bounce), and the path at which enough
+         are stored. The position in the heap is scattered, four bytes per photon, so that the list
+         itself is written in order.
+   Work: a batch has as many paths as should suffice, by the yield of the previous batch or
+         emission.
+   Memory: 68 bytes per photon of a batch and 56 per path, besides the pool of paths and the list.
+   Invariants: the division into batches does not affect the result; the ledger is a sum of
+         integers.
+   Data flow: for each batch: emit_waves.cuh writes the heap of photons, counts and ledgers; a scan
+              of the counts; find_end, one thread, writes how many paths are used; sum_ledgers, one
+              thread per path; order_photons, one thread per photon of the heap, writes order;
+              place_photons, one thread per position, reads order and heap, and writes the list;
+              begin_next_batch, one thread. After the last batch: finish_photons, one thread per
+              photon, scales powers to W and writes positions and hash. */
 #include "core/device/beside.h"
 #include "core/device/cuda.h"
 #include "core/memory.h"
@@ -29,17 +30,17 @@ namespace {
 
 constexpr int FLAT_BLOCK = 256;
 constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MOST_PATHS = 1 << 23;
-constexpr uint32_t LIST_SPARE = 256; /* the last path may bring as many more */
+constexpr uint32_t LIST_SPARE = 256; /* surplus photons of the last path */
 
-/* Where an emission stands; in device memory, so that kernels follow each other without waiting. */
+/* State of an emission in device memory, so that kernels are launched without synchronisation. */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
     uint64_t wanted, longest;
     uint64_t least;         /* emit_least_landed */
-    uint32_t landed;        /* photons in the heap; may be more than it holds */
-    uint32_t taken_paths;   /* of the batch, that belong to the list */
-    uint32_t taken;         /* photons of theirs */
-    uint32_t done, reached; /* the list ends; because as many as wanted have landed */
+    uint32_t landed;        /* photons in the heap; may exceed its capacity */
+    uint32_t taken_paths;   /* paths of the batch that belong to the list */
+    uint32_t taken;         /* photons of these paths */
+    uint32_t done, reached; /* the list ends; it ends because `wanted` photons are stored */
     uint32_t strongest;     /* bits of a float */
     unsigned long long hash;
     unsigned long long high[LEDGER_ROWS], low[LEDGER_ROWS], rays;
@@ -49,19 +50,19 @@ unsigned blocks_for(uint64_t items) {
     return (unsigned)((items + FLAT_BLOCK - 1) / FLAT_BLOCK);
 }
 
-/* Photons of the first `paths` paths of the batch. */
+/* Number of photons of the first `paths` paths of the batch. */
 __device__ uint32_t landed_by(const emission_batch &batch, const emission_state *state,
                               uint64_t paths) {
     return paths < batch.paths ? batch.counts[paths] : state->landed;
 }
 
-/* The rules of emit.h, from the scanned counts. */
+/* Applies the rules of emit.h to the scanned counts. */
 __global__ void find_end(const emission_batch batch, emission_state *state) {
     uint64_t end = batch.paths;
     state->done = state->reached = 0;
     const uint64_t missing = state->wanted - state->count;
     if (landed_by(batch, state, end) >= missing) {
-        uint64_t low = 0, high = end; /* too few by low, enough by high */
+        uint64_t low = 0, high = end; /* too few photons by low, enough by high */
         while (high - low > 1) {
             const uint64_t middle = low + (high - low) / 2;
             if (landed_by(batch, state, middle) >= missing)
@@ -123,7 +124,7 @@ __global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch b
     if (threadIdx.x == 0) atomicAdd(&state->rays, (unsigned long long)rays);
 }
 
-/* Where in the heap the photons of the list's next places are. */
+/* Writes, for the list's next positions, the photons' positions in the heap. */
 __global__ __launch_bounds__(FLAT_BLOCK) void order_photons(const emission_batch batch,
                                                             const emission_state *state) {
     const uint32_t i = blockIdx.x * FLAT_BLOCK + threadIdx.x;
@@ -133,7 +134,8 @@ __global__ __launch_bounds__(FLAT_BLOCK) void order_photons(const emission_batch
     if (path < state->taken_paths) batch.order[batch.counts[path] + at->number] = i;
 }
 
-/* From the heap to their places in the list, whose first place is `shift` of the list of all. */
+/* Copies photons from the heap to the list, whose first photon has the index `shift` in the list of
+   all ranks. */
 __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch batch,
                                                             const emission_state *state,
                                                             photon *list, uint64_t shift) {
@@ -157,8 +159,8 @@ __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t
     state->landed = state->taken = state->taken_paths = 0;
 }
 
-/* Powers in W at last, positions apart, hash and strongest channel. `place` is that of the first
-   one in the list of all. */
+/* Scales powers to W, writes positions, and computes the hash and the strongest channel. `place` is
+   the index of the first photon in the list of all ranks. */
 __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 *positions,
                                                              uint32_t count, uint64_t place,
                                                              float factor, emission_state *state) {
@@ -197,7 +199,7 @@ kd_status tell_state(emission_state *told, const emission_state *state, cudaStre
 
 kd_status set_state(emission_state *state, const emission_state *told, cudaStream_t stream) {
     KD_CUDA(cudaMemcpyAsync(state, told, sizeof *told, cudaMemcpyHostToDevice, stream));
-    KD_CUDA(cudaStreamSynchronize(stream)); /* `told` may change then */
+    KD_CUDA(cudaStreamSynchronize(stream)); /* before the caller changes `told` */
     return KD_OK;
 }
 
@@ -213,8 +215,8 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     return KD_OK;
 }
 
-/* The batch's end by its own paths, behind the photons and paths of the ranks before this one.
-   Alone it was looked for at once. */
+/* Finds the end of the batch among this rank's paths, after the photons and paths of lower ranks.
+   For a single process that is done already. */
 kd_status find_end_behind(const emission_batch *batch, emission_state *state, emission_state *told,
                           const emit_share *share) {
     if (!share->among) return KD_OK;
@@ -230,7 +232,7 @@ kd_status find_end_behind(const emission_batch *batch, emission_state *state, em
     return KD_OK;
 }
 
-/* What all ranks have traced of the batch; of one's own what the list takes. */
+/* Combines the parts of all ranks; sets what the list uses of this rank's part. */
 kd_status agree_on_end(const emission_batch *batch, emission_state *state, emission_state *told,
                        emit_share *share, uint64_t count, emit_part *all) {
     emit_part own = {told->taken_paths, told->taken, told->done, told->reached};
@@ -242,8 +244,8 @@ kd_status agree_on_end(const emission_batch *batch, emission_state *state, emiss
     return KD_OK;
 }
 
-/* Traces the batch; again with more room if the heap was too small. `told` is the state after it.
- */
+/* Traces the batch; repeats it with a larger heap if photons did not fit. `told` receives the
+   state. */
 kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const scene_view *scene,
                       const photon_order *order, emission_state *told, const emit_share *share) {
     emission_state *state = (emission_state *)with->state.memory;
@@ -269,7 +271,7 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
     return KD_OK;
 }
 
-/* Ledgers, and photons to their places. */
+/* Adds the ledgers, and moves photons to the list. */
 kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_state *state,
                      const emission_state *told, bool apart) {
     if (told->taken_paths == 0) return KD_OK;
@@ -290,7 +292,7 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
     return KD_OK;
 }
 
-/* One batch, by all ranks. */
+/* Runs one batch on all ranks. */
 kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
                     const scene_view *scene, const photon_order *order, emission_state *told,
                     emit_share *share, bool *stopped, job *watched) {
@@ -349,7 +351,7 @@ kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *with, uint64
     return device_buffer_reserve(&with->state, sizeof(emission_state));
 }
 
-/* Paths of the next batch, of all ranks: what should be enough, and a little more. */
+/* Number of paths of the next batch, for all ranks: the expected number and a small margin. */
 uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
                     const photon_list_cuda *list) {
     if (order->batch_paths) return order->batch_paths;
@@ -365,7 +367,7 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
     return paths < (double)most ? (uint64_t)paths : most;
 }
 
-/* What rank 0 chooses, or that time is up; and this rank's part of it. */
+/* Distributes the decision of rank 0 on the next batch, and sets this rank's part. */
 kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon_emitter_cuda *with,
                      const photon_order *order, emit_share *share) {
     uint64_t paths = batch_size(order, with, list);
@@ -430,7 +432,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
                "%llu photons wanted, expected at most %u in one map",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
-    /* one that lies apart grows where a rank is faster than the others */
+    /* distributed lists are larger on faster ranks */
     const uint64_t own =
         apart ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
     KD_TRY(reserve_list(list, with, own + LIST_SPARE));

@@ -1,4 +1,4 @@
-/* The parts of emission on a device that are no kernels. */
+/* Host code of photon emission on a device. */
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "photon/emission/emit.h"
@@ -41,7 +41,7 @@ kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
     return exchange_gather(share->among, list->photons.memory, share->begins);
 }
 
-/* More room, with what is there. */
+/* Enlarges a buffer and keeps the bytes used. */
 static kd_status grow(device_buffer *buffer, uint64_t used, uint64_t bytes) {
     void *memory = NULL;
     if (bytes <= buffer->bytes) return KD_OK;
@@ -64,5 +64,5 @@ kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uin
     if (all * sizeof(photon) > list->photons.bytes)
         KD_TRY(grow(&list->photons, list->here * sizeof(photon), room * sizeof(photon)));
     if (all * sizeof(vec3) <= list->positions.bytes) return KD_OK;
-    return device_buffer_reserve(&list->positions, room * sizeof(vec3)); /* not filled yet */
+    return device_buffer_reserve(&list->positions, room * sizeof(vec3)); /* filled later */
 }

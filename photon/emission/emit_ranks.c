@@ -17,7 +17,7 @@ void emit_share_close(emit_share *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* Parts as long as ranks were fast in the batch before. */
+/* Divides the paths in proportion to the ranks' speeds in the previous batch. */
 static void take_part(emit_share *of, uint64_t paths) {
     double all = 0, before = 0;
     bool known = true;

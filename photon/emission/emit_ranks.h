@@ -1,8 +1,10 @@
-/* A batch of paths that ranks trace together: each a part of it, in the order of ranks.
-   Idea: the rules by which a list ends (emit.h) need the number of photons before a path; so parts
-         are traced first, then the ranks tell how much landed, and each goes through its own paths
-         as if it had those before; the first rank in whose part the list ends, ends it for all.
-   Invariants: who traces a path makes no difference to any number. */
+/* A batch of light paths that ranks trace together, each a contiguous part of it, in the order of
+   ranks.
+   Idea: the rules by which a list ends (emit.h) depend on the number of photons before a path. So
+         all parts are traced first, then ranks exchange the number of photons stored, and each
+         applies the rules to its own paths with the right offset; the list ends at the first rank
+   whose part contains the end.
+   Invariants: the assignment of paths to ranks does not affect the result. */
 #ifndef KD_PHOTON_EMISSION_EMIT_RANKS_H
 #define KD_PHOTON_EMISSION_EMIT_RANKS_H
 #include "distributed/ranks/ranks.h"
@@ -14,32 +16,36 @@ extern "C" {
 #endif
 
 typedef struct emit_share {
-    ranks *among;          /* NULL: alone */
-    double *speed;         /* of each rank, paths a second; NULL: not known */
-    uint64_t first, paths; /* one's own part of the batch, from its first path on */
-    uint64_t before;       /* photons of the batch's parts before it */
-    double begun;          /* timing_now() when the part was */
-    uint64_t *begins;      /* of each rank's photons in the list, bytes; size + 1 */
+    ranks *among;          /* NULL: a single process */
+    double *speed;         /* of each rank, paths per second; NULL: not known */
+    uint64_t first, paths; /* this rank's part of the batch */
+    uint64_t before;       /* photons stored in the parts of lower ranks */
+    double begun;          /* timing_now() when this rank began to trace its part */
+    uint64_t *begins;      /* offset of each rank's photons in the list, bytes; size + 1 values */
 } emit_share;
 
 kd_status emit_share_open(emit_share *out, ranks *among);
 void emit_share_close(emit_share *owned);
-/* What rank 0 chose: the paths of the next batch, or that time is up. Then the own part. */
+/* Distributes the decision of rank 0: the number of paths of the next batch, or that the deadline
+   has passed; then sets this rank's part. */
 kd_status emit_share_plan(emit_share *of, uint64_t *paths, bool *cut);
-/* After the own part was traced: how much landed in it, and whether its rank was told to stop;
-   whether any was. */
+/* Called after tracing the part: exchanges the numbers of photons stored. *stopped: the job of some
+   rank was cancelled. */
 kd_status emit_share_landed(emit_share *of, uint64_t landed, bool cancelled, bool *stopped);
 
-/* What a part brings to the list. */
+/* Contribution of a part to the list. */
 typedef struct emit_part {
     uint64_t paths, photons;
-    uint32_t ended, complete; /* the list ends in it; with as many as wanted */
+    /* ended: the list ends in this part; complete: with `wanted` photons */
+    uint32_t ended, complete;
 } emit_part;
-/* What all parts up to the end bring together; `own` becomes what is taken of one's own. */
+/* Combines the parts up to the end of the list; `own` is reduced to what is used of this rank's
+   part. */
 kd_status emit_share_parts(emit_share *of, emit_part *own, uint64_t count, emit_part *all);
-/* All ranks' photons of the batch, whose list begins at `photons`; one's own are there. */
+/* All-gather of the photons of a batch, stored from `photons` on; this rank's are in place
+   already. */
 kd_status emit_share_photons(emit_share *of, photon *photons);
-/* The ledgers of all. */
+/* Sums the energy balances of all ranks. */
 kd_status emit_share_ledger(emit_share *of, ledger_sum *sum);
 
 #ifdef __cplusplus

@@ -1,15 +1,15 @@
-/* Photons of a batch by waves: a pool of ways, each of them one surface further at a time.
+/* Traces the photons of a batch as wavefronts: a pool of paths advances by one surface at a time.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: as paths of the camera go (render/waves): begin (the batch's next paths fill the pool),
-         cast, list by kind, shade (others; diffuse ones). Counts stay on the device; the host
-         starts waves ahead and looks only every fourth one. When all paths have begun and few
-         ways are left, these are finished a thread each.
-   Work: a ray, and a read and a write of 64 bytes, a surface.
-   Memory: 175 bytes a way at a time; the ledger of each path in the batch, 48 bytes, stays where
-           it is, and its watts are added in the order of the path.
-   Invariants: the photons and the ledger of each path are photon_trace's, bit for bit; a path has
-               one way, and one thread a kernel. */
+   Idea: as for camera paths (render/waves): begin (the batch's next paths fill the pool), trace
+         rays, list by kind, shade (others; diffuse surfaces). Counts stay on the device; the host
+         launches ahead and checks only after every fourth wavefront. When all paths have been
+         started and few are left, these are completed by one thread each.
+   Work: a ray, and a read and a write of 64 bytes, per surface.
+   Memory: 175 bytes per path in flight; the ledger of each path of the batch, 48 bytes, has a fixed
+           position, and its watts are added in the order of the path.
+   Invariants: the photons and the ledger of each path have the bits of photon_trace; a path is
+               handled by one thread per kernel. */
 #ifndef KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #define KD_PHOTON_EMISSION_EMIT_WAVES_CUH
 #include "accel/rays/batch_device.h"
@@ -18,18 +18,18 @@
 
 enum {
     EMIT_LISTS = MATERIAL_KINDS,
-    EMIT_RING = 3,           /* records: of the wave before, the one at hand, the next */
-    EMIT_LOOK_EVERY = 4,     /* waves between two looks of the host */
-    EMIT_FEW = 1 << 14,      /* ways that are not worth a wave */
-    EMIT_WAYS_MOST = 1 << 21 /* ways at a time */
+    EMIT_RING = 3,           /* records of the previous, the current and the next wavefront */
+    EMIT_LOOK_EVERY = 4,     /* wavefronts between two checks by the host */
+    EMIT_FEW = 1 << 14,      /* paths below which a wavefront does not pay */
+    EMIT_WAYS_MOST = 1 << 21 /* most paths in flight */
 };
 enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
 enum { EMIT_STEP_MOST = 0xffff, EMIT_LAYER_BITS = 9 };
 
 struct emit_record {
-    uint32_t rays;       /* ways of this wave */
-    uint32_t kept;       /* those of them that the wave before has left */
-    uint32_t begin, end; /* paths of the batch of the others: they begin here */
+    uint32_t rays;       /* paths of this wavefront */
+    uint32_t kept;       /* those left by the previous wavefront */
+    uint32_t begin, end; /* paths of the batch that start here */
     uint32_t ray_cursor[TRITREE_CUDA_CURSOR];
     kind_counts<EMIT_LISTS> kinds;
 };
@@ -37,33 +37,35 @@ struct emit_record {
 struct way_store {
     float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
     float4 *power; /* and wavelength */
-    uint4 *ids; /* path of the batch, KD_NONE: this way is none; step | layers << 16 | kind << 25;
-                   bounce | landed << 8 | light << 16; where */
+    uint4 *ids;    /* index in the batch, KD_NONE: empty; step | layers << 16 | kind << 25; bounce |
+                      landed << 8 | light << 16; where */
 };
 
-/* A path's ledger, but for its rays: what changes at each surface side by side, in one line. */
+/* Energy balance of a path, without its ray count. What changes at each surface is contiguous, in
+   one cache line. */
 struct alignas(16) way_ledger {
     double absorbed, ended, media, escaped, cut, emitted;
 };
 
-/* A photon in the heap, and its number on its path. */
+/* A photon in the heap, with its number on its path. */
 struct alignas(16) landed_photon {
     photon at;
     uint32_t number;
 };
+/* it is copied as four such words */
 static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and read");
 
 struct emission_batch {
     uint64_t first_path;
-    uint32_t paths, room; /* of the heap */
-    cudaStream_t stream;  /* all of it goes on */
+    uint32_t paths, room; /* capacity of the heap */
+    cudaStream_t stream;  /* used for all operations */
     double scale;         /* of the ledger */
     landed_photon *landed;
-    uint32_t *order;  /* of the photons taken: where in the heap */
-    uint32_t *counts; /* photons of each path, later the place of its first */
-    uint32_t *rays;   /* of each path */
+    uint32_t *order;  /* positions in the heap of the photons used */
+    uint32_t *counts; /* photons of each path; after the scan, position of its first */
+    uint32_t *rays;   /* traced for each path */
     way_ledger *ledger;
-    uint32_t *landed_count; /* photons in the heap; may be more than it holds */
+    uint32_t *landed_count; /* photons in the heap; may exceed its capacity */
     void *cub;
     size_t cub_bytes;
     /* the pool */
@@ -71,7 +73,7 @@ struct emission_batch {
     emit_record *ring;
     way_store stores[2];
     float4 *hits;
-    void *scratch; /* of the casters */
+    void *scratch; /* of the ray tracing kernels */
     kind_lists kinds;
 };
 
@@ -83,9 +85,9 @@ __device__ __forceinline__ emit_record *emit_record_at(const emission_batch &bat
     return batch.ring + wave % EMIT_RING;
 }
 
-/* --- ways ------------------------------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------------------------------ */
 
-/* A way on the device. */
+/* A path on the device. */
 struct wave_way {
     photon_way way;
     uint32_t path, landed;
@@ -133,7 +135,7 @@ __device__ __forceinline__ void fetch_way_ahead(const emission_batch &batch, con
 
 /* --- ledgers ---------------------------------------------------------------------------------- */
 
-/* As far as a surface, or place in a medium, changes it. */
+/* Loads the members that a surface, or a scattering point in a medium, changes. */
 template <bool media>
 __device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch, uint32_t path) {
     const way_ledger *from = batch.ledger + path;
@@ -154,7 +156,7 @@ __device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_
     if (media) to->media = ledger.media;
 }
 
-/* A way's end: how the photon was lost, if no surface or draw took it, and what is counted. */
+/* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
 template <bool media>
 __device__ __forceinline__ void finish_way(const emission_batch &batch, const wave_way &on,
                                            const photon_ledger &ledger) {
@@ -163,7 +165,7 @@ __device__ __forceinline__ void finish_way(const emission_batch &batch, const wa
     if (ledger.escaped != 0) to->escaped = ledger.escaped;
     if (ledger.cut != 0) to->cut = ledger.cut;
     batch.counts[on.path] = on.landed;
-    /* in media there are rays that asked where the path begins */
+    /* in media, rays were traced to find the medium at the start */
     batch.rays[on.path] = (media ? batch.rays[on.path] : 0) + on.way.step;
 }
 
@@ -179,10 +181,10 @@ __device__ __forceinline__ photon_ledger whole_ledger(const way_ledger &from) {
     return ledger;
 }
 
-/* --- how a wave begins ------------------------------------------------------------------------ */
+/* --- start of a wavefront --------------------------------------------------------------------- */
 
-/* Data flow: records of this wave and the one before -> this one's begin, end and rays; the next
-   one's record is cleared. By one thread. */
+/* Data flow: one thread reads the records of this wavefront and the previous one, writes this one's
+              begin, end and rays, and clears the next record. */
 static __global__ void emit_plan(const __grid_constant__ emission_batch batch, uint32_t wave) {
     emit_record *now = emit_record_at(batch, wave);
     const uint32_t room = batch.capacity - now->rays, least = wave ? batch.capacity / 4 : 0;
@@ -195,8 +197,8 @@ static __global__ void emit_plan(const __grid_constant__ emission_batch batch, u
     memset(emit_record_at(batch, wave + 1), 0, sizeof *now);
 }
 
-/* Data flow: paths begin to end -> ways behind those kept, ledgers. A path of no photon becomes a
-   way that is none. */
+/* Data flow: reads the paths begin to end of the batch; writes their state behind the continuing
+              paths, and ledgers. A path without a photon becomes empty. */
 template <bool media>
 __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
@@ -226,7 +228,7 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
     }
 }
 
-/* Data flow: hits -> lists by kind. */
+/* Data flow: reads hits; writes lists by kind. */
 static __global__
 __launch_bounds__(KIND_BLOCK) void emit_list(const __grid_constant__ scene_view scene,
                                              const __grid_constant__ emission_batch batch,
@@ -239,16 +241,16 @@ __launch_bounds__(KIND_BLOCK) void emit_list(const __grid_constant__ scene_view 
 
 /* --- at surfaces ------------------------------------------------------------------------------ */
 
-/* A way through the steps. */
+/* A path during the steps of a wavefront. */
 struct shaded_way {
     wave_way on;
     surface at;
     photon_ledger ledger;
     photon_turn turn;
-    bool is; /* there is one */
+    bool is; /* there is a path */
 };
 
-/* A photon to the heap. */
+/* Appends a photon to the heap. */
 __device__ __forceinline__ void way_put(const emission_batch &batch, wave_way &on,
                                         const photon &slot) {
     const uint32_t at = take_place(batch.landed_count);
@@ -259,7 +261,7 @@ __device__ __forceinline__ void way_put(const emission_batch &batch, wave_way &o
     for (int w = 0; w < 4; ++w) ((uint4 *)(batch.landed + at))[w] = words[w];
 }
 
-/* `diffuse`: all that it may meet is. */
+/* `diffuse`: all surfaces hit are diffuse. */
 template <bool media, bool diffuse>
 __device__ __forceinline__ void way_arrive(const scene_view &scene, const photon_emission &emission,
                                            const photon_wish &wish, const emission_batch &batch,
@@ -283,10 +285,10 @@ __device__ __forceinline__ void way_arrive(const scene_view &scene, const photon
         return;
     }
     s.turn = photon_way_arrive(&scene, &way, hit, media && strayed, &s.at, &s.ledger);
-    if (diffuse) s.at.kind = MATERIAL_DIFFUSE; /* as it is: for the compiler */
+    if (diffuse) s.at.kind = MATERIAL_DIFFUSE; /* always true here; helps the optimiser */
 }
 
-/* Photons to the heap. */
+/* Stores photons. */
 __device__ __forceinline__ void way_land(const scene_view &scene, const photon_wish &wish,
                                          const emission_batch &batch, shaded_way &s) {
     photon slot;
@@ -295,7 +297,7 @@ __device__ __forceinline__ void way_land(const scene_view &scene, const photon_w
         way_put(batch, s.on, slot);
 }
 
-/* Whether the way has another ray. */
+/* Returns true if the path has another ray. */
 __device__ __forceinline__ bool way_goes_on(const scene_view &scene, const photon_wish &wish,
                                             shaded_way &s) {
     if (s.turn == PHOTON_PASSES) return true;
@@ -304,8 +306,8 @@ __device__ __forceinline__ bool way_goes_on(const scene_view &scene, const photo
            !photon_way_is_over(&wish, &s.on.way, &s.ledger);
 }
 
-/* Data flow: ways of the lists [begin_kind, end_kind), hits -> photons, ledgers, the next wave's
-   ways behind each other. */
+/* Data flow: reads the paths of the lists [begin_kind, end_kind) and their hits; writes photons,
+              ledgers and, contiguously, the paths of the next wavefront. */
 template <bool media, bool diffuse>
 __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void emit_shade(
@@ -334,7 +336,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     shade_chunks(batch.kinds, &now->kinds, cursor, begin_kind, end_kind, fetch, shade);
 }
 
-/* The last few, a thread each, to their ends. */
+/* Traces the last few paths to their ends, one thread per path. */
 static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void emit_finish(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
@@ -357,7 +359,7 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
     }
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- host code -------------------------------------------------------------------------------- */
 
 static inline void emit_lay_out_pool(emission_batch *batch, cuda_arena *arena) {
     const uint64_t ways = batch->capacity;
@@ -402,12 +404,12 @@ kd_status emit_shade_kinds(const emission_batch *batch, const scene_view *scene,
     return KD_OK;
 }
 
-/* In media one kernel shades all kinds. */
+/* In media, one kernel shades all kinds. */
 template <bool media>
 kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const photon_order *order,
                     uint32_t wave) {
     unsigned blocks = 0;
-    if (wave == 0 || batch->capacity < batch->paths) { /* else all have begun */
+    if (wave == 0 || batch->capacity < batch->paths) { /* otherwise all paths have started */
         KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
         emit_begin<media><<<blocks, EMIT_BEGIN_BLOCK, 0, batch->stream>>>(
             *scene, order->emission, order->wish, *batch, wave);
@@ -422,7 +424,7 @@ kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const 
     return KD_OK;
 }
 
-/* All paths of the batch to their ends. */
+/* Traces all paths of the batch to their ends. */
 static inline kd_status emit_by_waves(const emission_batch *batch, const scene_view *scene,
                                       const photon_order *order) {
     const uint32_t few = min((uint32_t)EMIT_FEW, batch->capacity / 8);

@@ -3,7 +3,7 @@
 #include "core/job.h"
 #include "core/memory.h"
 
-/* For the others, and for the bytes. */
+/* Waits for the device; the time counts as time spent waiting for other ranks. */
 static kd_status wait_counted(ranks *among) {
     const double begun = timing_now();
     const kd_status status = device_wait();

@@ -1,31 +1,32 @@
-/* A photon: a packet of flux that landed on a surface, or was scattered by a medium; or a beam,
-   which begins at `position` and flies through a medium until something is in its way. */
+/* A photon: a packet of flux at the point where it hit a surface or was scattered in a medium; or a
+   photon beam, which starts at `position` and extends through a medium to the next surface. */
 #ifndef KD_PHOTON_EMISSION_PHOTON_H
 #define KD_PHOTON_EMISSION_PHOTON_H
 #include "core/math/geometry.h"
 #include "core/math/platform.h"
 
 typedef struct photon {
-    vec3 position;     /* world */
-    vec3 power;        /* W, linear Rec. 709 */
-    vec3 direction;    /* unit, the way it was flying when it landed */
-    vec3 normal;       /* unit geometric normal of the side that it landed on; medium: direction;
-                          beam: its length, 0, 0 */
-    uint32_t triangle; /* that it landed on; or the medium that scattered it */
-    uint32_t path;     /* index of its emission, with seed and pass the key of its random numbers */
-    uint16_t light;    /* light it came from, low 16 bits */
-    uint8_t bounce;    /* surfaces and scatterings in media before this one */
-    uint8_t kind;      /* photon_kind */
+    vec3 position;  /* world space */
+    vec3 power;     /* W, linear Rec. 709 */
+    vec3 direction; /* unit direction of propagation on arrival */
+    vec3 normal; /* unit geometric normal of the side hit; in a medium: `direction`; of a beam: its
+                    length, 0, 0 */
+    uint32_t triangle; /* triangle hit, or the medium that scattered the photon */
+    uint32_t path;  /* index of the light path; with seed and pass, the key of its random numbers */
+    uint16_t light; /* light source, low 16 bits of its index */
+    uint8_t bounce; /* number of surfaces and scatterings in media before this one */
+    uint8_t kind;   /* photon_kind */
 } photon;
 
 typedef enum photon_kind {
-    PHOTON_DIRECT = 0,  /* no surface between light and here */
-    PHOTON_CAUSTIC = 1, /* only lenses between: mirror, glass, metal, a smooth coat */
-    PHOTON_INDIRECT = 2 /* at least one surface that keeps photons, or a medium, scattered it on */
+    PHOTON_DIRECT = 0,  /* straight from the light */
+    PHOTON_CAUSTIC = 1, /* only specular surfaces between: mirror, glass, metal, a smooth coat */
+    /* at least one diffuse or glossy surface, or a medium, scattered it before */
+    PHOTON_INDIRECT = 2
 } photon_kind;
 
-/* A hash of a list of photons that devices can compute side by side: each photon's hash knows its
-   place in the list, their sum is the list's.
+/* Order-dependent hash of a photon list that can be computed in parallel: the sum of the photons'
+   hashes, each of which includes the photon's index.
    Source: the mixing step is that of Steele, Lea and Flood 2014, "Fast splittable pseudorandom
            number generators" (variant 13 of Stafford's). */
 enum { PHOTON_WORDS = 15 };
@@ -47,22 +48,23 @@ KD_FN uint64_t photon_hash(const photon *landed, uint64_t place) {
     return hash;
 }
 
-/* Where the watts of a path go, and sums of many paths' ledgers that are the same numbers in any
-   order, on any number of threads and on any device: fixed point.
-   Idea: a path's watts are rounded to a unit of 2^-37 to 2^-36 of the lights' power, and whole
-         numbers add up alike in any order. A unit is far below what a double's sum over millions of
-         paths loses, and a path that carries 2^26 times the lights' power still fits.
-   Memory: 128 bits a sum, in two halves, so that devices can add with 64-bit atomics: up to 2^31
+/* The energy balance of light paths, summed in fixed point, so that sums do not depend on the
+   order, the number of threads or the device.
+   Idea: a path's energy is rounded to a unit of 2^-37 to 2^-36 of the lights' power. A unit is far
+         below the rounding error of a sum in double precision over millions of paths, and the range
+         includes paths that carry 2^26 times the lights' power.
+   Memory: 128 bits per sum, as two halves that devices can add with 64-bit atomics: up to 2^31
            paths. */
 
-/* What became of the watts (mean of the channels) of one path or of many. */
+/* Energy balance, W (mean of the channels), of one path or of many. */
 typedef struct photon_ledger {
     double emitted;
-    double absorbed; /* by surfaces: what came in less what was scattered */
-    double escaped;  /* flew out of the scene */
+    double absorbed; /* absorbed by surfaces: incoming less scattered */
+    double escaped;  /* left the scene */
     double media;    /* absorbed by media */
-    double ended;    /* by roulette and draws of colours, less what they gave: 0 in the mean */
-    double cut;      /* still flying after the last surface allowed */
+    double ended; /* terminated by Russian roulette and wavelength sampling, less the compensation
+                     of survivors; 0 on average */
+    double cut;   /* lost at the maximum depth */
     uint32_t rays;
 } photon_ledger;
 
@@ -73,12 +75,12 @@ typedef struct ledger_units {
 } ledger_units;
 
 typedef struct ledger_sum {
-    int64_t high[LEDGER_ROWS]; /* of the upper 32 bits of each number */
-    uint64_t low[LEDGER_ROWS]; /* of the lower 32 bits */
+    int64_t high[LEDGER_ROWS]; /* sum of the upper 32 bits of each number */
+    uint64_t low[LEDGER_ROWS]; /* sum of the lower 32 bits */
     uint64_t rays;
 } ledger_sum;
 
-/* Units in a watt. */
+/* Units per watt. */
 KD_FN double ledger_scale(float total_power) {
     const bool usual = total_power > 0 && total_power <= FLT_MAX;
     return usual ? ldexp(1.0, 36 - ilogb((double)total_power)) : 1;
@@ -109,7 +111,7 @@ KD_FN void ledger_sum_add(ledger_sum *sum, const ledger_units *path, uint32_t ra
     sum->rays += rays;
 }
 
-/* The mean over `paths` paths, W. */
+/* Mean over `paths` paths, W. */
 KD_FN photon_ledger ledger_sum_mean(const ledger_sum *sum, double scale, uint64_t paths) {
     double watts[LEDGER_ROWS];
     for (int i = 0; i < LEDGER_ROWS; ++i)

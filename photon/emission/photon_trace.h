@@ -1,14 +1,14 @@
-/* One photon's way through the scene: a pure function of (seed, pass, path).
-   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5; roulette by
-           Arvo and Kirk 1990, "Particle transport and image synthesis".
-   Idea: at each surface the flux is scattered by one drawn direction; roulette then ends the
-         path with the chance that was absorbed, so that the survivors keep their power.
-   Memory: the photons that land go to the caller's slots, in the order of bounces. More than the
-           capacity are counted, not written: the caller makes room and traces the path again.
-   Media: absorption weakens a photon on its way, scattering changes its direction; there it may
-          be stored for the map of the media, with all the power that is scattered.
-   Invariants: the ledger of every path closes: emitted = absorbed + media + escaped + ended +
-               cut. */
+/* Traces one photon path through the scene: a pure function of (seed, pass, path).
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapter 5; Russian
+           roulette after Arvo and Kirk 1990, "Particle transport and image synthesis".
+   Idea: each surface scatters the flux into one sampled direction; Russian roulette then ends the
+         path with the probability of absorption, so that surviving photons keep their power. In
+         media, absorption attenuates a photon along its way and scattering changes its direction;
+         at a scattering point it may be stored for the media map, with all the scattered power.
+   Memory: photons are stored in the caller's array in the order of bounces. Beyond its capacity
+           they are only counted: the caller enlarges the array and traces the path again.
+   Invariants: the energy balance of every path closes: emitted = absorbed + media + escaped +
+               ended + cut. */
 #ifndef KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #define KD_PHOTON_EMISSION_PHOTON_TRACE_H
 #include "accel/rays/batch.h"
@@ -18,9 +18,9 @@
 #include "shaders/material.h"
 #include "shaders/passage.h"
 
-/* Cut-out surfaces that a ray may pass on its way to the next surface. */
+/* Largest number of cut-out surfaces that a ray passes on its way to the next surface. */
 enum { PHOTON_LAYERS = 256 };
-/* dimensions of rng_draw at each step */
+/* Dimensions of rng_draw at each step. */
 enum {
     PHOTON_DRAW_SCATTER = 0,
     PHOTON_DRAW_ROULETTE = 1,
@@ -48,22 +48,22 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
     return made;
 }
 
-/* What lands, and where a path may end early because nothing more is wanted of it. */
+/* Which photons to store, and where a path may end early because no further photon is needed. */
 typedef struct photon_wish {
-    uint32_t kinds;     /* bit 1 << photon_kind for each kind to store on surfaces */
-    uint32_t in_media;  /* the same for those that media scatter */
-    uint32_t max_depth; /* surfaces a path may meet, and scatterings in media: at most 255 */
-    bool only_specular; /* end at the first scattering that is not like a lens: caustics only */
-    bool beams;         /* in media flights are stored, whole, not the places where they end */
+    uint32_t kinds;     /* photons to store on surfaces: mask of the bits 1 << photon_kind */
+    uint32_t in_media;  /* the same for photons scattered by media */
+    uint32_t max_depth; /* most surfaces and scatterings in media of a path; at most 255 */
+    bool only_specular; /* end at the first scattering that is not specular: for caustics only */
+    bool beams; /* in media, store whole path segments as beams instead of scattering points */
 } photon_wish;
 
-/* Optical depth at which a beam ends: 1 / 60,000 is left of it. */
+/* Optical depth at which a beam ends; the transmittance is 1 / 60,000 there. */
 #define PHOTON_BEAM_DEPTH 11.0f
-/* Rays of a path that may become beams. */
+/* Largest number of rays of a path that may become beams. */
 enum { PHOTON_BEAMS_MOST = 255 };
 
-/* Roulette: the power after it, zero if the path ended. The chance to live is what the surface
-   left of the strongest channel. */
+/* Russian roulette: returns the power after it, zero if the path has ended. The survival
+   probability is the fraction of the strongest channel that the surface scattered. */
 KD_FN vec3 photon_roulette(vec3 before, vec3 scattered, float random, photon_ledger *ledger) {
     const float chance = vec3_largest(scattered) / vec3_largest(before);
     if (chance >= 1) return scattered;
@@ -76,20 +76,20 @@ KD_FN vec3 photon_roulette(vec3 before, vec3 scattered, float random, photon_led
     return raised;
 }
 
-/* Another power, where draws of colours changed it. */
+/* Sets the power after a change of colour by wavelength sampling. */
 KD_FN void photon_recolour(emitted_photon *flying, vec3 power, photon_ledger *ledger) {
     ledger->ended += photon_watts(flying->power) - photon_watts(power);
     flying->power = power;
 }
 
-/* The part of the way up to t = end; true if a medium scatters the photon there, which is then at
+/* Advances the photon by up to `end` along its ray; returns true if a medium scatters it before, at
    cast.origin. */
 KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end, rng_key key,
                       uint32_t step, photon_ledger *ledger) {
     const medium *in = medium_of(scene, flying->where);
     if (!in) return false;
     const medium_span span = passage_span(scene, &flying->cast, end);
-    const float length = span.end - span.begin; /* directions are unit vectors */
+    const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_MEDIUM);
     const medium_flight flight =
@@ -105,9 +105,9 @@ KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end
     return flight.scattered;
 }
 
-/* Whether the ray, which has found *hit, goes on from there, through a cut-out; *layers: those that
-   it has passed. If they are too many, hit->triangle becomes KD_NONE. *strayed: a medium scatters
-   the photon before it is there. */
+/* Returns true if the ray continues through a cut-out at *hit; *layers counts the cut-outs passed.
+   If there are too many, hit->triangle becomes KD_NONE. Sets *strayed if a medium scatters the
+   photon before it arrives. */
 KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_key key,
                          uint32_t step, ray_hit *hit, uint32_t *layers, bool *strayed,
                          photon_ledger *ledger) {
@@ -125,7 +125,7 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
     return ++*layers < PHOTON_LAYERS;
 }
 
-/* The surface that the photon has met, as light of its wavelength sees it. */
+/* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. */
 KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
                        uint32_t step, photon_ledger *ledger, surface *at) {
     surface_meet(scene, &flying->cast, hit, KD_NONE, at);
@@ -140,7 +140,7 @@ KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit 
     at->ior = spectrum_index(scene->materials + at->material, flying->wavelength);
 }
 
-/* Sends a photon on in a medium. */
+/* Scatters a photon in a medium. */
 KD_FN void photon_stray(const scene_view *scene, emitted_photon *flying, rng_key key,
                         uint32_t step) {
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
@@ -150,16 +150,16 @@ KD_FN void photon_stray(const scene_view *scene, emitted_photon *flying, rng_key
     flying->cast = ray_make(flying->cast.origin, after, 0, INFINITY);
 }
 
-/* A photon on its way: what a thread keeps of it from one surface to the next. */
+/* State of a photon path between two surfaces. */
 typedef struct photon_way {
     rng_key key;
     emitted_photon flying;
-    photon_kind kind;      /* by what it has met */
-    uint32_t bounce, step; /* surfaces met; with those that let it pass */
-    uint32_t layers;       /* those since the last one that did not */
+    photon_kind kind;      /* determined by the surfaces met so far */
+    uint32_t bounce, step; /* surfaces met, without and with cut-outs that were passed */
+    uint32_t layers;       /* cut-outs passed since the last surface */
 } photon_way;
 
-/* Clears the ledger; false if no photon is born. */
+/* Emits a photon and clears the ledger; returns false if none is emitted. */
 KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emission, uint64_t path,
                             photon_way *way, photon_ledger *ledger) {
     memset(ledger, 0, sizeof *ledger);
@@ -173,7 +173,7 @@ KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emis
     return true;
 }
 
-/* How a surface sends the photon on; false if it does not. */
+/* Scatters the photon at a surface; returns false if the path ends. */
 KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool lands,
                               photon_way *way, photon_ledger *ledger) {
     emitted_photon *flying = &way->flying;
@@ -201,19 +201,19 @@ KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool l
     return true;
 }
 
-/* --- a way's steps ----------------------------------------------------------------------------
-   photon_way_next takes them one after the other; emit_waves.cuh takes each for many photons at
+/* --- the steps of a path ----------------------------------------------------------------------
+   photon_way_next takes them in sequence; emit_waves.cuh takes each step for many photons at
    once. */
 
-/* What a photon does where its ray ends. */
+/* What happens to a photon where its ray ends. */
 typedef enum photon_turn {
     PHOTON_ENDS,
-    PHOTON_PASSES,   /* a cut-out: the ray goes on */
+    PHOTON_PASSES,   /* a cut-out: the ray continues */
     PHOTON_SCATTERS, /* at a surface */
-    PHOTON_STRAYS    /* in a medium, at flying.cast.origin */
+    PHOTON_STRAYS    /* scattered in a medium at flying.cast.origin */
 } photon_turn;
 
-/* Whether it has met as many surfaces as it may. */
+/* Returns true if the path has reached its maximum depth. */
 KD_FN bool photon_way_is_over(const photon_wish *wish, const photon_way *way,
                               photon_ledger *ledger) {
     if (way->bounce < wish->max_depth) return false;
@@ -221,8 +221,8 @@ KD_FN bool photon_way_is_over(const photon_wish *wish, const photon_way *way,
     return true;
 }
 
-/* The ray has found `hit`, a surface that does not let it pass or none; or a medium scatters the
-   photon before. *at: the surface, if it scatters there. */
+/* Handles the end of a ray at `hit`, which may be none, or at a scattering point in a medium before
+   it. Sets *at if the photon is at a surface. */
 KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ray_hit hit,
                                     bool strayed, surface *at, photon_ledger *ledger) {
     way->layers = 0;
@@ -235,10 +235,10 @@ KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ra
     return PHOTON_SCATTERS;
 }
 
-/* Whether the flight that has begun, up to `hit` or out of the scene, is stored as a beam, in
-   `slot`: with what it carries at its start, for what weakens it on its way follows from its
-   length. Before the photon flies on. Jarosz et al. 2011, section 5.2: a beam does not end where
-   the photon is scattered. */
+/* Returns true if the path segment up to `hit`, or out of the scene, is stored as a beam, in
+   `slot`. The beam has the power at its start, since its attenuation follows from the length. To be
+   called before the photon is moved on. A beam does not end where the photon is scattered: Jarosz
+   et al. 2011, section 5.2. */
 KD_FN bool photon_way_shines(const scene_view *scene, const photon_wish *wish,
                              const photon_way *way, ray_hit hit, photon *slot) {
     const emitted_photon *flying = &way->flying;
@@ -263,7 +263,7 @@ KD_FN bool photon_way_shines(const scene_view *scene, const photon_wish *wish,
     return true;
 }
 
-/* Whether a photon of it is stored there, in `slot`. */
+/* Returns true if a photon is stored at this point, in `slot`. */
 KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
                             const surface *at, const photon_way *way, photon *slot) {
     const emitted_photon *flying = &way->flying;
@@ -284,7 +284,7 @@ KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, ph
     return true;
 }
 
-/* On from a place in a medium; false if the way ends there. */
+/* Continues from a scattering point in a medium; returns false if the path ends. */
 KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, photon_way *way,
                             photon_ledger *ledger) {
     emitted_photon *flying = &way->flying;
@@ -297,7 +297,7 @@ KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, ph
     return vec3_largest(flying->power) > 0;
 }
 
-/* On from where it scatters or strays; false if the way ends there. */
+/* Continues from a surface or a scattering point; returns false if the path ends. */
 KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
                             const surface *at, photon_way *way, photon_ledger *ledger) {
     ++way->bounce;
@@ -306,8 +306,8 @@ KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, ph
                : photon_way_scatter(wish, at, surface_holds_photons(at), way, ledger);
 }
 
-/* To the end of the next ray: a surface, a place in a medium, or a cut-out that lets the photon
-   pass; false if the way ends there. *stored: a photon of it is in `slot`. */
+/* Advances to the end of the next ray: a surface, a point in a medium, or a cut-out that is passed.
+   Returns false if the path ends. *stored: a photon was stored in `slot`. */
 KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
                            photon *slot, bool *stored, photon_ledger *ledger) {
     surface at;
@@ -327,7 +327,7 @@ KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, pho
     return photon_way_go_on(scene, wish, turn, &at, way, ledger);
 }
 
-/* Returns how many photons landed; the first `capacity` of them are in `slots`. */
+/* Returns the number of photons to store; the first `capacity` of them are in `slots`. */
 KD_FN uint32_t photon_trace(const scene_view *scene, const photon_emission *emission, uint64_t path,
                             const photon_wish *wish, photon *slots, uint32_t capacity,
                             photon_ledger *ledger) {

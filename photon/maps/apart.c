@@ -1,6 +1,6 @@
-/* Idea: what a map needs to know of all photons is a hash and a largest power, which meet as
-         numbers, and its radius, which is asked of some nodes of the tree of all: that tree is
-         planted once, at one rank, of positions alone. */
+/* Idea: of all photons, a distributed map needs a hash and a largest power, which are reduced over
+         the ranks, and the estimation radius, which is derived from some nodes of the tree of all
+         photons. That tree is built once, on rank 0, from positions alone. */
 #include "photon/maps/apart.h"
 #include "core/memory.h"
 #include "points/builders.h"
@@ -21,11 +21,12 @@ kd_status photon_apart_meet(ranks *among, uint64_t *hash, uint32_t *strongest) {
 }
 
 uint64_t photon_apart_tree_bytes(uint64_t photons) {
-    const uint64_t each = 3 * sizeof(vec3) + sizeof(uint32_t); /* came, in order, in the tree */
+    /* received, sorted, and in the tree */
+    const uint64_t each = 3 * sizeof(vec3) + sizeof(uint32_t);
     return photons * each + pointtree_builders[0]->scratch_bytes(photons);
 }
 
-/* Items of every rank come to rank 0; counts[r] of each. */
+/* Gathers the items of every rank on rank 0; rank r sends counts[r * every] of them. */
 static kd_status bring_to_first(ranks *among, const void *own, uint64_t bytes,
                                 const uint64_t *counts, uint64_t every, void *into) {
     const uint64_t size = (uint64_t)among->size, rank = (uint64_t)among->rank;
@@ -41,7 +42,7 @@ static kd_status bring_to_first(ranks *among, const void *own, uint64_t bytes,
 }
 
 typedef struct arrivals {
-    uint64_t *counts; /* of each rank: photons, runs */
+    uint64_t *counts; /* of each rank: number of photons, number of runs */
     uint64_t all, all_runs;
     vec3 *own, *came, *ordered;
     photon_run *runs;
@@ -55,7 +56,7 @@ static void arrivals_free(arrivals *owned) {
     memory_free(owned->runs);
 }
 
-/* Positions by their places among all. */
+/* Scatters the positions to their indices in the list of all ranks. */
 static void put_in_order(arrivals *of, int32_t size) {
     const vec3 *came = of->came;
     const photon_run *runs = of->runs;

@@ -1,15 +1,17 @@
-/* What the photons nearest to many places know (photon_known_irradiance), on a CUDA device.
-   Idea: a thread a place looks for its nearest photon, down the tree to the place's side first;
-         far sides wait on a stack with how far away they are along each axis, so that a node is
-         read once. Nodes lie in order, as the index has them: those of a sub-tree's last levels are
-         neighbours. In all but some places that photon is of their surface; the others are asked
-         for by a warp each, among the ESTIMATE_KNOWN_ASKED nearest.
-   Work: some thirty nodes of 16 bytes a place.
-   Memory: 512 bytes of its own a thread.
+/* Precomputed irradiance of the photons nearest to many points (photon_known_irradiance), on a CUDA
+   device.
+   Idea: one thread per point searches for its nearest photon, descending into the nearer child
+         first; the other child waits on a stack with its distance along each axis, so that each
+         node is read once. Nodes are in the order of the index, in which those of a subtree's last
+         levels are contiguous. For nearly all points that photon lies on the same surface; for the
+         others, one warp each examines the ESTIMATE_KNOWN_ASKED nearest photons.
+   Work: some thirty nodes of 16 bytes per point.
+   Memory: 512 bytes of local memory per thread.
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
-               that of a photon beyond: the answers are those of the walk, by (dist2, id).
-   Data flow: known_nearest, a thread a place: places, sides, index, irradiance -> the place's
-              answer, or its number in `more`; known_more, a warp a number: the same. */
+               that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
+   Data flow: known_nearest, one thread per point, reads places, sides, index and irradiance, and
+              writes the point's irradiance, or its index to `more`; known_more, one warp per index,
+              writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
@@ -23,7 +25,7 @@ constexpr int BLOCK = 128, BLOCKS = 12, STACK = 32;
 struct known_work {
     gather_work look; /* index, k, radius */
     kandela::layout tree;
-    const vec3 *irradiance; /* in the tree's order */
+    const vec3 *irradiance; /* in tree order */
     float4 *places;
     const float4 *sides;
     const uint32_t *count;
@@ -56,7 +58,7 @@ struct nearest_photon {
     uint32_t id, node, place;
 };
 
-/* pointtree_closest. */
+/* As pointtree_closest. */
 __device__ __forceinline__ nearest_photon find_closest(const known_work &work, vec3 q) {
     float4 stack[STACK]; /* distances along the axes; node */
     uint32_t waiting = 0, node = 0;

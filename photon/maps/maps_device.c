@@ -1,4 +1,4 @@
-/* The parts of maps on a device that are no kernels. */
+/* Host code of photon maps on a device. */
 #include "photon/maps/maps_device.h"
 #include "core/device/beside.h"
 #include "core/hash.h"
@@ -26,7 +26,7 @@ void photon_maps_cuda_close(photon_maps_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* What a list that lies apart knows of all of it. */
+/* Reduces the hash and the strongest power of a distributed list over the ranks. */
 static kd_status meet_list(photon_list_cuda *list, ranks *among) {
     uint32_t strongest = float_bits(list->strongest);
     KD_TRY(photon_apart_meet(among, &list->hash, &strongest));
@@ -34,12 +34,12 @@ static kd_status meet_list(photon_list_cuda *list, ranks *among) {
     return KD_OK;
 }
 
-/* One of several lists that are emitted side by side. */
+/* One of the lists that are emitted concurrently. */
 typedef struct list_emission {
     photon_map_cuda *map;
     const scene_view *device_scene;
     const photon_order *order;
-    job *watched; /* of all of them */
+    job *watched; /* shared by all of them */
 } list_emission;
 
 static kd_status emit_list(void *context, job *unheard) {
@@ -53,14 +53,14 @@ static kd_status emit_list(void *context, job *unheard) {
     return KD_OK;
 }
 
-/* Those of lists 1 on beside the first: alone each leaves most of the device idle at its end, when
-   few ways are left. */
+/* Emits the lists concurrently: when a list is emitted alone, most of the device is idle at the
+   end, when few paths are left. */
 static kd_status emit_side_by_side(list_emission lists[PHOTON_LISTS]) {
     beside_task *others[PHOTON_LISTS] = {NULL};
     kd_status status = KD_OK;
     for (int l = 1; l < PHOTON_LISTS; ++l)
         if (lists[l].order->wanted && beside_begin(&others[l], emit_list, &lists[l]) != KD_OK)
-            status_clear(); /* then after the first */
+            status_clear(); /* it is emitted after the first list instead */
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const kd_status own = others[l]         ? beside_end(others[l], NULL)
                               : status == KD_OK ? emit_list(&lists[l], NULL)
@@ -116,7 +116,7 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
     return KD_OK;
 }
 
-/* Appends an array to the block of device memory that is being filled. */
+/* Appends an array to a block of device memory. */
 static kd_status append(device_buffer *to, uint64_t *used, const void *from, uint64_t bytes,
                         const void **placed) {
     *placed = (char *)to->memory + *used;
@@ -150,7 +150,7 @@ kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
     return append(&maps->tile_memory, &used, from->boxes, box_bytes, (const void **)&out->boxes);
 }
 
-/* Copies them to the device. */
+/* Copies beams to the device. */
 static kd_status bring_beams(photon_maps_cuda *maps, const beam_set *from) {
     device_buffer *to = &maps->beam_memory;
     beam_view *out = &maps->beams;

@@ -1,9 +1,11 @@
-/* Idea: a map is a list of photons, the builder's tree over their positions, and the photons once
-   more in the order of the index's leaves, 48 bytes each, so that a warp that looks at a leaf reads
-   neighbours. Everything is a function of the list: the same tree as the CPU's.
-   Data flow: list -> tree by the point builder -> order_photons, a thread a photon, or the
-              index of photon_leaves.cuh; take_probes, a thread a probe: photons -> requests,
-              whose radii the host reads. */
+/* Idea: a map consists of a list of photons, the builder's tree over their positions, and the
+         photons once more in the order of the index's leaves, 48 bytes each, so that a warp reads
+         the photons of a leaf contiguously. All of it is a function of the list; the tree is that
+         of the CPU.
+   Data flow: the point builder makes the tree from the list; order_photons, one thread per photon,
+              writes the photons in tree order, or photon_leaves.cuh makes the index; take_probes,
+              one thread per probe, reads photons and writes requests, whose radii the host
+              reads. */
 #include "core/device/beside.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
@@ -22,7 +24,7 @@ unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
     return (unsigned)((items + block - 1) / block);
 }
 
-/* For kernels that walk the tree. */
+/* Stores the photons in tree order, for kernels that traverse the tree. */
 __global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const uint32_t *ids,
                                                        uint32_t count, photon *ordered,
                                                        vec3 *points) {
@@ -33,7 +35,7 @@ __global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const
     points[node] = at.position;
 }
 
-/* Requests at photons of which nothing but the radius is wanted: surfaces without a normal. */
+/* Makes requests at photons of which only the radius is used, so the surfaces have no normal. */
 __global__ void take_probes(const photon *list, const uint32_t *ids, uint64_t count,
                             uint32_t probes, eye_request *out) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -52,7 +54,7 @@ void (*nearest_kernel(uint32_t k))(gather_work) {
                       : gather_nearest<40>;
 }
 
-/* Builds the tree, or proves the one that came with the photons. */
+/* Builds the tree, or validates the one that came with the photons. */
 kd_status make_tree(photon_map_cuda *map) {
     const uint64_t count = map->list.here;
     point_build_cuda build;
@@ -74,7 +76,7 @@ kd_status make_tree(photon_map_cuda *map) {
     return builder->build(&build);
 }
 
-/* index->ids along a curve. */
+/* Sorts index->ids along a Morton curve. */
 kd_status sort_along_curve(photon_map_cuda *map, const gather_index::index *index) {
     const vec3 *places = (const vec3 *)map->list.positions.memory;
     photon_curve::sorting sorting;
@@ -101,7 +103,7 @@ kd_status make_index(photon_map_cuda *map, gather_index::index *index) {
                               (cudaStream_t)device_thread_stream());
 }
 
-/* Of packets, and of what they leave; NULL: k is too large for them. */
+/* Kernels for packets, and for the requests that these leave; NULL: k is too large for packets. */
 struct packets_kernels {
     void (*together)(gather_work), (*alone)(gather_work);
 };
@@ -136,7 +138,8 @@ kd_status launch_gather(const gather_work *work) {
     return KD_OK;
 }
 
-/* Distances to the k-th neighbours of some photons, as map_choose_radius; on the default stream. */
+/* Finds the distances from some photons to their k-th neighbours, as on the CPU; on the default
+   stream. */
 kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
                         const gather_index::index *index) {
     const uint64_t count = map->list.count;
@@ -187,8 +190,8 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
     map->radius = options->radius;
 }
 
-/* The tree, if somebody walks it, the radius is found by it or it is to be proved; and the index,
-   along a curve unless its tree is walked there (known_device.cu). */
+/* Builds the tree if kernels traverse it, the radius is derived from it, or it has to be validated;
+   and the index, along a curve unless known_device.cu traverses its tree. */
 kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered,
                     bool along_curve) {
     const bool probed = !(options->radius > 0);
@@ -217,7 +220,7 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     photon_curve::sorting sorting;
     cuda_arena sorted = {NULL, 0};
     if (photon_curve::lay_out(&sorting, &sorted, NULL, (uint32_t)photons) != KD_OK) return 0;
-    const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* irradiance with them */
+    const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* including the irradiance */
     const uint64_t known = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
     uint64_t scratch = known > build.scratch_bytes ? known : build.scratch_bytes;
     if (sorted.used > scratch) scratch = sorted.used;

@@ -1,15 +1,15 @@
-/* Photons in the order of a curve, for an index that only gatherings read.
+/* Sorts photons along a Morton curve, for an index that only density estimates use.
    Source: Morton 1966, "A computer oriented geodetic data base".
-   Idea: a tree that splits round robin cuts across a wall, too, where all photons are equal: there
-         one level in three parts nothing, and leaves of a plane lie in each other, some tens of
-         them at each place. Along a curve photons that are neighbours in order are neighbours in
-         space, on a plane as anywhere, and a sort takes half of a tree's time.
-   Work: two passes over the places, and a sort by 48 bits.
-   Memory: 20 bytes a photon and what the sort takes, for a while.
-   Invariants: which photons an answer takes is decided by (dist2, id): their order is nothing.
-   Data flow: bound_places, blocks of threads: places -> the bits of their box, by atomics;
-              code_places, a thread a photon: places, box -> codes, numbers; a sort of both -> the
-              numbers in order, which are the index's ids. */
+   Idea: a tree whose split axis alternates also splits across a wall, where all photons have the
+         same coordinate: one level in three separates nothing, and the leaves of a plane overlap,
+         some tens of them at each point. Photons that are adjacent on the curve are close in space,
+         on planes as elsewhere, and a sort takes half of the time of a tree.
+   Work: two passes over the positions, and a sort by 48 bits.
+   Memory: temporarily 20 bytes per photon, and what the sort needs.
+   Invariants: (dist2, id) decides which photons a lookup uses, so their order has no effect.
+   Data flow: bound_places, blocks of threads, reads positions and writes the bits of their box by
+              atomics; code_places, one thread per photon, reads both and writes codes and indices;
+              a sort of these gives the indices in order, which are the index's ids. */
 #ifndef KD_PHOTON_MAPS_PHOTON_CURVE_CUH
 #define KD_PHOTON_MAPS_PHOTON_CURVE_CUH
 #include "photon/density/photon_leaves.cuh"
@@ -26,7 +26,7 @@ constexpr uint32_t AXIS_BITS = 16;
 struct sorting {
     const vec3 *places;
     uint32_t count;
-    uint32_t *lo, *hi; /* order bits of three coordinates each */
+    uint32_t *lo, *hi; /* order-preserving bits of three coordinates each */
     uint64_t *codes, *codes_sorted;
     uint32_t *numbers;
     void *cub;
@@ -53,7 +53,7 @@ static __global__ __launch_bounds__(BLOCK) void bound_places(const __grid_consta
     }
 }
 
-/* The bits of a cell, two zeros behind each. */
+/* Spreads the bits of a cell coordinate, with two zeros after each. */
 __device__ __forceinline__ uint64_t spread(uint32_t cell) {
     uint64_t x = cell;
     x = (x | x << 16) & 0x0000ff0000ffull;
@@ -82,7 +82,7 @@ static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constan
     of.numbers[i] = i;
 }
 
-/* With scratch NULL: of->cub_bytes becomes what the sort takes. */
+/* With scratch == NULL, only sets of->cub_bytes to the memory that the sort needs. */
 inline kd_status sort_codes(sorting *of, void *scratch, uint32_t *order, cudaStream_t stream) {
     KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, of->cub_bytes, of->codes, of->codes_sorted,
                                             of->numbers, order, of->count, 0, 3 * (int)AXIS_BITS,
@@ -104,7 +104,7 @@ inline kd_status lay_out(sorting *out, cuda_arena *arena, const vec3 *places, ui
     return KD_OK;
 }
 
-/* order[i]: the number of the i-th photon along the curve. */
+/* Sets order[i] to the index of the i-th photon along the curve. */
 inline kd_status sort(sorting *of, uint32_t *order, cudaStream_t stream) {
     KD_CUDA(cudaMemsetAsync(of->lo, 0xff, 3 * sizeof *of->lo, stream));
     KD_CUDA(cudaMemsetAsync(of->hi, 0, 3 * sizeof *of->hi, stream));

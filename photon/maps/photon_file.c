@@ -22,7 +22,7 @@ typedef struct file_header {
     char magic[8];
     uint64_t version, scene;
     list_header lists[PHOTON_LISTS];
-    uint64_t hash; /* of all before */
+    uint64_t hash; /* of all bytes before */
 } file_header;
 
 static_assert(sizeof(file_header) == PHOTON_FILE_HEADER_BYTES,
@@ -40,7 +40,7 @@ static list_header list_header_of(const photon_list *list) {
     return made;
 }
 
-/* The photon at each node of the list's tree. */
+/* Finds the photon at each node of the list's tree. */
 static kd_status find_nodes(uint32_t **out, const photon_list *list) {
     kd_status status = KD_OK;
     vec3 *positions = NULL;
@@ -87,7 +87,7 @@ kd_status photon_file_write(const char *path, const photon_file *from) {
     header.hash = hash_bytes(&header, offsetof(file_header, hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
-    fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
+    fwrite(&header, sizeof header, 1, output.stream); /* file_output_commit reports write errors */
     for (int i = 0; i < PHOTON_LISTS; ++i)
         if (from->lists[i].count)
             fwrite(from->lists[i].photons, sizeof(photon), from->lists[i].count, output.stream);
@@ -100,12 +100,12 @@ kd_status photon_file_write(const char *path, const photon_file *from) {
     return KD_OK;
 }
 
-/* What tells a file from others: the header's hash covers the hashes of the photons. */
+/* Identifies the file: the header includes the hashes of the photons. */
 static uint64_t content_of(const file_header *header) {
     return hash_combine(1, header->lists, sizeof header->lists);
 }
 
-/* --- reading ------------------------------------------------------------------------------------
+/* --- reading -----------------------------------------------------------------------------------
  */
 
 static kd_status check_header(const file_view *file, const char *path, const file_header *header) {
@@ -136,10 +136,10 @@ static kd_status check_header(const file_view *file, const char *path, const fil
 }
 
 static bool is_unit(vec3 v) {
-    return fabsf(vec3_length2(v) - 1) <= 1e-3f; /* NaN is none */
+    return fabsf(vec3_length2(v) - 1) <= 1e-3f; /* false for NaN */
 }
 
-/* `kinds`: bit 1 << photon_kind of those that belong into its map. */
+/* `kinds`: mask of the bits 1 << photon_kind that are allowed in the map. */
 static bool is_photon(const photon *p, uint32_t kinds) {
     const vec3 power = p->power;
     return vec3_is_finite(p->position) && vec3_is_finite(power) && power.x >= 0 && power.y >= 0 &&
@@ -155,7 +155,7 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
     for (int i = 0; i < 6; ++i)
         KD_REQUIRE(isfinite(header->watts[i]), KD_ERROR_INPUT,
                    "%s: %g W in the ledger, expected a number", path, header->watts[i]);
-    out->photons = (photon *)(uintptr_t)bytes; /* borrowed: nobody writes there */
+    out->photons = (photon *)(uintptr_t)bytes; /* borrowed, never written to */
     out->borrowed = true;
     out->count = header->count;
     out->emitted = header->emitted;
@@ -174,7 +174,7 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
     return KD_OK;
 }
 
-/* The trees behind the photons: who plants them proves them. */
+/* Reads the trees behind the photons. They are validated when the maps are built. */
 static kd_status read_nodes(photon_file *out, const char *path, const char *bytes) {
     uint64_t sum = 0, found;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
@@ -249,15 +249,16 @@ kd_status photon_file_check_scene(const photon_file *of, const char *path, const
     return KD_OK;
 }
 
-/* --- photon maps of several emissions become one ------------------------------------------------
-   Idea: maps are put in the order of their contents' hashes, and each power is scaled once, by
-         its map's share of all paths: no order of naming shows. Two maps that share photons (the
-         same one twice, one of fewer photons by the same seed, one that was merged before) would
-         count light twice: each photon's hash without its power is looked for in the other maps.
-   Work: n log n in all photons.
-   Memory: 16 bytes a photon beside the result. */
+/* --- merging -----------------------------------------------------------------------------------
+   Idea: maps are sorted by the hashes of their contents, so the order of arguments has no effect;
+         each power is scaled once, by its map's share of all paths. Maps that share photons (the
+         same map twice, a smaller one with the same seed, one that was merged before) would count
+         light twice: each photon's hash without its power is searched for in the other maps.
+   Work: O(n log n) for n photons in total.
+   Memory: 16 bytes per photon besides the result. */
 
-enum { SHARED_PART = 2 }; /* more than 1/2 of a map's photons are no chance */
+/* maps that share more than 1/2 of their photons do not do so by chance */
+enum { SHARED_PART = 2 };
 
 typedef struct photon_mark {
     uint64_t hash;
@@ -277,7 +278,7 @@ static photon_mark mark_of(const photon *of, uint32_t map) {
     return mark;
 }
 
-/* Marks of one hash, sorted by map: what each pair of maps has of them. */
+/* For marks of one hash, sorted by map: adds the number shared to each pair of maps. */
 static void count_pairs(const photon_mark *marks, uint64_t count, size_t across, uint64_t *shared) {
     for (uint64_t i = 0, after; i < count; i = after) {
         for (after = i; after < count && marks[after].map == marks[i].map;) ++after;
@@ -289,7 +290,7 @@ static void count_pairs(const photon_mark *marks, uint64_t count, size_t across,
     }
 }
 
-/* Refuses maps of which one holds many photons of the other; `shared` has room for count^2. */
+/* Returns an error if one map holds many photons of another; `shared` holds count^2 values. */
 static kd_status find_shared(const photon_mark *marks, uint64_t count, int list,
                              const photon_file *maps, const char *const *names, int map_count,
                              uint64_t *shared) {
@@ -309,7 +310,7 @@ static kd_status find_shared(const photon_mark *marks, uint64_t count, int list,
     return KD_OK;
 }
 
-/* One of the lists, in every pair of maps. */
+/* Checks one of the lists in every pair of maps. */
 static kd_status check_list(const photon_file *maps, const char *const *names, int map_count,
                             int list) {
     kd_status status = KD_OK;

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 
 enum { ORDER_GRAIN = 1 << 14, PHOTON_DEPTH_MAX = 255 };
-enum { MEDIA_PASS = 0x40000000 }; /* passes of emission from here on: above the other maps' */
+/* first pass number of media emission, above those of the other maps */
+enum { MEDIA_PASS = 0x40000000 };
 
 photon_options photon_options_default(void) {
     photon_options options;
@@ -26,7 +27,7 @@ photon_options photon_options_default(void) {
     return options;
 }
 
-/* --- one map ------------------------------------------------------------------------------------
+/* --- one map -----------------------------------------------------------------------------------
  */
 
 typedef struct photon_ordering {
@@ -48,15 +49,15 @@ static void order_photons(void *context, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; ++i) work->to[i] = work->from[work->ids[i]];
 }
 
-/* Within which k photons must lie by what the last look found, rounding included; INFINITY: it says
-   nothing. */
+/* Upper bound of the distance to the k-th photon from the previous lookup, rounding included;
+   INFINITY if there is none. */
 static float bound_by_last(const photon_last *last, vec3 query, uint32_t k) {
     if (!last || last->k < k) return INFINITY;
     return (last->distance + vec3_length(vec3_sub(query, last->position))) * 1.00001f;
 }
 
-/* By the bound of the last look; where that was too small (it is not, but for numbers whose squares
-   are none) by the radius. */
+/* Searches within the bound of the previous lookup, then, if that found too few (only possible for
+   coordinates whose squares overflow), within the radius. */
 static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max_radius,
                             bool any_order, photon_last *last, neighbour *out) {
     uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_room */
@@ -73,8 +74,8 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
     return count;
 }
 
-/* Plants the tree and brings the photons into its order: neighbours in space are neighbours in
-   memory. */
+/* Builds the tree and sorts the photons into tree order, so that neighbours in space are neighbours
+   in memory. */
 static kd_status map_plant(photon_map *out, const photon_list *list, photon_lookup lookup,
                            job *watched) {
     kd_status status = KD_OK;
@@ -99,7 +100,7 @@ done:
 
 uint64_t photon_map_bytes_most(uint64_t photons) {
     if (photons == 0) return 0;
-    const uint64_t each = sizeof(photon) + sizeof(vec3); /* in order; positions */
+    const uint64_t each = sizeof(photon) + sizeof(vec3); /* sorted photons; positions */
     const uint64_t tree = sizeof(vec3) + sizeof(uint32_t) + sizeof(uint8_t);
     return photons * (each + tree) + leafindex_bytes_of(photons, true) +
            pointtree_builders[0]->scratch_bytes(photons);
@@ -115,9 +116,9 @@ float photon_radius_of(float *distances, uint64_t count, bool fixed) {
     return fixed ? distances[count / 2] : 2 * distances[count / 2];
 }
 
-/* Twice the median distance to the k-th photon where photons are: the disc stays of one size where
-   light is dense, and thin light far from all photons is not smeared over the scene. A fixed radius
-   is that distance itself. */
+/* Sets the radius to twice the median distance to the k-th neighbour, measured at photons: the disc
+   has the right size where light is dense, and sparse light far from all photons is not spread over
+   the scene. For a fixed radius, to the median itself. */
 static kd_status choose_radius(float *radius, const pointtree *of, const photon_options *options) {
     const uint32_t gather = options->gather;
     const uint64_t all = of->count;
@@ -140,7 +141,7 @@ static kd_status choose_radius(float *radius, const pointtree *of, const photon_
 typedef struct list_reading {
     const photon_list *list;
     atomic_ullong hash;
-    atomic_uint strongest; /* bits of a float that is not negative: they order as it does */
+    atomic_uint strongest; /* bits of a non-negative float, which compare as the float does */
 } list_reading;
 
 static void read_photons(void *context, int64_t begin, int64_t end, int thread) {
@@ -161,7 +162,7 @@ static void read_photons(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* `apart`: the ranks whose lists make one together, or NULL. */
+/* `apart`: the ranks over which the map is distributed, or NULL. */
 static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *apart) {
     list_reading work;
     memset(&work, 0, sizeof work);
@@ -217,7 +218,7 @@ static void map_take_figures(photon_map *out, photon_list *list) {
     out->cut = list->cut;
 }
 
-/* Closes the list. */
+/* Builds a map, and closes the list. */
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
                           bool is_apart, job *watched) {
     kd_status status = KD_OK;
@@ -225,7 +226,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     pointtree whole;
     memset(&whole, 0, sizeof whole);
     map_take_figures(out, list);
-    list->runs = out->runs; /* looked at, not owned any more */
+    list->runs = out->runs; /* borrowed for the call only */
     status = map_read_list(out, list, apart);
     list->runs = NULL;
     KD_TRY_GOTO(status);
@@ -243,7 +244,7 @@ done:
     return status;
 }
 
-/* A map of beams: they lie in `beams`. Closes the list. */
+/* Builds a media map of beams, kept in `beams`, and closes the list. */
 static kd_status map_open_beams(photon_map *out, beam_set *beams, photon_list *list,
                                 const scene_view *scene, const photon_options *options,
                                 job *watched) {
@@ -267,7 +268,7 @@ static void map_close(photon_map *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* --- both ---------------------------------------------------------------------------------------
+/* --- all maps ----------------------------------------------------------------------------------
  */
 
 static photon_order order_make(const photon_options *options, uint32_t kinds, uint64_t wanted) {
@@ -283,7 +284,7 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
     return order;
 }
 
-/* Emission of the global map, and that of the caustic map. */
+/* Emission orders of the global and the caustic map. */
 static photon_order global_order(const scene_view *scene, const photon_options *options) {
     photon_order order = order_make(options, 1u << PHOTON_INDIRECT, options->photons);
     order.emission = photon_emission_make(options->seed, 2 * options->pass, box3_centre(scene->box),
@@ -305,11 +306,11 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
     return KD_OK;
 }
 
-/* Light that media scatter, but for light straight from a lamp. */
+/* Light that media scatter, except light straight from a source. */
 static photon_order media_order(const scene_view *scene, const photon_options *options) {
     photon_order order =
         order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
-    order.apart = false; /* places in media look into all of it */
+    order.apart = false; /* lookups in media need all photons */
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
     order.wish.beams = photon_media_rows[options->media].beams;
     order.emission =

@@ -1,9 +1,9 @@
-/* Irradiance at every photon, once, so that a final gather asks for the nearest photon only.
+/* Irradiance at every photon, so that a final gather ray only needs the nearest photon.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/density/estimate_radius.h.
-   Work: two estimates a photon, all cores; then a gather ray asks for one photon, not for k.
-   Memory: 12 bytes a photon.
-   Invariants: the same bits on any number of threads. */
+           4(3); the estimate is in photon/density/estimate_radius.h.
+   Work: two estimates per photon, on all cores; a gather ray then finds one photon instead of k.
+   Memory: 12 bytes per photon.
+   Invariants: the same bits for any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "distributed/ranks/ranks.h"
@@ -16,7 +16,7 @@ typedef struct precomputation {
     const photon_map_view *map, *caustic;
     const tile_view *tiles;
     vec3 *irradiance;
-    uint64_t first; /* of this rank's photons */
+    uint64_t first; /* index of this rank's first photon */
     job *watched;
 } precomputation;
 

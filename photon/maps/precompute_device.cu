@@ -1,17 +1,18 @@
-/* Irradiance at every photon on a CUDA device, for a final gather that asks the nearest photon
-   only.
+/* Irradiance at every photon on a CUDA device, so that a final gather ray only needs the nearest
+   photon.
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
-           4(3); what is computed is in photon/density/estimate_radius.h.
-   Idea: a warp a photon and map finds what counts, as for surfaces (warp_per_surface.cuh), but what
-         landed is weighed as it is, and the photon's own power as much as it should. Estimates of
-         as many photons as the light allows are made by a thread each, and so are all where maps
-         are walked, as the oracle of the others.
-   Work: two looks by a warp a photon, and their integrals.
-   Memory: 332 bytes a photon of a part of KNOWN_AT_ONCE.
-   Invariants: the CPU's bits: sums are of whole numbers.
-   Data flow: of each part: take_places, a thread a photon: photons -> requests; know_nearest or
-              know_within, a warp a request, once a map: index -> sums and radii; tile_looks.cu:
-              -> integrals; know, a thread a photon: these -> irradiance. */
+           4(3); the estimate is in photon/density/estimate_radius.h.
+   Idea: one warp per photon and map finds the photons of the estimate, as for surfaces
+         (warp_per_surface.cuh), but sums their power without a BSDF, and the photon's own power
+         with its weight. Adaptive estimates are made by one thread each, and so are all estimates
+         with --lookup walk, which serve as the reference of the others.
+   Work: two lookups by a warp per photon, and their integrals.
+   Memory: 332 bytes per photon of a part of KNOWN_AT_ONCE photons.
+   Invariants: the bits of the CPU: sums are integers.
+   Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
+              know_within, one warp per request, once per map, read the index and write sums and
+              radii; tile_looks.cu writes integrals; know, one thread per photon, writes the
+              irradiance. */
 #include "core/device/cuda.h"
 #include "distributed/ranks/ranks.h"
 #include "photon/density/estimate_radius.h"
@@ -28,7 +29,7 @@ unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
     return (unsigned)((items + block - 1) / block);
 }
 
-/* --- by a thread each ------------------------------------------------------------------------- */
+/* --- one thread per photon -------------------------------------------------------------------- */
 
 __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ photon_map_view map,
                                                     const __grid_constant__ photon_map_view caustic,
@@ -39,9 +40,9 @@ __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ phot
     if (node < end) irradiance[node] = photon_irradiance_at(&map, &caustic, &tiles, node);
 }
 
-/* --- by warps --------------------------------------------------------------------------------- */
+/* --- one warp per photon ---------------------------------------------------------------------- */
 
-/* A part of the photons, from `first` on. */
+/* A part of the photons, from index `first` on. */
 struct known_part {
     photon_map_view global, caustic;
     uint32_t first, count;
@@ -52,20 +53,19 @@ struct known_part {
     vec3 *irradiance;
 };
 
-/* Of a request what estimates read of a surface. */
+/* Sets the members of a request that estimates read. */
 __global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ known_part part) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= part.count) return;
     const estimate_point here = photon_place(part.global.photons + part.first + i);
     surface *at = &part.requests[i].at;
     at->position = here.position;
-    at->geometric =
-        here.normal; /* of the side that the photon landed on, as if it were the front */
+    at->geometric = here.normal; /* of the side that the photon hit, treated as the front */
     at->front = true;
     at->triangle = here.triangle;
 }
 
-/* What landed around a place, a share a lane. */
+/* Sum of the photons around a point, a share per lane. */
 struct landing {
     estimate_point here;
     flux_sum sum;
@@ -75,7 +75,7 @@ struct landing {
         if (!estimate_accepts(&landed, &here)) return;
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
-    /* The photon's own power, if the place is one. */
+    /* Adds the photon's own power if the point is a photon. */
     __device__ __forceinline__ void add_own(const gather_work &work, const photon *own,
                                             uint32_t inside) {
         if (own && lane_id() == 0)
@@ -83,7 +83,7 @@ struct landing {
     }
 };
 
-/* The photon itself no longer counts; how many are left. */
+/* Drops the photon itself; returns how many photons are left. */
 template <int PARTS>
 __device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best, uint32_t id) {
     bool found = false;
@@ -96,14 +96,14 @@ __device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best,
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
 }
 
-/* `own`: the places are these photons; NULL: they are of another map. */
+/* `own`: the points are these photons; NULL: they belong to another map. */
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
                                                            const photon *own,
                                                            const uint32_t *own_ids) {
     __shared__ nearest_room<PARTS> rooms[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which >= work.count) return; /* all lanes of a warp */
+    if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
     const nearest_places<PARTS> best = find_nearest(work, rooms[warp], weigh.here.position);
     uint32_t kept = own ? leave_own(best, own_ids[which]) : best.count;
@@ -125,13 +125,13 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     store_estimate(work, which, weigh.sum, radius);
 }
 
-/* All within the radius. */
+/* Uses all photons within the radius. */
 __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant__ gather_work work,
                                                           const photon *own,
                                                           const uint32_t *own_ids) {
     __shared__ descent paths[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which >= work.count) return; /* all lanes of a warp */
+    if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
     const uint32_t id = own ? own_ids[which] : 0;
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
@@ -151,7 +151,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant_
     store_estimate(work, which, weigh.sum, work.radius);
 }
 
-/* W/m^2, by one of the maps. */
+/* Irradiance from one of the maps, W/m^2. */
 __device__ __forceinline__ vec3 known_by(const known_part &part, const photon_map_view &map,
                                          int which, uint32_t i) {
     const flux_sum sum = part.sums[which][i];
@@ -169,7 +169,7 @@ __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ known_part
         vec3_add(known_by(part, part.global, 0, i), known_by(part, part.caustic, 1, i));
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- host code -------------------------------------------------------------------------------- */
 
 void lay_out_part(known_part *to, cuda_arena *arena, uint32_t count) {
     to->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
@@ -181,7 +181,7 @@ void lay_out_part(known_part *to, cuda_arena *arena, uint32_t count) {
     }
 }
 
-/* The look of one map at all places of the part. */
+/* Performs the lookups of one map at all points of the part. */
 kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) {
     const photon_map_cuda *map = &maps->map[which];
     const photon_map_view *view = which == PHOTON_LIST_GLOBAL ? &part->global : &part->caustic;

@@ -1,19 +1,21 @@
-/* Estimates for surfaces side by side: a warp a packet of up to 32, a lane a surface.
-   Idea: neighbours in a picture see almost the same photons. The lanes of a packet whose
-         surfaces lie together search once, around the one in their middle, a ball that holds the
-         balls of all; what is found goes to shared memory. There each lane marks the photons of
-         its own ball, and then all weigh theirs, a photon a lane at a time. For the k nearest
-         the middle one's k-th distance bounds those of the others, and each lane finds its own
-         by counting how many photons lie within three distances at a time. Few surfaces, and
-         balls of many photons, are left to a warp each (warp_per_surface.cuh): else the few
-         packets that look at a focus would be what all others wait for.
-   Memory: 5 to 10 KB of shared memory a warp; 12 bytes a request for packets and who is left.
-   Work: for surfaces together one search instead of one each, over as much more as they lie
-         apart.
-   Invariants: which photons count is decided by the lane's own (dist2, id): the bits of
-               warp_per_surface.cuh.
-   Data flow: requests, index -> flux sums and radii, each written by its request's lane;
-              requests that are left to a warp each -> a list, by atomics, which the next launch
+/* Density estimates for packets of up to 32 neighbouring surfaces: one warp per packet, one lane
+   per surface.
+   Idea: neighbours in an image use almost the same photons. The lanes of a packet whose surfaces
+         are close together search once, around the one in their centre, a ball that contains the
+         balls of all; the photons found are stored in shared memory. Each lane marks those of its
+         own ball, then all lanes evaluate their marked photons, one per lane at a time. For the k
+         nearest, the distance of the central surface's k-th photon bounds those of the others, and
+         each lane finds its own by counting the photons within three distances at a time. Packets
+         with few close surfaces, and balls with many photons, are left to one warp per surface
+         (warp_per_surface.cuh): otherwise all would wait for the few packets at a focus.
+   Memory: 5 to 10 KB of shared memory per warp; 12 bytes per request for packets and remaining
+         requests.
+   Work: one search instead of one per surface, in a ball that is larger by the distance between
+         them.
+   Invariants: (dist2, id) decides in each lane which photons count: the bits of
+         warp_per_surface.cuh.
+   Data flow: reads requests and the index; the lane of each request writes its flux sum and radius;
+              requests left to a warp each are appended to a list by atomics, which the next launch
               reads. */
 #ifndef KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
 #define KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
@@ -21,29 +23,29 @@
 
 namespace photon_gathering_cuda {
 
-/* Surfaces lie together if the one in the middle is within so many of its ball's radii. */
+/* Surfaces are close together if the central one is within this many radii of their balls. */
 constexpr float NEAR = 4;
-/* Fewer are left alone. */
+/* Smaller groups are left to one warp per surface. */
 constexpr int TOGETHER_LEAST = 12;
-/* Photons in a ball of all that a packet still weighs: as many as in the ball of each, spread as
-   thin as they are here, would be WITHIN_OWN. */
+/* Limits of photons that a packet evaluates: the number in the common ball such that the ball of
+   each surface, at that density, holds WITHIN_OWN; and in total. */
 constexpr uint32_t WITHIN_OWN = 512, WITHIN_MOST = 1024;
-/* Blocks a multiprocessor. */
+/* Blocks per multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;
-/* More than the rounding of two distances and their sum. */
+/* Bound above the rounding error of two distances and their sum. */
 constexpr float SLACK = 1 + 0x1p-16f;
 
-/* What a packet has found, and which lane wants what. */
+/* The photons that a packet has found, and which lanes use them. */
 template <uint32_t ROOM> struct packet_list {
-    float4 found[ROOM];             /* position; place, as bits */
-    uint32_t wanted[ROOM / 32][32]; /* of each lane, 32 photons a word */
+    float4 found[ROOM];             /* position; index position, as bits */
+    uint32_t wanted[ROOM / 32][32]; /* per lane: a bit for each of 32 photons in a word */
 };
 
 struct together {
-    unsigned members; /* lanes */
+    unsigned members; /* mask of lanes */
     vec3 centre;
     float spread; /* largest distance of a member from the centre */
-    float apart;  /* of this lane's surface */
+    float apart;  /* distance of this lane's surface from the centre */
     bool joins;   /* this lane is a member */
 };
 
@@ -57,7 +59,7 @@ __device__ __forceinline__ unsigned first_lane(unsigned lanes) {
     return (unsigned)__ffs((int)lanes) - 1;
 }
 
-/* The lane of `left` whose surface is nearest to the middle of all of theirs. */
+/* Lane in `left` whose surface is nearest to the centroid of all of them. */
 __device__ __forceinline__ unsigned middle_lane(unsigned left, vec3 q) {
     const bool here = left >> lane_id() & 1u;
     const float share = here ? 1 / (float)__popc(left) : 0;
@@ -73,7 +75,7 @@ __device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
                      __shfl_sync(ALL, own.z, (int)lane));
 }
 
-/* Those of `left` that lie together with the middle one. */
+/* Forms the group of those in `left` that are close to the central one. */
 __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q, float near) {
     together of;
     of.centre = of_lane(q, middle);
@@ -84,7 +86,7 @@ __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q,
     return of;
 }
 
-/* Appends the photons of a leaf that lie within the bound; beyond ROOM they are only counted. */
+/* Appends the photons of a leaf within the bound; beyond ROOM they are only counted. */
 template <uint32_t ROOM>
 __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<ROOM> &list,
                                            uint32_t *count, uint32_t bound, uint32_t bits,
@@ -100,7 +102,8 @@ __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<
     *count += __popc(all);
 }
 
-/* Marks what this lane wants(dist2 bits, place) of the first `count`. */
+/* Marks, among the first `count` photons, those for which this lane's wants(dist2 bits, place)
+   is true. */
 template <uint32_t ROOM, class WANTS>
 __device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t count, vec3 q,
                                             const WANTS &wants) {
@@ -116,7 +119,8 @@ __device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t co
     }
 }
 
-/* add(place, dist2) for what this lane has marked; each lane goes on as its own marks say. */
+/* Calls add(place, dist2) for the photons that this lane has marked; lanes proceed
+   independently. */
 template <uint32_t ROOM, class ADD>
 __device__ __forceinline__ void for_wanted(const packet_list<ROOM> &list, uint32_t count, vec3 q,
                                            const ADD &add) {
@@ -132,7 +136,7 @@ __device__ __forceinline__ void for_wanted(const packet_list<ROOM> &list, uint32
     __syncwarp();
 }
 
-/* Leaves members to a warp each. */
+/* Leaves members to one warp each. */
 __device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t which,
                                             unsigned members) {
     uint32_t first = 0;
@@ -142,11 +146,11 @@ __device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t wh
         work.alone.list[first + __popc(members & ((1u << lane_id()) - 1))] = which;
 }
 
-/* A lane's request. Lanes without one have that of the first. */
+/* A lane's request. Lanes without one duplicate the first. */
 struct packet_lane {
     uint32_t which;
-    unsigned all; /* lanes that have one */
-    bool diffuse; /* the surfaces of all are */
+    unsigned all; /* lanes that have a request */
+    bool diffuse; /* all surfaces are diffuse */
     vec3 q;
 
     __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
@@ -159,7 +163,7 @@ struct packet_lane {
     }
 };
 
-/* --- all within a radius --------------------------------------------------------------------- */
+/* --- all photons within a radius -------------------------------------------------------------- */
 
 constexpr uint32_t WITHIN_ROOM = 256;
 
@@ -168,7 +172,7 @@ struct packet_within_room {
     packet_list<WITHIN_ROOM> list;
 };
 
-/* Weighs the first `count` photons found. */
+/* Evaluates the first `count` photons found. */
 template <bool diffuse>
 static __device__ __noinline__ void
 weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t count,
@@ -185,7 +189,7 @@ weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t c
     *sum = weigh.sum;
 }
 
-/* False: there are too many photons. */
+/* Returns false if there are too many photons. */
 __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_room &room,
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
@@ -241,20 +245,22 @@ template <int PARTS> struct packet_nearest_room {
     packet_list<ROOM> list;
 };
 
-/* What counts: photons at smaller dist2, and those at the same one with smaller ids. */
+/* Bound of the photons that count: those at smaller dist2, and at equal dist2 those with smaller
+   ids. */
 struct kth_photon {
     uint32_t dist2; /* bits */
     uint32_t id;
     float radius;
 };
 
-/* Where the k-th of a lane lies: fewer than k below low, k or more up to high. */
+/* State of the search for a lane's k-th photon: fewer than k lie below `low`, k or more up to
+   `high`. */
 struct kth_search {
     uint32_t low, high, below, upto; /* upto 0: there are fewer than k */
 
     __device__ __forceinline__ bool done(uint32_t k) const { return upto <= k || low == high; }
 
-    /* By counts within pivots that rise, up to high at most. */
+    /* Narrows the interval by the counts within ascending pivots, at most `high`. */
     __device__ __forceinline__ void narrow(const uint32_t (&pivot)[3], const uint32_t (&counts)[3],
                                            uint32_t k) {
 #pragma unroll
@@ -266,8 +272,8 @@ struct kth_search {
     }
 };
 
-/* Narrows until low is high, or k photons lie up to high; `expected` is a guess of the k-th's
-   dist2. All lanes come here. */
+/* Narrows until low equals high, or exactly k photons lie up to high; `expected` is a guess of the
+   k-th dist2. Called by all lanes. */
 template <uint32_t ROOM>
 __device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, uint32_t count,
                                                  vec3 q, bool joins, uint32_t k, uint32_t most,
@@ -291,7 +297,8 @@ __device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, 
     }
 }
 
-/* The id before which `ties` of the photons at a dist2 lie; lanes with none need not ask. */
+/* Id below which `ties` of the photons at distance `dist2` lie; not needed for lanes without
+   ties. */
 template <uint32_t ROOM>
 __device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &list,
                               uint32_t count, vec3 q, uint32_t dist2, uint32_t ties) {
@@ -313,7 +320,7 @@ __device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &
     return high;
 }
 
-/* This lane's k-th of what was found. */
+/* Finds this lane's k-th photon among those found. */
 template <uint32_t ROOM>
 __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
                                                const packet_list<ROOM> &list, uint32_t count,
@@ -322,7 +329,7 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
     const uint32_t most = __float_as_uint(pointtree_bound2(work.radius));
     const kth_search at = search_kth(list, count, lane.q, joins, work.k, most, expected);
     kth_photon kth = {most + 1, 0, work.radius};
-    uint32_t last = 0, times = 0; /* the largest dist2 up to high, and how often it is there */
+    uint32_t last = 0, times = 0; /* largest dist2 up to high, and its multiplicity */
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.found[i])));
         if (bits > at.high || bits < last) continue;
@@ -339,7 +346,7 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
     return kth;
 }
 
-/* Weighs what this lane has marked. */
+/* Evaluates the photons that this lane has marked. */
 template <bool diffuse, uint32_t ROOM>
 __device__ __forceinline__ void weigh_marked(const gather_work &work, const packet_list<ROOM> &list,
                                              uint32_t count, const packet_lane &lane, float radius,

@@ -1,18 +1,18 @@
-/* Looks into tiles by groups: a warp for up to 32 looks that lie together.
-   Idea: neighbours in a picture meet much the same boxes and tiles. So a group of looks goes down
-         the tree of boxes once, 32 boxes at a time, a lane each, by a box that holds all its
-         places: down to leaves, and to boxes so small that some look may take them as one. These
-         each look walks by itself, as a CPU does: the lanes are the group's looks, as many boxes
-         at a time as lanes are left, and what they add they keep in registers. Tiles that need
-         their closed form wait, as pairs of a tile and a look, until there are 32.
-         A group that lies too wide apart, or meets more than a look may, is halved.
-   Work: what a look meets, and what its neighbours meet beside it; of the way to the leaves 1/32
-         of a group's.
-   Memory: 4.5 KB of shared memory a warp.
-   Invariants: the bits of tile_kernel_integral for looks that meet at most SURELY boxes and tiles.
-               What a group leaves out, each of its looks would: a box outside of the box about
-               all places, widened by the largest radius, is outside of each ball, as computed; a
-               box turned away from all normals holds no tile that counts. */
+/* Traversal of tiles by groups: one warp for up to 32 lookups that are close together.
+   Idea: neighbours in an image visit mostly the same boxes and tiles. So a group of lookups
+         descends the hierarchy once, testing 32 boxes at a time, one per lane, against a box that
+         contains all its points, down to leaves and to boxes so small that some lookup may evaluate
+         them in one step. From there each lookup traverses by itself, as on a CPU: the lanes are
+         the group's lookups, times as many boxes as fit into the warp, with sums in registers.
+         Tiles that need the closed form are collected, as pairs of tile and lookup, until there are
+         32. A group that is spread too far, or visits more than a lookup may, is split in halves.
+   Work: what a lookup visits, and what only its neighbours visit; the descent costs 1/32 of that of
+         a group.
+   Memory: 4.5 KB of shared memory per warp.
+   Invariants: the bits of tile_kernel_integral for lookups that visit at most SURELY boxes and
+               tiles. What a group rejects, each of its lookups would reject: a box outside of the
+               box of all points, enlarged by the largest radius, is outside of each ball, as
+               computed; a box that faces away from all normals contains no tile that counts. */
 #ifndef KD_PHOTON_MAPS_TILE_GROUPS_CUH
 #define KD_PHOTON_MAPS_TILE_GROUPS_CUH
 #include "core/device/cuda.h"
@@ -25,13 +25,14 @@ namespace tile_groups {
 constexpr unsigned ALL = 0xffffffffu;
 constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
 constexpr uint32_t LOOK_BITS = 5, NUMBERS = 1u << (32 - LOOK_BITS);
-/* Looks that met no more have met all, in any order. */
+/* A lookup that visited no more than this has visited everything, in any order. */
 constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
-constexpr uint32_t NOT_HERE = 0x80000000u; /* met: this look is left to others */
+constexpr uint32_t NOT_HERE = 0x80000000u; /* flag in `met`: the lookup is left to another kernel */
 constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
-/* A group's places lie in a box whose diagonal is at most this of their largest radius. */
+/* Largest diagonal of the box of a group's points, relative to their largest radius. */
 constexpr float TOGETHER = 16;
-/* Cosines of a box turned away from a group: more than all rounding, and TILE_APART. */
+/* Margin of the cosine for boxes that face away from a group: above all rounding errors and
+   TILE_APART. */
 constexpr float TURNED_AWAY = 4e-3f;
 
 struct measure_work {
@@ -44,31 +45,31 @@ struct measure_work {
     const float *radii;
     photon_kernel kernel;
     float *integrals;
-    uint32_t *list, *left, *modelled; /* list: room for `count` */
+    uint32_t *list, *left, *modelled; /* list: capacity `count` */
 };
 
-/* What the lanes of a warp share: what they have still to meet, and their looks. */
+/* Shared memory of a warp: boxes still to be visited, and its lookups. */
 struct waiting_room {
-    uint32_t boxes[BOXES], items[ITEMS]; /* of the group; for each of its looks */
-    uint32_t rough[ROUGH];               /* a tile << LOOK_BITS | the look */
+    uint32_t boxes[BOXES], items[ITEMS]; /* of the group; of each of its lookups */
+    uint32_t rough[ROUGH];               /* tile << LOOK_BITS | lookup */
     vec3 position[32], normal[32];
     float radius[32];
     uint32_t triangle[32], request[32];
     uint32_t met[32], lit[2][32], dark[2][32], found[32];
 };
 
-/* Looks first .. first + size - 1 of the room, size a power of two; the same in all lanes but for
-   what is a lane's own. */
+/* The lookups first .. first + size - 1 of the warp, with size a power of two. Uniform in the warp,
+   except for the members of a lane. */
 struct look_group {
-    vec3 lo, hi;                  /* of their places */
-    float bound2;                 /* the largest squared radius */
+    vec3 lo, hi;                  /* of their points */
+    float bound2;                 /* largest squared radius */
     vec3 axis;                    /* of their normals */
-    float cosine, sine;           /* all are within this of the axis; cosine 0: they may not be */
-    uint32_t boxes, items, rough; /* how many wait */
-    uint32_t passed;              /* boxes met on the way */
-    uint32_t slots;               /* 32 / size: boxes that are walked at a time */
-    uint32_t slot, own;           /* of this lane: which of them, and the look */
-    bool looks;                   /* there is such a look */
+    float cosine, sine;           /* of the cone of normals; cosine 0: there is none */
+    uint32_t boxes, items, rough; /* numbers of boxes to be visited */
+    uint32_t passed;              /* boxes visited by the group */
+    uint32_t slots;               /* 32 / size: boxes that are traversed concurrently */
+    uint32_t slot, own;           /* of this lane: which of these boxes, and the lookup */
+    bool looks;                   /* this lane has a lookup */
     tile_look look;
 };
 
@@ -94,7 +95,7 @@ __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, in
     if (carried) atomicAdd(&to[1][which], carried);
 }
 
-/* Brings what a lane has found to its look. */
+/* Adds what a lane has found to its lookup. */
 __device__ __forceinline__ void bring(waiting_room &room, uint32_t which, const tile_look &look) {
     add_units(room.lit, which, look.lit);
     add_units(room.dark, which, look.dark);
@@ -102,7 +103,7 @@ __device__ __forceinline__ void bring(waiting_room &room, uint32_t which, const 
     if (found) atomicOr(&room.found[which], found);
 }
 
-/* What every look reads of a box. */
+/* Loads the members of a box that every visit reads. */
 __device__ __forceinline__ tile_box box_to_judge(const tile_box *boxes, uint32_t which) {
     const float4 *from = (const float4 *)(boxes + which);
     const float4 a = __ldg(from), b = __ldg(from + 1), c = __ldg(from + 2), d = __ldg(from + 3);
@@ -120,7 +121,7 @@ __device__ __forceinline__ tile_box box_to_judge(const tile_box *boxes, uint32_t
     return made;
 }
 
-/* And of one that is taken. */
+/* Loads the members of a box that is evaluated in one step. */
 __device__ __forceinline__ void box_to_take(const tile_box *boxes, uint32_t which, tile_box *to) {
     const tile_box *from = boxes + which;
     const float4 e = __ldg((const float4 *)from + 4);
@@ -150,8 +151,7 @@ static_assert(offsetof(tile_box, axis) == 32 && offsetof(tile_box, middle) == 64
                   offsetof(tile, normal) == 36 && offsetof(tile, weight) == 48,
               "as they are read");
 
-/* --- a group -------------------------------------------------------------------------------------
- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
 template <class MERGE> __device__ __forceinline__ float of_warp(float value, const MERGE &merge) {
 #pragma unroll
@@ -168,7 +168,7 @@ __device__ __forceinline__ float most_of(float value) {
     return of_warp(value, [](float a, float b) { return float_max(a, b); });
 }
 
-/* The look of this lane: a lane beyond the group's looks has its first one, for its bounds. */
+/* Sets the lookup of this lane; lanes beyond the group use its first one for the bounds. */
 __device__ __forceinline__ look_group group_of(const measure_work &work, const waiting_room &room,
                                                uint32_t first, uint32_t size, uint32_t looks) {
     look_group made;
@@ -193,7 +193,7 @@ __device__ __forceinline__ bool lies_together(const look_group &of) {
     return of.slots == 32 || apart2 <= TOGETHER * TOGETHER * of.bound2;
 }
 
-/* Whether none of the group's looks counts anything in the box. */
+/* Returns true if nothing in the box counts for any lookup of the group. */
 __device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_box &box) {
     const vec3 away =
         vec3_max(vec3_max(vec3_sub(box.lo, of.hi), vec3_sub(of.lo, box.hi)), vec3_all(0));
@@ -206,7 +206,7 @@ __device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_
     return along < cosine && along * cosine + across * sine < TILE_COSINE - TURNED_AWAY;
 }
 
-/* 32 boxes of the group: their parts wait next, or they do, for each look. */
+/* Tests 32 boxes of the group: pushes their children, or the boxes themselves for each lookup. */
 __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_room &room,
                                            look_group *of) {
     const uint32_t room_left = BOXES - of->boxes;
@@ -216,7 +216,7 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
     of->passed += taken;
     const bool has = lane_id() < taken;
     const uint32_t number = has ? room.boxes[of->boxes + lane_id()] : 0;
-    __syncwarp(); /* all have read before parts are put in their places */
+    __syncwarp(); /* all lanes have read before children are written */
     bool parts = false, item = false;
     uint32_t second = 0;
     if (has) {
@@ -240,8 +240,8 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
     __syncwarp();
 }
 
-/* The last of `rough` tiles that wait, at most 32, by their closed form. Called, so that what it
-   needs of registers is not held all the time. */
+/* Evaluates the last of `rough` collected tiles, at most 32, by the closed form. Not inlined, so
+   that its registers are not occupied all the time. */
 static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel kernel,
                                                waiting_room &room, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
@@ -259,7 +259,7 @@ static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel 
     __syncwarp();
 }
 
-/* Each lane's tiles for its look: those that need their closed form wait. */
+/* Visits each lane's tiles for its lookup; collects those that need the closed form. */
 __device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_room &room,
                                            look_group *of, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
@@ -286,7 +286,7 @@ __device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_roo
     }
 }
 
-/* The next box of a lane's walk, with its tiles if it is a leaf that has to be opened. */
+/* Visits the next box of a lane; returns its tiles if it is a leaf to be opened. */
 struct walk_step {
     uint32_t begin, count;
 };
@@ -308,7 +308,7 @@ __device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_loo
     return found;
 }
 
-/* All boxes that wait for each look: a lane a look and box. */
+/* Visits all boxes collected for each lookup: one lane per lookup and box. */
 __device__ __forceinline__ void walk_items(const measure_work &work, waiting_room &room,
                                            look_group *of) {
     for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
@@ -328,7 +328,7 @@ __device__ __forceinline__ void walk_items(const measure_work &work, waiting_roo
     __syncwarp();
 }
 
-/* Meets all that the group's looks do; false: something may be left out. */
+/* Visits everything for the group's lookups; returns false if something may be missing. */
 __device__ __forceinline__ bool meet_group(const measure_work &work, waiting_room &room,
                                            look_group *of) {
     if (lane_id() == 0) room.boxes[0] = 0; /* the root */
@@ -348,7 +348,7 @@ __device__ __forceinline__ bool meet_group(const measure_work &work, waiting_roo
     }
     __syncwarp();
     const bool all = __all_sync(ALL, !of->looks || room.met[of->own] + of->passed <= SURELY);
-    __syncwarp(); /* all have read before who halves the group clears */
+    __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
 
@@ -357,7 +357,7 @@ __device__ __forceinline__ void clear_sums(waiting_room &room, uint32_t which) {
     room.lit[0][which] = room.lit[1][which] = room.dark[0][which] = room.dark[1][which] = 0;
 }
 
-/* Meets all that the room's looks do, in groups as large as they lie together. */
+/* Processes all lookups of the warp, in groups as large as they are close together. */
 __device__ __forceinline__ void meet_looks(const measure_work &work, waiting_room &room,
                                            uint32_t looks) {
     uint32_t first = 0, size = 32;

@@ -1,16 +1,18 @@
-/* The kernel's integrals over tiles for all looks of a picture (photon/density/tiles.h), by warps.
-   Idea: a packet of looks, neighbours in the picture, is a warp's (tile_groups.cuh); what is known
-         without a look, and what found no photons, is out first.
-   Work: as many boxes and tiles as a thread would meet, and those that only neighbours do. A look
-         that meets more than it may in any order is done again as the CPU does it, a thread a
-         look. The model at places that need it: 16 lanes, a ray each.
-   Memory: 4 bytes a look and map, and 4 for those that are done again or modelled.
+/* Integrals of the kernel over tiles for all lookups of an image (photon/density/tiles.h), by
+   warps.
+   Idea: a warp handles a packet of lookups, which are neighbours in the image (tile_groups.cuh).
+         Lookups whose integral is known without a traversal, or that found no photons, are removed
+         first.
+   Work: the boxes and tiles that a thread would visit, and those that only neighbours visit. A
+         lookup that exceeds the number allowed in arbitrary order is repeated in the order of the
+         CPU, one thread per lookup. The openness model, where needed: 16 lanes, one ray each.
+   Memory: 4 bytes per lookup and map, and 4 for those that are repeated or modelled.
    Invariants: the bits of tile_kernel_integral.
-   Data flow: requests with their sums and radii, packets of them, tiles -> meet_all, a warp a
-              packet -> integrals; the numbers of those that are left and of those that are
-              modelled, from both ends of a list, by atomics; again, a thread for each that is left,
-              and ask_model, 16 lanes for each that is modelled -> their integrals, read by
-              add_to_film. */
+   Data flow: meet_all, one warp per packet, reads requests with their sums and radii, packets and
+              tiles; it writes integrals, and by atomics the indices of lookups to be repeated and
+              of those to be modelled, from both ends of a list; again, one thread per lookup to be
+              repeated, and ask_model, 16 lanes per lookup to be modelled, write their integrals;
+              add_to_film reads them. */
 #include "photon/maps/tile_groups.cuh"
 
 namespace {
@@ -20,7 +22,7 @@ using namespace tile_groups;
 constexpr int WARPS = 4, BLOCKS = 5, AGAIN_BLOCK = 128;
 constexpr unsigned AGAIN_BLOCKS = 1056;
 
-/* Whether this request has to be met: its integral is not known, and wanted. */
+/* Returns true if the integral of this request is needed and requires a traversal. */
 __device__ __forceinline__ bool look_is_met(const measure_work &work, uint32_t request) {
     const float radius = work.radii[request];
     if (!(radius > 0) || flux_sum_is_zero(work.sums + request)) return false;
@@ -32,7 +34,7 @@ __device__ __forceinline__ bool look_is_met(const measure_work &work, uint32_t r
     return false;
 }
 
-/* Puts a request's look into the room. */
+/* Stores a request's lookup in shared memory. */
 __device__ __forceinline__ void put_look(const measure_work &work, waiting_room &room,
                                          uint32_t which, uint32_t request) {
     const estimate_point here = estimate_point_of(&work.requests[request].at);
@@ -44,21 +46,21 @@ __device__ __forceinline__ void put_look(const measure_work &work, waiting_room 
     clear_sums(room, which);
 }
 
-/* The request of a packet for a lane. A whole packet is 8 x 4 pixels: 2 x 2 of them, and these
-   again, are neighbouring lanes. */
+/* Index within a packet for a lane. A full packet has 8 x 4 pixels; blocks of 2 x 2 pixels, and
+   recursively of these, are assigned to consecutive lanes. */
 __device__ __forceinline__ uint32_t place_in_packet() {
     const uint32_t l = lane_id();
     return (l & 1u) | (l >> 1 & 2u) | (l >> 2 & 4u) | (l << 2 & 8u) | (l << 1 & 16u);
 }
 
-/* Requests without packets are taken 32 at a time. */
+/* Requests without packets are processed 32 at a time. */
 __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32_t packet) {
     if (work.packets) return work.packets[packet];
     const uint32_t first = 32 * packet, left = work.count - first;
     return {first, left < 32 ? left : 32};
 }
 
-/* Puts the looks of a packet into the room; how many. */
+/* Stores the lookups of a packet in shared memory; returns their number. */
 __device__ __forceinline__ uint32_t begin_looks(const measure_work &work, waiting_room &room,
                                                 const eye_packet &packet) {
     const uint32_t place = place_in_packet(), request = packet.first + place;
@@ -69,7 +71,7 @@ __device__ __forceinline__ uint32_t begin_looks(const measure_work &work, waitin
     return (uint32_t)__popc(all);
 }
 
-/* Writes the integral of a look, or leaves it to others. */
+/* Writes the integral of a lookup, or lists it for another kernel. */
 __device__ __forceinline__ void end_look(const measure_work &work, const waiting_room &room,
                                          uint32_t which) {
     const uint32_t found = room.found[which], request = room.request[which];
@@ -95,7 +97,7 @@ __global__ __launch_bounds__(32 * WARPS,
     __shared__ waiting_room rooms[WARPS];
     waiting_room &room = rooms[threadIdx.x / 32];
     const uint32_t packet = blockIdx.x * WARPS + threadIdx.x / 32;
-    if (packet >= work.packet_count) return; /* all lanes of a warp */
+    if (packet >= work.packet_count) return; /* uniform in the warp */
     const uint32_t looks = begin_looks(work, room, packet_of(work, packet));
     if (work.tiles.count >= NUMBERS) {
         if (lane_id() < looks) room.met[lane_id()] = NOT_HERE;
@@ -106,7 +108,7 @@ __global__ __launch_bounds__(32 * WARPS,
     if (lane_id() < looks) end_look(work, room, lane_id());
 }
 
-/* Looks that were left, as the CPU does them. */
+/* Repeats the listed lookups in the order of the CPU. */
 __global__ __launch_bounds__(AGAIN_BLOCK) void again(const __grid_constant__ measure_work work) {
     const uint32_t count = *work.left;
     for (uint32_t i = blockIdx.x * AGAIN_BLOCK + threadIdx.x; i < count;
@@ -119,7 +121,7 @@ __global__ __launch_bounds__(AGAIN_BLOCK) void again(const __grid_constant__ mea
     }
 }
 
-/* The model at a look's place, over which its integral is taken. */
+/* Evaluates the openness model at a lookup's point and divides its integral by it. */
 __global__
 __launch_bounds__(AGAIN_BLOCK) void ask_model(const __grid_constant__ measure_work work) {
     const uint32_t count = *work.modelled, half = threadIdx.x / OPENNESS_RAYS,

@@ -1,12 +1,13 @@
-/* Idea: a grid of a fixed size strides over the points; each block reduces its part to a box and
-         the first bad place in shared memory, then joins them with the others' by atomics on
-         integers of the same order.
-   Work: one pass, bound by bandwidth.
+/* Validation of arguments in device memory.
+   Idea: a grid of fixed size strides over the points; each block reduces its share to a box and the
+         first invalid index in shared memory, and combines them with those of the other blocks by
+         atomics on order-preserving integers.
+   Work: one pass, limited by memory bandwidth.
    Memory: 144 bytes.
-   Data flow: a pass over the caller's array, a thread some elements, each block joined by
-              atomics: scan_* -> box and least bad place; find_* -> the least bad place;
-              rename_ids, a thread an id, in place. The host reads the result after the stream
-              has come by. */
+   Data flow: one pass over the caller's array, one thread per several elements, blocks combined by
+              atomics: scan_* -> box and least invalid index; find_* -> the least invalid index;
+              rename_ids, one thread per id, in place. The host reads the result after synchronising
+              with the stream. */
 #include "core/device/cuda.h"
 #include "core/math/platform.h"
 #include "points/api/arguments.h"
@@ -16,13 +17,13 @@ namespace {
 typedef unsigned long long word;
 constexpr int BLOCK = 256, BLOCKS_MOST = 2048;
 
-/* All ones at first: what is larger comes later, upper sides upside down. */
+/* Initially all ones, as all fields are minima; upper sides are complemented. */
 struct scan_result {
-    word lo[POINT_DIMS_MAX], not_hi[POINT_DIMS_MAX]; /* sortable bits */
-    word bad;                                        /* first place */
+    word lo[POINT_DIMS_MAX], not_hi[POINT_DIMS_MAX]; /* order-preserving integers */
+    word bad;                                        /* first invalid index */
 };
 
-/* Integers in the order of the numbers, -0 next to +0. */
+/* Maps a double to an unsigned integer of the same order; -0 is next to +0. */
 __device__ word sortable(double x) {
     word bits;
     memcpy(&bits, &x, sizeof bits);
@@ -36,7 +37,7 @@ double number_of(word bits) {
     return x + 0.0;
 }
 
-/* What a block found, to where all of them put it. */
+/* Combines a block's result with those of the other blocks. */
 __device__ void join_scan(scan_result &part, uint32_t dims, scan_result *out) {
     __syncthreads();
     if (threadIdx.x < dims) {
@@ -75,7 +76,7 @@ __global__ void scan_points(point_array points, scan_result *out) {
     join_scan(part, points.dims, out);
 }
 
-/* The same of three floats, each read once. */
+/* scan_points for three floats, which reads each point once. */
 __global__ void scan_three_floats(const float *points, uint32_t stride, uint64_t count,
                                   scan_result *out) {
     __shared__ scan_result part;
@@ -108,7 +109,7 @@ __global__ void scan_three_floats(const float *points, uint32_t stride, uint64_t
     join_scan(part, 3, out);
 }
 
-/* `out` is seldom written: it lies on the host. */
+/* Writes `out` rarely, as it is in host memory. */
 __global__ void find_bad_points(point_array points, word *out) {
     const uint64_t step = (uint64_t)gridDim.x * BLOCK;
     for (uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; i < points.count; i += step) {
@@ -142,7 +143,7 @@ unsigned blocks_for(uint64_t count) {
     return (unsigned)(blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST);
 }
 
-/* Reads what kernels left in `device` (of the pool) and gives it back. */
+/* Reads back what kernels wrote to `device`, an allocation of the pool, and releases it. */
 kd_status collect(void *host, void *device, size_t bytes, cudaStream_t stream) {
     cudaError_t error = cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
@@ -151,7 +152,7 @@ kd_status collect(void *host, void *device, size_t bytes, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* A place to leave the first bad index in, all ones at first. */
+/* Allocates a word for the first invalid index, initially all ones. */
 kd_status open_place(word **out, cudaStream_t stream) {
     KD_TRY(device_pool_reserve((void **)out, sizeof **out, stream));
     const cudaError_t error = cudaMemsetAsync(*out, 0xff, sizeof **out, stream);

@@ -1,6 +1,5 @@
-/* What a tree on a CUDA device needs beside its builder and its queries: checks of what lies in
-   device memory. Without CUDA every call is KD_ERROR_DEVICE. `stream` is a cudaStream_t, NULL the
-   default one. */
+/* Validation of arguments in CUDA device memory, and helper kernels for ids. Without CUDA every
+   call returns KD_ERROR_DEVICE. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_POINTS_API_ARGUMENTS_H
 #define KD_POINTS_API_ARGUMENTS_H
 #include "core/device/absent.h"
@@ -11,35 +10,36 @@
 extern "C" {
 #endif
 
-/* As point_scan, of points in device memory; this one and the check of offsets wait for their
-   answer. */
+/* As point_scan, for points in device memory. This function and the check of offsets synchronise
+   with the stream. */
 KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, void *stream));
 
-/* The same in two steps: put on the stream, and waited for, which has to come whatever happens. */
+/* As points_device_scan in two steps: begin enqueues the work, end waits for it. A scan that was
+   begun must be ended, even after an error. */
 typedef struct points_scan {
-    void *staging, *there; /* NULL, NULL: nothing was begun */
+    void *staging, *there; /* `there`: copy on the device. NULL, NULL: nothing was begun */
 } points_scan;
 KD_DEVICE_CALL(points_device_scan_begin,
                (points_scan * out, const point_array *points, void *stream));
 KD_DEVICE_CALL(points_device_scan_end,
                (points_scan * scan, point_box *box, const point_array *points, void *stream));
 
-/* The first query with a coordinate that is not finite, the first radius that is negative or NaN;
-   all ones: none. */
+/* Index of the first query with a coordinate that is not finite, and of the first radius that is
+   negative or NaN; all ones: none. */
 typedef struct points_bad {
     uint64_t point, radius;
 } points_bad;
-/* Puts the search on the stream; *out, all ones, is memory that host and device see (of
-   device_staging_take). */
+/* Enqueues the search for invalid queries. *out, initialised to all ones, must be visible to both
+   host and device (from device_staging_take). */
 KD_DEVICE_CALL(points_device_find_bad, (points_bad * out, const point_array *points,
                                         const point_array *radii, void *stream));
-/* When that is done: KD_ERROR_INPUT names what was found. */
+/* Once that work has completed: returns KD_ERROR_INPUT if an invalid query or radius was found. */
 KD_DEVICE_CALL(points_device_tell_bad,
                (const points_bad *found, const point_array *points, const point_array *radii));
-/* KD_ERROR_USAGE if any of the offsets differ. */
+/* Returns KD_ERROR_USAGE if any of the offsets differ from the right ones. */
 KD_DEVICE_CALL(points_device_check_offsets,
                (const uint64_t *given, const uint64_t *right, uint64_t count, void *stream));
-/* ids[i] = renamed[ids[i]], but for KD_NONE. */
+/* Replaces each id except KD_NONE: ids[i] = renamed[ids[i]]. */
 KD_DEVICE_CALL(points_device_rename,
                (uint32_t * ids, uint64_t count, const uint32_t *renamed, void *stream));
 

@@ -1,6 +1,6 @@
-/* One tree on the CPU answers: a search becomes a call of points/neighbours, or the walk of
-   points/tree/walk_box.h on all cores. Own points and boxes of a tree that changed are asked of one
-   that is built anew. */
+/* The CPU backend for a single tree: a search becomes a call of points/neighbours, or the box walk
+   of points/tree/walk_box.h on all cores. Self-queries and box queries of a changed tree rebuild it
+   as a single tree first. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -11,10 +11,11 @@
 #include "points/tree/walk_box.h"
 #include <stdatomic.h>
 
-/* Sorting pays when the queries are many and the tree exceeds the caches next to a core. */
+/* Sorting pays off for many queries if the tree exceeds a core's private caches. */
 enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096, BOX_GRAIN = 16 };
 
-/* For indexes, which have no use for the arrays: another thread may be lending those. */
+/* A view for searches by the index, which do not need the arrays; another thread may be restoring
+   these (points_lend). */
 static pointtree_nd_view view_without_arrays(const pointtree *of) {
     pointtree_nd_view view;
     memset(&view, 0, sizeof view);
@@ -31,7 +32,7 @@ static pointtree_nd_view view_without_arrays(const pointtree *of) {
 
 kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query) {
     point_query_method method = POINT_QUERY_AUTO;
-    (void)points_method_find(&method, query->method); /* it was found before */
+    (void)points_method_find(&method, query->method); /* validated before */
     point_metric metric;
     const bool walk = method == POINT_QUERY_WALK || points_metric(&metric, query);
     if (walk)
@@ -45,7 +46,7 @@ kd_status points_target(point_target *out, const kd_points *tree, const kd_point
     return KD_OK;
 }
 
-/* --- queries ---------------------------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------------------------- */
 
 point_array points_queries(const kd_points *tree, const kd_point_array *points) {
     point_array all =
@@ -135,7 +136,7 @@ kd_status points_visit(const kd_points *tree, const points_search *search,
     return status;
 }
 
-/* --- one tree of all that is there ------------------------------------------------------------ */
+/* --- a single tree of all remaining points -------------------------------------------------- */
 
 typedef struct whole_tree {
     const kd_points *tree;
@@ -174,7 +175,7 @@ static kd_status ask_self(const kd_points *tree, const points_search *search) {
     return status;
 }
 
-/* --- boxes ------------------------------------------------------------------------------------ */
+/* --- boxes ---------------------------------------------------------------------------------- */
 
 point_boxes points_boxes(const kd_points *tree, const points_search *search) {
     const point_boxes boxes = {points_queries(tree, &search->query.points),

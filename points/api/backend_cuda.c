@@ -1,29 +1,29 @@
-/* A tree on a CUDA device answers: the caller's arrays are brought where the device sees them,
-   layers of a tree that changed are asked one after the other and merged there. Offsets of rows
-   that are to be filled are counted once more: those of another query would write anywhere. */
+/* The CUDA backend: makes the caller's arrays accessible to the device, searches the layers of a
+   changed tree one after the other and merges their results. When rows are filled at offsets, it
+   counts them again, as offsets of another query would cause writes out of bounds. */
 #include "points/api/changes.h"
 #include "points/api/points_device_call.h"
 #include "points/api/search.h"
 #include "points/tree/bounds.h"
 
-/* A search under way. */
+/* State of one search. */
 typedef struct asking {
     points_call call;
     const kd_points *tree;
     const points_search *search;
-    point_own own;     /* of POINTS_SELF */
-    point_boxes boxes; /* of POINTS_BOXES, where the device sees them */
-    uint64_t rows;     /* queries, boxes or points that ask */
+    point_own own;     /* for POINTS_SELF */
+    point_boxes boxes; /* for POINTS_BOXES, accessible to the device */
+    uint64_t rows;     /* number of queries, boxes, or points of a self-query */
 } asking;
 
-/* --- layers: the tree itself, and those that came after it ------------------------------------ */
+/* --- layers: the tree itself, and those inserted later -------------------------------------- */
 
 static uint32_t layers_of(const asking *of) {
     const bool one = of->call.whole || !of->tree->changes || of->search->asks != POINTS_QUERIES;
     return one ? 1 : (uint32_t)of->tree->changes->count;
 }
 
-/* The call's query, asked of a layer; 0 is the tree itself. */
+/* Returns the call's query for one layer; 0 is the tree itself. */
 static point_query_cuda query_of_layer(const asking *of, uint32_t layer) {
     points_call call = of->call;
     if (layer == 0) return call.query;
@@ -39,7 +39,8 @@ static kd_status rename_of_layer(const asking *of, uint32_t layer, uint32_t *ids
                               : KD_OK;
 }
 
-/* Points that have gone are told by the leaves alone, and as far as these answer. */
+/* Returns whether a single tree has to be built first: only the leaves know about removed points,
+   and only for the queries that they support. */
 static bool needs_whole(const asking *of) {
     const point_query_cuda *q = &of->call.query;
     const points_changes *changes = of->tree->changes;
@@ -52,7 +53,7 @@ static bool needs_whole(const asking *of) {
     return false;
 }
 
-/* Enough for each layer in turn. */
+/* Provides scratch that is large enough for each layer in turn. */
 static kd_status give_scratch(asking *of) {
     point_query_cuda *q = &of->call.query;
     size_t most = 0;
@@ -68,9 +69,9 @@ static kd_status give_scratch(asking *of) {
     return points_call_give_scratch(&of->call);
 }
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- arguments ------------------------------------------------------------------------------ */
 
-/* Of host memory, here and now. */
+/* Validates queries and radii in host memory. */
 static kd_status check_on_host(const points_call *call) {
     const point_array *radii = &call->radii;
     point_box box;
@@ -83,14 +84,15 @@ static kd_status check_on_host(const points_call *call) {
     return KD_OK;
 }
 
-/* Whether what the kernels read lies in the staging memory or is not there at all. */
+/* Returns whether an array that kernels read is in staging memory, or NULL. */
 static bool is_staged(const points_call *call, const void *at) {
     return !at || ((const char *)at >= call->staging &&
                    (const char *)at < call->staging + DEVICE_STAGING_BYTES);
 }
 
-/* Queries and radii are looked at where they are; on the device while others work, and told of
-   in the end. Nobody waits for those of an asynchronous call: what is not finite finds nothing. */
+/* Validates queries and radii where they are stored. On the device this runs concurrently with the
+   search, and the result is reported at the end of the call. Asynchronous calls are not validated:
+   a query that is not finite finds nothing. */
 static kd_status check_queries(asking *of) {
     points_call *call = &of->call;
     const point_array *points = &call->query.points;
@@ -102,7 +104,7 @@ static kd_status check_queries(asking *of) {
                                   call->stream);
 }
 
-/* An array of points, where the device sees it. */
+/* Makes an array of points accessible to the device. */
 static kd_status bring_points(points_call *call, point_array *points) {
     const point_array of = *points;
     const uint64_t one = of.dims * point_scalar_bytes(of.scalar);
@@ -125,7 +127,7 @@ static kd_status bring_queries(asking *of) {
     return KD_OK;
 }
 
-/* All that the search asks, on the device. */
+/* Makes all arguments of the search accessible to the device. */
 static kd_status begin(asking *of, const kd_points *tree, const points_search *search) {
     points_call *call = &of->call;
     const kd_points_query *query = &search->query;
@@ -152,7 +154,7 @@ static kd_status begin(asking *of, const kd_points *tree, const points_search *s
                                  false);
 }
 
-/* The caller's names instead of places in the input, in an order that was asked for. */
+/* Converts input indices to the caller's ids in the requested order array. */
 static kd_status rename_order(const asking *of) {
     const points_call *call = &of->call;
     return of->own.order && call->on->renamed
@@ -161,9 +163,10 @@ static kd_status rename_order(const asking *of) {
                : KD_OK;
 }
 
-/* --- the nearest ------------------------------------------------------------------------------ */
+/* --- the nearest ---------------------------------------------------------------------------- */
 
-/* The answers of later layers join those of the first, whose k-th bounds what is of use. */
+/* Searches the later layers and merges their results with those of the first, whose k-th distance
+   bounds the search. */
 static kd_status add_layers(asking *of) {
     points_call *call = &of->call;
     const point_query_cuda *q = &call->query;
@@ -217,10 +220,10 @@ done:
     return points_call_end(call, status);
 }
 
-/* --- counts ----------------------------------------------------------------------------------- */
+/* --- counts --------------------------------------------------------------------------------- */
 
-/* Offsets of all layers together, and, for several, those of each, one behind the other at `own`.
- */
+/* Computes the offsets of all layers together and, if there are several, those of each layer,
+   consecutively in `own`. */
 static kd_status count_layers(asking *of, uint64_t *offsets, uint64_t *own) {
     const uint64_t rows = of->rows + 1;
     const uint32_t layers = layers_of(of);
@@ -235,7 +238,7 @@ static kd_status count_layers(asking *of, uint64_t *offsets, uint64_t *own) {
     return KD_OK;
 }
 
-/* All that counting takes, and the offsets to memory of the device. */
+/* Provides all that counting needs, and computes the offsets in device memory. */
 static kd_status count_to(asking *of, uint64_t *offsets, uint64_t **own) {
     points_call *call = &of->call;
     const uint32_t layers = layers_of(of);
@@ -264,9 +267,9 @@ done:
     return points_call_end(&of.call, status);
 }
 
-/* --- rows at offsets -------------------------------------------------------------------------- */
+/* --- rows at offsets ------------------------------------------------------------------------ */
 
-/* All that layers find, `answers` in all, to the call's rows. */
+/* Merges the results of all layers, `answers` in all, into the call's rows. */
 static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t *own,
                              uint64_t answers) {
     points_call *call = &of->call;
@@ -295,7 +298,7 @@ static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t
     return change_merge_within(&out, all, (int)layers, of->rows, type, call->stream);
 }
 
-/* The same of one tree: rows of neighbours want ids and distances both. */
+/* Fills the rows from a single tree. Neighbour queries need both arrays, ids and distances. */
 static kd_status fill_one(asking *of, const uint64_t *offsets, uint64_t answers) {
     points_call *call = &of->call;
     point_query_cuda *q = &call->query;
@@ -320,7 +323,7 @@ static kd_status fill(const kd_points *tree, const points_search *search) {
     const void *given = NULL;
     KD_TRY_GOTO(begin(&of, tree, search));
     const uint64_t rows = of.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
-    call->asynchronous = false; /* how many there are is waited for */
+    call->asynchronous = false; /* the number of results is needed on the host */
     KD_TRY_GOTO(points_call_bring_in(call, &given, search->offsets, rows * sizeof *right));
     KD_TRY_GOTO(points_call_take(call, (void **)&right, rows * sizeof *right));
     KD_TRY_GOTO(count_to(&of, right, &own));

@@ -1,7 +1,8 @@
-/* Idea: a thread a box, by the walk of points/tree/walk_box.h.
-   Work: as there; the ids of a box are sorted where they are.
-   Data flow: count_boxes, a thread a box: tree, boxes -> counts; the caller's scan makes
-              offsets of them; fill_boxes, the same walk: -> ids of each row from its offset on. */
+/* Box queries on a CUDA device.
+   Idea: one thread per box, with the walk of points/tree/walk_box.h.
+   Work: that of the walk; the ids of a box are sorted in place.
+   Data flow: count_boxes, one thread per box: tree, boxes -> counts; a scan computes the offsets;
+              fill_boxes, the same walk: -> ids of each row from its offset on. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "points/api/device_kernels.h"

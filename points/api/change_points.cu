@@ -1,14 +1,15 @@
-/* Points of a tree come and go, on a device.
-   Idea: an id is looked up only where a bit of its low 22 bits is set: ids that go are few, so most
-         points cost one load of half a megabyte that stays in the cache. Who goes becomes NaN in
-         the leaves, where nothing finds it; boxes stay as they are, which is right and a little
-         wide. Places in the next tree's input are ranks among those that are there.
-   Work: a pass over the ids of the points, and one over those of the leaves.
-   Memory: a bit a point for what has gone, and one for what goes now.
-   Data flow: ids -> sorted, filter (fill_filter); a warp 32 points: filter, sorted -> met, a word of
-              hits (mark_points) -> list_missing, a thread an id; hits -> gone (add_hits), a thread
-              a word -> points of leaves (empty_leaves), a thread a point; gone -> ranks
-   (count_live, a scan) -> gather_points, a thread a node. */
+/* Insertion and removal of points on a CUDA device.
+   Idea: an id is searched in the sorted list only if the filter bit of its low 22 bits is set: few
+         ids are removed at a time, so most points cost one load from half a megabyte that stays in
+         the cache. A removed point becomes NaN in the leaves, where no search finds it; boxes stay
+         as they are, correct but slightly too large. Positions in the input of the next tree are
+         ranks among the remaining points.
+   Work: one pass over the ids of the points, and one over those of the leaves.
+   Memory: one bit per point for those removed earlier, and one for those removed now.
+   Data flow: ids -> sorted, filter (fill_filter); one warp per 32 points: filter, sorted -> met, a
+              word of hits (mark_points) -> list_missing, one thread per id; hits -> gone
+              (add_hits), one thread per word -> points of leaves (empty_leaves), one thread per
+              point; gone -> ranks (count_live, a scan) -> gather_points, one thread per node. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "points/api/device_kernels.h"
@@ -33,7 +34,8 @@ __global__ void fill_filter(const uint32_t *ids, uint32_t count, uint32_t *filte
     atomicOr(&filter[bit / 32], 1u << bit % 32);
 }
 
-/* The place of an id in the sorted list, the first of equals, or the count. */
+/* Returns the index of an id in the sorted list, the first of equal ones, or the count if it is
+   absent. */
 __device__ uint32_t find_id(const change_ids &ids, uint32_t id) {
     uint32_t first = 0, last = ids.count;
     while (first < last) {
@@ -55,7 +57,7 @@ __global__ void mark_points(const __grid_constant__ change_layer layer, uint32_t
         if (bit_of(ids.filter, id % CHANGE_FILTER_BITS)) {
             const uint32_t place = find_id(ids, id);
             goes = place < ids.count;
-            if (goes) ids.met[place] = 1; /* others write the same */
+            if (goes) ids.met[place] = 1; /* other threads write the same value */
         }
     }
     const unsigned word = __ballot_sync(0xffffffffu, goes);
@@ -86,7 +88,7 @@ __global__ void count_live(const uint32_t *gone, uint32_t words, uint32_t *live)
     if (i < words) live[i] = __popc(~gone[i]);
 }
 
-/* Four bytes of `words` a point. */
+/* A point has `words` words of four bytes. */
 __global__ void gather_points(const __grid_constant__ change_layer layer,
                               const __grid_constant__ pointtree_nd_view tree, const uint32_t *ranks,
                               uint64_t first, uint32_t words, uint32_t *coordinates,
@@ -116,7 +118,7 @@ __global__ void pack_points(uint32_t *to, const uint32_t *from, uint64_t stride,
     if (i < count * words) to[i] = from[i / words * stride + i % words];
 }
 
-/* Where the points of each word of `gone` begin among those that are there. */
+/* Computes, for each word of `gone`, the rank of its first point among the remaining ones. */
 kd_status rank_words(uint32_t *ranks, const uint32_t *gone, uint32_t words, cudaStream_t stream) {
     size_t bytes = 0;
     void *scratch = NULL;

@@ -1,8 +1,8 @@
-/* Rows of several trees, merged.
-   Idea: a thread a row. Of the nearest, a walk from the front finds how many of each belong to the
-         first k, and they are put in their places from the back, so that no row has to be
+/* Merges the rows of several trees.
+   Idea: one thread per row. For the nearest, a forward pass finds how many elements of each row are
+         among the first k, and a backward pass stores them in place, so that no row has to be
          copied; most rows of a small tree are empty and cost one load.
-   Data flow: rows of the first tree, rows of the next -> merge_nearest, in place, once a tree; or
+   Data flow: rows of the first tree, rows of the next -> merge_nearest, in place, once per tree; or
               rows of all trees -> merge_within, once. */
 #include "core/device/cuda.h"
 #include "points/api/device_kernels.h"

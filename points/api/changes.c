@@ -9,11 +9,12 @@
 #include <stdio.h>
 
 enum {
-    JOIN_FACTOR = 2,      /* layers of at most so many times what follows are joined with it */
+    JOIN_FACTOR = 2,      /* layers up to this factor larger than all later ones are merged with
+                             them */
     SMALL_THERE = 1 << 18 /* points_changes.small of a tree on a device */
 };
 
-/* --- what is there ---------------------------------------------------------------------------- */
+/* --- properties ----------------------------------------------------------------------------- */
 
 void points_gone_close(points_gone *owned) {
     memory_free(owned->flags);
@@ -59,7 +60,7 @@ bool points_is_whole(const kd_points *tree) {
            (!changes || (changes->count == 1 && changes->layers[0].gone.count == 0));
 }
 
-/* Of a tree on a device. */
+/* Copies a tree on a device to the host as a single tree. */
 static kd_status fetch_whole(kd_points *copy, const kd_points *tree) {
     kd_points there;
     if (!points_has_layers(tree)) return points_cuda_fetch(copy, tree);
@@ -82,7 +83,7 @@ kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
     return status;
 }
 
-/* --- layers ----------------------------------------------------------------------------------- */
+/* --- layers --------------------------------------------------------------------------------- */
 
 kd_status points_put_layer(kd_points *tree, int first, const point_pile *pile) {
     points_changes *changes = tree->changes;
@@ -146,8 +147,8 @@ kd_status points_may_change(const kd_points *tree) {
     return KD_OK;
 }
 
-/* Whether a tree may change; the first time it gets what changes need. A tree in parts has one
-   layer, which is there anew after each change. */
+/* Prepares a tree for changes the first time. A distributed tree has a single layer, which is
+   rebuilt by each change. */
 kd_status points_begin_change(kd_points *tree) {
     if (tree->changes) {
         tree->changes->touched = 0;
@@ -164,9 +165,9 @@ kd_status points_begin_change(kd_points *tree) {
     return KD_OK;
 }
 
-/* --- points come ------------------------------------------------------------------------------ */
+/* --- insertion ------------------------------------------------------------------------------ */
 
-/* Whether all are finite, where they lie. */
+/* Checks that all points are finite, in whatever memory they are. */
 static kd_status scan_new(const kd_points *tree, const point_array *points) {
     point_box box;
     int32_t previous = 0;
@@ -177,8 +178,8 @@ static kd_status scan_new(const kd_points *tree, const point_array *points) {
     return status;
 }
 
-/* Those in the memory of the tree's device are looked at by the build of their layer, which waits
-   for that anyway. */
+/* Returns whether the build of the layer validates the points: those in memory of the tree's
+   device, as the build synchronises anyway. */
 static bool build_scans(const kd_points *tree, const kd_point_array *points) {
     return tree->cuda && device_of_pointer(points->coordinates) == tree->cuda->device;
 }
@@ -197,7 +198,7 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
     return scan_new(tree, &all);
 }
 
-/* Copies of the caller's points, with the ids that they have or get. */
+/* Copies the caller's points with their ids, given or newly assigned. */
 static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point_array *points) {
     const pointtree *like = &tree->tree;
     const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
@@ -272,7 +273,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
     kd_status status = KD_OK;
     if (points->count)
         status = tree->cuda ? points_insert_there(tree, points) : insert_here(tree, points);
-    if (status == KD_ERROR_INPUT) { /* which of the caller's it was, not which of the layer's */
+    if (status == KD_ERROR_INPUT) { /* report the index in the caller's array, not in the layer's */
         const point_array all = points_queries(tree, points);
         KD_TRY(scan_new(tree, &all));
     }

@@ -1,6 +1,6 @@
-/* Points of a tree on a CUDA device come and go: as on the CPU (changes.h), with all of it on the
-   device. Small layers are joined sooner there: a tree of 2^18 points takes hardly longer to build
-   than one of a thousand. */
+/* Changes of a tree on a CUDA device: as on the CPU (changes.h), with all data on the device. Small
+   layers are merged earlier: a tree of 2^18 points takes hardly longer to build than one of a
+   thousand. */
 #include "core/device/device_stream.h"
 #include "points/api/changes.h"
 #include "points/api/device_kernels.h"
@@ -20,7 +20,7 @@ static change_layer layer_of(const points_layer *layer) {
     return of;
 }
 
-/* --- points on their way ---------------------------------------------------------------------- */
+/* --- points on the way from one tree to the next -------------------------------------------- */
 
 static void pile_close_there(point_pile *owned, void *stream) {
     device_pool_release(owned->coordinates, stream);
@@ -50,7 +50,7 @@ static kd_status pile_more_there(point_pile *to, const point_pile *more, void *s
     return KD_OK;
 }
 
-/* All layers from `first` on, and then `more` points or NULL. */
+/* Collects all layers from `first` on, followed by `more` points (or NULL). */
 static kd_status pile_layers_there(point_pile *out, const kd_points *tree, int first,
                                    const point_pile *more) {
     const points_changes *changes = tree->changes;
@@ -106,9 +106,9 @@ kd_status points_whole_there(kd_points *out, const kd_points *tree) {
     return status;
 }
 
-/* --- points come ------------------------------------------------------------------------------ */
+/* --- insertion ------------------------------------------------------------------------------ */
 
-/* The caller's points, which may lie anywhere, with the ids that they have or get. */
+/* Copies the caller's points, in any memory, with their ids, given or newly assigned. */
 static kd_status pile_new_there(point_pile *out, const kd_points *tree,
                                 const kd_point_array *points) {
     void *staged = NULL, *stream = tree->options.stream;
@@ -151,10 +151,10 @@ kd_status points_insert_there(kd_points *tree, const kd_point_array *points) {
     return status;
 }
 
-/* --- points go -------------------------------------------------------------------------------- */
+/* --- removal -------------------------------------------------------------------------------- */
 
 typedef struct marks {
-    void *memory; /* one piece of the pool */
+    void *memory; /* a single allocation of the pool */
     change_ids ids;
     change_found *there, found;
     uint32_t *given; /* the caller's ids */
@@ -168,7 +168,7 @@ static void *take(char *base, uint64_t *used, uint64_t bytes) {
     return taken;
 }
 
-/* Where all of it lies; with NULL, how much that is. */
+/* Lays out all arrays from `base` on; returns the bytes needed. `base` may be NULL. */
 static uint64_t lay_out(marks *work, const points_changes *changes, char *base) {
     uint64_t used = 0;
     const uint64_t ids_bytes = work->ids.count * sizeof(uint32_t);
@@ -185,7 +185,7 @@ static uint64_t lay_out(marks *work, const points_changes *changes, char *base) 
     return used;
 }
 
-/* Who goes; nothing has changed yet. */
+/* Marks the points to remove; does not change the tree. */
 static kd_status mark(marks *work, const points_changes *changes, const uint32_t *ids) {
     KD_TRY(device_pool_reserve(&work->memory, lay_out(work, changes, NULL), work->stream));
     (void)lay_out(work, changes, (char *)work->memory);
@@ -215,8 +215,8 @@ static kd_status let_go(marks *work, points_changes *changes) {
     return device_stream_wait(work->stream);
 }
 
-/* Layers that have lost half of their points, or that only walks answer for, are built anew with
-   all that came after them. */
+/* Rebuilds, together with all later layers, the first layer that has lost half of its points or
+   that only walks can search. */
 static kd_status build_the_thin_there(kd_points *tree) {
     const points_changes *changes = tree->changes;
     for (int l = 0; l < changes->count; ++l) {
@@ -243,7 +243,9 @@ kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t cou
     device_pool_release(work.memory, work.stream);
     if (status == KD_OK) {
         status = build_the_thin_there(tree);
-        if (status == KD_ERROR_MEMORY) status = KD_OK; /* they have gone; the tree stays as large */
+        if (status == KD_ERROR_MEMORY)
+            status = KD_OK; /* the points are removed; the tree just
+                               keeps its memory */
     }
     device_leave(previous);
     return status;

@@ -1,13 +1,14 @@
-/* What all layers of a changed tree answer, merged in the order (dist2, layer, place in its row):
-   that is (dist2, order in which points came), the order of a tree built anew. */
+/* Queries of a changed tree on the CPU: searches all layers and merges the results in the order
+   (dist2, layer, position in the row). That is (dist2, order of insertion), as in a rebuilt
+   tree. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/api/changes.h"
 #include "points/api/search.h"
 
-enum { CHUNK_ANSWERS = 1 << 20 /* of a layer, at a time */, MERGE_GRAIN = 64 };
+enum { CHUNK_ANSWERS = 1 << 20 /* results per layer and chunk */, MERGE_GRAIN = 64 };
 
-/* A layer's answers to a chunk of queries. */
+/* Results of one layer for a chunk of queries. */
 typedef struct layer_rows {
     uint32_t *ids;
     void *dist2;
@@ -18,11 +19,11 @@ typedef struct layer_rows {
 typedef struct merging {
     const layer_rows *rows;
     int layers;
-    uint32_t k;              /* nearest: of each row */
+    uint32_t k;              /* nearest: length of each row */
     const uint64_t *offsets; /* within: of the caller's rows; NULL: nearest */
     point_scalar scalar;
-    uint64_t first; /* query of the chunk */
-    void *bounds2;  /* nearest: of each query of the chunk */
+    uint64_t first; /* first query of the chunk */
+    void *bounds2;  /* nearest: bound of each query of the chunk */
     point_rows out;
 } merging;
 
@@ -40,8 +41,8 @@ static void put(const merging *work, uint64_t at, uint32_t id, double dist2) {
         ((float *)work->out.dist2)[at] = (float)dist2;
 }
 
-/* Query i of the chunk: the least of what is left of each layer's row, until none is or the
-   caller's row is full. */
+/* Merges the row of query i of the chunk: takes the least remaining element of all layers until
+   none is left or the caller's row is full. */
 static void merge_row(const merging *work, uint64_t i) {
     uint64_t at[LAYERS_MOST], end[LAYERS_MOST];
     for (int l = 0; l < work->layers; ++l) {
@@ -75,9 +76,9 @@ static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) merge_row((const merging *)context, (uint64_t)i);
 }
 
-/* --- a chunk ---------------------------------------------------------------------------------- */
+/* --- a chunk of queries --------------------------------------------------------------------- */
 
-/* Queries `first` to `first + count` of the caller's, whose answers go to a layer's rows. */
+/* Returns a search for the caller's queries from `first` to `first + count`. */
 static points_search part_of(const kd_points *tree, const points_search *search, uint64_t first,
                              uint64_t count) {
     const uint64_t scalar_bytes = point_scalar_bytes(tree->tree.scalar);
@@ -117,7 +118,7 @@ static kd_status rows_reserve(layer_rows *rows, uint64_t answers, point_scalar s
     return memory_reserve(&rows->dist2, answers, point_scalar_bytes(scalar));
 }
 
-/* The walk goes by the tree's own points, of which it does not know which have gone. */
+/* Walks read the tree's own points, among which removed ones are not marked. */
 static kd_status check_method(const points_changes *changes, const kd_points_query *query) {
     point_query_method method;
     point_metric metric;
@@ -132,7 +133,7 @@ static kd_status check_method(const points_changes *changes, const kd_points_que
     return KD_OK;
 }
 
-/* No other layer has a place among the k nearest beyond the k-th of the first one, the largest. */
+/* The k-th distance of the first layer, the largest, bounds the search of the others. */
 static void take_bounds(const merging *work, uint64_t count) {
     const layer_rows *rows = work->rows;
     for (uint64_t i = 0; i < count; ++i) {
@@ -186,7 +187,7 @@ done:
     return status;
 }
 
-/* The offsets of all layers together: sums of sums. */
+/* Adds up the offsets of all layers. */
 static kd_status count_all(const kd_points *tree, const points_search *search) {
     const uint64_t count = search->query.points.count;
     const points_search all = part_of(tree, search, 0, count);
@@ -203,7 +204,7 @@ done:
     return status;
 }
 
-/* Queries from `first` on whose answers, and they themselves, are not more than a chunk. */
+/* Returns the number of queries from `first` on that, with their results, fit into a chunk. */
 static uint64_t chunk_of(const uint64_t *offsets, uint64_t first, uint64_t count) {
     uint64_t last = first + 1;
     while (last < count && offsets[last + 1] - offsets[first] <= CHUNK_ANSWERS &&
@@ -212,7 +213,7 @@ static uint64_t chunk_of(const uint64_t *offsets, uint64_t first, uint64_t count
     return last - first;
 }
 
-/* Whether each of the caller's rows has room for what all layers found, and no more. */
+/* Returns whether each of the caller's rows has the length of the results of all layers. */
 static bool rows_fit(const merging *work, const layer_rows *rows, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
         uint64_t answers = 0;

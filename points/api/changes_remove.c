@@ -1,4 +1,4 @@
-/* Points of a tree go. */
+/* Removal of points from a tree on the CPU. */
 #include "core/device/device.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -12,7 +12,7 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The place of an id in a sorted list, or `count`. */
+/* Returns the index of an id in a sorted list, or `count` if it is absent. */
 static uint64_t find_id(const uint32_t *sorted, uint64_t count, uint32_t id) {
     uint64_t first = 0, last = count;
     while (first < last) {
@@ -26,10 +26,10 @@ static uint64_t find_id(const uint32_t *sorted, uint64_t count, uint32_t id) {
 }
 
 typedef struct removal {
-    const uint32_t *sorted; /* ids that go */
+    const uint32_t *sorted; /* ids to remove, in ascending order */
     uint64_t count;
-    uint8_t *met;  /* of these: a point has it */
-    uint8_t *hits; /* of a layer's points: goes */
+    uint8_t *met;  /* for each of these: some point has it */
+    uint8_t *hits; /* for each point of a layer: to be removed */
     const points_layer *layer;
 } removal;
 
@@ -44,11 +44,12 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
             find_id(work->sorted, work->count, points_id_of(layer->tree, (uint32_t)i));
         if (place == work->count) continue;
         work->hits[i] = 1;
-        __atomic_store_n(&work->met[place], 1, __ATOMIC_RELAXED); /* others write the same */
+        __atomic_store_n(&work->met[place], 1, __ATOMIC_RELAXED); /* other threads write the same
+                                                                     value */
     }
 }
 
-/* The ids that go are numbers of the tree's points: no need to look at all of them. */
+/* Without caller's ids, ids are input indices, so not all points need to be tested. */
 static void mark_by_number(const removal *work) {
     const points_layer *layer = work->layer;
     memset(work->hits, 0, layer->tree->tree.count);
@@ -69,7 +70,7 @@ static void mark(const removal *work) {
         mark_by_number(work);
 }
 
-/* Where each point of a layer lies in the buckets. */
+/* Finds the bucket slot of each point of a layer. */
 static void find_slots(uint32_t *slots, const kd_points *tree) {
     for (uint32_t s = 0; s < tree->index.shape.leaf_count; ++s) {
         const leaf_points leaf = leafindex_bucket(&tree->index, s);
@@ -89,7 +90,7 @@ done:
     return status;
 }
 
-/* Nothing finds what lies at NaN. */
+/* Sets a point to NaN, where no search finds it. */
 static void empty_slot(kd_points *tree, uint32_t slot) {
     const uint32_t lane = slot % LEAF_POINTS;
     const leaf_points bucket = leafindex_bucket(&tree->index, slot / LEAF_POINTS);
@@ -108,7 +109,7 @@ static void let_go(points_layer *layer, const uint8_t *hits) {
     }
 }
 
-/* Layers that have lost half of their points are built anew, with all that came after them. */
+/* Rebuilds, together with all later layers, the first layer that has lost half of its points. */
 static kd_status build_the_thin(kd_points *tree) {
     points_changes *changes = tree->changes;
     for (int l = 0; l < changes->count; ++l) {
@@ -119,7 +120,8 @@ static kd_status build_the_thin(kd_points *tree) {
     return KD_OK;
 }
 
-/* One byte for each point of all layers; *met of the ids. */
+/* Allocates one byte for each point of all layers in *hits and marks the points to remove; returns
+   KD_ERROR_INPUT for an id that no point has. */
 static kd_status mark_all(uint8_t **hits, removal *work, const points_changes *changes) {
     uint64_t all = 0;
     for (int l = 0; l < changes->count; ++l) all += changes->layers[l].tree->tree.count;
@@ -151,13 +153,15 @@ static kd_status remove_here(kd_points *tree, removal *work) {
         at += count;
     }
     status = build_the_thin(tree);
-    if (status == KD_ERROR_MEMORY) status = KD_OK; /* they have gone; the tree stays as large */
+    if (status == KD_ERROR_MEMORY)
+        status = KD_OK; /* the points are removed; the tree just keeps
+                           its memory */
 done:
     memory_free(hits);
     return status;
 }
 
-/* A tree in parts. */
+/* Removes points from a distributed tree. */
 static kd_status remove_in_parts(kd_points *tree, removal *work) {
     kd_points copy;
     points_changes only;

@@ -49,20 +49,19 @@ kd_status points_take_options(kd_points_options *out, const kd_points_options *g
     return KD_OK;
 }
 
-/* Whether the options ask for a tree in parts: several devices, or numbers of its own. */
+/* Returns whether the options require a distributed tree: several devices, or a first id. */
 static bool in_parts(const kd_points_options *options) {
     return device_list_count(options->device) > 1 || options->first_id != 0;
 }
 
-/* "auto" takes no device whose builders lack the one asked for. */
+/* Chooses the device; "auto" selects only devices that support the requested builder. */
 static kd_status choose_device(int32_t *out, const kd_points_options *options,
                                const void *coordinates, uint64_t count) {
     return device_choose(out, options->device, coordinates, count,
                          point_builder_cuda_find(options->builder) != NULL);
 }
 
-/* --- the tree's arrays, which buckets of floats hold as well ------------------------------------
- */
+/* --- the tree's arrays, which are redundant with the buckets of floats ---------------------- */
 
 static void drop_arrays(pointtree *tree) {
     memory_free(tree->coordinates);
@@ -74,7 +73,7 @@ static void drop_arrays(pointtree *tree) {
 kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordinates, bool ids) {
     kd_status status = KD_OK;
     const pointtree *from = &tree->tree;
-    memset(out, 0, sizeof *out); /* not copied whole: another thread may be lending */
+    memset(out, 0, sizeof *out); /* not copied as a whole: another thread may be in points_lend */
     out->axes = from->axes;
     out->count = from->count;
     out->dims = from->dims;
@@ -97,7 +96,8 @@ void points_close_arrays(pointtree *owned) {
 
 kd_status points_lend(pointtree_nd_view *out, const kd_points *tree) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-    kd_points *held = (kd_points *)(uintptr_t)tree; /* what it is does not change */
+    kd_points *held = (kd_points *)(uintptr_t)tree; /* casts away const: the tree's value does not
+                                                       change */
     kd_status status = KD_OK;
     if (__atomic_load_n(&held->lean, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&one_at_a_time);
@@ -127,7 +127,7 @@ static kd_status make_index(kd_points *points) {
     return KD_OK;
 }
 
-/* The points of the tree, in their order, once more. */
+/* Builds a distributed tree from the points of a single tree, in input order. */
 static kd_status finish_in_parts(kd_points *points) {
     const pointtree *tree = &points->tree;
     const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
@@ -197,7 +197,7 @@ static kd_status build_on_cuda(kd_points *out, const point_array *input,
     KD_REQUIRE(row, KD_ERROR_DEVICE, "builder \"%s\" does not work on device \"%s\"",
                out->options.builder, out->options.device);
     const pointtree_builder *same = pointtree_builder_find(row->name);
-    assert(same); /* a tree of the device is that of the builder of this name */
+    assert(same); /* each CUDA builder has a CPU builder of the same name */
     KD_TRY(pointtree_check_request(input, tree_options, same));
     memcpy(out->builder, row->name, strlen(row->name) + 1);
     out->tree.options = *tree_options;
@@ -283,7 +283,7 @@ uint64_t points_bytes_held(const kd_points *tree) {
     return bytes + leafindex_bytes(&tree->index);
 }
 
-/* The name of the device, empty if it fails. */
+/* Stores the name of the device; empty on failure. */
 static void describe_place(const kd_points *tree, kd_points_info *info) {
     device where;
     memset(&where, 0, sizeof where);
@@ -294,7 +294,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
     memcpy(info->device, where.name, sizeof info->device);
 }
 
-/* Of a tree on the host; 0 if memory is short. */
+/* Returns the hash of a tree on the host; 0 if memory is exhausted. */
 static uint64_t hash_here(const kd_points *tree) {
     pointtree copy;
     if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) return pointtree_hash(&tree->tree);
@@ -304,7 +304,7 @@ static uint64_t hash_here(const kd_points *tree) {
     return hash;
 }
 
-/* Of a tree that may lie on a device; 0 if it cannot be brought here. */
+/* Returns the hash of any tree; 0 if it cannot be copied to the host. */
 static uint64_t hash_of(const kd_points *tree) {
     if (points_is_whole(tree)) return hash_here(tree);
     kd_points copy;
@@ -314,7 +314,7 @@ static uint64_t hash_of(const kd_points *tree) {
     return hash;
 }
 
-/* Of a changed tree: what one built anew has. */
+/* Describes a changed tree as one rebuilt from its points. */
 static void describe_changes(const kd_points *tree, kd_points_info *info) {
     kd_points copy;
     info->count = points_live_count(tree);

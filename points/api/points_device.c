@@ -4,7 +4,8 @@
 #include "points/api/arguments.h"
 #include "points/api/device_kernels.h"
 
-/* Device memory that the tree keeps: of the pool, which has it at hand from trees before. */
+/* Allocates device memory for the life of the tree from the pool, which reuses the memory of
+   earlier trees. */
 static kd_status keep(points_cuda *c, void **out, uint64_t bytes, void *stream) {
     KD_TRY(device_pool_reserve(out, bytes, stream));
     c->bytes += bytes;
@@ -48,7 +49,7 @@ static kd_status open_index(points_cuda *c, const point_build_cuda *arguments) {
     return point_index_cuda_open(&c->index, arguments, c->memory, bytes);
 }
 
-/* Once all is done: how own points ask. */
+/* Waits for the build to finish and decides how self-queries are processed. */
 static kd_status wait_for_index(points_cuda *c, void *stream) {
     point_index_cuda *index = &c->index;
     void *ties = NULL;
@@ -74,7 +75,8 @@ kd_status points_cuda_open_gone(points_cuda *c, void *stream) {
     return change_clear(c->gone, bytes, stream);
 }
 
-/* The tree's ids and axes by `row`, in memory that is there; `scan` was begun. */
+/* Builds the tree's ids and axes with a builder, in memory allocated before; `scan` must have been
+   begun. */
 static kd_status build_by(const point_builder_cuda *row, pointtree *tree, point_build_cuda *a,
                           points_scan *scan) {
     KD_TRY(points_device_scan_end(scan, &tree->box, &a->points, a->stream));
@@ -83,8 +85,8 @@ static kd_status build_by(const point_builder_cuda *row, pointtree *tree, point_
     return tree->count ? row->build(a) : KD_OK;
 }
 
-/* Of points in host or device memory, by `row`; NULL: the tree is there, on the host. Memory is
-   reserved while the points are scanned. */
+/* Fills the tree from points in host or device memory with a builder, or, if `row` is NULL, from a
+   tree on the host. Allocates memory while the points are being scanned. */
 static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
                       const uint32_t *renamed, const point_builder_cuda *row) {
     kd_status status = KD_OK;
@@ -112,7 +114,7 @@ static kd_status fill(points_cuda *c, kd_points *out, const point_array *points,
     device_pool_release(a.scratch, stream);
     a.scratch = NULL;
     KD_TRY_GOTO(open_index(c, &a));
-    c->index.tree.box = tree->box; /* walks of periodic space want it */
+    c->index.tree.box = tree->box; /* needed by walks in periodic space */
     KD_TRY_GOTO(keep_names(c, renamed, tree->count, stream));
     KD_TRY_GOTO(wait_for_index(c, stream));
 done:
@@ -202,7 +204,8 @@ void points_cuda_close(points_cuda *owned) {
     int32_t previous = 0;
     if (!owned) return;
     const bool entered = device_enter(owned->device, &previous) == KD_OK;
-    /* On the default stream: that of the options may be gone, and its work was waited for. */
+    /* Uses the default stream: the options' stream may have been destroyed, and all work on it has
+       finished. */
     device_pool_release(owned->ids, NULL);
     device_pool_release(owned->axes, NULL);
     device_pool_release(owned->renamed, NULL);

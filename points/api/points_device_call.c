@@ -4,9 +4,13 @@
 #include "points/api/changes.h"
 #include "points/api/search.h"
 
-enum { SCRATCH_ALIGNMENT = 256, STAGED_MOST = 32 << 10 /* bytes: more is copied sooner */ };
+enum {
+    SCRATCH_ALIGNMENT = 256,
+    STAGED_MOST = 32 << 10 /* bytes; copying is faster for larger
+                              arrays */
+};
 
-/* What was found to be bad lies before everything else. */
+/* The invalid queries found are at the beginning of the staging memory. */
 static points_bad *bad_of(const points_call *call) {
     return (points_bad *)(void *)call->staging;
 }
@@ -39,7 +43,7 @@ kd_status points_call_whole(points_call *call, const kd_points *tree) {
     KD_TRY(points_whole_there(call->whole, tree));
     call->on = call->whole->cuda;
     call->query.index = &call->on->index;
-    call->asynchronous = false; /* it goes with the call */
+    call->asynchronous = false; /* `whole` is destroyed at the end of the call */
     return KD_OK;
 }
 
@@ -53,7 +57,7 @@ kd_status points_call_give_scratch(points_call *call) {
 
 uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query *query) {
     static const uint32_t ks[] = {0, 1, 2, POINT_PACKETS_K_MAX,
-                                  POINT_PACKETS_K_MAX + 1}; /* methods */
+                                  POINT_PACKETS_K_MAX + 1}; /* one for each search method */
     points_call call;
     uint64_t most = 0;
     memset(&call, 0, sizeof call);
@@ -71,7 +75,7 @@ uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query 
     return most ? most + SCRATCH_ALIGNMENT : 0;
 }
 
-/* Some of the staging memory, 64 bytes aligned; NULL: it has not as much left. */
+/* Allocates staging memory, aligned to 64 bytes; returns NULL if there is not enough left. */
 static void *take_staged(points_call *call, uint64_t bytes) {
     const uint64_t begin = (call->staged + 63) / 64 * 64;
     if (bytes > STAGED_MOST || bytes > DEVICE_STAGING_BYTES - begin) return NULL;
@@ -135,13 +139,13 @@ kd_status points_call_bring_rows(points_call *call, const point_rows *out, uint6
 point_query_method points_call_method(const points_call *call, const kd_points_query *query,
                                       uint32_t k) {
     point_query_method method = POINT_QUERY_AUTO;
-    (void)points_method_find(&method, query->method); /* it was found before */
+    (void)points_method_find(&method, query->method); /* validated before */
     if (method == POINT_QUERY_WALK) return method;
     const bool leaves = method == POINT_QUERY_LEAVES && call->on->index.points;
     return leaves && k <= POINT_LEAVES_K_MAX ? POINT_QUERY_LEAVES : POINT_QUERY_AUTO;
 }
 
-/* What lies in the staging memory goes by the CPU, after the wait. */
+/* Copies results to the caller; those in staging memory with the CPU, after the synchronisation. */
 static kd_status copy_back(const points_call *call, bool staged) {
     for (int i = 0; i < call->back_count; ++i) {
         if (call->back[i].staged != staged) continue;
@@ -157,7 +161,7 @@ static kd_status copy_back(const points_call *call, bool staged) {
 kd_status points_call_end(points_call *call, kd_status status) {
     const kd_status asked = status;
     if (status == KD_OK) status = copy_back(call, false);
-    /* Whatever happened: kernels may be writing to the staging memory. */
+    /* Also after an error: kernels may still be writing to the staging memory. */
     if (!call->asynchronous || asked != KD_OK) {
         const kd_status waited = device_stream_wait(call->stream);
         if (status == KD_OK) status = waited;

@@ -1,5 +1,6 @@
-/* A point tree as a file: a header, coordinates, ids, axes, the caller's ids, and the XXH3 of all
-   of it. Read with distrust: sizes against the file's, the checksum, then the tree itself. */
+/* A point tree as a file: a header, coordinates, ids, axes, the caller's ids, and the XXH3 hash of
+   all of these. Files are not trusted: reading checks the sizes against that of the file, the hash,
+   and then the tree itself. */
 #include "core/files/parts_file.h"
 #include "core/memory.h"
 #include "points/api/changes.h"
@@ -9,16 +10,16 @@
 
 typedef struct points_header {
     char magic[8];  /* "KDPOINTS" */
-    uint32_t order; /* 0x01020304 as this machine writes it */
+    uint32_t order; /* 0x01020304 in the byte order of the writing machine */
     uint32_t version;
     uint32_t count, dims, scalar, split;
-    uint32_t renamed; /* 1: the caller's ids follow */
+    uint32_t renamed; /* 1: the caller's ids are included */
     char builder[28];
 } points_header;
 
 enum { POINTS_VERSION = 1, POINTS_ORDER = 0x01020304 };
 
-/* The arrays of a tree, in the order of the file. */
+/* Lists the arrays of a tree in the order of the file. */
 static int list_parts(const pointtree *t, uint32_t *renamed, file_part parts[4]) {
     const file_part all[4] = {{t->coordinates, t->count * t->dims * point_scalar_bytes(t->scalar)},
                               {t->ids, t->count * sizeof *t->ids},
@@ -79,7 +80,7 @@ static kd_status read_header(points_header *header, const file_view *file, const
     return KD_OK;
 }
 
-/* The tree must be that of the points which its ids put back in order. */
+/* Reconstructs the input points from the ids, and checks that the tree is valid for them. */
 static kd_status check_tree(pointtree *tree, const char *path) {
     kd_status status = KD_OK;
     void *input = NULL;
@@ -136,7 +137,7 @@ kd_status kd_points_load(kd_points **out, const char *path, const kd_points_opti
     KD_REQUIRE(out && path, KD_ERROR_USAGE, "no %s given (NULL)",
                out ? "path" : "place for the tree");
     *out = NULL;
-    /* no points: the options are checked, and the tree has what it needs */
+    /* opening an empty tree validates the options and initialises the rest */
     const kd_point_array none = kd_point_array_make(NULL, 0, 3, KD_FLOAT);
     kd_points *loaded = NULL;
     KD_TRY(kd_points_open(&loaded, &none, options));

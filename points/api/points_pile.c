@@ -24,7 +24,8 @@ done:
 
 typedef struct pile_work {
     const kd_points *from;
-    const uint32_t *places; /* of each index of the tree, in the pile; KD_NONE: gone */
+    const uint32_t *places; /* for each index of the tree its position in the pile; KD_NONE:
+                               removed */
     point_pile *to;
 } pile_work;
 
@@ -45,7 +46,7 @@ static void pile_piece(void *context, int64_t begin, int64_t end, int thread) {
                  bytes);
 }
 
-/* The same by buckets. */
+/* pile_piece for a lean tree, whose points are in buckets only. */
 static void pile_buckets(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const pile_work *work = (const pile_work *)context;

@@ -1,5 +1,5 @@
-/* The calls of <kandela/points.h> that ask: what a caller asks, checked, becomes a points_search.
- */
+/* The query functions of <kandela/points.h>: validate the arguments and dispatch a points_search to
+   the tree's backend. */
 #include "points/api/search.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
@@ -17,7 +17,7 @@ void kd_points_query_default_sized(kd_points_query *query, size_t struct_size) {
     sized_give(query, struct_size, &defaults, sizeof defaults);
 }
 
-/* --- checks ----------------------------------------------------------------------------------- */
+/* --- validation ----------------------------------------------------------------------------- */
 
 kd_status points_method_find(point_query_method *out, const char *name) {
 #define ROW(id, name) {POINT_QUERY_##id, #name},
@@ -46,7 +46,7 @@ static kd_status take_query(kd_points_query *out, const kd_points_query *given) 
     return sized_take(out, sizeof *out, given, "kd_points_query_default");
 }
 
-/* The caller's query and its limits; its points are not looked at. */
+/* Validates the caller's query and its limits, but not its points. */
 static kd_status take_limits(kd_points_query *query, const kd_points_query *given) {
     KD_TRY(take_query(query, given));
     KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
@@ -139,7 +139,7 @@ static uint64_t rows_of(const kd_points *tree, const points_search *search) {
     return search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
 }
 
-/* All that can be said of the arguments without a look at memory that may be a device's. */
+/* Validates all arguments as far as possible without reading memory that may be on a device. */
 static kd_status check(const kd_points *tree, points_search *search, const kd_points_query *given) {
     kd_points_query *query = &search->query;
     if (search->asks == POINTS_BOXES) {
@@ -158,21 +158,19 @@ static kd_status check(const kd_points *tree, points_search *search, const kd_po
         query->scratch = NULL;
     }
     if (search->kind == POINTS_NEAREST) KD_TRY(check_k(search, rows_of(tree, search)));
-    if (tree->parts) return KD_OK; /* which brings its arrays first */
+    if (tree->parts) return KD_OK; /* a distributed tree first copies its arrays */
     KD_TRY(points_check_memory(tree, search, tree->cuda == NULL));
     return search->kind == POINTS_FILL && !tree->cuda
                ? points_check_offsets(search->offsets, rows_of(tree, search))
                : KD_OK;
 }
 
-/* --- ids of 64 bits: those of 32 bits answer into the second half of the caller's array, and are
-   then made wider from its beginning
-   --------------------------------------------------------------- */
+/* --- 64-bit ids ----------------------------------------------------------------------------- */
 
 typedef struct wide_ids {
-    uint64_t *to;     /* the caller's, or NULL: not wanted */
-    uint64_t *host;   /* the same, or where the ids are made wider for a device */
-    uint32_t *narrow; /* the second half of these */
+    uint64_t *to;     /* the caller's array; NULL: not requested */
+    uint64_t *host;   /* `to`, or a host copy if `to` is in device memory */
+    uint32_t *narrow; /* second half of `host` */
     uint64_t count;
 } wide_ids;
 
@@ -190,7 +188,9 @@ static kd_status wide_begin(wide_ids *out, uint64_t *to, uint64_t count, const k
     return KD_OK;
 }
 
-/* Makes the ids wider; id i is read before place i, which may be its own, is written. */
+/* Ids of 64 bits: the search stores 32-bit ids in the second half of the caller's array, and this
+   function widens them in place from its beginning. Each id is read before the position that may
+   overlap it is written. */
 static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
     for (uint64_t i = 0; status == KD_OK && i < ids->count; ++i) {
         uint32_t narrow;
@@ -206,7 +206,7 @@ static kd_status wide_end(wide_ids *ids, kd_status status, void *stream) {
     return status;
 }
 
-/* How many answers there are; the last offset, which may lie on a device, says so. */
+/* Determines the number of results; the last offset may be in device memory. */
 static kd_status count_answers(uint64_t *out, const kd_points *tree, const points_search *search) {
     const uint64_t rows = search->query.points.count;
     *out = rows * search->k;
@@ -219,7 +219,7 @@ static kd_status count_answers(uint64_t *out, const kd_points *tree, const point
     return device_stream_wait(tree->options.stream);
 }
 
-/* --- dispatch --------------------------------------------------------------------------------- */
+/* --- dispatch ------------------------------------------------------------------------------- */
 
 static const points_backend *backend_of(const kd_points *tree) {
     return tree->parts     ? points_distributed.backend
@@ -237,7 +237,7 @@ static kd_status dispatch(const kd_points *tree, const points_search *search) {
                                              : backend->fill)(tree, search);
 }
 
-/* Every question of every caller. */
+/* Common entry point of all query functions. */
 static kd_status search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
@@ -258,12 +258,12 @@ static kd_status search_tree(const kd_points *tree, points_search *search,
     return wide_end(&wide, dispatch(tree, search), tree->options.stream);
 }
 
-/* --- one query a call ------------------------------------------------------------------------- */
+/* --- one query per call --------------------------------------------------------------------- */
 
-enum { ALONE_K = 20, ALONE_ROOM = ALONE_K + 1 /* leafindex_room */ };
+enum { ALONE_K = 20, ALONE_ROOM = ALONE_K + 1 /* leafindex_room(ALONE_K) */ };
 
-/* Answers a query of floats that has nothing set but its point and max_radius with none of the
-   preparations that many share. False: it goes the long way, which also finds what is wrong. */
+/* Fast path for a single query of floats with no options but max_radius. Returns false if the
+   general path has to be taken, which also reports errors. */
 static bool answer_alone(const kd_points *tree, const kd_points_query *query, uint32_t k,
                          uint32_t *ids, float *dist2, uint32_t *counts) {
     const size_t rest = offsetof(kd_points_query, coherent);
@@ -291,7 +291,7 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
     return true;
 }
 
-/* --- the calls -------------------------------------------------------------------------------- */
+/* --- the public functions ------------------------------------------------------------------- */
 
 kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                             uint32_t *ids, void *dist2, uint32_t *counts) {
@@ -411,7 +411,7 @@ kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
     return points_visit(tree, &search, &visitor);
 }
 
-/* Places in the input as numbers. */
+/* Downloads a tree whose ids are input positions, adding the first id. */
 static kd_status download_numbered(const kd_points *tree, void *coordinates, uint64_t *ids,
                                    uint8_t *axes) {
     kd_points copy;

@@ -1,5 +1,6 @@
-/* One question to a tree as data, and who answers it: every call of <kandela/points.h> that asks
-   becomes a points_search, is checked once and goes to the tree's backend. */
+/* A query of the public API as data, and the backends that execute it. Every query function of
+   <kandela/points.h> fills a points_search, which is validated once and passed to the tree's
+   backend. */
 #ifndef KD_POINTS_API_SEARCH_H
 #define KD_POINTS_API_SEARCH_H
 #include "core/status.h"
@@ -10,17 +11,19 @@
 typedef struct points_search {
     points_kind kind;
     points_asks asks;
-    kd_points_query query; /* its limits checked */
+    kd_points_query query; /* limits already validated */
     kd_point_array hi;     /* upper corners of boxes */
     uint32_t k;
-    const uint64_t *offsets; /* of POINTS_FILL */
-    uint32_t *order;         /* of POINTS_SELF: the id of the point that each row is of; or NULL */
+    const uint64_t *offsets; /* for POINTS_FILL */
+    /* out, for POINTS_SELF: id of the point that each row belongs to; or NULL */
+    uint32_t *order;
     points_rows out;
-    kd_status checked; /* how the caller's arguments are; other processes hear of it */
+    /* result of the argument checks; a distributed tree reports it to the other processes */
+    kd_status checked;
 } points_search;
 
-/* Answers to a search of a tree that it holds. All but `distributed` are asked only when the
-   arguments are good but for what lies in memory that they alone may read. */
+/* Query functions of one kind of tree. Except for points_distributed, a backend is called only with
+   valid arguments; it still has to check data in memory that only it can read. */
 typedef struct points_backend {
     kd_status (*nearest)(const kd_points *tree, const points_search *search);
     kd_status (*count)(const kd_points *tree, const points_search *search);
@@ -30,29 +33,32 @@ typedef struct points_backend {
 } points_backend;
 
 extern const points_backend points_backend_cpu;    /* one tree on the CPU */
-extern const points_backend points_backend_layers; /* several: points came and went */
-extern const points_backend points_backend_cuda;   /* on a CUDA device, layers too */
+extern const points_backend points_backend_layers; /* CPU, several layers: inserted or removed
+                                                      points */
+extern const points_backend points_backend_cuda;   /* on a CUDA device, with or without layers */
 
-/* Of the caller's query: the largest dist2 of use to each, or NULL. One tree on the CPU, without
-   what changed. */
+/* Executes the search on one tree on the CPU, ignoring its layers. `bounds2` holds an upper bound
+   on dist2 for each query, in the points' scalar; or NULL. */
 kd_status points_ask_one(const kd_points *tree, const points_search *search, const void *bounds2);
-/* The search's queries as the tree's kind of points. */
+/* Converts the query points to a point_array with the tree's dims and scalar. */
 point_array points_queries(const kd_points *tree, const kd_point_array *points);
-/* Boxes' corners likewise. */
+/* Converts the corners of the boxes likewise. */
 point_boxes points_boxes(const kd_points *tree, const points_search *search);
-/* What distances are, to *out; NULL if Euclid's in space without end. */
+/* Stores the norm and the periods of the query in *out and returns it; returns NULL for the
+   Euclidean norm in non-periodic space. */
 const point_metric *points_metric(point_metric *out, const kd_points_query *query);
-/* Of host memory: whether they begin with 0 and never run backwards. */
+/* Checks that offsets in host memory begin with 0 and never decrease. */
 kd_status points_check_offsets(const uint64_t *offsets, uint64_t count);
-/* Tells a visitor of a search's queries on the CPU; arguments were checked. */
+/* Calls the visitor for the results of all queries, on the CPU. The arguments must be valid. */
 kd_status points_visit(const kd_points *tree, const points_search *search,
                        const point_visitor *visitor);
 uint64_t points_cpu_scratch_bytes(const kd_points *tree, const kd_points_query *query);
-/* KD_ERROR_INPUT names a radius that is negative or NaN; radii lie on the host. */
+/* Checks radii in host memory; KD_ERROR_INPUT names the first one that is negative or NaN. */
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query);
-/* Whether dims, scalar, stride and pointer are fine for this tree; `what` it is: "queries". */
+/* Checks dims, scalar, stride and pointer of an array for this tree; `what` names the array in
+   error messages, such as "queries". */
 kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *what);
-/* Whether all arrays of the search are aligned and, if the call works on the `host`, lie there. */
+/* Checks that all arrays of the search are aligned and, if `host`, that they are in host memory. */
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host);
 
 #endif

@@ -1,10 +1,10 @@
-/* Columns of candidates in shared memory, a lane each, some lanes a query, and how they are cut
-   back to the k nearest.
-   Idea: a lane adds to its own column without a word to others. When columns are full, all
-         queries of the warp at once find a bound that keeps the k nearest and a few more: regula
-         falsi on dist2, whose count grows smoothly with it, bisection of its bits where that
-         fails. Only ties at the last place take ids into account.
-   Work: a round reads each column once. */
+/* Columns of candidates in shared memory, one per lane and several per query, and their reduction
+   to the k nearest.
+   Idea: a lane appends to its own column without communication. When a column is full, all queries
+         of the warp at once find a bound that keeps the k nearest and a few more: regula falsi on
+         dist2, whose count grows smoothly with it, or bisection of its bits if that does not
+         converge. Only ties at the last position take ids into account.
+   Work: each round reads each column once. */
 #ifndef KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
 #define KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
 #include "core/device/warp_sort.cuh"
@@ -12,18 +12,19 @@
 
 namespace point_index {
 
-constexpr uint32_t COLUMN_STEP = 8; /* of whole columns */
+constexpr uint32_t COLUMN_STEP = 8; /* columns are padded to multiples of this */
 constexpr uint32_t COLUMN_ROW = 32 * sizeof(uint32_t);
 constexpr int FALSI_ROUNDS = 6;
 
-/* LANES a query, columns of ROOM, SORTED of a column at the end, BLOCKS a multiprocessor, so that
-   registers do not keep more away; whether a leaf's HALVES are looked at first. */
+/* Parameters of a kernel: LANES per query; column capacity ROOM; at the end SORTED elements of a
+   column remain; BLOCKS per multiprocessor, which limits the registers per thread; HALVES: test the
+   halves of a leaf separately. */
 template <int LANES_, int ROOM_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
     static constexpr uint32_t LANES = LANES_, ROOM = ROOM_, SORTED = SORTED_;
     static constexpr int BLOCKS = BLOCKS_;
     static constexpr bool HALVES = HALVES_;
-    static constexpr uint32_t QUERIES = 32 / LANES; /* of a warp */
-    static constexpr uint32_t STEP = 32 / LANES;    /* points of a leaf to a lane */
+    static constexpr uint32_t QUERIES = 32 / LANES; /* per warp */
+    static constexpr uint32_t STEP = 32 / LANES;    /* points of a leaf per lane */
     static_assert(ROOM % COLUMN_STEP == 0, "columns are filled up to whole steps");
 };
 
@@ -52,11 +53,12 @@ template <class SHAPE> __device__ inline uint32_t group_least(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return min(a, b); });
 }
 
-/* What a lane knows of its query. All but `next` is the same in all lanes of the query. */
+/* State of a lane's query. All lanes of a query have the same values, except for `next`. */
 struct group_lane {
-    uint32_t next; /* place in this lane's column of dist2 */
+    uint32_t next; /* shared-memory address of the next free element in this lane's column of
+                      dist2 */
     uint32_t k;
-    float bound2; /* negative: nothing is wanted */
+    float bound2; /* bound on dist2; negative: the query is inactive */
 };
 
 template <class SHAPE>
@@ -64,10 +66,10 @@ __device__ inline uint32_t column_count(group_shared<SHAPE> &sh, const group_lan
     return (mine.next - warp_columns::place_of(&sh.dist2[0][lane_id()])) / COLUMN_ROW;
 }
 
-/* Where count(dist2 <= place) goes from less than k to k or more. */
+/* Interval of dist2 in which count(dist2 <= x) passes from less than k to k or more. */
 struct bracket {
-    uint32_t lo, hi;             /* bits */
-    uint32_t lo_count, hi_count; /* below lo; up to hi */
+    uint32_t lo, hi;             /* ends as float bits */
+    uint32_t lo_count, hi_count; /* counts below lo, and up to hi */
 };
 
 __device__ inline uint32_t bracket_guess(const bracket &in, uint32_t target, int round) {
@@ -80,7 +82,8 @@ __device__ inline uint32_t bracket_guess(const bracket &in, uint32_t target, int
     return max(in.lo, min(guess, in.hi - 1));
 }
 
-/* Among those at dist2 `tie`, the id up to which k are kept in all; for queries with `open`. */
+/* Returns the greatest id that is kept among the candidates with dist2 equal to `tie`, so that k
+   are kept in all; for queries with `open`. */
 template <class SHAPE>
 __device__ uint32_t group_id_limit(const group_shared<SHAPE> &sh, uint32_t held, uint32_t k,
                                    uint32_t tie, bool open) {
@@ -102,7 +105,7 @@ __device__ uint32_t group_id_limit(const group_shared<SHAPE> &sh, uint32_t held,
     return open ? hi : KD_NONE;
 }
 
-/* How many of a column, filled up to whole steps of `rows`, have at most this dist2. */
+/* Counts the elements of a column, padded to `rows`, with dist2 up to the given one. */
 __device__ inline uint32_t count_within(const uint32_t *column, uint32_t rows, uint32_t dist2) {
     uint32_t within = 0;
 #pragma unroll 1
@@ -112,11 +115,11 @@ __device__ inline uint32_t count_within(const uint32_t *column, uint32_t rows, u
     return within;
 }
 
-/* Finds a place such that k to `most` points of each query with `open` lie up to it. */
+/* For each query with `open`, finds a dist2 up to which k to `most` candidates lie. */
 template <class SHAPE>
 __device__ inline bracket find_bracket(const uint32_t *column, uint32_t rows, uint32_t k,
                                        uint32_t most, uint32_t total, bool open) {
-    int last = 0; /* what fills up is negative */
+    int last = 0; /* the padding is negative as an integer */
 #pragma unroll 1
     for (uint32_t i = 0; i < rows; i += COLUMN_STEP)
 #pragma unroll
@@ -135,7 +138,8 @@ __device__ inline bracket find_bracket(const uint32_t *column, uint32_t rows, ui
     return in;
 }
 
-/* Of a column those up to (dist2, id) `last`; ids matter if TIED. Returns where the next goes. */
+/* Keeps the elements of a column up to (dist2, id) = (last, last_id); compares ids only if TIED.
+   Returns the address of the next free element. */
 template <class SHAPE, bool TIED>
 __device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t last,
                                       uint32_t last_id) {
@@ -156,7 +160,8 @@ __device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t 
     return warp_columns::place_of(kept);
 }
 
-/* Queries with more than `most` points keep the k nearest, and up to `most` in all. */
+/* Reduces each query with more than `most` candidates to the k nearest and at most `most` in
+   all. */
 template <class SHAPE>
 __device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_lane mine,
                                                 uint32_t most) {
@@ -180,8 +185,8 @@ __device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_l
     return mine;
 }
 
-/* Fullest columns give to the emptiest of their query until none has more than `most`; seldom
-   needed. */
+/* Rebalances the columns of each query: moves elements from the fullest to the emptiest until none
+   has more than `most`. Rarely needed. */
 template <class SHAPE>
 __device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_lane mine,
                                                uint32_t most) {

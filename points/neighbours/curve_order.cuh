@@ -1,14 +1,14 @@
-/* The order in which queries are answered: neighbours in space become neighbours in a warp.
-   Source: Hilbert's curve by Skilling 2004, "Programming the Hilbert curve".
-   Idea: a curve over the whole box has too few cells where points crowd. So the first part of a
-   query's code is the group of 32 leaves whose place it lies in, found by the tree's planes, and
-   the second its place on a curve through that group's box. Points on walls and in spots fill few
-   of the box's cells, so the code has all bits that a word holds: about 31, four passes of a radix
-   sort.
-   Memory: 16 bytes a query, and what the sort takes.
-   Data flow: find_codes, a thread a query: queries, the tree's planes, group boxes -> codes and
-              numbers; a radix sort of both; the kernels of the neighbours read the numbers in
-              that order. */
+/* The order in which queries are processed: neighbours in space become neighbours in a warp.
+   Source: Hilbert curve by Skilling 2004, "Programming the Hilbert curve".
+   Idea: a curve over the whole bounding box has too few cells in dense regions. So the first part
+         of a query's code is the group of 32 leaves whose region contains it, found by the tree's
+         planes, and the second its position on a curve through that group's box. Points on walls
+         and in spots occupy few cells of the box, so the code uses all bits of a word, about 31:
+         four passes of a radix sort.
+   Memory: 16 bytes per query, and the scratch of the sort.
+   Data flow: find_codes, one thread per query: queries, the tree's planes, group boxes -> codes and
+              query indices; a radix sort of both; the neighbour kernels read the indices in that
+              order. */
 #ifndef KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #define KD_POINTS_NEIGHBOURS_CURVE_ORDER_CUH
 #include "points/neighbours/leaf_index.cuh"
@@ -17,11 +17,11 @@
 namespace point_index {
 
 constexpr int ORDER_BLOCK = 256;
-constexpr uint32_t CODE_BITS = 32; /* at most */
+constexpr uint32_t CODE_BITS = 32; /* maximum */
 
 struct code_plan {
-    uint32_t levels; /* of the tree above groups */
-    uint32_t bits;   /* of the curve, an axis */
+    uint32_t levels; /* levels of the tree above the groups */
+    uint32_t bits;   /* bits of the curve per axis */
 };
 
 inline code_plan code_plan_of(const point_index_cuda *index) {
@@ -36,7 +36,7 @@ __device__ inline uint32_t curve_cell(float x, float lo, float scale, uint32_t m
     return at > 0 ? at < (float)most ? (uint32_t)at : most : 0;
 }
 
-/* Where cell (x, y, z) lies on Hilbert's curve with `bits` an axis. */
+/* Returns the position of cell (x, y, z) on the Hilbert curve with `bits` bits per axis. */
 __device__ inline uint32_t hilbert_place(uint32_t x, uint32_t y, uint32_t z, uint32_t bits) {
     for (uint32_t q = 1u << (bits - 1); q > 1; q >>= 1) {
         const uint32_t p = q - 1;
@@ -56,7 +56,7 @@ __device__ inline uint32_t hilbert_place(uint32_t x, uint32_t y, uint32_t z, uin
     return place;
 }
 
-/* The group of 32 leaves, `levels` below the root, in whose place a query lies. */
+/* Returns the group of 32 leaves, `levels` below the root, whose region contains a query. */
 __device__ inline uint32_t find_group(const view &index, vec3 q, uint32_t levels) {
     uint32_t node = 0;
     for (uint32_t level = 0; level < levels; ++level) {
@@ -84,7 +84,7 @@ static __global__ void find_codes(const __grid_constant__ view index, asked quer
     which[i] = i;
 }
 
-/* --- the sort --------------------------------------------------------------------------------- */
+/* --- the sort ------------------------------------------------------------------------------- */
 
 struct curve_sort {
     code_plan code;
@@ -93,7 +93,7 @@ struct curve_sort {
     size_t cub_bytes;
 };
 
-/* With scratch NULL: *bytes becomes what the sort takes. */
+/* With scratch NULL, only stores the scratch size of the sort in *bytes. */
 inline kd_status sort_codes(void *scratch, size_t *bytes, const curve_sort *s, uint64_t count,
                             cudaStream_t stream) {
     KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, *bytes, s->codes, s->codes_sorted, s->numbers,
@@ -114,7 +114,7 @@ inline kd_status lay_out_sort(curve_sort *s, cuda_arena *arena, const point_inde
     return KD_OK;
 }
 
-/* `queries` without an order; s->order and s->codes_sorted become theirs. */
+/* Sorts queries that have no order yet; the results are s->order and s->codes_sorted. */
 inline kd_status sort_queries(curve_sort *s, const point_index_cuda *index, const asked &queries,
                               cudaStream_t stream) {
     find_codes<<<(queries.count + ORDER_BLOCK - 1) / ORDER_BLOCK, ORDER_BLOCK, 0, stream>>>(

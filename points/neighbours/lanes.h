@@ -1,6 +1,7 @@
-/* Eight boxes or sixteen points of any dimensions against one query at a time: AVX2, AVX-512 where
-   it gains, and the plain version of each, which is its oracle. `dims` is a constant where it pays.
-   Distances are summed axis by axis, as those of points/tree/walk_nd.h are. */
+/* SIMD kernels that test eight boxes or sixteen points, of any dimensions, against one query: AVX2,
+   AVX-512 where it is faster, and a plain version of each, which is the reference implementation.
+   `dims` is a compile-time constant where that pays off. Distances are summed axis by axis, as in
+   points/tree/walk_nd.h. */
 #ifndef KD_POINTS_NEIGHBOURS_LANES_H
 #define KD_POINTS_NEIGHBOURS_LANES_H
 #include "core/math/geometry.h"
@@ -17,17 +18,17 @@
 #define LANES_FN static inline __attribute__((always_inline))
 
 enum { LEAF_POINTS = 16, LEAF_GROUP = 8 };
-#define LANE_NEVER INT32_MAX /* above every distance */
+#define LANE_NEVER INT32_MAX /* greater than the bits of every distance */
 
-/* A bucket of sixteen or eight places: a column of each axis, then the ids. What is not there is
-   NaN, which is within no distance. */
+/* A bucket of sixteen or eight slots: one column per axis, then the ids. Unused slots are NaN,
+   which is within no distance. */
 typedef struct leaf_points {
-    const void *at; /* the columns, 32 bytes aligned */
+    const void *at; /* the columns, aligned to 32 bytes */
     const uint32_t *id;
     int places;
 } leaf_points;
 
-/* What lies from `at` on. */
+/* Returns a view of the bucket at address `at`. */
 static inline leaf_points leaf_points_at(const void *at, uint32_t dims, uint32_t scalar_bytes,
                                          int places) {
     const leaf_points leaf = {
@@ -37,9 +38,10 @@ static inline leaf_points leaf_points_at(const void *at, uint32_t dims, uint32_t
     return leaf;
 }
 
-/* The least dist2 from a query to each of eight boxes, which are eight lower sides and eight upper
-   ones for each axis, as bits of which the lowest three are the lane: an integer of almost the same
-   order, never above it. A query lies between two floats, or is both. */
+/* Computes lower bounds on the dist2 from a query to eight boxes, given as eight lower and eight
+   upper sides per axis. Each result is the float's bits with the lane in the lowest three, an
+   integer of almost the same order that never exceeds the exact value. The query lies between the
+   floats `below` and `above`, or equals both. */
 LANES_FN void lanes_boxes_plain(const float *sides, const float *below, const float *above,
                                 uint32_t dims, int32_t out[LEAF_GROUP]) {
     float sum[LEAF_GROUP] = {0};
@@ -60,7 +62,7 @@ static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
     return least;
 }
 
-/* dist2 of all points of a leaf; a bit is set where it is <= bound2. */
+/* Computes the dist2 of all points of a bucket; returns a bit mask of those <= bound2. */
 #define LANES_POINTS_PLAIN(name, real)                                                             \
     LANES_FN uint32_t name(const leaf_points *leaf, const real *query, uint32_t dims, real bound2, \
                            real dist2[LEAF_POINTS]) {                                              \
@@ -78,7 +80,7 @@ static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
     }
 LANES_POINTS_PLAIN(lanes_points_plain, float)
 
-/* The nearest point of a leaf in the order (dist2, id), if one is within bound2. */
+/* The nearest point of a bucket in the order (dist2, id), if any is within bound2 (`there`). */
 typedef struct lanes_one {
     bool there;
     float dist2;
@@ -103,13 +105,16 @@ LANES_FN lanes_one lanes_closest_plain(const leaf_points *leaf, const float *que
     return one;
 }
 
-/* The nearest eight in the order (dist2, id): dist2 as bits, LANE_NEVER where there is none yet. */
+/* The eight nearest points so far in the order (dist2, id); dist2 as float bits, LANE_NEVER for
+   none. */
 typedef struct lanes_nearest {
-    int32_t dist2[LEAF_GROUP] __attribute__((aligned(32))); /* nvcc reads this, too */
+    int32_t dist2[LEAF_GROUP] __attribute__((aligned(32))); /* attribute syntax that nvcc also
+                                                               accepts */
     int32_t id[LEAF_GROUP] __attribute__((aligned(32)));
 } lanes_nearest;
 
-/* Takes in the points of a leaf whose bits are set: what is behind moves on by one. */
+/* Inserts the points of a bucket whose bits are set; each insertion shifts the later elements by
+   one. */
 static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dist2[LEAF_POINTS],
                                             const uint32_t id[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1) {
@@ -126,8 +131,8 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
     }
 }
 
-/* Keys, dist2's bits above and the id below, of the points of a leaf whose bits are set, one behind
-   the other; there is room for sixteen. Returns how many. */
+/* Appends the keys (dist2 bits above, id below) of the points of a bucket whose bits are set; there
+   must be room for sixteen. Returns their number. */
 static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dist2[LEAF_POINTS],
                                         uint32_t within, uint64_t *keys) {
     uint32_t count = 0;
@@ -139,9 +144,9 @@ static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dis
 }
 
 #ifdef __AVX2__
-typedef __m256i lanes_set; /* what lanes_boxes_plain gives, in a register */
+typedef __m256i lanes_set; /* the results of lanes_boxes_plain in a register */
 
-/* The square of what lies between a query and eight boxes along an axis. */
+/* The squared distance from a query to eight boxes along one axis. */
 LANES_FN __m256 lanes_outside2(const float *sides, float below, float above) {
     const __m256 under = _mm256_sub_ps(_mm256_load_ps(sides), _mm256_set1_ps(above));
     const __m256 over = _mm256_sub_ps(_mm256_set1_ps(below), _mm256_load_ps(sides + LEAF_GROUP));
@@ -167,13 +172,13 @@ static inline int32_t lanes_set_least(lanes_set all) {
     return _mm_cvtsi128_si32(least);
 }
 
-/* Without the lane of this value, which is the only one of it. */
+/* Removes the lane with this value, of which there is exactly one. */
 static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
     const __m256i struck = _mm256_cmpeq_epi32(all, _mm256_set1_epi32(value));
     return _mm256_or_si256(_mm256_andnot_si256(struck, all), _mm256_srli_epi32(struck, 1));
 }
 
-/* Without the lanes from `count` on. */
+/* Removes the lanes from `count` on. */
 static inline lanes_set lanes_set_limit(lanes_set all, uint32_t count) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i missing = _mm256_cmpgt_epi32(lanes, _mm256_set1_epi32((int32_t)count - 1));
@@ -185,7 +190,8 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
     return _mm_cvtsi128_si32(_mm256_castsi256_si128(_mm256_permutevar8x32_epi32(all, at)));
 }
 
-/* A list in order, moved on by one lane and met by x: values by minima and maxima, ids by masks. */
+/* Insertion into a sorted list: the list shifted by one lane is merged with x, distances by minima
+   and maxima, ids by masks. */
 static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEAF_POINTS],
                                       const uint32_t id[LEAF_POINTS], uint32_t within) {
     const __m256i on = _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6);
@@ -212,10 +218,10 @@ static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEA
     _mm256_store_si256((__m256i *)(void *)list->id, ids);
 }
 
-enum { LANES_HALF = 4 }; /* axes of six or more after which a bucket may be left */
+enum { LANES_HALF = 4 }; /* number of axes, of six or more, after which a bucket may be abandoned */
 
-/* dist2 of eight points of a leaf. Where all are farther than the bound after some of many axes,
-   that is what is returned. */
+/* dist2 of eight points of a bucket. If, with many axes, all partial sums already exceed the bound,
+   returns these. */
 LANES_FN __m256 lanes_dist2(const leaf_points *leaf, int half, const float *query, uint32_t dims,
                             __m256 bound) {
     const float *x = (const float *)leaf->at + half;
@@ -244,14 +250,15 @@ LANES_FN uint32_t lanes_points(const leaf_points *leaf, const float *query, uint
     return within;
 }
 
-/* No branch hangs on how many there are. */
+/* Compaction without a branch on the number of points. */
 static inline uint32_t lanes_keys(const leaf_points *leaf, const float dist2[LEAF_POINTS],
                                   uint32_t within, uint64_t *keys) {
     const __m256i shift = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     uint32_t count = 0;
     for (int half = 0; half < leaf->places; half += 8, within >>= 8) {
         const __m256i order = _mm256_srlv_epi32(
-            _mm256_set1_epi32((int32_t)lanes_compress[within & 255]), shift); /* of it 3 bits */
+            _mm256_set1_epi32((int32_t)lanes_compress[within & 255]), shift); /* three bits per
+                                                                                 lane */
         const __m256i near =
             _mm256_castps_si256(_mm256_permutevar8x32_ps(_mm256_load_ps(dist2 + half), order));
         const __m256i id = _mm256_permutevar8x32_epi32(
@@ -268,7 +275,7 @@ static inline uint32_t lanes_keys(const leaf_points *leaf, const float dist2[LEA
 #ifdef LANES_512
 enum { LANES_KEYS_MAX = 24 };
 
-/* dist2 of sixteen points as one vector; what a comparison says is a mask. */
+/* dist2 of sixteen points as one vector. */
 LANES_FN __m512 lanes_dist2_sixteen(const leaf_points *leaf, const float *query, uint32_t dims) {
     const float *x = (const float *)leaf->at;
     const __m512 first = _mm512_sub_ps(_mm512_set1_ps(query[0]), _mm512_loadu_ps(x));
@@ -292,8 +299,8 @@ static inline uint32_t lanes_collect_eight(uint64_t *keys, __m256 dist2, const u
     return (uint32_t)__builtin_popcount(kept);
 }
 
-/* Keys of the points that are within the bound's dist2, all that are not behind the bound; there is
-   room for sixteen and eight more. Returns how many. */
+/* Appends the keys of the points that are not after the bound in the order (dist2, id); there must
+   be room for sixteen and eight more. Returns their number. */
 LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const float *query,
                                 uint32_t dims, uint64_t bound_key) {
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
@@ -311,7 +318,8 @@ LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const f
                                        (__mmask8)(within >> 8), bound_key);
 }
 
-/* Keys in order, eight a vector, take in others: what is behind one moves on by one. */
+/* Inserts keys into a sorted list of vectors of eight keys; each insertion shifts the later
+   elements by one. */
 static inline __attribute__((always_inline)) void
 lanes_keys_take(uint64_t *list, int vectors, const uint64_t *keys, uint32_t count) {
     __m512i near[LANES_KEYS_MAX / 8];
@@ -329,7 +337,8 @@ lanes_keys_take(uint64_t *list, int vectors, const uint64_t *keys, uint32_t coun
 
 #endif
 
-/* Distances stay in registers: a minimum, who has it, and of more than one the least id. */
+/* Keeps distances in registers: finds the minimum, then the lanes that attain it, and the least id
+   of these. */
 LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, uint32_t dims,
                                  float bound2) {
     const __m256 bound = _mm256_set1_ps(bound2);
@@ -343,7 +352,7 @@ LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, ui
         within[half] = _mm256_cmp_ps(d[half], bound, _CMP_LE_OQ);
     }
     if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
-    /* A minimum takes its second operand where the first is not a number. */
+    /* _mm256_min_ps returns its second operand if the first is NaN. */
     const __m256 never = _mm256_set1_ps(INFINITY);
     const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
     __m128 least = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
@@ -351,7 +360,7 @@ LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, ui
     least = _mm_min_ss(least, _mm_shuffle_ps(least, least, 1));
     const __m256 all = _mm256_broadcastss_ps(least);
     uint32_t at = 0;
-    for (int half = 0; half < 2; ++half) /* what is not there equals nothing */
+    for (int half = 0; half < 2; ++half) /* NaN of unused slots equals nothing */
         at |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d[half], all, _CMP_EQ_OQ)) << 8 * half;
     one.there = true;
     one.dist2 = _mm_cvtss_f32(least);
@@ -396,7 +405,8 @@ static inline int32_t lanes_set_at(lanes_set all, uint32_t lane) {
 #ifndef LANES_512
 LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const float *query,
                                 uint32_t dims, uint64_t bound_key) {
-    float dist2[LEAF_POINTS] __attribute__((aligned(32))); /* nvcc reads this, too */
+    float dist2[LEAF_POINTS] __attribute__((aligned(32))); /* attribute syntax that nvcc also
+                                                              accepts */
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
     const uint32_t within = lanes_points(leaf, query, dims, bound2, dist2);
     return lanes_keys(leaf, dist2, within, keys);

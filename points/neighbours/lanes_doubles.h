@@ -1,11 +1,11 @@
-/* As lanes.h, of doubles. */
+/* The kernels of lanes.h for doubles. */
 #ifndef KD_POINTS_NEIGHBOURS_LANES_DOUBLES_H
 #define KD_POINTS_NEIGHBOURS_LANES_DOUBLES_H
 #include "points/neighbours/lanes.h"
 
 LANES_POINTS_PLAIN(doubles_points_plain, double)
 
-/* The nearest eight in the order (dist2, id): INFINITY and INT64_MAX where there is none yet. */
+/* The eight nearest points so far in the order (dist2, id); INFINITY and INT64_MAX for none. */
 typedef struct doubles_nearest {
     double dist2[LEAF_GROUP] __attribute__((aligned(32)));
     int64_t id[LEAF_GROUP] __attribute__((aligned(32)));
@@ -31,7 +31,7 @@ static inline void doubles_nearest_take_plain(doubles_nearest *list,
 }
 
 #if defined(LANES_512)
-/* Sixteen doubles; those that are as far as the bound and behind its id are left out. */
+/* Sixteen doubles. Excludes the points at distance bound2 whose ids are greater than bound_id. */
 LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, uint32_t dims,
                                  double bound2, uint32_t bound_id, double dist2[LEAF_POINTS]) {
     const __m512d bound = _mm512_set1_pd(bound2);
@@ -54,7 +54,8 @@ LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, u
                         _mm512_set1_epi32((int32_t)bound_id));
 }
 
-/* The list is one vector: lanes behind x take the one before them, the first of these x. */
+/* The list is one vector: lanes after x take the value of the lane before them, the first of them
+   x. */
 static inline void doubles_nearest_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
                                         const uint32_t id[LEAF_POINTS], uint32_t within) {
     __m512d near = _mm512_loadu_pd(list->dist2);
@@ -113,8 +114,9 @@ LANES_FN uint32_t doubles_points(const leaf_points *leaf, const double *query, u
     return within;
 }
 
-/* Four of the list: what is behind x moves on by one lane. `first` and `first_id` move in where
-   `enters`, the last of `behind` before, says so. */
+/* Inserts x into four lanes of the list: lanes after x (`behind`) shift by one. `moved` and
+   `moved_ids` are the shifted lanes, used where `moved_in` is set; the first lane after x takes
+   x. */
 static inline void list_move(__m256d *near, __m256i *ids, __m256d behind, __m256d moved,
                              __m256i moved_ids, __m256d moved_in, __m256d x, __m256i x_id) {
     *near = _mm256_blendv_pd(_mm256_blendv_pd(*near, x, behind), moved, moved_in);
@@ -131,7 +133,7 @@ static inline __m256d list_behind(__m256d near, __m256i ids, __m256d x, __m256i 
 
 static inline void doubles_nearest_take(doubles_nearest *list, const double dist2[LEAF_POINTS],
                                         const uint32_t id[LEAF_POINTS], uint32_t within) {
-    enum { ON = 0x90, LAST = 0xff }; /* lanes 0 0 1 2; 3 3 3 3 */
+    enum { ON = 0x90, LAST = 0xff }; /* lane permutations 0 0 1 2 and 3 3 3 3 */
     __m256d near = _mm256_load_pd(list->dist2), far = _mm256_load_pd(list->dist2 + 4);
     __m256i ids = _mm256_load_si256((const __m256i *)(const void *)list->id);
     __m256i far_ids = _mm256_load_si256((const __m256i *)(const void *)(list->id + 4));

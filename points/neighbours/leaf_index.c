@@ -1,9 +1,11 @@
-/* Buckets of points under groups of eight boxes, made: see leaf_index.h. */
+/* Builds the index of leaf_index.h: gathers the points of each bucket, then computes the boxes
+   bottom-up. */
 #include "points/neighbours/leaf_index.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-enum { BUCKET_LEVELS = 4, GRAIN = 512 }; /* of the tree below a bucket's root: 15 points at most */
+/* k-d tree levels in a bucket's sub-tree: at most 15 points */
+enum { BUCKET_LEVELS = 4, GRAIN = 512 };
 
 static void shape_levels(leaf_shape *shape, uint32_t bucket_level) {
     shape->bucket_level = bucket_level;
@@ -24,14 +26,16 @@ leaf_shape leaf_shape_of(uint32_t count) {
     if (count == 0) return shape;
     const uint32_t tree_levels = pointtree_levels(count);
     shape_levels(&shape, tree_levels > BUCKET_LEVELS ? tree_levels - BUCKET_LEVELS : 0);
-    /* a bucket has seven nodes above the last level, eight of it while they last, and one more */
+    /* A bucket holds seven nodes above the last level, up to eight of the last level, which is
+       filled from the left, and one more node. Without last-level nodes eight slots are enough. */
     const uint32_t low = count - pointtree_level_begin(tree_levels - 1);
     shape.wide_leaves = shape.bucket_level > 0 ? (low + 7) / 8 : shape.leaf_count;
     return shape;
 }
 
-/* How ties are told, of the nodes above buckets' roots: a point to the left lies in the plane too,
-   at another place, or all of them do, at the same one. */
+/* Returns whether the plane of a node, just above the buckets, is tied: a point in the bucket to
+   its left lies in the same plane at a different position, or all points of that bucket coincide
+   with the node's point. */
 static bool plane_is_tied(const pointtree_nd_view *tree, uint32_t node) {
     const uint32_t axis = pointtree_nd_axis(tree, node);
     const double plane = pointtree_nd_coordinate(tree, node, axis);
@@ -52,7 +56,7 @@ static bool plane_is_tied(const pointtree_nd_view *tree, uint32_t node) {
 }
 
 leaf_shape leaf_shape_tied(const pointtree_nd_view *tree) {
-    enum { ASKED = 64, MOST_LEVELS = 26 }; /* 2^31 places of buckets */
+    enum { ASKED = 64, MOST_LEVELS = 26 }; /* limits the number of slots to 2^31 */
     leaf_shape shape = leaf_shape_of(tree->count);
     if (shape.bucket_level < 2 || shape.bucket_level > MOST_LEVELS) return shape;
     const uint32_t level = shape.bucket_level - 1, width = 1u << level;
@@ -75,24 +79,24 @@ uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_P
     for (uint32_t width = 1; width < 1u << BUCKET_LEVELS; width *= 2, row = 2 * row + 1)
         for (uint32_t node = row; node < row + width && node < shape->count; ++node)
             nodes[filled++] = node;
-    if (s + 1 < shape->leaf_count) { /* the node that follows in order */
+    if (s + 1 < shape->leaf_count) { /* the in-order successor of the sub-tree */
         const uint32_t up = (uint32_t)__builtin_ctz(s + 1) + 1;
         nodes[filled++] = pointtree_level_begin(shape->bucket_level - up) + (s >> up);
     }
     return filled;
 }
 
-/* --- buckets ---------------------------------------------------------------------------------- */
+/* --- buckets -------------------------------------------------------------------------------- */
 
 typedef struct index_work {
     const pointtree_nd_view *tree;
     leafindex *out;
-    leaf_slots slots; /* where points tie */
-    uint32_t level;   /* of groups, whose boxes go up */
+    leaf_slots slots; /* assignment of points with ties; else empty */
+    uint32_t level;   /* level of the groups whose boxes are propagated up */
 } index_work;
 
-/* The lower sides of eight boxes, of which `child` is one, along the first axis; the upper ones lie
-   LEAF_GROUP behind, the next axis twice as far. */
+/* Returns the lower sides, along the first axis, of the eight boxes that include `child`. The
+   upper sides follow after LEAF_GROUP floats, the next axis after twice as many. */
 static inline float *sides_at(const leafindex *index, uint32_t level, uint32_t child) {
     const uint64_t group = index->shape.level_begin[level] + child / LEAF_GROUP;
     return index->boxes + group * index->columns * 2 * LEAF_GROUP;
@@ -102,7 +106,7 @@ static inline uint32_t *least_id_at(const leafindex *index, uint32_t level, uint
     return &index->least_ids[(uint64_t)index->shape.level_begin[level] * LEAF_GROUP + child];
 }
 
-/* The least and the largest of a column of eight or sixteen places. */
+/* Minimum and maximum of a column of eight or sixteen slots. */
 #define COLUMN_ENDS(name, real)                                                                    \
     LANES_FN void name(const real *x, int places, double *lo, double *hi) {                        \
         real least[LEAF_GROUP], most[LEAF_GROUP];                                                  \
@@ -122,12 +126,12 @@ static inline uint32_t *least_id_at(const leafindex *index, uint32_t level, uint
 COLUMN_ENDS(ends_of_floats, float)
 COLUMN_ENDS(ends_of_doubles, double)
 
-/* Coordinates and ids of these nodes as a bucket; places behind the last have the first one's
-   coordinates, and no id. Returns the least id. */
+/* Copies the coordinates and ids of these nodes to a bucket. Unused slots get the first point's
+   coordinates, so that they do not enlarge the box, and the id KD_NONE. Returns the least id. */
 LANES_FN uint32_t bucket_gather(uint32_t dims, uint32_t columns, uint32_t bytes,
                                 const pointtree_nd_view *tree, const leaf_points *leaf,
                                 const uint32_t *nodes, uint32_t filled) {
-    char *at = (char *)(uintptr_t)leaf->at; /* the index's own */
+    char *at = (char *)(uintptr_t)leaf->at; /* casts away const: the memory belongs to this index */
     uint32_t *ids = (uint32_t *)(uintptr_t)leaf->id, least = KD_NONE;
     const uint32_t places = (uint32_t)leaf->places;
     for (uint32_t i = 0; i < places; ++i) {
@@ -143,7 +147,8 @@ LANES_FN uint32_t bucket_gather(uint32_t dims, uint32_t columns, uint32_t bytes,
     return least;
 }
 
-/* The sides of the bucket's box along an axis, and what is not there becomes NaN. */
+/* Computes the sides of the bucket's box along an axis, then sets the unused slots to NaN, which
+   no search finds. */
 LANES_FN void column_close(bool wide, const leaf_points *leaf, uint32_t axis, uint32_t filled,
                            float sides[2]) {
     const uint32_t places = (uint32_t)leaf->places;
@@ -203,7 +208,7 @@ static void bucket_piece(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* Where each id is. */
+/* Records the tree node of each id. */
 static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const index_work *work = (const index_work *)context;
@@ -238,7 +243,7 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the whole index ------------------------------------------------------------------------ */
 
 static uint64_t leaves_bytes(const leafindex *index) {
     return (uint64_t)(LEAF_POINTS / 2) *
@@ -259,7 +264,7 @@ static kd_status reserve(leafindex *out, bool places) {
     large_pages_prefer(out->leaves, leaves);
     large_pages_prefer(out->boxes, boxes);
     if (places) large_pages_prefer(out->nodes, out->shape.count * sizeof *out->nodes);
-    memset(out->boxes, 0, boxes); /* the root may have less than eight */
+    memset(out->boxes, 0, boxes); /* the root may have fewer than eight children */
     return KD_OK;
 }
 
@@ -315,7 +320,7 @@ uint64_t leafindex_bytes_of(uint64_t count, bool places) {
     return leafindex_bytes(&index) + (places ? count * sizeof *index.nodes : 0);
 }
 
-/* --- the tree again --------------------------------------------------------------------------- */
+/* --- restoring the tree --------------------------------------------------------------------- */
 
 typedef struct restoring {
     const leafindex *from;

@@ -1,28 +1,34 @@
-/* The index over a point tree on a CUDA device.
-   Idea: in order, a sub-tree's points are neighbours; each of ten levels is split anew into leaves
-   of 32 points (leaf_split.cuh), runs of one array. Boxes are tight, so planar and clustered
-   data cost no detours. Warps look at 32 boxes or points at once: groups of 32. Threads go down a
-   binary tree, both children in one record.
-   Memory: three floats: 12 bytes a point for the tree's own, 16 in leaves, 1 to 2 for boxes, 4 for
-   pairs.
-   Data flow: tree, input -> split_chunks, a block a chunk (points in leaves, and in level order for
-              walks; boxes), or gather_points (level order) -> join_boxes, a warp a box, once a
-              level upwards -> finish_index: one block the last of them, the others planes, a
-              thread each, and pairs above chunks. One stream; queries read
-              after it. */
+/* Builds the index over a point tree on a CUDA device.
+   Idea: the points of a sub-tree are contiguous in order. Each sub-tree of ten levels (a chunk) is
+         re-split into leaves of 32 points (leaf_split.cuh), which are runs of one array. Boxes are
+         tight, so planar and clustered data cost no extra visits. Warps test 32 boxes or points at
+         once, in groups of 32; kernels with one thread per query descend a binary tree that stores
+         the boxes of both children in one record (a pair).
+   Memory: for three floats 12 bytes per point for the tree's coordinates, 16 for the leaves, 1 to 2
+           for boxes, 4 for pairs.
+   Data flow: tree, input -> split_chunks, one block per chunk (points in leaves, and in level
+              order for walks; boxes), or gather_points (level order) -> join_boxes, one warp per
+              box, one launch per level upwards -> finish_index: one block the last boxes, the
+              others the planes, one thread each, and the pairs above chunks. All on one stream;
+              queries read the results after it. */
 #include "points/neighbours/leaf_index.cuh"
 #include "points/neighbours/leaf_split.cuh"
 
 namespace {
 using namespace point_index;
 
-enum { BLOCK = 256, UPPER_BLOCK = 1024, UPPER_BOXES = 128 /* are few */ };
+enum {
+    BLOCK = 256,
+    UPPER_BLOCK = 1024,
+    UPPER_BOXES = 128 /* fewer boxes than this per level are
+                         left to finish_index */
+};
 
 uint64_t blocks_for(uint64_t items) {
     return (items + BLOCK - 1) / BLOCK;
 }
 
-/* Level order for walks: scalars of 4 or 8 bytes. */
+/* Copies the points to level order, for walks; scalars of 4 or 8 bytes. */
 template <typename real>
 __global__ void gather_points(const real *points, int stride, int dims, const uint32_t *ids,
                               uint32_t count, real *out) {
@@ -36,8 +42,8 @@ __device__ uint32_t axis_of(const uint8_t *axes, uint32_t node) {
     return axes ? axes[node] : pointtree_level_of(node) % 3;
 }
 
-/* Whether the node's plane is that of the next one above on its axis: it parts equal coordinates.
- */
+/* Returns whether the node's plane equals that of the nearest ancestor on the same axis, that
+   is, whether it separates points with equal coordinates. */
 __device__ bool parts_ties(const float *nodes, const uint8_t *axes, uint32_t node, uint32_t axis) {
     for (uint32_t up = node; up > 0;) {
         up = (up - 1) / 2;
@@ -46,17 +52,17 @@ __device__ bool parts_ties(const float *nodes, const uint8_t *axes, uint32_t nod
     return false;
 }
 
-/* The tree's nodes above groups. */
+/* The tree's nodes above the groups. */
 struct upper_nodes {
-    const float *points; /* three floats each, in level order */
+    const float *points; /* three floats per node, in level order */
     const uint8_t *axes;
     uint32_t count;
     float2 *planes;
     uint32_t *ties;
 };
 
-/* What a query needs to find its group, a thread a node; *ties: groups below nodes that part equal
-   coordinates, as often as they are below one. */
+/* Stores the plane of a node, by which queries find their group; one thread per node. Adds to
+ *ties, for each node that separates equal coordinates, the number of groups below it. */
 __device__ void list_plane(const upper_nodes &of, uint32_t node) {
     uint32_t below = 0;
     if (node < of.count) {
@@ -77,7 +83,7 @@ __device__ float most_of(float x) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL_LANES, pointtree_order_bits(x)));
 }
 
-/* A warp's box: around 32 boxes of the level below. */
+/* One warp computes the union of 32 boxes of the level below. */
 __device__ void join_box(const view &index, uint32_t level, uint32_t box, float4 *boxes) {
     const uint32_t lane = threadIdx.x % 32;
     vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
@@ -99,7 +105,8 @@ __global__ void join_boxes(const __grid_constant__ view index, uint32_t level, f
     if (box < index.box_count[level]) join_box(index, level, box, boxes);
 }
 
-/* From a level of few boxes on all levels, by one block: a launch takes longer. */
+/* One block computes all remaining levels, which have few boxes each; separate launches would
+   take longer. */
 __device__ void join_upper_boxes(const view &index, uint32_t level, float4 *boxes) {
     for (; level <= index.box_levels; ++level) {
         for (uint32_t box = threadIdx.x / 32; box < index.box_count[level]; box += UPPER_BLOCK / 32)
@@ -108,8 +115,9 @@ __device__ void join_upper_boxes(const view &index, uint32_t level, float4 *boxe
     }
 }
 
-/* The pairs over the boxes of a warp's lanes, as many levels as `count` boxes have, 5 at most;
-   node: that of this lane's box, then that over all of them. */
+/* Builds the pairs above the boxes of a warp's lanes: one level per step, as many as `count`
+   boxes have, at most five. `node` is the node of this lane's box; on return, of the root over
+   all lanes. `there`: this lane has a box. */
 __device__ void join_lanes(bounds &own, uint32_t &node, uint32_t count, bool there, float4 *pairs) {
     for (uint32_t step = 1; step < 32 && step < count; step *= 2) {
         const bounds beside = bounds_beside(own, (int)step);
@@ -120,8 +128,9 @@ __device__ void join_lanes(bounds &own, uint32_t &node, uint32_t count, bool the
     }
 }
 
-/* From a block's pair on upwards; of two children the later one goes on with their parent. A pair's
-   last float counts its children while it is made; split_chunks has zeroed it. */
+/* Continues from a block's root upwards: of two children the one that finishes last computes
+   their parent. The last float of a pair counts its finished children meanwhile; split_chunks
+   has zeroed it. */
 __device__ void join_above(bounds own, uint32_t node, float *pairs) {
     while (node > 0) {
         const uint32_t parent = (node - 1) / 2, right = 1 - node % 2;
@@ -138,7 +147,7 @@ __device__ void join_above(bounds own, uint32_t node, float *pairs) {
     }
 }
 
-/* Pairs above chunks: a block those of UPPER_BLOCK chunks from `first` on. */
+/* Builds the pairs above the chunks; one block handles UPPER_BLOCK chunks from `first` on. */
 __device__ void join_pairs(const view &index, uint32_t first, float4 *pairs) {
     __shared__ bounds of_warps[32];
     const uint32_t warp = threadIdx.x / 32, chunk = first + threadIdx.x;
@@ -156,13 +165,14 @@ __device__ void join_pairs(const view &index, uint32_t first, float4 *pairs) {
     __syncthreads();
     if (warp > 0 || index.chunk_count < 32) return;
     own = of_warps[threadIdx.x];
-    const uint32_t below = first / 32 + threadIdx.x; /* of the nodes five levels higher */
+    const uint32_t below = first / 32 + threadIdx.x; /* index on the level five levels up */
     node = index.chunk_count / 32 - 1 + below;
     join_lanes(own, node, index.chunk_count / 32, below < index.chunk_count / 32, pairs);
     if (threadIdx.x == 0 && index.chunk_count > UPPER_BLOCK) join_above(own, node, (float *)pairs);
 }
 
-/* Boxes from `level` on, planes and pairs: none needs another. */
+/* Computes the boxes from `level` on, the planes and the pairs, which are independent of each
+   other. */
 __global__ __launch_bounds__(UPPER_BLOCK) void finish_index(const __grid_constant__ view index,
                                                             uint32_t level, float4 *boxes,
                                                             upper_nodes nodes, float4 *pairs) {
@@ -193,8 +203,10 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
     if (n == 0 || !three_floats(a)) return;
     const kandela::layout layout = kandela::layout_of(n);
     out->low = layout.low;
-    out->points = (float *)cuda_arena_take(arena, n + 32ull, sizeof(float4)); /* read in 32s */
-    /* Where most sub-trees lack their last level they have half as many leaves. */
+    out->points = (float *)cuda_arena_take(arena, n + 32ull, sizeof(float4)); /* padded: warps
+                                                                                 read 32 points
+                                                                                 at a time */
+    /* If most sub-trees lack their last level, chunks have half as many leaves. */
     const bool deep = layout.levels > CHUNK_LEVELS;
     out->chunk_count = deep ? 1u << (layout.levels - CHUNK_LEVELS) : 1;
     out->chunk_leaves = deep && layout.low < 1u << (layout.levels - 1) >> 1 ? 16 : 32;
@@ -226,7 +238,7 @@ kd_status gather(const point_index_cuda *index, const point_build_cuda *a, cudaS
     return KD_OK;
 }
 
-/* The points in leaves, and the boxes over these. */
+/* Fills the leaves and builds the boxes above them. */
 kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
                        cudaStream_t stream) {
     const view v = view_of(index);

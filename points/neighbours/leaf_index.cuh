@@ -1,4 +1,5 @@
-/* How kernels see a point index. */
+/* The point index on a CUDA device as kernels see it, and the batches of queries that kernels
+   process. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_CUH
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_CUH
 #include "core/device/cuda.h"
@@ -8,14 +9,15 @@
 namespace point_index {
 
 constexpr unsigned ALL_LANES = 0xffffffffu;
-constexpr uint32_t LEAF_POINTS = 32;  /* most have as many */
-constexpr uint32_t CHUNK_WIDTH = 512; /* of the last level of a chunk's sub-tree */
+constexpr uint32_t LEAF_POINTS = 32; /* most leaves are full */
+/* nodes on the last level of a chunk's sub-tree */
+constexpr uint32_t CHUNK_WIDTH = 512;
 constexpr uint32_t CHUNK_LEVELS = 10;
 
 struct view {
-    const float4 *points; /* in order */
-    const float4 *boxes;  /* two each: lo, hi; a leaf's points are [begin, end) */
-    const float4 *pairs;  /* four each */
+    const float4 *points; /* in order, leaf by leaf; w holds the id */
+    const float4 *boxes;  /* two per box: lo, hi; of a leaf also its range of points [begin, end) */
+    const float4 *pairs;  /* four per pair */
     const float2 *planes; /* coordinate, axis */
     const uint32_t *strays;
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
@@ -40,7 +42,8 @@ inline view view_of(const point_index_cuda *index) {
     return out;
 }
 
-/* A chunk is a sub-tree of ten levels, in order, with the one ancestor that follows it. */
+/* A chunk is a sub-tree of ten levels in order, followed by its in-order successor. Returns the
+   index of its first point. */
 __device__ inline uint32_t chunk_begin(const view &index, uint32_t chunk) {
     const uint32_t upper = chunk * CHUNK_WIDTH;
     const uint32_t begin = upper + (upper < index.low ? upper : index.low);
@@ -56,13 +59,13 @@ __device__ inline point_range leaf_range(const view &index, uint32_t leaf) {
     return {__float_as_uint(range.x), __float_as_uint(range.y)};
 }
 
-/* The record over a leaf's halves. */
+/* The bounding boxes of a leaf's two halves, and its points. */
 struct leaf_halves {
     vec3 lo[2], hi[2];
-    uint32_t begin, end; /* points */
+    uint32_t begin, end; /* range of points */
 };
 
-/* Six floats a half, lo and hi, then the leaf's points. */
+/* A record is six floats per half, lo and hi, followed by the leaf's range of points. */
 __device__ inline const float4 *halves_record(const view &index, uint32_t leaf) {
     return index.pairs + 4 * ((uint64_t)index.pair_count / 2 + leaf);
 }
@@ -82,12 +85,12 @@ __device__ inline leaf_halves halves_of(const view &index, uint32_t leaf) {
             points.end};
 }
 
-/* Points in the first half, if it is full. */
+/* Number of points in the first half if it is full. */
 __device__ inline uint32_t half_width(uint32_t points) {
     return points > LEAF_POINTS ? LEAF_POINTS : LEAF_POINTS / 2;
 }
 
-/* Half a leaf: a leaf for a thread. */
+/* A run is half a leaf: the unit for kernels that use one thread per query. */
 __device__ inline point_range run_range(const view &index, uint32_t run) {
     point_range of = leaf_range(index, run / 2);
     const uint32_t middle = min(of.begin + half_width(of.end - of.begin), of.end);
@@ -102,8 +105,8 @@ __device__ inline vec3 xyz(const float4 &of) {
     return vec3_make(of.x, of.y, of.z);
 }
 
-/* The smallest dist2 that a point in the box can have; rounded as pointtree_dist2, so never above
-   it. */
+/* Lower bound of the dist2 of any point in the box; rounded in the same order as
+   pointtree_dist2, so it never exceeds it. */
 __device__ inline float box_dist2(float lo_x, float lo_y, float lo_z, float hi_x, float hi_y,
                                   float hi_z, vec3 q) {
     const float x = fmaxf(fmaxf(lo_x - q.x, q.x - hi_x), 0.0f);
@@ -112,18 +115,21 @@ __device__ inline float box_dist2(float lo_x, float lo_y, float lo_z, float hi_x
     return x * x + y * y + z * z;
 }
 
-/* A query as kernels take it; queries are three floats. */
+/* A batch of queries of three floats, as passed to kernels. */
 struct asked {
     static constexpr bool OWN = false;
     const float *points;
     int stride;
     const float *radii; /* or NULL */
     float max_radius;
-    const uint32_t *order; /* which to answer when, or NULL */
+    /* permutation in which queries are processed; NULL: their own order */
+    const uint32_t *order;
     uint32_t count;
-    const uint32_t *codes; /* of those in order: the group above code_shift bits; or NULL */
+    /* codes of the sorted queries, the group in the bits above code_shift; or NULL */
+    const uint32_t *codes;
     uint32_t code_shift, group_levels;
-    const float *bounds2; /* of each the largest dist2 of use, at `bounds_stride`; or NULL */
+    /* per query an upper bound on dist2, with stride `bounds_stride`; or NULL */
+    const float *bounds2;
     uint32_t bounds_stride;
 };
 
@@ -132,7 +138,8 @@ __device__ inline vec3 asked_point(const asked &queries, uint32_t which) {
     return vec3_make(p[0], p[1], p[2]);
 }
 
-/* The largest dist2 of use; negative if nothing is. */
+/* Returns the bound on dist2 of a query; negative, so that no point qualifies, for NaN or a
+   negative radius. */
 __device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 q) {
     if (q.x != q.x || q.y != q.y || q.z != q.z) return -1.0f;
     float radius = queries.max_radius;
@@ -142,27 +149,29 @@ __device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 
     return fminf(bound2, queries.bounds2[(uint64_t)which * queries.bounds_stride]);
 }
 
-/* The index's own points as queries, in its order. That runs in whole leaves but for one chunk,
-   where the last level of the tree ends: what is answered together begins anew behind it. */
+/* A batch whose queries are the index's own points, in index order (self-query). The order
+   consists of whole leaves except at the end of one chunk, where the tree's last level ends; a
+   gap there realigns the following queries to groups. `turn` is a position in the batch,
+   including the gap. */
 struct asked_own {
     static constexpr bool OWN = true;
     const float4 *points;
     float max_radius;
-    uint32_t first_end; /* of the index's order: behind that chunk */
-    uint32_t gap;       /* turns of no point before what follows it */
-    uint32_t count;     /* turns */
-    bool skips;         /* a point is none of its own answers */
-    bool by_id;         /* rows are in the order of ids, not of the index */
-    const uint32_t
-        *order; /* which place asks when; NULL: the index's order. Then no turn is void */
-    const uint32_t *codes; /* of those in order, as in `asked` */
+    uint32_t first_end; /* index of the first point after that chunk */
+    uint32_t gap;       /* empty turns after first_end */
+    uint32_t count;     /* number of turns */
+    bool skips;         /* a point is not its own neighbour */
+    bool by_id;         /* rows are ordered by id instead of by index position */
+    /* point to query at each turn; NULL: index order. With it there are no empty turns */
+    const uint32_t *order;
+    const uint32_t *codes; /* codes of the sorted queries, as in `asked` */
     uint32_t code_shift;
 };
 
-/* Turns of `together` each that leave nobody's group across the end of the first part. */
+/* Pads the batch so that no group of `together` queries spans the boundary at first_end. */
 inline asked_own asked_own_of(const view &index, double max_radius, bool skips, bool by_id,
                               uint32_t together) {
-    const uint32_t shallow = index.low / CHUNK_WIDTH; /* chunks before the last level ends */
+    const uint32_t shallow = index.low / CHUNK_WIDTH; /* chunks with full last level */
     uint32_t end = (shallow + 1) * CHUNK_WIDTH + index.low;
     if (end > index.count) end = index.count;
     const uint32_t gap = (together - end % together) % together;
@@ -170,7 +179,7 @@ inline asked_own asked_own_of(const view &index, double max_radius, bool skips, 
         index.points, (float)max_radius, end, gap, index.count + gap, skips, by_id, NULL, NULL, 0};
 }
 
-/* In an order of their own, with codes. */
+/* The same batch in a given sorted order, with its codes. */
 inline asked_own asked_own_sorted(const view &index, double max_radius, bool skips, bool by_id,
                                   const uint32_t *order, const uint32_t *codes,
                                   uint32_t code_shift) {
@@ -178,14 +187,15 @@ inline asked_own asked_own_sorted(const view &index, double max_radius, bool ski
             codes,        code_shift};
 }
 
-/* The chunk of a place in the index's order. */
+/* Returns the chunk that contains a position in the index. */
 __device__ inline uint32_t chunk_of(const view &index, const asked_own &queries, uint32_t place) {
     return place < queries.first_end ? place / (2 * CHUNK_WIDTH)
                                      : (place - index.low) / CHUNK_WIDTH;
 }
 
-/* A query of a turn: where it lies in the order of answers, whose row it fills, and the id that it
-   does not answer with. */
+/* One query of a self-query batch. `there`: valid, not a turn in the gap; `place`: position in
+   the processing order; `row`: row of the results; `skipped`: id to exclude from the results, or
+   KD_NONE. */
 struct own_query {
     bool there;
     uint32_t place, row, skipped;
@@ -196,7 +206,7 @@ __device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn
     const bool later = turn >= queries.first_end;
     const bool there = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
     const uint32_t place = later ? there ? turn - queries.gap : queries.first_end - 1 : turn;
-    const uint32_t at = queries.order ? queries.order[place] : place; /* in the index */
+    const uint32_t at = queries.order ? queries.order[place] : place; /* position in the index */
     const float4 p = queries.points[at];
     const uint32_t id = __float_as_uint(p.w);
     return {there, place, queries.by_id ? id : at, queries.skips ? id : KD_NONE,

@@ -1,16 +1,19 @@
-/* The fast way to ask a tree on a CPU: its points in buckets of up to 16, and boxes over them in
-   groups of eight; of any dimensions, float or double. The answers are those of
-   points/tree/walk_nd.h, bit for bit.
-   Source: the wide nodes of Wald, Benthin, Boulos 2008, "Getting rid of packets", on the buckets
-           that the lowest levels of a left-balanced tree are anyway.
-   Idea: a bucket is a sub-tree of four levels with the node that follows it in order, so the
-         buckets in order are all points in order, and three levels of the tree are a group of eight
-         boxes. A query looks at eight boxes or sixteen points at once, nearest box first.
-   Memory: 16 places a bucket, or 8 of up to three floats where it has no more points, each place of
-           the point's scalars and 4 bytes; boxes of 64 bytes an axis and 32 bytes more a group. The
-           buckets hold all that the tree does. With ties twice as many buckets.
-   Invariants: a box's distance is never above that of a point in it: the answers are exact. Boxes of
-               doubles are rounded outwards to floats. */
+/* CPU index for nearest-neighbour queries: a tree with eight children per node (BVH8-like) over
+   buckets of up to 16 points, built on top of a left-balanced point k-d tree. Supports 1 to 8
+   dimensions, float or double. Results are bit for bit those of points/tree/walk_nd.h.
+   Source: the wide nodes of Wald, Benthin, Boulos 2008, "Getting rid of packets", over the buckets
+           that the lowest levels of a left-balanced tree form anyway.
+   Idea: a bucket consists of a sub-tree of four levels and the node that follows it in order, so
+         the buckets from left to right hold all points in order. Three levels of the k-d tree
+         collapse into one group: a wide node that stores the bounding boxes of its eight children.
+         A query tests eight boxes or up to sixteen points at once with SIMD, and visits the nearest
+         box first.
+   Memory: 16 slots per bucket, or 8 where a bucket of up to three floats has no more points; a slot
+           takes the point's scalars and 4 bytes for the id. A group takes 64 bytes per axis for
+           boxes and 32 bytes for ids. The buckets contain all data of the tree. With ties there are
+           twice as many buckets.
+   Invariants: the distance to a box never exceeds that of a point in it, so results are exact.
+               Boxes of doubles are rounded outwards to floats. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_H
 #include "core/status.h"
@@ -20,68 +23,74 @@
 
 enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_LEAST = 3 };
 
-/* How buckets and groups lie over a tree of `count` points. */
+/* Layout of the buckets and groups over a tree of `count` points. */
 typedef struct leaf_shape {
-    uint32_t level_begin[LEAF_LEVELS_MAX]; /* first group of each level */
-    uint32_t levels;                       /* of groups; 0: one leaf alone */
+    uint32_t level_begin[LEAF_LEVELS_MAX]; /* index of the first group of each level */
+    uint32_t levels;                       /* of groups; 0: a single bucket without groups */
     uint32_t groups;
     uint32_t leaf_count;
-    uint32_t wide_leaves; /* the first of them, of sixteen places */
+    uint32_t wide_leaves; /* the first `wide_leaves` buckets have sixteen slots, the others eight */
     uint32_t root_children;
-    uint32_t bucket_level; /* of the tree: where the buckets' roots are */
-    uint32_t count;        /* points */
-    bool ties;             /* twice as many buckets, of leaf_slots */
+    uint32_t bucket_level; /* level of the k-d tree that holds the buckets' roots */
+    uint32_t count;        /* number of points */
+    bool ties;             /* twice as many buckets, filled as leaf_slots says */
 } leaf_shape;
 
 leaf_shape leaf_shape_of(uint32_t count);
-/* The same, with ties seen to where many of the tree's planes go through several points. */
+/* leaf_shape_of, but sets `ties` if many splitting planes contain several points. */
 leaf_shape leaf_shape_tied(const pointtree_nd_view *tree);
 uint32_t leaf_groups(const leaf_shape *shape, uint32_t level);
-/* The nodes of bucket s; returns how many, at most LEAF_POINTS. */
+/* Stores the tree nodes whose points are in bucket s; returns their number, at most LEAF_POINTS. */
 uint32_t leaf_members(const leaf_shape *shape, uint32_t s, uint32_t nodes[LEAF_POINTS]);
 
-/* Points shared out to buckets so that equal coordinates stay together, for a shape with ties. */
+/* Assignment of points to buckets that keeps points with equal coordinates together; used if the
+   shape has ties. */
 typedef struct leaf_slots {
-    uint32_t *nodes;  /* LEAF_POINTS of each bucket */
-    uint32_t *filled; /* of each bucket */
+    uint32_t *nodes;  /* LEAF_POINTS tree nodes per bucket */
+    uint32_t *filled; /* number of points in each bucket */
 } leaf_slots;
 
 kd_status leaf_slots_open(leaf_slots *out, const pointtree_nd_view *tree, const leaf_shape *shape);
-void leaf_slots_close(leaf_slots *owned); /* takes a zeroed one */
+void leaf_slots_close(leaf_slots *owned); /* accepts a zeroed struct */
 
 typedef struct leafindex {
-    void *leaves; /* bucket by bucket (leafindex_bucket) */
-    float *boxes; /* level by level from the root, of each group and axis: 8 lower sides, 8 upper
-                     ones; the children of group g are 8g ... 8g+7 */
-    uint32_t *least_ids; /* of each group: of the points below each box, what ties are decided by */
-    uint32_t *nodes;     /* of each id: its place in the tree; NULL if not wanted */
+    void *leaves; /* the buckets, one after the other; see leafindex_bucket */
+    float *boxes; /* boxes level by level from the root; for each group and axis 8 lower sides,
+                     then 8 upper sides. Child i of group g is group 8g + i of the next level, or
+                     bucket 8g + i. */
+    /* for each child box the least id of the points in it, which decides ties at the bound */
+    uint32_t *least_ids;
+    /* tree node of each id; NULL unless opened with `places` */
+    uint32_t *nodes;
     leaf_shape shape;
-    uint32_t dims, columns; /* of the points; of a bucket: at least three, the others being 0 */
+    /* dims: of the points; columns: of a bucket, at least three, the surplus ones being 0 */
+    uint32_t dims, columns;
     point_scalar scalar;
 } leafindex;
 
-/* From any tree. `places`: neighbours will be asked for with their nodes. More than three
-   dimensions may have ties. Work: one pass over the points. */
+/* Builds the index of a tree in one pass over its points. `places`: also record the tree node of
+   each id, which leafindex_nearest_some needs. Only trees of more than three dimensions are
+   checked for ties. */
 kd_status leafindex_open(leafindex *out, const pointtree_nd_view *tree, bool places);
-void leafindex_close(leafindex *owned); /* takes a zeroed one */
+void leafindex_close(leafindex *owned); /* accepts a zeroed struct */
 uint64_t leafindex_bytes(const leafindex *index);
-/* Of up to three floats, before it is opened. */
+/* Returns the memory in bytes that the index of a tree of up to three floats will take. */
 uint64_t leafindex_bytes_of(uint64_t count, bool places);
 
-/* The floats next to a double: sides of boxes, which are rounded outwards. */
+/* Round a double to the next float downwards or upwards, for the sides of boxes. */
 static inline float rounded_down(double x) {
     if (x > (double)FLT_MAX) return FLT_MAX;
     if (x < -(double)FLT_MAX) return -INFINITY;
     const float f = (float)x;
     if (!((double)f > x)) return f;
-    const uint32_t bits = float_bits(f); /* the one below it, as float_down has it */
+    const uint32_t bits = float_bits(f); /* the float below f, as float_down */
     return float_from_bits(f > 0 ? bits - 1 : f < 0 ? bits + 1 : 0x80000001u);
 }
 static inline float rounded_up(double x) {
     return -rounded_down(-x);
 }
 
-/* Bucket s. */
+/* Returns a view of bucket s. */
 static inline leaf_points leafindex_bucket(const leafindex *index, uint32_t s) {
     const uint32_t bytes = (uint32_t)point_scalar_bytes(index->scalar);
     const uint64_t wide = index->shape.wide_leaves,
@@ -91,12 +100,12 @@ static inline leaf_points leafindex_bucket(const leafindex *index, uint32_t s) {
                           index->columns, bytes, s < wide ? LEAF_POINTS : LEAF_POINTS / 2);
 }
 
-/* The tree of one to three floats that it was made from, which may be gone: coordinates and ids, by
-   nodes. Either may be NULL. */
+/* Restores the coordinates and ids of the tree, in tree order, from the buckets; the tree itself
+   may have been freed. Trees of one to three floats only. Either output may be NULL. */
 void leafindex_restore(const leafindex *index, float *coordinates, uint32_t *ids);
 
-/* An answer as one number whose order is (dist2, id): for dist2 >= 0 the order of a float is that
-   of its bits. */
+/* A result (dist2, id) as a 64-bit integer of the same order: non-negative floats are ordered
+   like their bits. */
 static inline uint64_t leaf_key(float dist2, uint32_t id) {
     return (uint64_t)float_bits(dist2) << 32 | id;
 }
@@ -107,32 +116,36 @@ static inline uint32_t leaf_key_id(uint64_t key) {
     return (uint32_t)key;
 }
 
-/* A query is the tree's `dims` scalars. `near`, for queries that follow each other closely: where
-   the last one began, 0 at first; or NULL. */
+/* In the following functions a query is an array of `dims` scalars. `near` is a hint for
+   coherent queries: the last-level group in which the previous search started, 0 for the first
+   one; updated by the search. NULL disables it. */
 
-/* Of floats the `k` nearest with dist2 <= bound2, as ordered keys in keys[0 ...]; there is room for
-   leafindex_room(k) of them, the rest is working room. Returns how many there are. */
+/* Finds the `k` nearest points of floats with dist2 <= bound2 and stores them as sorted keys in
+   keys[0 ...]; returns their number. `keys` needs leafindex_room(k) elements, of which the rest
+   is scratch. */
 uint32_t leafindex_nearest_keys(const leafindex *index, const float *query, uint32_t k,
                                 float bound2, uint64_t *keys, uint32_t *near);
 uint64_t leafindex_room(uint32_t k);
-/* How many points have dist2 <= bound2; keys of the first `capacity` that are met go to `keys`. */
+/* Returns the number of points with dist2 <= bound2 and stores the keys of the first `capacity`
+   visited in `keys`. */
 uint32_t leafindex_within_keys(const leafindex *index, const float *query, float bound2,
                                uint32_t capacity, uint64_t *keys);
-/* The nearest of an index with places; but for `in_order` those found are in any order, the
-   farthest last. */
+/* As leafindex_nearest_keys, with the tree node of each neighbour; requires an index opened with
+   `places`. `keys` is scratch of leafindex_room(k) elements. Unless `in_order`, the neighbours
+   are unsorted except that the farthest comes last. */
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                                 bool in_order, uint32_t *near, uint64_t *keys, neighbour *out);
 void leaf_keys_sort(uint64_t *keys, uint32_t count);
 
-/* Of doubles, as pointtree_nd_nearest_k and pointtree_nd_within, but the answers' nodes are not
+/* As pointtree_nd_nearest_k and pointtree_nd_within, for doubles, but neighbour_nd.node is not
    set. */
 uint32_t leafindex_nearest_doubles(const leafindex *index, const double *query, uint32_t k,
                                    double bound2, neighbour_nd *out, uint32_t *near);
 uint32_t leafindex_within_doubles(const leafindex *index, const double *query, double bound2,
                                   uint32_t capacity, neighbour_nd *out);
 
-/* Tells all points within to->bound, which may shrink meanwhile; the order depends on the query
-   alone. Of floats or doubles. */
+/* Calls the visitor for each point within to->bound, which may shrink meanwhile, of floats or
+   doubles. The order of the calls depends only on the query. */
 void leafindex_tell(const leafindex *index, const void *query, point_visitor *to);
 
 #endif

@@ -1,27 +1,30 @@
-/* Queries of buckets under groups of eight boxes: points/tree/walk_nd.h is their oracle. */
+/* Queries of the index of leaf_index.h; points/tree/walk_nd.h is the reference implementation.
+   leaf_walk.h, included twice, traverses the groups; this file says how a bucket updates the
+   results of each kind of query. */
 #include "core/parallel/select_keys.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
 
-/* Up to so many answers are kept sorted: in two registers, then, of floats, without branches, then
-   with them (by AVX-512 all in registers); more are collected, and now and then the farthest are
-   thrown away. Of doubles a short list or a heap. */
+/* Number of neighbours up to which the results are kept sorted, for floats: in two registers,
+   then in a list updated without branches, then in one updated with branches (with AVX-512 all
+   in registers). For more neighbours, candidates are collected and the farthest are discarded
+   now and then. Doubles use a short list or a heap. */
 enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
-/* Below this, squares of floats may be denormal, and their rounding is not small beside them. */
+/* Smaller squares of floats may be denormal; their rounding error is not relatively small. */
 #define UNDERFLOWN 0x1p-100f
 
 typedef enum leaf_visit {
     VISIT_CLOSEST,    /* k = 1 */
     VISIT_NEAREST,    /* k <= NEAREST_MAX */
-    VISIT_SHORT_LIST, /* of floats, k <= SHORT_LIST_MAX; by AVX-512 16 */
-    VISIT_LIST,       /* of floats, k <= LIST_MAX */
+    VISIT_SHORT_LIST, /* floats, k <= SHORT_LIST_MAX; with AVX-512 k <= 16 */
+    VISIT_LIST,       /* floats, k <= LIST_MAX */
     VISIT_MANY,
     VISIT_WITHIN,
     VISIT_TELL
 } leaf_visit;
 
-/* --- floats: answers are keys ----------------------------------------------------------------- */
+/* --- floats: results are keys (leaf_key) ---------------------------------------------------- */
 
 static inline uint64_t float_answer(float dist2, uint32_t id) {
     return leaf_key(dist2, id);
@@ -57,7 +60,7 @@ static inline uint64_t bound_key(const float_query *query) {
 }
 
 #ifdef LANES_512
-/* Whole vectors of keys, filled with what is never an answer. */
+/* Keeps the results in `vectors` registers of keys, initially filled with UINT64_MAX. */
 LANES_FN void visit_keys(float_query *query, const leaf_points *leaf, uint32_t dims, int vectors) {
     uint64_t keys[LEAF_POINTS + 8];
     const uint32_t found = lanes_collect(keys, leaf, query->at, dims, bound_key(query));
@@ -73,8 +76,9 @@ LANES_FN void visit_list(float_query *query, const leaf_points *leaf, uint32_t d
     visit_keys(query, leaf, dims, 3);
 }
 #else
-/* The whole list of k <= SHORT_LIST_MAX is there from the start, filled with what is never an
-   answer; a key goes through all of it, and the larger of each pair goes on. */
+/* Keeps the results in a list of k <= SHORT_LIST_MAX keys, initially filled with UINT64_MAX.
+   Each new key passes through the whole list without branches, and at each element the larger
+   key goes on. */
 LANES_FN void visit_short_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
     _Alignas(32) float dist2[LEAF_POINTS];
     uint32_t within = float_points(query, leaf, dims, dist2);
@@ -111,7 +115,7 @@ LANES_FN void visit_list(float_query *query, const leaf_points *leaf, uint32_t d
 }
 #endif
 
-/* k = 1: the bound is the answer. */
+/* k = 1: the bound itself is the result. */
 LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_t dims) {
     const lanes_one one = lanes_closest(leaf, query->at, dims, query->bound2);
     if (!one.there || leaf_key(one.dist2, one.id) > bound_key(query)) return;
@@ -119,8 +123,8 @@ LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_
     query->count = 1;
 }
 
-/* Keeps at least `k` of the keys, the least ones, and not many more: any key that k are not behind
-   is a bound. */
+/* Reduces the collected keys to the least ones, at least `k` and not many more. Any key with at
+   least `k` keys not after it is a valid bound. */
 static void trim(float_query *query) {
     const uint32_t enough = query->k + (query->capacity - query->k) / 3;
     uint32_t random = query->count;
@@ -138,7 +142,8 @@ static void trim(float_query *query) {
     }
 }
 
-/* Keys behind the bound, of its dist2, come along: they are no answers, for k are before them. */
+/* Also collects keys after the bound with the same dist2; they are discarded later, as `k` keys
+   precede them. */
 LANES_FN void visit_collect(float_query *query, const leaf_points *leaf, uint32_t dims) {
     query->count +=
         lanes_collect(query->out + query->count, leaf, query->at, dims, bound_key(query));
@@ -166,7 +171,7 @@ void leaf_keys_sort(uint64_t *keys, uint32_t count) {
     keys_sort(keys, count);
 }
 
-/* Of few answers, where 1 < k <= LIST_MAX. */
+/* Searches for a small number of neighbours, 1 < k <= LIST_MAX. */
 LANES_FN uint32_t find_few(float_query *query, uint32_t *near) {
     const uint32_t k = query->k;
     if (k <= NEAREST_MAX) {
@@ -196,7 +201,7 @@ LANES_FN uint32_t find_few(float_query *query, uint32_t *near) {
     return query->count < k ? query->count : k;
 }
 
-/* leafindex_nearest_keys, but many keys are in any order, the last behind the others. */
+/* As leafindex_nearest_keys, but for k > LIST_MAX the keys are unsorted except for the last. */
 LANES_FN uint32_t nearest_some_keys(const leafindex *index, const float *at, uint32_t k,
                                     float bound2, uint64_t *keys, uint32_t *near) {
     if (k == 0) return 0;
@@ -237,7 +242,7 @@ uint32_t leafindex_within_keys(const leafindex *index, const float *query, float
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                                 bool in_order, uint32_t *near, uint64_t *keys, neighbour *out) {
     const float at[POINT_DIMS_MAX] = {query.x, query.y,
-                                      query.z}; /* a search reads `dims` of them */
+                                      query.z}; /* only the first `dims` are read */
     const uint32_t count =
         nearest_some_keys(index, at, k, pointtree_bound2(max_radius), keys, near);
     if (in_order && k > LIST_MAX) keys_sort(keys, count);
@@ -249,7 +254,7 @@ uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, 
     return count;
 }
 
-/* --- doubles ---------------------------------------------------------------------------------- */
+/* --- doubles -------------------------------------------------------------------------------- */
 
 static inline neighbour_nd double_answer(double dist2, uint32_t id) {
     const neighbour_nd item = {dist2, id, KD_NONE};
@@ -270,7 +275,7 @@ LANES_FN leaf_points double_bucket(const leafindex *index, uint32_t s, uint32_t 
 #define LEAF(name) double_##name
 #include "points/neighbours/leaf_walk.h"
 
-/* One answer: its distance and id are the bound. */
+/* k = 1: the bound itself is the result. */
 LANES_FN void visit_closest_double(double_query *query, const leaf_points *leaf, uint32_t dims) {
     _Alignas(32) double dist2[LEAF_POINTS];
     uint32_t within = double_points(query, leaf, dims, dist2);

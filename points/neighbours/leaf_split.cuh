@@ -1,15 +1,16 @@
-/* Leaves of a point index: each chunk of a tree, at most 1024 points, is split anew.
-   Idea: the tree's splits follow clipped regions, not points, so on walls and in clusters its
-   sub-trees overlap; answers do not depend on the partition, so the index has its own at the lower
-   end: a segment is sorted along the widest side of its points' box and cut where the left part
-   fills its leaves. Four warps hold a chunk as 8 keys a thread, 22 bits of coordinate over 10 of
-   index; what a rounded coordinate misplaces costs a little time later and nothing else. One warp
-   with 32 keys a lane took as long for a tree of 100,000 points as its lower levels do.
-   Work: five or six sorts in registers, some ten instructions a point.
-   Data flow: a block a chunk: its nodes' ids, the input's points -> points in level order, for
-              walks; in registers, sorted, over shared memory where warps meet -> points in leaves,
-              boxes of these, pairs of boxes over their halves and up to the chunk's. Blocks read
-              and write apart. */
+/* Splits each chunk of a tree, at most 1024 points, into leaves of the device's point index.
+   Idea: the tree splits clipped regions, not points, so on walls and in clusters its sub-trees
+         overlap. Results do not depend on the partition, so the index may use its own on the lower
+         levels: a segment is sorted along the widest side of its points' bounding box and cut where
+         the left part fills its leaves. Four warps hold a chunk as 8 keys per thread, 22 bits of
+         quantised coordinate above 10 bits of index; points misplaced by the quantisation only make
+         boxes slightly larger. One warp with 32 keys per lane was slower: for a tree of 100,000
+         points it took as long as the tree's lower levels.
+   Work: five or six sorts in registers, some ten instructions per point.
+   Data flow: one block per chunk: its nodes' ids, the input's points -> points in level order,
+              for walks; in registers, sorted, exchanged between warps through shared memory ->
+              points in leaves, their boxes, pairs of boxes over their halves and up to the
+              chunk's root. No block reads another's output. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #define KD_POINTS_NEIGHBOURS_LEAF_SPLIT_CUH
 #include "core/device/warp_sort.cuh"
@@ -20,35 +21,36 @@ namespace point_index {
 
 constexpr int SPLIT_THREADS = 128, CHUNK_MOST = 1024, THREAD_KEYS = CHUNK_MOST / SPLIT_THREADS;
 constexpr uint32_t NO_POINT = 0xffffffffu;
-constexpr float CELLS = 4194302.0f; /* below 2^22 - 1: a point's key is not NO_POINT */
+/* less than 2^22 - 1, so that no point's key equals NO_POINT */
+constexpr float CELLS = 4194302.0f;
 
 struct bounds {
     vec3 lo, hi;
 };
 
-/* Coordinates of the chunk's nodes, in level order, the ancestor last. */
+/* Coordinates of the chunk's nodes in level order, with the in-order successor last. */
 struct chunk_shared {
     float axis[3][CHUNK_MOST];
-    uint32_t keys[THREAD_KEYS][SPLIT_THREADS]; /* from warp to warp */
+    uint32_t keys[THREAD_KEYS][SPLIT_THREADS]; /* exchange between warps */
     bounds of_warps[SPLIT_THREADS / 32];
 };
 
-/* What a chunk's points are taken from, and where they go for walks. */
+/* Input points of the chunks, and the output in level order. */
 struct split_input {
-    const float *points; /* `stride` floats a point */
+    const float *points; /* `stride` floats per point */
     int stride;
-    const uint32_t *ids; /* of the tree's nodes */
+    const uint32_t *ids; /* input index of each tree node */
     kandela::layout tree;
-    float *nodes; /* their points */
+    float *nodes; /* out: points in level order */
 };
 
-/* A chunk's nodes in the tree: a sub-tree and, behind it in order, an ancestor, but for the last.
- */
+/* Maps the local indices of a chunk to tree nodes: a sub-tree in level order, followed by its
+   in-order successor, which the last chunk lacks. */
 struct chunk_nodes {
     uint32_t level, chunk, count; /* of the sub-tree */
 
     __device__ uint32_t node(uint32_t i) const {
-        if (i == count) { /* above the last node of whose left side the chunk is the end */
+        if (i == count) { /* the lowest ancestor in whose left sub-tree the chunk lies */
             const uint32_t up = (uint32_t)__ffs((int)~chunk);
             return kandela::node_at(level - up, chunk >> up);
         }
@@ -62,7 +64,8 @@ __device__ inline chunk_nodes nodes_of_chunk(const kandela::layout &tree, uint32
     return {level, chunk, kandela::node_segment(tree, level, chunk).count};
 }
 
-/* The chunk's points, also to level order of the tree: all loads of a thread at once. */
+/* Loads the chunk's points and also writes them in level order. Each thread issues all its loads
+   at once. */
 __device__ inline void load_chunk(const split_input &in, const chunk_nodes &of, uint32_t count,
                                   chunk_shared &sh) {
     uint32_t node[THREAD_KEYS];
@@ -90,7 +93,7 @@ __device__ inline bounds joined(const bounds &a, const bounds &b) {
     return {vec3_min(a.lo, b.lo), vec3_max(a.hi, b.hi)};
 }
 
-/* That of the lane beside. */
+/* The bounds of the lane `step` away (XOR). */
 __device__ inline bounds bounds_beside(const bounds &b, int step) {
     return {vec3_make(__shfl_xor_sync(ALL_LANES, b.lo.x, step),
                       __shfl_xor_sync(ALL_LANES, b.lo.y, step),
@@ -100,7 +103,7 @@ __device__ inline bounds bounds_beside(const bounds &b, int step) {
                       __shfl_xor_sync(ALL_LANES, b.hi.z, step))};
 }
 
-/* The box of a thread's keys. */
+/* The bounding box of a thread's points. */
 __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
                                         const uint32_t (&key)[THREAD_KEYS]) {
     bounds b = {vec3_all(INFINITY), vec3_all(-INFINITY)};
@@ -114,20 +117,20 @@ __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
     return b;
 }
 
-/* Each warp's box to all warps. */
+/* Publishes each warp's box to all warps. */
 __device__ inline void tell_warps(chunk_shared &sh, const bounds &own) {
-    __syncthreads(); /* what was told before has been read */
+    __syncthreads(); /* previous values have been read */
     if (threadIdx.x % 32 == 0) sh.of_warps[threadIdx.x / 32] = own;
     __syncthreads();
 }
 
-/* The box of the `warps` neighbouring warps beside this one's, 1 or 2. */
+/* The joint box of the neighbouring `warps` warps, 1 or 2, in the butterfly exchange. */
 __device__ inline bounds warps_beside(const chunk_shared &sh, int warps) {
     const uint32_t other = threadIdx.x / 32 ^ (uint32_t)warps;
     return warps == 1 ? sh.of_warps[other] : joined(sh.of_warps[other], sh.of_warps[other ^ 1]);
 }
 
-/* The box of the points of each `threads` neighbouring threads. */
+/* The bounding box of the points of each group of `threads` neighbouring threads. */
 __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[THREAD_KEYS],
                                         int threads) {
     bounds b = bounds_of_keys(sh, key);
@@ -138,11 +141,11 @@ __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[
     return b;
 }
 
-/* Each key or the one that the thread at `other` holds at the same place, or at the mirrored one:
-   the lesser where `least`. */
+/* Compare-exchange across warps: replaces each key by the minimum (if `least`) or maximum of it
+   and the key that thread `other` holds in the same slot, or in the mirrored slot. */
 __device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], uint32_t other,
                                  bool mirrored, bool least) {
-    __syncthreads(); /* the keys before have been read */
+    __syncthreads(); /* previous keys have been read */
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) sh.keys[i][threadIdx.x] = key[i];
     __syncthreads();
@@ -152,7 +155,8 @@ __device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS],
             warp_sort::chosen(key[i], sh.keys[mirrored ? THREAD_KEYS - 1 - i : i][other], least);
 }
 
-/* Sorts each `threads` neighbouring threads' keys: as warp_sort.cuh, across warps, too. */
+/* Sorts the keys of each group of `threads` neighbouring threads: the bitonic sort of
+   warp_sort.cuh, extended across warps. */
 __device__ inline void sort_threads(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], int threads) {
     const uint32_t thread = threadIdx.x;
     warp_sort::sort_lanes(key, threads < 32 ? threads : 32);
@@ -170,7 +174,7 @@ __device__ inline void sort_threads(chunk_shared &sh, uint32_t (&key)[THREAD_KEY
     }
 }
 
-/* Sorts each segment along the widest side of its box. */
+/* Sorts each segment along the widest side of its bounding box. */
 __device__ inline void sort_segments(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], int threads) {
     const bounds b = segment_bounds(sh, key, threads);
     const vec3 side = vec3_sub(b.hi, b.lo);
@@ -187,10 +191,10 @@ __device__ inline void sort_segments(chunk_shared &sh, uint32_t (&key)[THREAD_KE
     sort_threads(sh, key, threads);
 }
 
-/* Where a chunk's leaves go: their boxes, and the binary tree of pairs of boxes. */
+/* Output of a chunk: boxes of its leaves, and the binary tree of pairs of boxes. */
 struct split_boxes {
     float4 *boxes, *pairs;
-    uint32_t *ties; /* counted by who lists planes */
+    uint32_t *ties; /* zeroed here; list_plane counts */
 };
 
 __device__ inline void store_pair(float4 *to, const bounds &a, const bounds &b,
@@ -201,8 +205,9 @@ __device__ inline void store_pair(float4 *to, const bounds &a, const bounds &b,
     to[3] = make_float4(__uint_as_float(of.begin), __uint_as_float(of.end), 0, 0);
 }
 
-/* The box of each leaf and where its points lie; both halves' boxes, and those of pairs above up
-   to the chunk's own. A leaf has four or eight threads, a half two or four. */
+/* Stores the box and the range of points of each leaf, the boxes of its halves, and the pairs
+   above it up to the chunk's root. A leaf belongs to four or eight threads, a half to two or
+   four. */
 __device__ inline void store_leaves(const view &index, chunk_shared &sh,
                                     const uint32_t (&key)[THREAD_KEYS], uint32_t chunk, int threads,
                                     const split_boxes &to) {
@@ -238,14 +243,14 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
     }
 }
 
-/* A block a chunk: its points into leaves. */
+/* One block per chunk: sorts its points into leaves. */
 __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_constant__ view index,
                                                               split_input in, float4 *points,
                                                               uint32_t *strays, split_boxes to) {
     __shared__ chunk_shared sh;
     const uint32_t thread = threadIdx.x, chunk = blockIdx.x;
     if (chunk == 0 && thread == 0) *to.ties = 0;
-    if (chunk + 1 < index.chunk_count && thread == 0) /* which of the pairs above the chunks */
+    if (chunk + 1 < index.chunk_count && thread == 0) /* zeroes the counter that join_above uses */
         to.pairs[4ull * chunk + 3] = make_float4(0, 0, 0, 0);
     const uint32_t begin = chunk_begin(index, chunk);
     const uint32_t count = chunk_begin(index, chunk + 1) - begin;
@@ -267,7 +272,7 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
         const uint32_t q = key[i] % CHUNK_MOST, at = begin + thread * THREAD_KEYS + i;
-        if (q == count - 1) strays[chunk] = at; /* it was the last in order */
+        if (q == count - 1) strays[chunk] = at; /* the in-order successor */
         points[at] = make_float4(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q],
                                  __uint_as_float(in.ids[of.node(q)]));
     }

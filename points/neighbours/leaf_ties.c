@@ -1,30 +1,33 @@
-/* Buckets whose equal coordinates stay together, for leaf_index.c.
-   Idea: where many points lie in the planes of nodes (a grid's) the tree's medians tear equal ones
-         apart, and boxes overlap: then points are cut beside those planes, not through them, into
-         twice as many buckets, of which half stay empty. */
+/* Assigns points with equal coordinates to the same buckets, for leaf_index.c.
+   Idea: where many points lie in the splitting planes (as on a grid), the medians of the tree
+         separate points with equal coordinates, and boxes overlap. Here points are split next to
+         those planes instead of through them, into twice as many buckets, half of which stay
+         empty. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/select_keys.h"
 #include "points/neighbours/leaf_index.h"
 
-/* Points from left to right; floats tell coordinates apart, counted from the least. */
+/* The points in order, from left to right. Coordinates are compared as floats relative to the
+   minimum of the axis, so they are non-negative. */
 typedef struct tied_points {
     const pointtree_nd_view *tree;
     const leaf_shape *shape;
-    float *rows;     /* `dims` of each point */
-    uint32_t *nodes; /* of each point */
-    uint64_t *keys;  /* what is compared, above the number of a point */
+    float *rows;     /* `dims` coordinates per point */
+    uint32_t *nodes; /* tree node of each point */
+    uint64_t *keys;  /* value to compare << 32 | index of the point */
     const leaf_slots *out;
 } tied_points;
 
-enum { TIED_LEVELS = 12 }; /* of buckets below a node of the tree that are shared out together */
+/* bucket levels that one task processes */
+enum { TIED_LEVELS = 12 };
 
 static float tied_coordinate(const pointtree_nd_view *tree, uint32_t node, uint32_t axis) {
     return (float)(pointtree_nd_coordinate(tree, node, axis) - tree->box.lo[axis]);
 }
 
-/* Cuts keys[0, count) beside the points that lie in a plane, where it is nearer to the middle.
-   Returns how many come first. */
+/* Partitions keys[0, count) just below or just above all points in the plane, whichever is
+   closer to the middle. Returns the number of points in the first part. */
 static uint32_t tied_cut(const tied_points *points, uint64_t *keys, uint32_t count, uint32_t axis,
                          float plane) {
     const uint32_t dims = points->tree->dims;
@@ -40,7 +43,7 @@ static uint32_t tied_cut(const tied_points *points, uint64_t *keys, uint32_t cou
     return keys_partition(keys, count, (uint64_t)(float_bits(plane) + above) << 32);
 }
 
-/* The same by the point in the middle. */
+/* tied_cut at the coordinate of the median point. */
 static uint32_t tied_cut_middle(const tied_points *points, uint64_t *keys, uint32_t count,
                                 uint32_t axis) {
     for (uint32_t i = 0; i < count; ++i) {
@@ -52,7 +55,8 @@ static uint32_t tied_cut_middle(const tied_points *points, uint64_t *keys, uint3
     return tied_cut(points, keys, count, axis, float_from_bits((uint32_t)(middle >> 32)));
 }
 
-/* Without a place between unequal coordinates: by id, whole buckets. */
+/* Fallback if no split between different coordinates is balanced enough: partitions by id into
+   whole buckets. */
 static uint32_t tied_cut_equal(const tied_points *points, uint64_t *keys, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t point = (uint32_t)keys[i];
@@ -68,7 +72,7 @@ static bool tied_cut_serves(uint32_t cut, uint32_t count, uint32_t room) {
     return 4 * side >= count && count - side <= room;
 }
 
-/* By the widest axis along which points can be parted evenly enough. */
+/* Partitions along the widest axis that gives a sufficiently balanced split. */
 static uint32_t tied_share(const tied_points *points, uint64_t *keys, uint32_t count,
                            uint32_t room) {
     const uint32_t dims = points->tree->dims;
@@ -96,8 +100,9 @@ static uint32_t tied_share(const tied_points *points, uint64_t *keys, uint32_t c
     return tied_cut_equal(points, keys, count);
 }
 
-/* Shares out keys[0, count) to `leaves` buckets: by the plane of a node of the tree, whose points
-   they are but for some in planes, or by one of their own. */
+/* Distributes keys[0, count) to `leaves` buckets recursively: at the plane of a tree node, if
+   the split is balanced enough, else at one that tied_share chooses. The points are those of
+   `node`, except for some that lie in planes. */
 static void tied_split(const tied_points *points, uint64_t *keys, uint32_t count, uint32_t first,
                        uint32_t leaves, uint32_t node) {
     const pointtree_nd_view *tree = points->tree;

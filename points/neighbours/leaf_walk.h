@@ -1,35 +1,39 @@
-/* The search of leaf_index.h, for one kind of scalar: included by leaf_index_query.c with
-   LEAF_REAL, LEAF_WIDE (1: doubles) and LEAF(name) defined. `dims` is a constant in the copies for
-   three and four.
-   Invariants: of doubles a box is rounded outwards to floats, a query to the two floats around it,
-               and the sum of at most eight squares of floats is off by less than 2^-19 of itself:
-               what is farther than the bound raised by 2^-18 has no answer. What is nearly as far
-   as the bound is asked in the points' scalar, rounded in the order of a point's distance, hence
-   never above that of a point in the box. */
+/* Traversal of the index of leaf_index.h, written as a template over the scalar: leaf_index_query.c
+   includes this file with LEAF_REAL, LEAF_ANSWER, LEAF_WIDE (1 for doubles) and LEAF(name) defined.
+   `dims` is a compile-time constant in the copies for three and four axes.
+   Invariants: for doubles a box is rounded outwards to floats and a query to the two
+               neighbouring floats. The sum of at most eight squares of floats has a relative
+               error below 2^-19, so a box farther than the bound times (1 + 2^-18) contains no
+               result. A box whose distance is close to the bound is tested again in the points'
+               scalar, rounded in the same order as a point's distance, hence never above that of
+               a point in the box. */
 
 typedef struct LEAF(query) {
     const leafindex *index;
     LEAF_REAL at[POINT_DIMS_MAX];
 #if LEAF_WIDE
-    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around it */
+    float below[POINT_DIMS_MAX], above[POINT_DIMS_MAX]; /* the floats around `at` */
     neighbour_nd *out;
-    doubles_nearest nearest; /* of up to NEAREST_MAX answers */
+    doubles_nearest nearest; /* up to NEAREST_MAX results */
 #else
     uint64_t *out;
     lanes_nearest nearest;
 #ifdef LANES_512
-    uint64_t list[LANES_KEYS_MAX]; /* of more, of up to as many */
+    uint64_t list[LANES_KEYS_MAX]; /* up to LANES_KEYS_MAX results */
 #endif
 #endif
     LEAF_REAL bound2;
-    uint32_t bound_id; /* an answer as far as the bound has no larger one */
-    int32_t raised;    /* bits of a float: boxes farther than this have no answer, ... */
-    int32_t lowered;   /* ... those nearer than this are surely nearer than the bound */
+    /* at distance bound2 only points with an id up to this one are results */
+    uint32_t bound_id;
+    /* bits of a float: boxes farther than this contain no result */
+    int32_t raised;
+    /* bits of a float: boxes nearer than this are certainly nearer than the bound */
+    int32_t lowered;
     uint32_t k, capacity, count;
     point_visitor *visitor;
 } LEAF(query);
 
-/* Takes in a bucket, in one of these ways; `how` is a constant. */
+/* Updates the results with the points of a bucket, as `how`, a compile-time constant, requires. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit how);
 
@@ -62,7 +66,7 @@ LANES_FN void LEAF(open)(LEAF(query) * query, const leafindex *index, const LEAF
     LEAF(bind)(query, bound2, KD_NONE);
 }
 
-/* --- one bucket ------------------------------------------------------------------------------- */
+/* --- one bucket ----------------------------------------------------------------------------- */
 
 LANES_FN uint32_t LEAF(points)(const LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
                                LEAF_REAL dist2[LEAF_POINTS]) {
@@ -73,7 +77,7 @@ LANES_FN uint32_t LEAF(points)(const LEAF(query) * query, const leaf_points *lea
 #endif
 }
 
-/* Up to eight answers, in order, in registers. */
+/* Keeps up to eight results sorted in registers. */
 LANES_FN void LEAF(visit_nearest)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
     _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
     const uint32_t within = LEAF(points)(query, leaf, dims, dist2), last = query->k - 1;
@@ -115,9 +119,9 @@ LANES_FN void LEAF(visit_tell)(LEAF(query) * query, const leaf_points *leaf, uin
     LEAF(bind)(query, LEAF(visitor_bound)(query->visitor), KD_NONE);
 }
 
-/* --- the walk --------------------------------------------------------------------------------- */
+/* --- the traversal -------------------------------------------------------------------------- */
 
-/* What is left to visit on the way down: of each level the children not visited yet, and the
+/* Traversal stack: for each level above the current one the children not visited yet, and the
    nearest of them. */
 typedef struct LEAF(path) {
     lanes_set kept[LEAF_LEVELS_MAX];
@@ -143,8 +147,9 @@ LANES_FN lanes_set LEAF(group_lanes)(const LEAF(query) * query, uint32_t level, 
     return level == 0 ? lanes_set_limit(all, index->shape.root_children) : all;
 }
 
-/* The least dist2 that a point in a child's box can have, and, of those as far, the least id: has
-   it no answer? */
+/* Exact test of a child box near the bound. Returns whether it contains no result: its least
+   possible dist2 exceeds the bound, or equals it and all ids in the box are greater than the
+   bound's. */
 LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_t group,
                               uint32_t lane, uint32_t dims) {
     const leafindex *index = query->index;
@@ -161,8 +166,10 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
     return index->least_ids[at] > query->bound_id;
 }
 
-/* The deepest group on the way to `near`, of the last level, in whose box the query lies; the path
-   is what is left beside this way. No step waits for the one before. */
+/* Starts a search at the hint instead of the root: returns the deepest group on the path to the
+   last-level group `near` whose box contains the query, and its level in *level. The path's
+   stack receives the other children of the groups above. The levels are independent of each
+   other, so their latencies overlap. */
 LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query, uint32_t near,
                                    uint32_t dims, uint32_t *level) {
     const uint32_t last = query->index->shape.levels - 1;
@@ -173,15 +180,16 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
         const int32_t on_way = lanes_set_at(all, lane);
         path->kept[above] = lanes_set_strike(all, on_way);
         path->kept_least[above] = lanes_set_least(path->kept[above]);
-        if (on_way < LEAF_GROUP) start = above + 1; /* a distance of 0 */
+        if (on_way < LEAF_GROUP) start = above + 1; /* the child's box contains the query */
     }
     *level = start;
     return near >> 3 * (last - start);
 }
 
-/* Visits every leaf whose box is within the bound, which may shrink meanwhile. Per level the
-   distances of eight boxes are kept, and those visited are struck out: in registers, as a vector
-   read back where a lane has just been written waits for the store. */
+/* Visits each bucket whose box is within the bound, nearest first; the bound may shrink
+   meanwhile. The distances of the eight children of each level on the path stay in registers,
+   and visited children are struck out there: writing one lane to memory and reading the vector
+   back would stall on the store. */
 LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near, uint32_t dims) {
     const leafindex *index = query->index;
     if (index->shape.count == 0) return;
@@ -206,13 +214,14 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
         const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
         const int32_t nearest = least;
         here = lanes_set_strike(here, least);
-        least = lanes_set_least(here); /* ready when it is asked for */
+        least = lanes_set_least(here); /* computed early to hide its latency */
         if ((nearest | 7) >= query->lowered &&
-            LEAF(is_behind)(query, level, group, lane, dims)) /* about as far as the bound */
+            LEAF(is_behind)(query, level, group, lane, dims)) /* too close to the bound to decide
+                                                                 from the float distance */
             continue;
         if (level + 1 == index->shape.levels) {
             if (near) *near = group;
-            near = NULL; /* the first one is the nearest */
+            near = NULL; /* only the first bucket visited, the nearest, sets the hint */
             const leaf_points leaf = LEAF(bucket)(index, child, dims);
             LEAF(visit)(query, &leaf, dims, how);
             continue;
@@ -233,7 +242,8 @@ LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
     else if (dims == 4)
         LEAF(walk_of)(query, how, NULL, 4);
     else
-        LEAF(walk_of)(query, how, NULL, dims); /* who has many axes is seldom where the last was */
+        /* with many axes, consecutive queries are seldom near each other */
+        LEAF(walk_of)(query, how, NULL, dims);
 }
 
 static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, LEAF_REAL bound2,

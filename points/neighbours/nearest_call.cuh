@@ -1,32 +1,34 @@
-/* Which kernel finds the k nearest by leaves, and how many of them are launched: for queries of a
-   caller (`asked`) and for the index's own points (`asked_own`) alike.
-   Source: the table of ways was measured on an H200 (tools/bench/results/h200-ways.txt): 0.1M, 1M and
-           10M points, uniform, photon-like and clustered, 10,000 to 2M queries, k of 1 to 100; for
-           coherent queries, and more than 2M, by kandela bench knn.
-   Idea: packets and groups win where queries lie so dense among the points that neighbours ask for
-         the same leaves. Leaves are never far from the best below some 250,000 queries, and need no
-         order there: a sort costs more than it gives. */
+/* Selects and launches the kernel for the k nearest neighbours on the device's index, for queries
+   of a caller (`asked`) as well as self-queries (`asked_own`).
+   Source: the selection tables were measured on an H200 (tools/bench/results/h200-ways.txt): 0.1M,
+           1M and 10M points, uniform, photon-like and clustered, 10,000 to 2M queries, k of 1 to
+           100; for coherent queries, and more than 2M, by kandela bench knn.
+   Idea: packets and groups are fastest where queries are so dense among the points that
+         neighbouring queries need the same leaves. Leaves (one warp per query) are never far from
+         the best below some 250,000 queries, and need no sorting there: the sort would cost more
+         than it gains. */
 #ifndef KD_POINTS_NEIGHBOURS_NEAREST_CALL_CUH
 #define KD_POINTS_NEIGHBOURS_NEAREST_CALL_CUH
 #include "points/neighbours/query_groups.cuh"
 
 namespace point_index {
 
-/* --- the way, where nobody says it: the first row that fits ----------------------------------- */
+/* --- selection of the kernel if the caller does not choose: the first matching row ---------- */
 
 typedef struct query_way {
     point_query_method method;
-    bool sorted; /* if that helps at all */
+    bool sorted; /* sort the queries, unless that cannot help */
 } query_way;
 
 typedef struct query_way_row {
-    double k_most, queries, points, points_a_query; /* less than these */
+    double k_most, queries, points, points_a_query; /* row matches up to this k and below the other
+                                                       limits */
     query_way way;
 } query_way_row;
 
 constexpr double WAYS_COHERENT = 1e5, WAYS_MANY = 1.5e6, WAYS_ANY = 1e300;
 
-/* For coherent queries, and more than WAYS_MANY of any. */
+/* For coherent queries, and for more than WAYS_MANY queries of any kind. */
 inline constexpr query_way_row ways_of_many[] = {
     {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
     {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
@@ -61,26 +63,31 @@ inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, boo
     return row->way;
 }
 
-/* --- kernels ---------------------------------------------------------------------------------- */
+/* --- kernels -------------------------------------------------------------------------------- */
 
-constexpr uint32_t PACKET_TURNS = 8, GROUP_TURNS = 16; /* at most, after each other in a warp */
-constexpr uint64_t TURNING_WARPS = 12500;              /* what fills a large device a few times */
+constexpr uint32_t PACKET_TURNS = 8, GROUP_TURNS = 16; /* maximum number of batches per warp,
+                                                          processed in sequence */
+constexpr uint64_t TURNING_WARPS = 12500;              /* enough warps to fill a large device
+                                                          several times */
 
 inline uint64_t blocks_for(uint64_t items, uint64_t block) {
     return (items + block - 1) / block;
 }
 
-/* The kernel for how many neighbours. */
+/* The number of neighbours for which the kernel is compiled. */
 inline uint32_t kernel_k_of(const point_query_cuda *query) {
     return query->kernel_k ? query->kernel_k : query->k;
 }
 
-/* --- queries that part from their warp -------------------------------------------------------- */
+/* --- queries split off from their warp ------------------------------------------------------ */
 
-constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* leaves: a packet has a tighter box */
+constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* maximum number of leaves visited in vain;
+                                                         less for self-queries, whose packets have
+                                                         tighter boxes */
 
-/* Of `count` turns, where warps have `patience` if nobody says more; 0: none parts. The list takes
-   the place of `used`, of as many words that nobody reads by then, if there are such. */
+/* Lays out the list of queries that are split off from their warp, for `count` turns. `patience` is
+   the default limit; with 0 no query is split off. The list overlays `used`, as many words that are
+   no longer read by then, if there are such. */
 inline parting lay_out_parting(cuda_arena *arena, const point_query_cuda *query, uint32_t patience,
                                uint64_t count, bool has_used, uint32_t *used) {
     parting to = {NULL, NULL, KD_NONE};
@@ -98,7 +105,7 @@ template <class ASKED> struct nearest_call {
     answer_rows out;
     parting to;
 
-    /* By packets, groups or leaves; k was checked. */
+    /* Launches packets, groups or leaves; k must be valid. */
     kd_status launch(point_query_method method) const {
         if (method != POINT_QUERY_PACKETS && method != POINT_QUERY_GROUPS) return leaves();
         if (to.count)
@@ -123,8 +130,8 @@ template <class ASKED> struct nearest_call {
                              : groups<group_shape<8, 24, 16, 8, false>>();
     }
 
-    /* How many times `together` queries a warp answers after each other: as often as leaves enough
-       warps, so that what one has found helps the next. */
+    /* Number of batches of `together` queries that a warp processes in sequence: as large as leaves
+       enough warps, since the results of one batch bound the next. */
     uint32_t turns_of(uint64_t together, uint32_t most) const {
         if (query->turns) return query->turns;
         const uint64_t turns = queries.count / (together * TURNING_WARPS);
@@ -132,7 +139,8 @@ template <class ASKED> struct nearest_call {
     }
 
     template <int K> kd_status packets() const {
-        const uint32_t turns = turns_of(32, K > 2 ? PACKET_TURNS : 1); /* few are found at once */
+        const uint32_t turns = turns_of(32, K > 2 ? PACKET_TURNS : 1); /* few neighbours are found
+                                                                          fast anyway */
         const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
         nearest_by_packets<K, ASKED>
             <<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)query->stream>>>(
@@ -149,7 +157,10 @@ template <class ASKED> struct nearest_call {
         KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
         parting then = to;
-        if (!SHAPE::HALVES && !query->patience) then.patience += PATIENCE_OWN; /* of all leaves */
+        if (!SHAPE::HALVES && !query->patience)
+            then.patience += PATIENCE_OWN; /* counts all leaves,
+                                              not only those
+                                              visited in vain */
         nearest_by_groups<SHAPE, ASKED>
             <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)query->stream>>>(
                 view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), then,
@@ -182,8 +193,8 @@ template <class ASKED> struct nearest_call {
                          : apart_of<6>();
     }
 
-    /* Parts of 32 answers: room for k, for a step of 32 more, and for some to spare, so that the
-       buffer is shrunk seldom. */
+    /* PARTS times 32 results: capacity for k, for a step of 32 more, and some spare, so that the
+       buffer is rarely reduced. */
     kd_status leaves() const {
         const uint32_t k = kernel_k_of(query);
         return k <= 16    ? leaves_of<2>()

@@ -1,27 +1,29 @@
-/* What a warp knows of queries from those that it answered before, their neighbours on the curve.
-   Idea: the distance to the k-th point changes from one query to another by no more than lies
-   between them, which bounds it for sure; mostly it hardly changes at all, so a query first expects
-   to find its k within a little more than the farthest k-th of its packet before. Where fewer lie
-   there it is asked again, within what is sure: seldom, and the answers are the same. */
+/* Bounds for a warp's queries from the queries that it processed before, their neighbours on the
+   curve.
+   Idea: by the triangle inequality, the distance to the k-th point changes between two queries by
+         at most the distance between them, which gives a safe bound. Usually it hardly changes, so
+         a query is first searched with a bound slightly above the largest k-th distance of the
+         previous packet. If fewer than k points are found, the search is repeated with the safe
+         bound; this is rare, and the results are the same. */
 #ifndef KD_POINTS_NEIGHBOURS_PRIOR_BOUND_CUH
 #define KD_POINTS_NEIGHBOURS_PRIOR_BOUND_CUH
 #include "points/neighbours/warp_per_query.cuh"
 
 namespace point_index {
 
-/* A lane's query of before and its k-th dist2, INFINITY if that is not known. */
+/* A lane's previous query and its k-th dist2; INFINITY if unknown. */
 struct known_query {
     vec3 q;
     float bound2;
 };
 
-/* The square of a query's first radius over that of the farthest k-th before: the number of points
-   in a ball varies by about its root. */
+/* Returns the factor from the largest k-th dist2 of the previous packet to the first bound: the
+   number of points in a ball varies by about its square root. */
 inline float reach_factor_of(uint32_t k) {
     return 1.0f + 1.2f / sqrtf((float)(k ? k : 1));
 }
 
-/* The largest bound of the warp as bits; a negative one is none. */
+/* Returns the largest bound of the warp as float bits; negative bounds count as 0. */
 __device__ inline uint32_t most_bound(float bound2) {
     return __reduce_max_sync(ALL_LANES, bound2 > 0 ? __float_as_uint(bound2) : 0);
 }
@@ -33,14 +35,16 @@ __device__ inline known_query known_of_lane(const known_query &known, uint32_t l
             __shfl_sync(ALL_LANES, known.bound2, lane)};
 }
 
-/* The k-th dist2 of a query beside a known one is at most this. Room for rounding. */
+/* Upper bound on the k-th dist2 of a query from that of a known query, with a margin for
+   rounding. */
 __device__ inline float bound2_beside(const known_query &known, vec3 q) {
     const float reach = sqrtf(known.bound2) + sqrtf(pointtree_dist2(q, known.q));
     const float reach2 = reach * reach * 1.00001f + 1e-40f;
     return reach2 >= 0 ? reach2 : INFINITY;
 }
 
-/* What bounds a lane's query; both negative if nothing is asked. */
+/* Bounds of a lane's query: the safe one and the expected one; both negative if the query is
+   inactive. */
 struct query_bounds {
     float sure, expected;
 };

@@ -1,6 +1,7 @@
-/* Idea: neighbouring queries meet the same nodes, so they are worked on in the order of a Morton
-         curve through the tree's box; answers go where the caller's order wants them.
-   Work: a radix sort of 8 bytes a query, beside the queries themselves. */
+/* Batches of queries on the CPU.
+   Idea: neighbouring queries visit the same nodes, so queries are processed in the order of a
+         Morton curve through the tree's bounding box; results are written in the caller's order.
+   Work: a radix sort of 8 bytes per query, in addition to the queries themselves. */
 #include "points/neighbours/query.h"
 #include "core/math/bits.h"
 #include "core/memory.h"
@@ -9,21 +10,24 @@
 #include "points/tree/walk_nd.h"
 #include <stdatomic.h>
 
-enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 1536 /* answers of a query that need no memory */ };
+/* 64-bit words on the stack for the results of a query, before allocating */
+enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 1536 };
 
 typedef struct query_work {
     const point_target *target;
     const point_queries *queries;
-    uint64_t *order; /* code << 32 | query, or NULL: as they come */
+    uint64_t *order; /* code << 32 | query; NULL: the caller's order */
     uint32_t k;
-    point_rows rows;              /* nearest: k a query; within: from offsets on */
-    const uint64_t *offsets;      /* NULL: nearest */
-    uint64_t *counts;             /* only these are wanted, or NULL */
-    const point_own *own;         /* the tree's points ask, in its order; or NULL */
-    const point_visitor *visitor; /* instead of rows; or NULL */
-    uint32_t targets;             /* for a visitor: how many trees there are */
-    _Atomic uint64_t unmet_bytes; /* that could not be had */
-    _Atomic uint64_t mismatched;  /* rows whose offsets leave another room than there are answers */
+    point_rows rows;         /* nearest: k per query; within: from `offsets` on */
+    const uint64_t *offsets; /* NULL: nearest */
+    uint64_t *counts;        /* only these are requested; or NULL */
+    /* self-query, in tree order; or NULL */
+    const point_own *own;
+    const point_visitor *visitor; /* called instead of filling rows; or NULL */
+    uint32_t targets;             /* number of trees, for a visitor */
+    _Atomic uint64_t unmet_bytes; /* size of a failed allocation */
+    /* number of rows whose offsets do not match the number of results */
+    _Atomic uint64_t mismatched;
 } query_work;
 
 static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
@@ -110,21 +114,22 @@ static void put_answer(const query_work *work, uint64_t at, uint32_t id, double 
         ((float *)work->rows.dist2)[at] = (float)dist2;
 }
 
-/* A query: where, which of the array it is, whose row it fills, and how many answers of its own
-   point are found and left out. */
+/* One query: its position (`place`), its index in the array (`at`), the row of its results, and how
+   many results to find in excess because its own point is excluded. */
 typedef struct asked_query {
     const void *place;
     uint64_t at, row;
-    uint32_t skipped; /* id; KD_NONE: none */
-    uint32_t more;    /* 1 if one is */
+    uint32_t skipped; /* id to exclude; KD_NONE: none */
+    uint32_t more;    /* 1 if a point is excluded, else 0 */
 } asked_query;
 
-/* Whether answers are found as keys of leaf_index.h; else as neighbours. */
+/* Returns whether results are found as keys of leaf_index.h instead of neighbour_nd. */
 static bool finds_keys(const point_target *target) {
     return target->index && target->index->scalar == POINT_FLOAT;
 }
 
-/* All within the bound, of which `wanted` go to `room`, or as many of the nearest. */
+/* Finds all points within the bound, of which the first `wanted` are stored in `room`, or the
+   `wanted` nearest of them. */
 static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
                      uint32_t wanted, void *room, uint32_t *near) {
     const point_metric *metric = work->queries->metric;
@@ -148,7 +153,7 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
                   : pointtree_nd_nearest_k(tree, query, wanted, bound2, out);
 }
 
-/* Orders what was found, which shrinks by the id that is left out. */
+/* Sorts the results and removes the excluded id; returns their number. */
 static uint32_t put_in_order(const query_work *work, const asked_query *asked, void *room,
                              uint32_t count) {
     uint64_t *keys = (uint64_t *)room;
@@ -168,7 +173,7 @@ static uint32_t put_in_order(const query_work *work, const asked_query *asked, v
     return !work->offsets && kept > work->k ? work->k : kept;
 }
 
-/* Of keys: what is not wanted costs nothing. */
+/* Stores keys, each output array in a loop of its own so that NULL arrays cost nothing. */
 static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, uint32_t count) {
     const uint32_t *renamed = work->target->renamed;
     uint32_t *ids = work->rows.ids;
@@ -178,7 +183,8 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
     for (uint32_t j = 0; dist2 && j < count; ++j) dist2[at + j] = leaf_key_dist2(keys[j]);
 }
 
-/* One query; KD_NONE: the offsets are not those of its answers. */
+/* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
+   number. */
 static uint32_t find_row(const query_work *work, const asked_query *asked, void *room,
                          uint32_t *near) {
     const double bound2 = query_bound2(work, asked->at);
@@ -204,7 +210,7 @@ static uint32_t find_row(const query_work *work, const asked_query *asked, void 
     return count;
 }
 
-/* Bytes of room that a query needs. */
+/* Returns the bytes of memory that the results of a query need. */
 static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
     if (work->counts) return 0;
     const uint64_t count = work->target->tree.count, i = asked->row;
@@ -216,12 +222,12 @@ static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
                : answers * sizeof(neighbour_nd);
 }
 
-/* Working room that grows. */
+/* Buffer for the results of one query: on the stack, or allocated when it grows. */
 typedef struct query_room {
     uint64_t on_stack[ROOM_ON_STACK], bytes;
     void *at, *own;
-    uint32_t near;    /* where the last query began */
-    asked_query last; /* of row UINT64_MAX: none */
+    uint32_t near;    /* search hint: where the previous query started */
+    asked_query last; /* the previous query; row UINT64_MAX: none */
 } query_room;
 
 static void room_open(query_room *room) {
@@ -245,8 +251,8 @@ static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
     return true;
 }
 
-/* Whether the query before, in order, lies at the same place and its row of nearest points serves:
-   many do where places are steps of a grid. */
+/* If the previous query in processing order is at the same position, copies its row of nearest
+   points. This is frequent for queries on a grid. */
 static bool answer_again(query_work *work, const asked_query *asked, query_room *room) {
     const point_array *points = &work->queries->points;
     if (work->counts || work->offsets || work->own || asked->more || work->queries->radii ||
@@ -269,7 +275,7 @@ static bool answer_again(query_work *work, const asked_query *asked, query_room 
     return true;
 }
 
-/* False: there is not room enough. */
+/* Processes one query; returns false if memory is exhausted. */
 static bool answer(query_work *work, const asked_query *asked, query_room *room) {
     if (answer_again(work, asked, room)) return true;
     if (!room_grow(room, work, room_bytes(work, asked))) return false;
@@ -283,7 +289,7 @@ static bool answer(query_work *work, const asked_query *asked, query_room *room)
     return true;
 }
 
-/* The visitor hears of one query's points. */
+/* Calls the visitor for the points of one query. */
 static void tell(const query_work *work, uint64_t i) {
     const void *query = point_array_at(&work->queries->points, i);
     point_visitor to = *work->visitor;
@@ -319,8 +325,8 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
     memory_free(room.own);
 }
 
-/* The i-th point of a bucket, which is that of a node: its id, and where it is, in *copied if the
-   buckets alone hold it. */
+/* Returns the id of the i-th point of a bucket, which belongs to a tree node, and its position;
+ *copied holds the position if only the buckets store it. */
 static uint32_t own_point(const point_target *target, const leaf_points *leaf, uint32_t i,
                           uint32_t node, float copied[3], const void **place) {
     const pointtree_nd_view *tree = &target->tree;
@@ -335,7 +341,7 @@ static uint32_t own_point(const point_target *target, const leaf_points *leaf, u
     return leaf->id[i];
 }
 
-/* The points of some buckets ask. */
+/* Self-query of the points of some buckets. */
 static void answer_buckets(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
@@ -414,10 +420,9 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
     return answer_all(&work, scratch);
 }
 
-/* --- all points ask ----------------------------------------------------------------------------
- */
+/* --- self-queries --------------------------------------------------------------------------- */
 
-/* The tree's points, by nodes. */
+/* The tree's points as queries, in node order. */
 static point_queries own_queries(const point_target *target, const point_own *own) {
     const pointtree_nd_view *tree = &target->tree;
     const point_array points =

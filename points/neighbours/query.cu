@@ -1,14 +1,14 @@
-/* Queries of a point tree on a CUDA device: one call that chooses among five ways.
+/* Queries of a point tree on a CUDA device: selects one of five search methods.
    Source: ours; the walk is Wald 2022, "A stack-free traversal algorithm for left-balanced k-d
            trees".
-   Idea: many queries are sorted along a curve (curve_order.cuh), then a warp answers 32
-         neighbours at once (query_packets.cuh), or 8 where many answers are wanted
-         (query_groups.cuh); a few queries get a warp each (warp_per_query.cuh); queries sparse
-         among the points a thread each (thread_per_query.cuh); everything else walks
+   Idea: many queries are sorted along a curve (curve_order.cuh), then a warp processes 32
+         neighbouring queries at once (query_packets.cuh), or 8 for many neighbours
+         (query_groups.cuh); a few queries get one warp each (warp_per_query.cuh); queries sparse
+         among the points one thread each (thread_per_query.cuh); everything else walks
          (stack_free.cuh).
    Work: the sort is a radix sort of 4-byte keys with 4-byte indices, about 31 bits.
-   Memory: 16 bytes a query to sort; k answers a thread to walk.
-   Invariants: whatever the way, the answers are the first of all points by (dist2, id). */
+   Memory: 16 bytes per query to sort; k results per thread to walk.
+   Invariants: with every method, the results are the first of all points by (dist2, id). */
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
@@ -18,9 +18,10 @@ namespace {
 using namespace point_index;
 
 constexpr uint64_t SORTED_COUNT = 100000;    /* fewer queries are never sorted */
-constexpr uint64_t SORTED_LEAVES = 1u << 20; /* sorting helps warps on trees beyond the cache */
-constexpr uint64_t MANY_BOUNDED = 60000, FEW_BOUNDED = 20000; /* queries with bounds, points */
-constexpr uint64_t WALK_BYTES = 256ull << 20;                 /* of lists at most */
+constexpr uint64_t SORTED_LEAVES = 1u << 20; /* sorting helps warps on trees larger than the
+                                                cache */
+constexpr uint64_t MANY_BOUNDED = 60000, FEW_BOUNDED = 20000; /* queries with bounds; points */
+constexpr uint64_t WALK_BYTES = 256ull << 20;                 /* maximum for the result lists */
 
 struct plan {
     point_query_method method;
@@ -28,7 +29,7 @@ struct plan {
     code_plan code;
     curve_sort sort;
     parting to;
-    void *cub; /* of a scan */
+    void *cub; /* scratch of a scan */
     size_t cub_bytes;
     neighbour_nd *lists;
     uint64_t walkers; /* threads */
@@ -49,7 +50,7 @@ query_way choose(const point_query_cuda *q) {
     if (q->points.count == 0) return {POINT_QUERY_WALK, false};
     const uint64_t asked = q->points.count, there = q->index->tree.count;
     if (q->bounds2 && q->k <= POINT_THREADS_K_MAX && asked >= MANY_BOUNDED && there <= FEW_BOUNDED)
-        return {POINT_QUERY_THREADS, false}; /* most find nothing */
+        return {POINT_QUERY_THREADS, false}; /* most queries find nothing */
     return query_way_of(q->k, asked, there, q->coherent);
 }
 
@@ -82,7 +83,7 @@ kd_status check(const point_query_cuda *q) {
     return KD_OK;
 }
 
-/* What is answered together has to be near each other on all axes: rows of an image are not. */
+/* Queries processed together must be close on all axes; rows of an image are not. */
 bool wants_order(point_query_method method, const point_query_cuda *q) {
     if (method == POINT_QUERY_PACKETS || method == POINT_QUERY_GROUPS) return true;
     if (q->coherent || method == POINT_QUERY_WALK) return false;
@@ -110,7 +111,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     return KD_OK;
 }
 
-/* Lays out the scratch and sorts the queries if they are to be. */
+/* Lays out the scratch, and sorts the queries if the plan says so. */
 kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
     cuda_arena arena = {(char *)q->scratch, 0};
     KD_TRY(lay_out(p, &arena, q));
@@ -142,7 +143,7 @@ template <typename real> point_walk::rows<real> rows_of(const point_query_cuda *
     return {q->ids, (real *)q->dist2, q->counts};
 }
 
-/* Calls start(real, metric) with a number of the points' type and what distances are. */
+/* Calls start(real, metric) with a value of the points' scalar type and the metric. */
 template <class START> kd_status start_walk(const point_query_cuda *q, const START &start) {
     const bool is_double = q->points.scalar == POINT_DOUBLE;
     if (q->metric) return is_double ? start(0.0, *q->metric) : start(0.0f, *q->metric);

@@ -1,17 +1,18 @@
-/* A warp for 8 neighbouring queries, four lanes a query, for tens of neighbours; for many, 4 and
-   eight.
-   Stays for k from 17 to 112 of dense queries: 2.0 to 2.3 x a warp a query, and each kernel 1.10
-   to 1.20 x that for more neighbours (tools/bench/results/h200-variants.txt).
+/* One warp for 8 neighbouring queries, four lanes per query, for tens of neighbours; for more
+   neighbours 4 queries with eight lanes each.
+   Kept because for k from 17 to 112 of dense queries it is 2.0 to 2.3 x as fast as a warp per
+   query, and each kernel 1.10 to 1.20 x as fast as that for more neighbours
+   (tools/bench/results/h200-variants.txt).
    Idea: the warp visits the leaves that any of its queries needs, as in query_packets.cuh; each
-         of a query's lanes looks at every fourth point and puts those in reach into a column of
-         its own. It begins with what is known from the group before (prior_bound.cuh). When a
-         column is full, all queries at once find a bound that keeps the k nearest and a few
-         more: regula falsi on dist2, whose count grows smoothly with it, bisection of its bits
-         where that fails. The end is exact: k answers, sorted by rounded dist2 in registers,
-         then looked at as they are.
-   Work: 12 instructions a point and 8 queries; a new bound costs some 100 a query.
-   Data flow: a warp some groups of queries one after the other: queries in the curve's order,
-              index -> columns in shared memory -> a row each at the query's own place. */
+         lane of a query tests every fourth point and appends those within the bound to its own
+         column. The first bound comes from the previous group (prior_bound.cuh). When a column is
+         full, all queries at once find a bound that keeps the k nearest and a few more: regula
+         falsi on dist2, whose count grows smoothly with it, or bisection of its bits if that does
+         not converge. The final result is exact: k points, sorted by rounded dist2 in registers,
+         then verified with the exact keys.
+   Work: 12 instructions per point and 8 queries; a new bound costs some 100 per query.
+   Data flow: one warp per several groups of queries in sequence: queries in curve order, index ->
+              columns in shared memory -> the row of each query. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_GROUPS_CUH
 #include "core/device/warp_sort.cuh"
@@ -22,7 +23,7 @@ namespace point_index {
 
 constexpr uint32_t GROUP_WARPS = 4;
 
-/* Every LANES-th point from `first` on; there are as many behind the last leaf's. */
+/* Loads every LANES-th point from `first` on; the array is padded after the last leaf. */
 template <class SHAPE, int POINTS>
 __device__ inline void load_points(const view &index, uint32_t first, float4 (&p)[POINTS]) {
     const float4 *from = index.points + first;
@@ -30,7 +31,7 @@ __device__ inline void load_points(const view &index, uint32_t first, float4 (&p
     for (uint32_t i = 0; i < POINTS; ++i) p[i] = from[SHAPE::LANES * i];
 }
 
-/* Those of them before `end`, or all. */
+/* Offers those of the loaded points that lie before `end`, or all. */
 template <class SHAPE, bool ALL, int POINTS>
 __device__ inline void offer_points(const float4 (&p)[POINTS], uint32_t first, uint32_t end, vec3 q,
                                     group_lane &mine) {
@@ -46,8 +47,8 @@ __device__ inline void offer_points(const float4 (&p)[POINTS], uint32_t first, u
         }
 }
 
-/* Which halves of a leaf any of the queries reaches, as two bits. Each query has two lanes at
-   least: even ones look at the first half's box, odd ones at the second's. */
+/* Returns which halves of a leaf any of the queries reaches, as two bits. Each query has at least
+   two lanes: even ones test the box of the first half, odd ones that of the second. */
 __device__ inline uint32_t halves_in_reach(const float4 *record, vec3 q, float bound2) {
     const float2 *box = (const float2 *)record + 3 * (lane_id() & 1);
     const float2 a = box[0], b = box[1], c = box[2];
@@ -56,8 +57,9 @@ __device__ inline uint32_t halves_in_reach(const float4 *record, vec3 q, float b
     return (reached & 0x55555555u ? 1u : 0u) | (reached & 0xaaaaaaaau ? 2u : 0u);
 }
 
-/* Halves that are of use. A leaf that no query reaches takes one of `patience`; where halves are
-   not looked at, every leaf does, and none is left when the first one after that is not reached. */
+/* Returns the halves of a leaf to search. A leaf that no query reaches decrements `patience`; if
+   halves are not tested, every leaf does, and once it is exhausted the first leaf not reached ends
+   the search. */
 template <class SHAPE>
 __device__ inline uint32_t halves_of_use(const view &index, uint32_t leaf, vec3 q, float bound2,
                                          uint32_t &patience, uint32_t &bound) {
@@ -68,7 +70,7 @@ __device__ inline uint32_t halves_of_use(const view &index, uint32_t leaf, vec3 
     return wanted;
 }
 
-/* `bound` is the largest of the lanes' as bits. */
+/* Offers the points of a leaf; `bound` is the largest bound of the lanes as float bits. */
 template <class SHAPE>
 __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
                                   point_range of, vec3 q, group_lane &mine, uint32_t &patience,
@@ -102,7 +104,7 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
     }
 }
 
-/* A query's answers, in order: lane l has numbers l * SORTED and on. */
+/* Sorts the results of each query: lane l holds numbers l * SORTED to l * SORTED + SORTED - 1. */
 template <class SHAPE>
 __device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held,
                                     answer_key (&key)[SHAPE::SORTED]) {
@@ -119,7 +121,8 @@ __device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held
     const float lo = __uint_as_float(
         group_reduce<SHAPE>(least, [](uint32_t a, uint32_t b) { return min(a, b); }));
     const float range = __uint_as_float(group_most<SHAPE>(most)) - lo;
-    const float scale = range > 0 ? 16777214.0f / range : 0; /* 24 bits, but the last value */
+    const float scale = range > 0 ? 16777214.0f / range : 0; /* 24 bits, except for the last
+                                                                value */
 #pragma unroll
     for (int i = 0; i < SORTED; ++i) {
         const float at = (__uint_as_float(d[i]) - lo) * scale;
@@ -148,16 +151,16 @@ __host__ __device__ inline uint32_t more_of(const asked_own &queries) {
     return queries.skips;
 }
 
-/* Two neighbouring answers of a row. */
+/* Stores two adjacent results of a row. */
 __device__ inline void store_two(const answer_rows &out, uint64_t at, const uint32_t (&id)[2],
                                  const uint32_t (&dist2)[2]) {
     if (out.ids) *(uint2 *)(out.ids + at) = make_uint2(id[0], id[1]);
     if (out.dist2) *(uint2 *)(out.dist2 + at) = make_uint2(dist2[0], dist2[1]);
 }
 
-/* Rows one after the other, each by the whole warp: whole sectors of memory. */
+/* The whole warp writes one row after another, so that whole memory sectors are written. */
 constexpr int row_pitch(int sorted) {
-    return sorted + 1; /* no two lanes in one bank */
+    return sorted + 1; /* avoids bank conflicts */
 }
 
 template <class SHAPE, bool OWN>
@@ -185,7 +188,7 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
         for (uint32_t i = 2 * lane_id(); i < k; i += 64) {
             const uint32_t at = (group * SHAPE::LANES + i / SORTED) * PITCH + i % SORTED;
             uint32_t places[2] = {at, at + 1};
-            if (OWN && no != KD_NONE) { /* what follows the query itself moves up */
+            if (OWN && no != KD_NONE) { /* elements after the excluded query point move up */
                 const uint32_t second = at + 2 + ((i + 2) % SORTED ? 0 : PITCH - SORTED);
                 if (!answer_before(dist2[at], id[at], 0, no)) places[0] = at + 1;
                 if (!answer_before(dist2[at + 1], id[at + 1], 0, no)) places[1] = second;
@@ -207,7 +210,7 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
     }
 }
 
-/* Of this lane's query, after store_rows. */
+/* The k-th dist2 of this lane's query; valid after store_rows. */
 template <class SHAPE>
 __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
     const uint32_t lane = lane_id() / SHAPE::LANES * SHAPE::LANES + (k - 1) / SHAPE::SORTED;
@@ -215,7 +218,8 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
         (&sh.dist2[0][0])[lane * row_pitch(SHAPE::SORTED) + (k - 1) % SHAPE::SORTED]);
 }
 
-/* Eight queries' answers into columns. Returns whether this lane's parts from the others. */
+/* Collects the candidates of a group of queries in columns. Returns whether this lane's query is to
+   be split off from the group. */
 template <class SHAPE, class ASKED>
 __device__ inline bool visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
                                    uint32_t place, vec3 q, bool on, const parting &to,
@@ -240,7 +244,8 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
     return parts;
 }
 
-/* `turns` groups a warp. Own points look for one more, where they leave themselves out. */
+/* Each warp processes `turns` groups. Self-queries that exclude their own point search for one
+   more. */
 template <class SHAPE, class ASKED>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
     const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,

@@ -1,18 +1,19 @@
-/* All points of a tree ask, on a CUDA device.
-   Idea: the index has its points in leaves of 32 neighbours: a leaf is a packet, a quarter of one a
-         group, with a tighter box than any run of a curve has. So nothing is copied, sorted or read
-         in another order, and nobody looks for the group that a query is at home in. A point's own
-         id is no answer where that is wanted: packets drop it from what they take in, groups find
-         one more and move up what follows it, walks likewise. On walls, where
-         sub-trees lie across each other, a leaf's points are far apart for what lies between them:
-         many are then sorted along the curve as a caller's are, few ask by leaves.
-   Work: that of the kernels of query.cu without find_codes and its radix sort, unless they are sorted.
-   Memory: what a scan of the counts takes; k answers a thread to walk; 16 bytes a point to sort.
+/* Self-queries of a tree on a CUDA device: all its points are queries.
+   Idea: the index stores its points in leaves of 32 neighbouring points, so a leaf is a packet and
+         a quarter of one a group, with a tighter box than any run of a curve. So nothing is copied,
+         sorted or reordered, and no query searches for the group that contains it. Where a point
+         must not be its own neighbour, packets drop its id, groups and walks find one more and skip
+         it. On walls, where sub-trees overlap, the points of a leaf are far apart compared with
+         their distances to neighbours: there many queries are sorted along the curve like a
+         caller's, and few use leaves.
+   Work: that of the kernels of query.cu without find_codes and its radix sort, unless the points
+         are sorted.
+   Memory: the scratch of a scan of the counts; k results per thread to walk; 16 bytes per point to
+           sort.
    Invariants: rows are those of the same call with a copy of the points, bit for bit.
-   Data flow: curve_order.cuh where they are sorted: index -> order of places; list_order, a thread a
-              place: index -> whose row each place is; then the kernels
-              of packets, groups or leaves, or *_own_by_walk, a thread a point -> a row each at
-              the point's id. */
+   Data flow: curve_order.cuh if the points are sorted: index -> order of positions; list_order, one
+              thread per position: index -> the id of each row; then the kernels of packets, groups
+              or leaves, or *_own_by_walk, one thread per point -> the row of each point's id. */
 #include "points/neighbours/curve_order.cuh"
 #include "points/neighbours/nearest_call.cuh"
 #include "points/neighbours/stack_free.cuh"
@@ -21,7 +22,7 @@
 namespace {
 using namespace point_index;
 
-constexpr uint64_t WALK_BYTES = 256ull << 20; /* of lists at most */
+constexpr uint64_t WALK_BYTES = 256ull << 20; /* maximum for the result lists */
 constexpr unsigned ORDER_THREADS = 256;
 
 struct plan {
@@ -61,7 +62,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     p->method = way.method;
     p->sorted = way.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
-    const bool finds_others = q->k > 1 || own->skips; /* one alone finds itself at once */
+    const bool finds_others = q->k > 1 || own->skips; /* a point alone finds itself at once */
     const bool parts =
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
     p->to = lay_out_parting(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
@@ -84,7 +85,8 @@ kd_status begin(plan *p, const point_query_cuda *q, const point_own *own) {
     return KD_OK;
 }
 
-/* Whose row each place of the index, or each node of the tree, is. */
+/* Writes the id of the point that each row belongs to: by position in the index, or by tree
+   node. */
 __global__ void list_order(const float4 *points, const uint32_t *ids, uint32_t count,
                            uint32_t *order) {
     const uint32_t i = blockIdx.x * ORDER_THREADS + threadIdx.x;
@@ -106,7 +108,7 @@ asked_own asked_by(const point_query_cuda *q, const point_own *own, uint32_t tog
     return asked_own_of(view_of(q->index), q->max_radius, own->skips, !own->order, together);
 }
 
-/* The places of the index along the curve. */
+/* Sorts the positions of the index along the curve. */
 kd_status sort_own(plan *p, const point_query_cuda *q, const point_own *own, asked_own *out) {
     const point_index_cuda *index = q->index;
     const uint32_t bits = 3 * p->sort.code.bits;
@@ -119,14 +121,15 @@ kd_status sort_own(plan *p, const point_query_cuda *q, const point_own *own, ask
     return KD_OK;
 }
 
-/* Queries that a warp answers together: of the shapes of groups in nearest_call.cuh. */
+/* Number of queries that a warp processes together; must match the group shapes in
+   nearest_call.cuh. */
 uint32_t together_of(point_query_method method, uint32_t found) {
     return method == POINT_QUERY_PACKETS  ? 32
            : method == POINT_QUERY_GROUPS ? (found <= 56 ? 8 : 4)
                                           : 1;
 }
 
-/* --- walks: any points, any k ----------------------------------------------------------------- */
+/* --- walks: any points, any k --------------------------------------------------------------- */
 
 struct walkers {
     pointtree_nd_view tree;

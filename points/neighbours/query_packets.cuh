@@ -1,18 +1,18 @@
-/* A warp for 32 neighbouring queries, a query a lane, for few neighbours.
-   Stays for k up to 8, and for 16, of dense queries: 1.15 to 1.9 x the next way, and each kernel
-   0.98 (two, photon-like points) to 1.7 x that for more neighbours
-   (tools/bench/results/h200-variants.txt).
-   Idea: neighbouring queries need nearly the same leaves, so the warp visits what any of them needs
-   (warp_per_query.cuh, with the box of the queries) and the points of a leaf are read once. A
-   lane a point, those out of reach of the queries' box, about half, are left out; the others are
-   offered to all. A point in a query's reach goes to a short list of the lane in shared memory;
-   when one has more than eight all lanes together sort eight of theirs and merge them into their
-   answers in registers, so that no lane waits for another's. A warp answers some packets after each
-   other, each with what is known from the one before (prior_bound.cuh).
-   Work: 13 instructions a point and 32 queries, some 250 for eight insertions a lane.
-   Data flow: a warp some packets of 32 queries one after the other: queries in the curve's
-              order, index -> lists in shared memory, answers in registers -> a row each at the
-              query's own place. */
+/* One warp for 32 neighbouring queries, one query per lane, for few neighbours.
+   Kept because for k up to 8, and for 16, of dense queries it is 1.15 to 1.9 x as fast as the next
+   method, and each kernel 0.98 (two, photon-like points) to 1.7 x as fast as that for more
+   neighbours (tools/bench/results/h200-variants.txt).
+   Idea: neighbouring queries need nearly the same leaves, so the warp visits the leaves that any of
+         them needs (warp_per_query.cuh, with the box of the queries) and reads the points of a leaf
+         once. With one lane per point, the points out of reach of the queries' box, about half, are
+         discarded; the others are tested against all queries. A point within a query's bound goes
+         to a short queue of the lane in shared memory; when one holds more than eight, all lanes
+         together sort eight of theirs and merge them into their results in registers, so that no
+         lane waits for another's insertion. A warp processes several packets in sequence, each with
+         bounds from the previous one (prior_bound.cuh).
+   Work: 13 instructions per point and 32 queries, some 250 for eight insertions per lane.
+   Data flow: one warp per several packets of 32 queries in sequence: queries in curve order, index
+              -> queues in shared memory, results in registers -> the row of each query. */
 #ifndef KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
 #define KD_POINTS_NEIGHBOURS_QUERY_PACKETS_CUH
 #include "core/device/warp_sort.cuh"
@@ -22,7 +22,7 @@
 
 namespace point_index {
 
-constexpr int PACKET_WARPS = 4; /* a block */
+constexpr int PACKET_WARPS = 4; /* per block */
 constexpr uint32_t QUEUE_POINTS = 16, QUEUE_STEP = 8, QUEUE_ROW = 32 * sizeof(uint2);
 
 struct packet_shared {
@@ -31,7 +31,7 @@ struct packet_shared {
     uint2 queue[QUEUE_POINTS][32]; /* dist2 bits, id */
 };
 
-/* The least of the lanes that are `on`; what none is, is not a number. */
+/* Minimum of x over the lanes that are `on`; NaN if there is none. */
 __device__ inline float least_of(float x, bool on) {
     const uint32_t bits = on ? pointtree_order_bits(x) : KD_NONE;
     return pointtree_float_of_order_bits(__reduce_min_sync(ALL_LANES, bits));
@@ -42,13 +42,15 @@ __device__ inline float most_of(float x, bool on) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL_LANES, bits));
 }
 
-/* A lane's query of a turn. Lanes behind the last query have that one, and ask nothing. */
+/* One query of a packet. Excess lanes duplicate the last query and are masked off by a negative
+   limit. */
 struct turn_query {
     bool there;
-    uint32_t place, which; /* in the order of answers; in the caller's */
+    uint32_t place, which; /* position in processing order; index in the caller's order */
     vec3 q;
-    float limit;      /* the largest dist2 of use; negative if nothing is */
-    uint32_t skipped; /* of the index's own points: the id that is no answer, or KD_NONE */
+    float limit; /* bound on dist2; negative: inactive */
+    /* self-query: id to exclude from the results; else KD_NONE */
+    uint32_t skipped;
 };
 
 __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
@@ -69,17 +71,19 @@ __device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t ow
         of.skipped};
 }
 
-/* The box of the lanes' queries that ask for something. */
+/* The bounding box of the active lanes' queries. */
 __device__ inline query_box box_of_queries(vec3 q, bool on) {
     return {vec3_make(least_of(q.x, on), least_of(q.y, on), least_of(q.z, on)),
             vec3_make(most_of(q.x, on), most_of(q.y, on), most_of(q.z, on))};
 }
 
-/* Which of the warp's queries are answered together: those at home in the same group of 32 leaves.
-   A curve leaps between groups, and a box over both sides of a leap may hold all the points. */
+/* Divides the warp's queries into those whose positions are in the same group of 32 leaves, which
+   are processed together. The curve jumps between groups, and a box around both sides of a jump
+   might contain all points. */
 struct home_order {
-    uint32_t home;    /* of this lane's query */
-    uint32_t to_come; /* lanes, the same for all */
+    uint32_t home; /* group that contains this lane's query */
+    /* lanes not processed yet, the same mask in all lanes */
+    uint32_t to_come;
 
     __device__ bool next() {
         const uint32_t first = __shfl_sync(ALL_LANES, home, (int)__ffs((int)to_come) - 1);
@@ -96,8 +100,9 @@ __device__ inline home_order home_order_of(const view &index, const asked &queri
     return {home, __ballot_sync(ALL_LANES, on)};
 }
 
-/* Those of a leaf are at home together, but for an ancestor among them: a box around all of them
-   might hold a large part of the points. Sorted ones are as a caller's. */
+/* The points of a leaf are in the same group, except for an ancestor among them, which is processed
+   alone: a box around all of them might contain many of the points. Sorted points are treated like
+   a caller's queries. */
 __device__ inline home_order home_order_of(const view &index, const asked_own &queries,
                                            uint32_t place, vec3, bool on) {
     if (queries.codes)
@@ -106,7 +111,7 @@ __device__ inline home_order home_order_of(const view &index, const asked_own &q
     return {strays ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
 }
 
-/* Of eight keys, by 19 comparisons. */
+/* Sorts eight keys with a network of 19 comparisons. */
 __device__ inline void sort_eight(answer_key (&key)[8]) {
     constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
     constexpr int high[19] = {2, 3, 6, 7, 4, 5, 6, 7, 1, 3, 5, 7, 4, 5, 4, 6, 2, 4, 6};
@@ -114,8 +119,8 @@ __device__ inline void sort_eight(answer_key (&key)[8]) {
     for (int i = 0; i < 19; ++i) warp_sort::order_pair(key[low[i]], key[high[i]]);
 }
 
-/* The first K of a list and of eight sorted keys: the smaller of each place and of its mirror image
-   form a bitonic sequence. */
+/* Merges a sorted list with eight sorted keys and keeps the first K: the minima of each element and
+   its mirror image form a bitonic sequence. */
 template <int K> __device__ inline void merge_eight(answer_key (&list)[K], answer_key (&key)[8]) {
     constexpr int SHARED = K < 8 ? K : 8;
 #pragma unroll
@@ -126,12 +131,12 @@ template <int K> __device__ inline void merge_eight(answer_key (&list)[K], answe
     warp_sort::merge_own(list);
 }
 
-/* A lane's answers so far; `bound2` is that of the last, negative if none is wanted. OWN: the id
-   `skipped` is no answer. */
+/* Results of one lane; `bound2` is the dist2 of the last, negative if the lane is inactive. OWN:
+   the id `skipped` is excluded. */
 template <int K, bool OWN> struct packet_lane {
     nearest_list<K> best;
     float bound2;
-    uint32_t first, next; /* places in the queue */
+    uint32_t first, next; /* shared-memory addresses in the queue */
     uint32_t skipped;
 
     __device__ void open(const packet_shared &sh, float limit) {
@@ -151,7 +156,7 @@ template <int K, bool OWN> struct packet_lane {
         }
     }
 
-    /* All lanes take in their last eight. */
+    /* All lanes merge the last eight elements of their queues into their results. */
     __device__ void take_eight() {
         const uint32_t held = next - first;
         answer_key key[8];
@@ -169,14 +174,14 @@ template <int K, bool OWN> struct packet_lane {
     }
 };
 
-/* Which halves of a leaf any lane's query reaches, as two bits. */
+/* Returns which halves of a leaf any lane's query reaches, as two bits. */
 __device__ inline uint32_t wanted_halves(const leaf_halves &of, vec3 q, float bound2) {
     const bool first = boxes_dist2(of.lo[0], of.hi[0], {q, q}) <= bound2;
     const bool second = boxes_dist2(of.lo[1], of.hi[1], {q, q}) <= bound2;
     return (__any_sync(ALL_LANES, first) ? 1u : 0u) | (__any_sync(ALL_LANES, second) ? 2u : 0u);
 }
 
-/* Eight points to all lanes. */
+/* Tests eight points against the queries of all lanes. */
 template <int K, bool OWN>
 __device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K, OWN> &mine) {
 #pragma unroll
@@ -190,24 +195,24 @@ __device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K, 
     }
 }
 
-/* Puts the points in reach of the queries' box before the others, a lane a point; the others become
-   no point. How many there are. */
+/* Moves the points within reach of the queries' box to the front, one lane per point, and sets the
+   others to NaN. Returns the number of the former. */
 __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wanted,
                                        const query_box &queries, uint32_t bound) {
     const float dist2 = boxes_dist2(xyz(own), xyz(own), queries);
     const bool near = wanted && dist2 <= __uint_as_float(bound);
     const unsigned all = __ballot_sync(ALL_LANES, near);
     const uint32_t count = __popc(all), before = __popc(all & ((1u << lane_id()) - 1));
-    if (!near) own.x = __uint_as_float(KD_NONE); /* not a number: in no one's reach */
+    if (!near) own.x = __uint_as_float(KD_NONE); /* NaN: within no bound */
     __syncwarp();
     points[near ? before : count + lane_id() - before] = own;
     __syncwarp();
     return count;
 }
 
-/* The points of a leaf to all lanes, but for halves out of every lane's reach and points out of
-   that of the queries' box; `bound` is the largest of the lanes' as bits. Returns whether any
-   query reaches the leaf. */
+/* Tests the points of a leaf against all lanes' queries, except for halves out of every lane's
+   reach and points out of reach of the queries' box; `bound` is the largest bound of the lanes as
+   float bits. Returns whether any query reaches the leaf. */
 template <int K, bool OWN>
 __device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
                                     point_range of, vec3 q, const query_box &queries,
@@ -232,8 +237,8 @@ __device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32
     return true;
 }
 
-/* 32 queries' answers within a bound each, for those that are `on`. Returns whether this lane's
-   query parts from the others: then it has none. */
+/* Searches for the queries that are `on`, each within its limit. Returns whether this lane's query
+   is to be split off from the packet; it then has no results. */
 template <int K, class ASKED>
 __device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
                                     uint32_t place, vec3 q, bool on, float limit, const parting &to,
@@ -258,12 +263,12 @@ __device__ inline bool visit_packet(const view &index, const ASKED &queries, pac
     return parts;
 }
 
-/* Blocks of a multiprocessor, so that registers do not keep more away. */
+/* Blocks per multiprocessor, which limits the registers per thread. */
 constexpr int packet_blocks(int k) {
     return k > 8 ? 6 : 7;
 }
 
-/* `turns` packets a warp. */
+/* Each warp processes `turns` packets. */
 template <int K, class ASKED>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
     const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns,

@@ -1,7 +1,7 @@
-/* A thread a query by the stack-free walk of points/tree/walk_nd.h: any points, any k, and
-   the oracle of the faster ways, which the rows of `walk` show beside them
-   (tools/bench/results/h200-variants.txt). Its list of the nearest lies in scratch memory.
-   Data flow: a thread a query, grid-stride: tree, query -> its list in scratch
+/* One thread per query with the stack-free walk of points/tree/walk_nd.h: any points, any k, and
+   the reference for the faster methods; the rows `walk` compare it with these
+   (tools/bench/results/h200-variants.txt). The list of the nearest points is in scratch memory.
+   Data flow: one thread per query, grid-stride: tree, query -> its list in scratch
               (nearest_by_walk) -> its row; count_by_walk -> counts, which become offsets;
               fill_by_walk: the same walk -> the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
@@ -14,7 +14,7 @@ namespace point_walk {
 
 constexpr int BLOCK = 128;
 
-/* Euclid's distance in space without end: walk_nd.h as it is. A point_metric is any other. */
+/* Euclidean distance in non-periodic space, as in walk_nd.h; any other metric is a point_metric. */
 struct euclid {};
 
 __device__ inline double bound_of(const euclid &, point_scalar scalar, double radius) {
@@ -85,7 +85,7 @@ __device__ inline double bound2_of(const asked &queries, const METRIC &metric, u
     return bound_of(metric, queries.points.scalar, radius);
 }
 
-/* `lists` has room for k answers of each thread of the grid. */
+/* `lists` has k elements for each thread of the grid. */
 template <typename real, class METRIC>
 __global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree, asked queries,
                                                          METRIC metric, uint32_t k,
@@ -123,12 +123,12 @@ template <typename real> __device__ void row_swap(const rows<real> &row, uint64_
     row.dist2[b] = dist2, row.ids[b] = id;
 }
 
-/* Heap sort of a row by (dist2, id), in place. */
+/* In-place heap sort of a row by (dist2, id). */
 template <typename real> __device__ void row_sort(const rows<real> &row, uint64_t count) {
     for (uint64_t todo = count / 2 + count; todo > 1; --todo) {
         uint64_t hole = 0, end = todo - 1;
         if (todo > count)
-            hole = todo - count - 1, end = count; /* the heap is still made */
+            hole = todo - count - 1, end = count; /* the heap is still being built */
         else
             row_swap(row, 0, end);
         for (uint64_t child = 2 * hole + 1; child < end; child = 2 * hole + 1) {

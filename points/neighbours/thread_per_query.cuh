@@ -1,12 +1,14 @@
-/* A thread a query, for few neighbours and queries near each other.
-   Stays for k up to 12 of queries sparse among the points: 1.05 to 1.6 x the next way, and each
-   kernel 1.1 to 1.4 x that for more neighbours (tools/bench/results/h200-variants.txt).
-   Idea: down a binary tree of pairs of boxes, the nearer child first, the other on a stack with its
-   distance; half leaves of 16 points, read four at a time; the k nearest as sorted keys in
-   registers. Queries in the order of a space-filling curve keep the threads of a warp on one path.
+/* One thread per query, for few neighbours and queries close to each other.
+   Kept because for k up to 12 of queries sparse among the points it is 1.05 to 1.6 x as fast as the
+   next method, and each kernel 1.1 to 1.4 x as fast as that for more neighbours
+   (tools/bench/results/h200-variants.txt).
+   Idea: descend a binary tree of pairs of boxes, the nearer child first, the other one pushed on a
+         stack with its distance; half leaves of 16 points, read four at a time; the k nearest as
+         sorted keys in registers. Queries in the order of a space-filling curve keep the threads of
+         a warp on one path.
    Work: a pair is one line of 64 bytes.
-   Data flow: a thread a query, in the curve's order: query, pairs of boxes, half leaves -> keys
-              in registers -> its row at the query's own place. */
+   Data flow: one thread per query, in curve order: query, pairs of boxes, half leaves -> keys in
+              registers -> the row of the query. */
 #ifndef KD_POINTS_NEIGHBOURS_THREAD_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_THREAD_PER_QUERY_CUH
 #include "points/neighbours/warp_per_query.cuh"
@@ -15,10 +17,10 @@ namespace point_index {
 
 constexpr int THREADS_BLOCK = 128, STACK_DEPTH = 30;
 
-/* (dist2, id) as one number of the same order. */
+/* (dist2, id) as one integer of the same order. */
 typedef unsigned long long answer_key;
 
-/* Sorted keys; the bound is that of the last. */
+/* Sorted keys; the bound is the dist2 of the last. */
 template <int K> struct nearest_list {
     answer_key key[K];
 
@@ -36,7 +38,8 @@ template <int K> struct nearest_list {
         const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | id;
         if (item < key[K - 1]) insert(item);
     }
-    /* What lies behind the item moves up, each place by itself: the last falls out. */
+    /* Shifts the elements after the item by one, each independently of the others; drops the
+       last. */
     __device__ void insert(answer_key item) {
 #pragma unroll
         for (int i = K - 1; i > 0; --i)
@@ -45,7 +48,7 @@ template <int K> struct nearest_list {
     }
 };
 
-/* Four answers at once where the row lies right. */
+/* Stores a row, four results at a time if it is aligned. */
 template <int K>
 __device__ inline void store_list(const answer_rows &out, uint32_t which, uint32_t k,
                                   const nearest_list<K> &best, bool any) {
@@ -76,7 +79,7 @@ __device__ inline void store_list(const answer_rows &out, uint32_t which, uint32
     if (out.counts) out.counts[which] = count;
 }
 
-/* Both children's distances. */
+/* Distances to the boxes of both children. */
 __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
     const float4 *at = index.pairs + 4ull * node;
     const float4 a = at[0], b = at[1], c = at[2];

@@ -1,16 +1,17 @@
-/* A warp a query over leaves of about 32 points under boxes in groups of 32.
-   Stays for few queries, where it is 1.5 to 3.2 x the next way from k = 8 on, for k above 112,
-   which only the walk answers, too, and for all within a radius; kernels for few neighbours
-   are 1.09 to 2.4 x those for more (tools/bench/results/h200-variants.txt).
-   Idea: a lane a box: the warp goes on with the nearest box of the group at hand, which stays
-   behind as 32 distances in shared memory; a lane a point in a leaf. Points in reach go to a buffer
-   of more than k; when it is full, a bisection of the bits of dist2, counted by ballots, keeps the
-   k nearest or a few more and lowers the bound. Only the end is exact, by dist2 and then by id.
+/* One warp per query, over leaves of about 32 points under boxes in groups of 32.
+   Kept because for few queries it is 1.5 to 3.2 x as fast as the next method from k = 8 on, because
+   only it and the walk support k above 112, and for all queries within a radius; kernels for few
+   neighbours are 1.09 to 2.4 x as fast as those for more (tools/bench/results/h200-variants.txt).
+   Idea: with one lane per box, the warp continues with the nearest box of the current group, whose
+         32 distances are kept in shared memory; in a leaf, with one lane per point. Points within
+         the bound go to a buffer of more than k; when it is full, a bisection of the bits of dist2,
+         counted by ballots, keeps the k nearest or a few more and lowers the bound. Only the final
+         step is exact, by dist2 and then by id.
    Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot.
-   Data flow: a warp a query: query, boxes, leaves -> a buffer in shared memory -> its row; packets,
-              groups -> the list of queries that part -> nearest_apart, in the same way;
-              count_by_leaves -> counts, which become offsets; fill_by_leaves: the same search
-              -> the row from its offset on. */
+   Data flow: one warp per query: query, boxes, leaves -> a buffer in shared memory -> its row;
+              packets, groups -> the list of queries split off -> nearest_apart, in the same way;
+              count_by_leaves -> counts, which become offsets; fill_by_leaves: the same search ->
+              the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #include "core/device/follow.cuh"
@@ -19,23 +20,24 @@
 
 namespace point_index {
 
-constexpr int LEAVES_WARPS = 4; /* a block */
+constexpr int LEAVES_WARPS = 4; /* per block */
 
 struct descent {
-    int left[POINT_BOX_LEVELS][32]; /* of the groups above: the order of boxes still to see */
+    /* for each group above the current one: distances of the boxes not visited yet */
+    int left[POINT_BOX_LEVELS][32];
 };
 
 __device__ inline uint32_t lane_id() {
     return threadIdx.x & 31;
 }
 
-/* The box of some queries, or one query. */
+/* The bounding box of several queries, or a single query. */
 struct query_box {
     vec3 lo, hi;
 };
 
-/* The smallest dist2 of a point in a box from a query in another; rounded as pointtree_dist2, so
-   never above that of any two. */
+/* Lower bound of dist2 between a point in a box and a query in another; rounded as in
+   pointtree_dist2, so it never exceeds that of any such pair. */
 __device__ inline float boxes_dist2(vec3 lo, vec3 hi, const query_box &q) {
     const float x = fmaxf(fmaxf(lo.x - q.hi.x, q.lo.x - hi.x), 0.0f);
     const float y = fmaxf(fmaxf(lo.y - q.hi.y, q.lo.y - hi.y), 0.0f);
@@ -43,8 +45,8 @@ __device__ inline float boxes_dist2(vec3 lo, vec3 hi, const query_box &q) {
     return x * x + y * y + z * z;
 }
 
-/* What boxes are ordered by: the bits of their dist2. Those that the queries' box touches come
-   first, the one nearest to its middle before all. */
+/* Sort key of a box: the bits of its dist2. Boxes that touch the queries' box come first, and among
+   these the one nearest to its centre. */
 __device__ inline int box_order(vec3 lo, vec3 hi, const query_box &q, bool many) {
     const float dist2 = boxes_dist2(lo, hi, q);
     if (!many || dist2 > 0) return (int)__float_as_uint(dist2);
@@ -54,7 +56,7 @@ __device__ inline int box_order(vec3 lo, vec3 hi, const query_box &q, bool many)
 
 /* This lane's box of a group. */
 struct lane_box {
-    int order;          /* INT_MAX: there is none */
+    int order;          /* INT_MAX: no box */
     point_range points; /* of a leaf */
 };
 
@@ -68,12 +70,12 @@ __device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32
             {__float_as_uint(b.z), __float_as_uint(b.w)}};
 }
 
-/* Calls look(leaf, its points) for every leaf that the bound does not rule out, the nearest of a
-   group first. bound() gives the bits of the largest dist2 of use to any of the queries. */
+/* Calls look(leaf, its points) for every leaf that the bound does not exclude, the nearest of each
+   group first. bound() returns the float bits of the largest bound of any of the queries. */
 template <class BOUND, class LOOK>
 __device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,
                                     const BOUND &bound, const LOOK &look) {
-    int *above = &path.left[0][lane_id()]; /* 32 on: the next level */
+    int *above = &path.left[0][lane_id()]; /* the next level follows after 32 elements */
     uint32_t level = index.box_levels - 1, group = 0;
     lane_box own = box_of_lane(index, level, 0, q, many);
     int left = own.order;
@@ -100,7 +102,7 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
     }
 }
 
-/* For one query: calls take(dist2 bits, id) with a point or none (KD_NONE) a lane. */
+/* For one query: calls take(dist2 bits, id) with one point per lane, or KD_NONE for none. */
 template <class BOUND, class TAKE>
 __device__ inline void visit_points(const view &index, descent &path, vec3 q, const BOUND &bound,
                                     const TAKE &take) {
@@ -117,14 +119,14 @@ __device__ inline void visit_points(const view &index, descent &path, vec3 q, co
     });
 }
 
-/* The nearest so far, 32 * PARTS of them at most, and the bound that follows. */
+/* The nearest points so far, at most 32 * PARTS, and the resulting bound. */
 template <int PARTS> struct nearest_buffer {
     static constexpr uint32_t ROOM = 32 * PARTS;
-    uint32_t *dist2, *id; /* in shared memory, of this warp */
+    uint32_t *dist2, *id; /* in shared memory, per warp */
     uint32_t k, count, bound;
 
     __device__ void offer(uint32_t new_dist2, uint32_t new_id) {
-        const bool useful = new_dist2 <= bound; /* KD_NONE is above every bound */
+        const bool useful = new_dist2 <= bound; /* KD_NONE exceeds every bound */
         const unsigned all = __ballot_sync(ALL_LANES, useful);
         if (!all) return;
         const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
@@ -133,7 +135,7 @@ template <int PARTS> struct nearest_buffer {
         if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
     }
 
-    /* Keeps the k nearest, and up to `most` in all. */
+    /* Keeps the k nearest and at most `most` in all. */
     __device__ void shrink(uint32_t most) {
         uint32_t d[PARTS], i[PARTS], least = KD_NONE, last = 0;
         __syncwarp();
@@ -173,7 +175,8 @@ template <int PARTS> struct nearest_buffer {
         bound = hi;
     }
 
-    /* Among those at dist2 `tie`, the id up to which k are kept in all. */
+    /* Returns the greatest id that is kept among the points with dist2 equal to `tie`, so that k
+       are kept in all. */
     __device__ uint32_t id_limit(const uint32_t (&d)[PARTS], const uint32_t (&i)[PARTS],
                                  uint32_t tie) const {
         uint32_t before = 0, lo = 0, hi = KD_NONE;
@@ -200,8 +203,9 @@ __device__ inline bool answer_before(uint32_t dist2, uint32_t id, uint32_t other
     return (dist2 < other_dist2) | ((dist2 == other_dist2) & (id < other_id));
 }
 
-/* A warp orders `count` answers by (dist2, id) in place. The bitonic network in the form whose
-   comparisons all point up: what lies beyond the end counts as last and stays where it is. */
+/* A warp sorts `count` results by (dist2, id) in place with a bitonic network in the form whose
+   comparisons all have the same direction: elements beyond the end count as greatest and never
+   move. */
 __device__ inline void sort_answers(uint32_t *dist2, uint32_t *id, uint32_t count) {
     for (uint32_t run = 2; run < 2 * count; run *= 2)
         for (uint32_t step = run / 2; step > 0; step /= 2) {
@@ -226,14 +230,14 @@ struct answer_rows {
     uint32_t *counts;
 };
 
-/* One answer; each of the two may not be wanted. */
+/* Stores one result; either array may be NULL. */
 __device__ inline void store_answer(const answer_rows &out, uint64_t at, uint32_t id,
                                     uint32_t dist2) {
     if (out.ids) out.ids[at] = id;
     if (out.dist2) out.dist2[at] = __uint_as_float(dist2);
 }
 
-/* The bitonic network over 32 * PARTS keys of a warp: key e is in lane e % 32, part e / 32. */
+/* Bitonic sort of 32 * PARTS keys of a warp: key e is in lane e % 32, part e / 32. */
 template <int PARTS> __device__ inline void sort_keys(unsigned long long (&key)[PARTS]) {
 #pragma unroll
     for (uint32_t run = 2; run <= 32 * PARTS; run *= 2)
@@ -257,7 +261,7 @@ template <int PARTS> __device__ inline void sort_keys(unsigned long long (&key)[
             }
 }
 
-/* At most 32 * PARTS answers, of which the first k are wanted. */
+/* Sorts at most 32 * PARTS results and stores the first k. */
 template <int PARTS>
 __device__ inline void store_sorted(const answer_rows &out, uint64_t row, uint32_t k,
                                     const uint32_t *dist2, const uint32_t *id, uint32_t count) {
@@ -276,8 +280,8 @@ __device__ inline void store_sorted(const answer_rows &out, uint64_t row, uint32
     }
 }
 
-/* The first k of the answers: few are sorted in registers with those beyond k, many are cut to k
-   and sorted where they are. */
+/* Stores the first k results: few are sorted in registers, including those beyond k; many are
+   reduced to k and sorted in place. */
 template <int PARTS>
 __device__ inline void store_row(const answer_rows &out, uint32_t which,
                                  nearest_buffer<PARTS> &best) {
@@ -302,9 +306,9 @@ __device__ inline void store_row(const answer_rows &out, uint32_t which,
     if (out.counts && lane_id() == 0) out.counts[which] = count;
 }
 
-/* A warp's query. */
+/* The query of a warp. */
 struct warp_query {
-    uint32_t which, skipped; /* row; id of no answer */
+    uint32_t which, skipped; /* row of the results; id to exclude, or KD_NONE */
     vec3 q;
     float bound2;
 };
@@ -316,7 +320,7 @@ __device__ inline warp_query query_of_warp(const asked &queries, uint32_t turn) 
 }
 
 __device__ inline warp_query query_of_warp(const asked_own &queries, uint32_t turn) {
-    const own_query of = own_query_of(queries, turn); /* turns without gaps */
+    const own_query of = own_query_of(queries, turn); /* index order without gaps */
     return {of.row, of.skipped, of.q, pointtree_bound2(queries.max_radius)};
 }
 
@@ -345,23 +349,23 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
     answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
 }
 
-/* --- queries that part from a warp --------------------------------------------------------------
-   What packets and groups ask together has one box. Where it lies around a cluster or across the
-   edge of a wall it holds leaves that none of the queries needs, a large part of all points at
-   worst, and one such warp keeps all others waiting. So a warp counts the leaves that it has looked
-   up in vain; at some number of them it writes its queries to a list and goes on. Queries that need
-   the same leaves stay together, however many these are: all points may be equal. */
+/* --- queries split off from a warp ---------------------------------------------------------- */
 
 constexpr uint32_t NO_MORE = 0x80000000u; /* as a bound: no box is within it */
-constexpr uint32_t APART_BLOCKS = 1584;   /* at most: what fills a large device */
+constexpr uint32_t APART_BLOCKS = 1584;   /* maximum: enough to fill a large device */
 
-/* Where queries that part are written, and when they do. */
+/* Packets and groups search with one box around their queries. If that surrounds a cluster or
+   crosses the edge of a wall, it contains leaves that none of the queries needs, in the worst case
+   many of all points, and one such warp delays all others. So a warp counts the leaves that it
+   visits in vain; at a limit it appends its queries to this list and continues. Queries that need
+   the same leaves stay together, however many leaves these are: all points may be equal. */
 struct parting {
-    uint32_t *count, *turns; /* how many; which turn each is of */
-    uint32_t patience;       /* with leaves that none of them reaches; KD_NONE: no end */
+    uint32_t *count, *turns; /* length of the list; turn of each query in it */
+    /* limit on leaves that no query reaches; KD_NONE: unlimited */
+    uint32_t patience;
 };
 
-/* Writes the turns of those lanes that go. */
+/* Appends the turns of the lanes with `goes` to the list. */
 __device__ inline void part_from_warp(const parting &to, uint32_t turn, bool goes) {
     const unsigned all = __ballot_sync(ALL_LANES, goes);
     if (!all) return;
@@ -371,7 +375,8 @@ __device__ inline void part_from_warp(const parting &to, uint32_t turn, bool goe
     if (goes) to.turns[at + (uint32_t)__popc(all & ((1u << lane_id()) - 1))] = turn;
 }
 
-/* A warp a query of the list, when all that write to it are done. */
+/* One warp per query of the list, launched to start when all kernels that append to it have
+   finished. */
 template <int PARTS, class ASKED>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(
     const __grid_constant__ view index, ASKED queries, uint32_t k, parting from, answer_rows out) {
@@ -386,9 +391,9 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(
     }
 }
 
-/* --- all within a radius ---------------------------------------------------------------------- */
+/* --- all points within a radius ------------------------------------------------------------- */
 
-/* How many points lie within the radius of each query. */
+/* Counts the points within the radius of each query. */
 template <class ASKED>
 __global__ __launch_bounds__(32 *
                              LEAVES_WARPS) void count_by_leaves(const __grid_constant__ view index,
@@ -409,7 +414,7 @@ __global__ __launch_bounds__(32 *
     if (lane_id() == 0) counts[of.which] = count;
 }
 
-/* The same points, to their places, in order. Both ids and dist2 are there. */
+/* Stores the same points, sorted, at their offsets. Neither ids nor dist2 may be NULL. */
 template <class ASKED>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
     const __grid_constant__ view index, ASKED queries, const uint64_t *offsets, answer_rows out) {

@@ -1,6 +1,7 @@
-/* Idea: the search of points/papers/approximate.h as it is; its queue is local memory.
-   Data flow: a thread a query: tree, query -> a queue in local memory -> its
-              nearest id and distance. */
+/* Approximate nearest neighbour on a CUDA device.
+   Idea: the search of points/papers/approximate.h unchanged; its queue is in local memory.
+   Data flow: one thread per query: tree, query -> a queue in local memory -> id and distance of the
+              point found. */
 #include "core/device/cuda.h"
 #include "points/papers/approximate.h"
 

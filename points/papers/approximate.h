@@ -1,11 +1,12 @@
-/* An approximate nearest neighbour by a bounded number of branches to come back to.
-   Source: Wehr and Radkowski 2018, section III-E; the stop by Friedman, Bentley, Finkel 1977.
-   Idea: go down to a leaf on the query's side; branches not taken wait in a queue, ordered by how
-         far they are at least. If it is full, the farthest is forgotten. Take up the nearest one,
-         until none is nearer than the best point.
-   Memory: a queue of `capacity` branches; the exact answer if it never overflows.
-   Differs from the paper in: the double-ended queue is a sorted list, which for so few is as fast.
- */
+/* Approximate nearest neighbour with a bounded number of branches to backtrack to.
+   Source: Wehr and Radkowski 2018, section III-E; the stopping criterion of Friedman, Bentley,
+           Finkel 1977.
+   Idea: descend to a leaf on the query's side; branches not taken wait in a queue, ordered by a
+         lower bound on their distance. A full queue drops its farthest branch. Continue with the
+         nearest branch until none is nearer than the best point.
+   Memory: a queue of `capacity` branches; the result is exact if it never overflows.
+   Differs from the paper in: the double-ended queue is a sorted list, which is as fast for so few
+         branches. */
 #ifndef KD_POINTS_PAPERS_APPROXIMATE_H
 #define KD_POINTS_PAPERS_APPROXIMATE_H
 #include "core/device/absent.h"
@@ -15,11 +16,11 @@
 #define POINTTREE_QUEUE_MAX 64u
 
 typedef struct pointtree_branch {
-    double dist2; /* of the query to what lies beyond its plane, at least */
+    double dist2; /* lower bound on the dist2 from the query to the points beyond the plane */
     uint32_t node;
 } pointtree_branch;
 
-/* Adds a branch to the list, nearest first; forgets the farthest if there is no room. */
+/* Inserts a branch into the queue, nearest first; drops the farthest if the queue is full. */
 KD_FN void pointtree_queue_add(pointtree_branch *queue, uint32_t *waiting, uint32_t capacity,
                                pointtree_branch branch) {
     uint32_t hole = *waiting;
@@ -33,8 +34,8 @@ KD_FN void pointtree_queue_add(pointtree_branch *queue, uint32_t *waiting, uint3
     queue[hole] = branch;
 }
 
-/* A near point to the query, most probably the closest; false if the tree is empty. `capacity` is
-   at most POINTTREE_QUEUE_MAX. */
+/* Finds a point near the query, most probably the closest one; returns false if the tree is empty.
+   `capacity` is at most POINTTREE_QUEUE_MAX. */
 KD_FN bool pointtree_approximate(const pointtree_nd_view *tree, const void *query,
                                  uint32_t capacity, neighbour_nd *out) {
     pointtree_branch queue[POINTTREE_QUEUE_MAX];
@@ -79,8 +80,9 @@ KD_FN bool pointtree_approximate(const pointtree_nd_view *tree, const void *quer
 extern "C" {
 #endif
 
-/* The same on a CUDA device, a thread a query: `tree`, queries (packed, of its dims and scalar) and
-   out are in device memory. */
+/* pointtree_approximate on a CUDA device, one thread per query. The arrays of `tree`, `queries`
+   (packed, with the tree's dims and scalar), `ids` and `dist2` are in device memory; `tree` itself
+   is in host memory. */
 KD_DEVICE_CALL(point_approximate_cuda,
                (const pointtree_nd_view *tree, const void *queries, uint64_t count,
                 uint32_t capacity, uint32_t *ids, double *dist2, void *stream));

@@ -1,13 +1,14 @@
-/* The lower levels: a block takes a sub-tree of less than 2^HEIGHT points to the end in shared
-   memory, from the presorted lists.
+/* The lower levels of build_brown.cu: one block finishes a sub-tree of fewer than 2^HEIGHT points
+   in shared memory, starting from the presorted lists.
    Source: Brown 2015; Robinson's partitioners for small segments.
-   Idea: points are named by their place in the block's first list, 16 bits. At a level, the list
-   of a node's axis says each point's side; the other lists are partitioned by it, stably. A node
-   with k levels owns 2^k slots, its own point the middle one, so every thread knows from its slots
-   where it stands. The last three levels, seven points, are one thread's.
-   Work: K - 1 partitions a level, all in shared memory.
-   Data flow: a block a sub-tree: its part of each axis' list -> shared memory -> the tree's ids
-              (and axes). Blocks read and write apart. */
+   Idea: points are identified by their position in the block's first list, 16 bits. At each level
+         the list of a node's axis determines the side of each point, and the other lists are
+         partitioned by it, stably. A node with k levels owns 2^k slots, the middle one for its own
+         point, so every thread finds its node from its slot numbers. A single thread finishes the
+         last three levels, seven points.
+   Work: K - 1 partitions per level, all in shared memory.
+   Data flow: one block per sub-tree: its part of each axis' list -> shared memory -> the tree's ids
+              (and axes). No block reads another's output. */
 #ifndef KD_POINTS_PAPERS_BROWN_BOTTOM_CUH
 #define KD_POINTS_PAPERS_BROWN_BOTTOM_CUH
 #include "points/papers/brown_lists.cuh"
@@ -15,23 +16,24 @@
 
 namespace lists {
 
-constexpr int ITEMS = 8; /* slots a thread */
+constexpr int ITEMS = 8; /* slots per thread */
 enum point_side { SIDE_OWN = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 };
 
 template <int K, int HEIGHT> struct bottom_shared {
     static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / ITEMS, WARPS = THREADS / 32;
     alignas(16) uint16_t list[K][SLOTS];
-    uint16_t placed[SLOTS]; /* the nodes' own points, in order */
-    uint8_t side[SLOTS];    /* of each point; in the end its number among a thread's seven */
+    uint16_t placed[SLOTS]; /* the points of finished nodes, in order */
+    uint8_t side[SLOTS];    /* side of each point; at the end its index among a thread's seven
+                               points */
     uint32_t warp_sum[K][WARPS];
     point_box domain;
 };
 
-/* The sub-tree's place in the whole. */
+/* Position of the sub-tree in the whole tree. */
 struct subtree {
     uint32_t level, index; /* of its root */
     uint32_t height, low;
-    const uint32_t *names; /* local name to point */
+    const uint32_t *names; /* maps local indices to points */
 };
 
 template <typename real, int K> struct region { real lo[K], hi[K]; };
@@ -74,7 +76,7 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
     for (int i = 0; i < ITEMS; ++i) out[i] = word[i / 2] >> 16 * (i % 2) & 0xffff;
 }
 
-/* Local names to shared memory: the first list's are its places. */
+/* Loads the lists as local indices into shared memory; the first list becomes 0, 1, 2, ... */
 template <int K, int HEIGHT>
 __device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
                                   const list_set &from, const segment &own) {
@@ -111,15 +113,15 @@ __device__ inline void wait(bool across_warps) {
         __syncwarp();
 }
 
-/* What a thread knows of the node that its slots lie in. */
+/* Position of a thread's slots within their node. */
 struct slots {
     uint32_t slot, index, offset, middle, left;
-    int valid; /* of its slots that hold a point */
+    int valid; /* number of slots that hold a point */
     bool across_warps;
 };
 
-/* The split axis' own list: tells each point its side, puts the node's own in its place. The right
-   half moves up to the middle if the left one is not full. */
+/* Splits the list of the node's own axis: records the side of each point and places the node's
+   point. If the left half is not full, the right half moves up to the middle. */
 template <int K, int HEIGHT>
 __device__ inline void split_own_list(bottom_shared<K, HEIGHT> &sh, uint16_t *list,
                                       const slots &at) {
@@ -129,20 +131,21 @@ __device__ inline void split_own_list(bottom_shared<K, HEIGHT> &sh, uint16_t *li
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
         if (i < at.valid) sh.side[entry[i]] = at.offset + i < at.left ? SIDE_LEFT : SIDE_RIGHT;
-    if (at.left - at.offset < (uint32_t)at.valid) { /* the node's own point is here */
+    if (at.left - at.offset < (uint32_t)at.valid) { /* this thread holds the node's point */
         const uint16_t own = list[begin + at.left];
         sh.side[own] = SIDE_OWN;
         sh.placed[begin + at.middle - 1] = own;
     }
     wait(at.across_warps);
-    if (at.left == at.middle - 1) return; /* they are there already */
+    if (at.left == at.middle - 1) return; /* the right half is already in place */
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
         if (i < at.valid && at.offset + i > at.left)
             list[begin + at.middle + at.offset + i - at.left - 1] = (uint16_t)entry[i];
 }
 
-/* Another list: entries left and right of the node, stably; counts are left | own << 16. */
+/* Partitions another list stably into left and right of the node. The counts are packed as left |
+   own << 16. */
 template <int K, int HEIGHT>
 __device__ inline void split_other_list(bottom_shared<K, HEIGHT> &sh, int a, const slots &at,
                                         uint32_t height) {
@@ -174,7 +177,7 @@ __device__ inline void split_other_list(bottom_shared<K, HEIGHT> &sh, int a, con
     }
 }
 
-/* One level with `height` > 3 levels to go: this thread's slots lie in one node. */
+/* One level with `height` > 3 levels remaining: all slots of a thread belong to one node. */
 template <int K, int HEIGHT, bool WIDEST, typename real>
 __device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &of,
                                    uint32_t height, int &axis, region<real, K> &domain) {
@@ -208,14 +211,15 @@ __device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s,
     wait(at.across_warps);
 }
 
-/* At most seven points of one thread: who stands where in each list, four bits each, points named
-   by their place in the first list. */
+/* At most seven points of one thread: the order of each list, four bits per point, with points
+   identified by their position in the first list. */
 template <int K> struct tail {
     uint32_t order[K];
     const uint16_t *points;
 };
 
-/* The node over the points in `members`, with LEVELS levels, `index`-th of them in the block. */
+/* Builds the `index`-th node of the block with LEVELS levels, over the points in the bit set
+   `members`. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
 __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &of,
                                   const tail<K> &from, uint32_t members, uint32_t index, int axis,
@@ -253,7 +257,7 @@ __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, 
     }
 }
 
-/* This thread's points, all that are left under its node. */
+/* Builds the remaining levels over this thread's points, which form one sub-tree. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
 __device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &of,
                                    int axis, const region<real, K> &domain) {
@@ -290,7 +294,7 @@ __device__ inline region<real, K> root_region(bottom_shared<K, HEIGHT> &sh, cons
     return domain;
 }
 
-/* The nodes' points lie in order; nodes are stored in level order. */
+/* Writes the ids: `placed` is in order, the tree in level order. */
 template <int K, int HEIGHT>
 __device__ inline void store_ids(const bottom_shared<K, HEIGHT> &sh, const stage &s,
                                  const subtree &of, uint32_t count) {
@@ -310,7 +314,8 @@ __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
     bottom_shared<K, HEIGHT> &sh = *(bottom_shared<K, HEIGHT> *)shared;
     const uint32_t index = first + blockIdx.x;
     const segment own = list_segment(s.tree, level, index);
-    /* A sub-tree without a last level has one level less, all full. */
+    /* A sub-tree without points on the last level has one level less, and all its levels are
+       full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
     const uint32_t height = own.count > upper ? levels : levels - 1;
     if (height == 0) return;

@@ -1,10 +1,10 @@
-/* What the stages of build_brown.cu share: presorted lists of a tree's points, one an axis, and
-   what is known of each point.
-   Idea: a list that is split down to level d holds the points of each sub-tree of that level, in
-   the order of its axis, at the place that they have in the tree read from left to right: where a
-   segment lies is known before a point is read. A point's tag remembers on which side of its last
-   ancestors it lies, so a list may lag some levels behind. A tag is a byte: random reads of it hit
-   the cache. */
+/* Definitions shared by the stages of build_brown.cu: presorted lists of a tree's points, one per
+   axis, and the per-point state.
+   Idea: a list partitioned down to level d holds the points of each sub-tree of that level, sorted
+         along the list's axis, at the position that they have in the tree read from left to right;
+         so the position of a segment is known before any point is read. A point's tag records on
+         which side of its last ancestors it lies, so a list may lag some levels behind. A tag is
+         one byte, so that random reads hit the cache. */
 #ifndef KD_POINTS_PAPERS_BROWN_LISTS_CUH
 #define KD_POINTS_PAPERS_BROWN_LISTS_CUH
 #include "points/tree/inorder.cuh"
@@ -16,10 +16,11 @@ using kandela::layout;
 using kandela::layout_of;
 using kandela::segment;
 
-constexpr uint32_t PLACED = 0x80, HISTORY = 0x7f; /* of a tag */
-constexpr int BLOCK = 256;                        /* threads, where nothing else matters */
+constexpr uint32_t PLACED = 0x80, HISTORY = 0x7f; /* bits of a tag */
+constexpr int BLOCK = 256;                        /* threads per block of simple kernels */
 
-/* The `index`-th sub-tree from the left with `height` levels of a tree with `low` last nodes. */
+/* The segment of the `index`-th sub-tree from the left, of `height` levels, in a tree with `low`
+   nodes on its last level. */
 __host__ __device__ inline segment segment_of(uint32_t low, uint32_t height, uint32_t index) {
     return height ? kandela::subtree_segment(low, height, index) : segment{0, 0, 0};
 }
@@ -33,7 +34,7 @@ inline unsigned blocks_for(uint64_t count, unsigned threads) {
     return (unsigned)((count + threads - 1) / threads);
 }
 
-/* Coordinates as integers of the same order. */
+/* Unsigned integer type for coordinates of the same order. */
 template <typename real> struct sort_key;
 template <> struct sort_key<float> { typedef uint32_t type; };
 template <> struct sort_key<double> { typedef uint64_t type; };
@@ -41,20 +42,20 @@ template <> struct sort_key<double> { typedef uint64_t type; };
 struct stage {
     layout tree;
     const void *points;
-    uint64_t stride; /* scalars from a point to the next */
+    uint64_t stride; /* scalars from one point to the next */
     uint32_t dims;
     uint32_t *tree_ids;
     uint8_t *tree_axes; /* NULL for round robin */
-    point_box *box;     /* with axes */
-    uint8_t *tags;      /* by point: on the left (0) or the right (1) of its ancestors, the nearest
-                           in the lowest bit; PLACED if it is a node already */
-    uint8_t *moving;    /* the tags by place in the list that is moved */
-    uint32_t *counts;   /* of points per segment, digit and tile */
-    uint32_t *nodes;    /* by point: the node it is under; in the end its place in the first list
-                           of its bottom, 16 bits each */
+    point_box *box;     /* used only with axes */
+    uint8_t *tags;      /* by point: left (0) or right (1) of its ancestors, the nearest in the
+                           lowest bit; PLACED once the point is a node */
+    uint8_t *moving;    /* the tags in the order of the list being moved */
+    uint32_t *counts;   /* number of points per segment, digit and tile */
+    uint32_t *nodes;    /* by point: the node of the sub-tree that contains it; at the end its
+                           position in the first list of its bottom sub-tree, 16 bits each */
 };
 
-/* Where all lists lie. */
+/* The current buffers of all lists. */
 struct list_set {
     const uint32_t *list[POINT_DIMS_MAX];
 };

@@ -1,13 +1,13 @@
-/* Stable partition of a presorted list: from the sub-trees of a level to those of one up to four
-   levels below, in three kernels: digits are counted by tile, the counts are scanned, points move.
-   Source: Brown 2015 and Robinson's partitioners; the ranks by ballots are those of radix sorts.
-   Idea: the digit is what the point's tag says of the last levels. Lane d of a warp counts digit d,
-   from as many ballots as a digit has bits. Points of a tile are brought in order in shared memory,
-   so each digit is written as one run.
-   Work: a byte looked up per point, 4 + 1 + 4 + 1 + 4 bytes streamed.
-   Data flow: tags, one list -> count_digits, a block a tile: counts by segment, digit and tile;
-              scan_tiles, a warp a row: counts -> places, in place; move_points, the same tiles:
-              list -> the other list, stably. Three launches a list. */
+/* Stable partition of a presorted list, from the sub-trees of one level to those one to four levels
+   below, in three kernels: count the digits per tile, scan the counts, move the points.
+   Source: Brown 2015 and Robinson's partitioners; ranking by ballots as in radix sorts.
+   Idea: the digit is the part of the point's tag for the last levels. Lane d of a warp counts digit
+         d from as many ballots as a digit has bits. The points of a tile are ordered in shared
+         memory first, so each digit is written as one contiguous run.
+   Work: one random byte per point, 4 + 1 + 4 + 1 + 4 bytes streamed.
+   Data flow: tags, one list -> count_digits, one block per tile: counts by segment, digit and tile;
+              scan_tiles, one warp per row: counts -> positions, in place; move_points, the same
+              tiles: list -> the other list, stably. Three launches per list. */
 #ifndef KD_POINTS_PAPERS_BROWN_PARTITION_CUH
 #define KD_POINTS_PAPERS_BROWN_PARTITION_CUH
 #include "points/papers/brown_lists.cuh"
@@ -16,16 +16,17 @@ namespace lists {
 
 constexpr int MOVE_THREADS = 512, MOVE_ROUNDS = 8, MOVE_WARPS = MOVE_THREADS / 32;
 constexpr uint32_t TILE = MOVE_THREADS * MOVE_ROUNDS;
-constexpr int MOVE_BITS = 4; /* levels at a time, at most */
+constexpr int MOVE_BITS = 4; /* maximum number of levels per partition */
 
-/* The list at hand: split down to level `depth`, `tiles` a segment. */
+/* One partition: the list, at present split down to level `depth`, has `tiles` tiles per
+   segment. */
 struct move {
     const uint32_t *list;
     uint32_t *to;
     uint32_t depth, tiles;
 };
 
-/* The lanes whose digit is `value`; lanes without a digit are in none. */
+/* Returns the active lanes whose digit is `value`. */
 template <int BITS>
 __device__ inline unsigned lanes_with(const unsigned (&ballot)[BITS], unsigned active,
                                       uint32_t value) {
@@ -70,7 +71,8 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void count_digits
         s.counts[((uint64_t)index * DIGITS + threadIdx.x) * m.tiles + tile] = total[threadIdx.x];
 }
 
-/* Counts to sums of the tiles before, and their totals if wanted: a warp a row of `tiles`. */
+/* Replaces the counts of each row by their exclusive prefix sums over the tiles; writes the totals
+   unless NULL. One warp per row of `tiles` counts. */
 __global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uint32_t *totals,
                                                            uint32_t rows, uint32_t tiles) {
     constexpr int AHEAD = 8; /* loads in flight */
@@ -105,12 +107,15 @@ template <int BITS> struct move_shared {
     uint32_t point[TILE];
     uint8_t tag[TILE];
     uint32_t warp_before[MOVE_WARPS][DIGITS];
-    uint32_t first[DIGITS]; /* of the digit's points in the tile, in order */
-    uint32_t to[DIGITS];    /* where that one goes */
+    /* position within the tile of the digit's first point */
+    uint32_t first[DIGITS];
+    /* destination of that point */
+    uint32_t to[DIGITS];
     uint32_t points;
 };
 
-/* Warps' counts to what stands before them; where each digit's run goes. One warp. */
+/* Turns the warps' counts into offsets and computes where each digit's run goes. Executed by one
+   warp. */
 template <int BITS>
 __device__ inline void open_runs(move_shared<BITS> &sh, const stage &s, const move &m,
                                  uint32_t index, uint32_t tile) {
@@ -195,7 +200,7 @@ template <int BITS> kd_status move_list(const stage &s, const move &m, cudaStrea
     return KD_OK;
 }
 
-/* By one to MOVE_BITS levels. */
+/* Partitions by one to MOVE_BITS levels. */
 inline kd_status move_down(const stage &s, const move &m, uint32_t levels, cudaStream_t stream) {
     return levels == 1   ? move_list<1>(s, m, stream)
            : levels == 2 ? move_list<2>(s, m, stream)

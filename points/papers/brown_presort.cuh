@@ -1,15 +1,15 @@
-/* One list of all points an axis, sorted.
-   By (coordinate, id): a stable radix sort of the points in the order of their ids.
-   By the super key (Brown 2015: the coordinate, the next axes' in a cycle, the id): the first list
-   by a radix sort and a sort of each run of equal coordinates; the others then take one radix sort
-   each, from the last axis down: points in the order of axis a + 1, stably sorted along axis a, are
-   in the order of axis a.
-   Work: a radix sort an axis. Where many first coordinates are equal, the first list takes one an
-   axis as well.
-   Data flow: make_columns, a thread a point: input -> columns, ids; of each axis: gather_keys
-              (column -> keys in the order so far), radix sort (-> list), then sort_runs, a
-              thread a run of equal coordinates, in place; find_duplicates, a thread a place:
-              list -> flags. */
+/* Builds the presorted lists, one per axis, of all points.
+   For the order (coordinate, id): a stable radix sort of the points in the order of their ids. For
+   the super key (Brown 2015: the coordinate, the next axes cyclically, the id): the first list
+   takes a radix sort and a sort of each run of equal coordinates; the others then take one radix
+   sort each, from the last axis down, since points in the order of axis a + 1 that are stably
+   sorted along axis a are in the order of axis a.
+   Work: one radix sort per axis. If many first coordinates are equal, the first list takes one
+         radix sort per axis as well.
+   Data flow: make_columns, one thread per point: input -> columns, ids; for each axis: gather_keys
+              (column -> keys in the current order), radix sort (-> list), then sort_runs, one
+              thread per run of equal coordinates, in place; find_duplicates, one thread per
+              position: list -> flags. */
 #ifndef KD_POINTS_PAPERS_BROWN_PRESORT_CUH
 #define KD_POINTS_PAPERS_BROWN_PRESORT_CUH
 #include "points/papers/brown_lists.cuh"
@@ -18,7 +18,7 @@
 
 namespace lists {
 
-constexpr uint32_t RUN = 24; /* more equal coordinates than these are not sorted by one thread */
+constexpr uint32_t RUN = 24; /* longest run of equal coordinates sorted by one thread */
 
 __device__ inline uint32_t order_bits(float coordinate) {
     return pointtree_order_bits(coordinate);
@@ -33,17 +33,17 @@ template <typename real> struct presort {
     const real *points;
     uint64_t stride;
     uint32_t dims, count;
-    uint32_t *list[POINT_DIMS_MAX + 1]; /* the last one is spare */
-    key *column[POINT_DIMS_MAX];        /* the coordinates of an axis, by point */
+    uint32_t *list[POINT_DIMS_MAX + 1]; /* the last one is a spare buffer */
+    key *column[POINT_DIMS_MAX];        /* the coordinates of one axis, by point */
     key *keys, *keys_sorted;
-    uint8_t *differs;    /* from the point before */
-    uint32_t *long_runs; /* there are any; then: how many points are kept */
+    uint8_t *differs;    /* 1 where a point differs from the previous one */
+    uint32_t *long_runs; /* flag: there are longer runs; later: number of points kept */
     void *cub;
     size_t cub_bytes;
     cudaStream_t stream;
 };
 
-/* Points to columns; ids in order to the spare list. */
+/* Copies the points to columns and writes the ids in order to the spare list. */
 template <typename real> __global__ __launch_bounds__(BLOCK) void make_columns(presort<real> p) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= p.count) return;
@@ -61,7 +61,7 @@ __global__ __launch_bounds__(BLOCK) void gather_keys(presort<real> p, uint32_t a
     if (i < p.count) p.keys[i] = p.column[axis][order[i]];
 }
 
-/* -1, 0, 1: by the axes after `axis`, in a cycle. */
+/* Compares two points by the axes after `axis`, cyclically: -1, 0 or 1. */
 template <typename real>
 __device__ inline int compare_others(const presort<real> &p, uint32_t a, uint32_t b,
                                      uint32_t axis) {
@@ -73,8 +73,9 @@ __device__ inline int compare_others(const presort<real> &p, uint32_t a, uint32_
     return 0;
 }
 
-/* Equal coordinates that begin at this thread's place, in the order of ids: by the other axes.
-   Finds the points that are equal in these, too. */
+/* Sorts the run of equal coordinates that begins at this thread's position by the other axes; the
+   run arrives in the order of ids. Also marks which points differ from their predecessors in all
+   axes. */
 template <typename real>
 __global__ __launch_bounds__(BLOCK) void sort_runs(presort<real> p, uint32_t *list) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -111,7 +112,7 @@ __global__ __launch_bounds__(BLOCK) void find_duplicates(presort<real> p, const 
                    compare_others(p, list[i], list[i - 1], 0) != 0;
 }
 
-/* Scratch of the library's sort and selection. */
+/* Scratch bytes of CUB's sort and selection. */
 template <typename real> kd_status cub_scratch(size_t *bytes, uint32_t count) {
     typedef typename sort_key<real>::type key;
     size_t sort = 0, select = 0;
@@ -124,7 +125,8 @@ template <typename real> kd_status cub_scratch(size_t *bytes, uint32_t count) {
     return KD_OK;
 }
 
-/* `to`: the points of `from` (NULL: all, in the order of ids) stably sorted along an axis. */
+/* Writes to `to` the points of `from`, stably sorted along an axis; `from` NULL stands for all
+   points in the order of ids. */
 template <typename real>
 kd_status sort_along(const presort<real> &p, uint32_t axis, const uint32_t *from, uint32_t *to) {
     size_t bytes = p.cub_bytes;
@@ -144,7 +146,8 @@ inline kd_status read_word(uint32_t *host, const uint32_t *device, cudaStream_t 
     return KD_OK;
 }
 
-/* The first axis' list by the super key; tells which points differ from those before. */
+/* Sorts the first axis' list by the super key and marks the points that differ from their
+   predecessors. Synchronises with the stream. */
 template <typename real> kd_status sort_first(const presort<real> &p) {
     uint32_t long_runs = 0;
     KD_TRY(sort_along(p, 0, (const uint32_t *)NULL, p.list[0]));
@@ -161,7 +164,8 @@ template <typename real> kd_status sort_first(const presort<real> &p) {
     return KD_OK;
 }
 
-/* Of equal points, neighbours in the first list, the one of the least id stays. */
+/* Keeps, of equal points, which are adjacent in the first list, only the one with the least id.
+   Synchronises with the stream. */
 template <typename real> kd_status keep_unique(presort<real> *p) {
     size_t bytes = p->cub_bytes;
     uint32_t *spare = p->list[p->dims], kept = 0;

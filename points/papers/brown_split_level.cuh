@@ -1,9 +1,9 @@
-/* The nodes of a level take their points from their axis' lists, and every other point learns its
-   side of the node that it is under.
-   Work: a pass over the points in the order of their ids: nothing is read at random but the nodes,
-   which are few.
-   Data flow: of each level: take_nodes, a thread a node: the lists' middle entries -> ids of
-              the tree; tell_sides, a thread some points: columns, nodes above -> tags, which
+/* Splits one level of build_brown.cu: each node takes its point from its axis' list, and every
+   other point learns on which side of its node it lies.
+   Work: one pass over the points in the order of their ids; only the nodes, which are few, are read
+         at random.
+   Data flow: for each level: take_nodes, one thread per node: the lists' middle entries -> ids of
+              the tree; tell_sides, one thread per TOLD points: columns, nodes above -> tags, which
               brown_partition.cuh reads. */
 #ifndef KD_POINTS_PAPERS_BROWN_SPLIT_LEVEL_CUH
 #define KD_POINTS_PAPERS_BROWN_SPLIT_LEVEL_CUH
@@ -11,7 +11,7 @@
 
 namespace lists {
 
-/* A node's point stands behind its left sub-tree's. */
+/* Takes the point of each node, which follows those of its left sub-tree. */
 __global__ __launch_bounds__(BLOCK) inline void take_nodes(stage s, list_set from, uint32_t level) {
     const uint32_t index = blockIdx.x * BLOCK + threadIdx.x;
     if (index >= 1u << level) return;
@@ -21,9 +21,10 @@ __global__ __launch_bounds__(BLOCK) inline void take_nodes(stage s, list_set fro
     s.tree_ids[node] = from.list[axis][own.begin + own.left];
 }
 
-constexpr int TOLD = 4; /* points a thread, for loads in flight */
+constexpr int TOLD = 4; /* points per thread, to keep several loads in flight */
 
-/* `by_super_key`: ties by the next axes, then ids; else by ids. */
+/* Updates the tag and the node of each point. `by_super_key`: ties are ordered by the next axes,
+   then by id; else by id alone. */
 template <typename real>
 __global__ __launch_bounds__(BLOCK) void tell_sides(stage s, presort<real> p, uint32_t level,
                                                     uint32_t count, bool by_super_key) {

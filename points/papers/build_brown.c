@@ -1,15 +1,15 @@
-/* Presort every axis once, then only partition.
+/* Brown's builder on all cores: presort every axis once, then only partition.
    Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and Robinson's
            implementation for GPUs of it.
    Idea: one array of references per axis, sorted by the super key (its coordinate, then the next
-         axes' in a cycle, then the id). The median of a segment stands in its middle; the other
-         arrays are split around it in a stable way, so they stay sorted.
+         axes cyclically, then the id). The median of a segment is its middle element; the other
+         arrays are partitioned around it stably, so they stay sorted.
    Work: k sorts, then k - 1 partitions of all references for each of the log2(n) levels.
-   Memory: 3 k + 2 ints a point, and the sort's.
-   Invariants: a reference's place in the sorted array is its rank, so a super key is compared as
-           one integer.
-   Differs from the paper in: medians are those of the left-balanced tree; equal points stay, in the
-           order of their ids, unless their removal is asked for. */
+   Memory: 3 k + 2 ints per point, and the scratch of the sort.
+   Invariants: the position of a reference in the sorted array is its rank, so a super key is
+               compared as one integer.
+   Differs from the paper in: medians are those of the left-balanced tree; equal points are kept,
+         ordered by id, unless their removal is requested. */
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -19,9 +19,10 @@
 
 enum {
     BROWN_GRAIN = 1 << 14,
-    BROWN_PIECES = 64,           /* of a segment that all cores split */
-    BROWN_PIECE_LEAST = 1 << 14, /* references */
-    BROWN_RUN = 32               /* fewer equal coordinates are sorted by insertion */
+    BROWN_PIECES = 64,           /* pieces of a segment that all cores partition */
+    BROWN_PIECE_LEAST = 1 << 14, /* minimum references per piece */
+    /* runs of equal coordinates up to this length are sorted by insertion */
+    BROWN_RUN = 32
 };
 
 typedef struct brown_work {
@@ -29,20 +30,20 @@ typedef struct brown_work {
     pointtree *out;
     point_keys keys;
     uint32_t dims, count;
-    uint32_t *sorted[POINT_DIMS_MAX], *spare[POINT_DIMS_MAX]; /* references */
-    uint32_t *ranks[POINT_DIMS_MAX]; /* of each point, in the order of an axis */
-    uint64_t *items;                 /* of the sort */
+    uint32_t *sorted[POINT_DIMS_MAX], *spare[POINT_DIMS_MAX]; /* references of each axis, and a
+                                                                 second buffer */
+    uint32_t *ranks[POINT_DIMS_MAX];                          /* rank of each point along an axis */
+    uint64_t *items; /* sort buffer: coordinate << 32 | reference */
     void *scratch;
-    uint32_t axis;  /* that is presorted */
-    uint32_t level; /* that is split */
+    uint32_t axis;  /* axis being presorted */
+    uint32_t level; /* level being split */
 } brown_work;
 
 static uint64_t build_brown_scratch_bytes(uint64_t count) {
     return count * (9 * sizeof(uint32_t) + sizeof(uint64_t)) + radix_sort_scratch_bytes(count);
 }
 
-/* --- presort ------------------------------------------------------------------------------------
- */
+/* --- presort -------------------------------------------------------------------------------- */
 
 static bool super_key_before(const brown_work *work, uint32_t a, uint32_t b, uint32_t axis) {
     for (uint32_t i = 0; i < work->dims; ++i) {
@@ -61,7 +62,8 @@ static void item_piece(void *context, int64_t begin, int64_t end, int thread) {
             (uint64_t)point_key(&work->keys, (uint64_t)i, work->axis) << 32 | (uint64_t)i;
 }
 
-/* References with the same coordinate: by the other axes, the last one first, then the id. */
+/* Sorts references with the same coordinate by least-significant-key-first radix sorts: by id, then
+   by the other axes from the last to the next. */
 static kd_status sort_long_run(const brown_work *work, uint64_t *items, uint64_t count) {
     void *scratch = NULL;
     KD_TRY(memory_reserve(&scratch, radix_sort_scratch_bytes(count), 1));
@@ -89,7 +91,8 @@ static void sort_short_run(const brown_work *work, uint64_t *items, uint64_t cou
     }
 }
 
-/* Runs of equal coordinates that begin in the piece, to their ends. */
+/* Stores the lengths of the runs of equal coordinates that begin in the piece; a run may end beyond
+   it. */
 static void run_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     brown_work *work = (brown_work *)context;
@@ -108,7 +111,8 @@ static kd_status presort_axis(brown_work *work, uint32_t axis) {
     work->axis = axis;
     parallel_for(count, BROWN_GRAIN, item_piece, work);
     radix_sort(work->items, count, 32, 64, work->scratch);
-    memset(work->spare[0], 0, count * sizeof **work->spare); /* lengths of runs, where they begin */
+    memset(work->spare[0], 0, count * sizeof **work->spare); /* length of each run, at its
+                                                                beginning */
     parallel_for(count, BROWN_GRAIN, run_piece, work);
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t run = work->spare[0][i];
@@ -130,7 +134,8 @@ static bool points_equal(const brown_work *work, uint32_t a, uint32_t b) {
     return true;
 }
 
-/* Equal points are neighbours in every array, the one of the least id first: it stays. */
+/* Removes duplicates: equal points are adjacent in every array, and the first, with the least id,
+   is kept. */
 static void remove_duplicates(brown_work *work) {
     uint32_t kept = 0;
     for (uint32_t axis = 0; axis < work->dims; ++axis) {
@@ -147,20 +152,20 @@ static void remove_duplicates(brown_work *work) {
     work->out->count = kept;
 }
 
-/* --- partition ----------------------------------------------------------------------------------
- */
+/* --- partition ------------------------------------------------------------------------------ */
 
-/* A node's references lie at the same place in all arrays, in the order of the finished tree read
-   from left to right, so that a segment stays where it is. */
+/* Partition of one array around a node's median. A node's references occupy the same range in all
+   arrays, that of the node in the finished tree read from left to right, so segments never move. */
 typedef struct brown_split {
-    const uint32_t *from, *ranks; /* of the node's axis */
+    const uint32_t *from, *ranks; /* ranks along the node's axis */
     uint32_t *to;
     uint32_t left, median_rank;
     int64_t piece;
-    uint32_t below[BROWN_PIECES], above[BROWN_PIECES]; /* counts, then where to write */
+    uint32_t below[BROWN_PIECES], above[BROWN_PIECES]; /* counts per piece, later write positions */
 } brown_split;
 
-/* Stable: references [begin, end) go before or behind the median, which has the place between. */
+/* Distributes references [begin, end) stably before and after the median, which takes the position
+   between them. */
 static void split_range(const brown_split *split, int64_t begin, int64_t end, uint32_t below,
                         uint32_t above) {
     for (int64_t i = begin; i < end; ++i) {
@@ -192,7 +197,7 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
                 split->above[begin / split->piece]);
 }
 
-/* Robinson's first partitioner: all cores on one segment. */
+/* Robinson's first partitioner: all cores partition one segment. */
 static void split_on_all_cores(brown_split *split, uint32_t count) {
     split->piece = count / BROWN_PIECES + 1;
     if (split->piece < BROWN_PIECE_LEAST) split->piece = BROWN_PIECE_LEAST;
@@ -217,7 +222,7 @@ static uint32_t choose_axis(const brown_work *work, uint32_t node) {
     return out->axes[node];
 }
 
-/* Places the median of a node and splits all other arrays around it. */
+/* Places the median of a node and partitions the other arrays around it. */
 static void split_node(brown_work *work, uint32_t node, bool all_cores) {
     const uint32_t count = pointtree_subtree_size(node, work->count);
     const uint32_t begin = pointtree_inorder_begin(node, work->count);

@@ -1,18 +1,20 @@
-/* Left-balanced point k-d tree on a CUDA device by presorted lists; points of 1 to 8 dimensions.
-   Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and
-           Robinson's implementation for GPUs of it.
-   Idea: one list of points an axis, sorted once (brown_presort.cuh). A node's point stands in the
-         middle of its segment of its axis' list (brown_split_level.cuh); the other lists are split
-         around it, stably, and stay sorted (brown_partition.cuh). Sub-trees that fit a block are
+/* Left-balanced point k-d tree on a CUDA device from presorted lists, for points of 1 to 8
+   dimensions.
+   Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and Robinson's
+           implementation for GPUs of it.
+   Idea: one list of points per axis, sorted once (brown_presort.cuh). A node's point is the middle
+         of its segment of its axis' list (brown_split_level.cuh); the other lists are partitioned
+         around it stably and stay sorted (brown_partition.cuh). Sub-trees that fit into a block are
          finished in shared memory (brown_bottom.cuh).
-   Work: K sorts; then one stable partition a level by round robin, K by the widest side.
-   Memory: 8 bytes a point and axis (doubles 12), and 20 (36) more.
-   Invariants: a list's order never changes, so the order of the presort is the tree's.
-   Differs from the paper in: references stay away from the lists of axes whose turn is not near:
-         each list is brought down by K levels at once when it is its turn, by what the points'
-         tags remember, so a level costs one partition instead of K - 1. Two builders: `brown`,
-         by the super key, which waits for a word or two on the way; and, for points that
-         `select` has no kernels for, the same by (coordinate, id), which waits for nothing. */
+   Work: K sorts; then one stable partition per level for round robin, K for the widest side.
+   Memory: 8 bytes per point and axis (doubles 12), and 20 (36) more per point.
+   Invariants: the order within a list never changes, so the order of the presort is that of the
+               tree.
+   Differs from the paper in: partitions are deferred: each list is brought down by K levels at once
+         when its axis is next, from the sides recorded in the points' tags, so a level costs one
+         partition instead of K - 1. Two builders: `brown`, by the super key, which synchronises
+         once or twice to read back a word; and, for points that `select` has no kernels for, the
+         same by (coordinate, id), which never synchronises. */
 #include "points/papers/brown_bottom.cuh"
 #include "points/papers/brown_partition.cuh"
 #include "points/papers/brown_split_level.cuh"
@@ -21,11 +23,11 @@
 namespace {
 using namespace lists;
 
-/* In the places of select, collect, move and bottom. */
+/* names for the stages select, collect, move and bottom */
 const char *const stage_names[POINT_STAGES] = {"sort and remove", "-", "partition", "bottom"};
 
-/* Levels of a bottom: shared memory holds two bytes a point and axis; one less where the device has
-   not enough. */
+/* Stores the number of levels that a block finishes: shared memory holds two bytes per point and
+   axis, and devices with less of it take one level less. */
 kd_status bottom_height(uint32_t *height, uint32_t dims) {
     size_t shared = 0;
     KD_TRY(cuda_shared_most(&shared));
@@ -44,7 +46,7 @@ uint32_t bottom_level(const layout &tree, uint32_t height) {
     return tree.levels > height ? tree.levels - height : 0;
 }
 
-/* Room for the counts of the largest move. */
+/* Returns the number of counts that the largest partition needs. */
 uint64_t counts_needed(const layout &tree, uint32_t bottom) {
     uint64_t most = 1;
     for (uint32_t depth = 0; depth < bottom; ++depth) {
@@ -58,13 +60,14 @@ uint64_t counts_needed(const layout &tree, uint32_t bottom) {
 template <typename real> struct plan {
     presort<real> sort;
     stage s;
-    uint32_t depth[POINT_DIMS_MAX]; /* that each list is split down to */
-    uint32_t height;                /* of the tree's bottoms */
-    uint32_t ids;                   /* of the points given */
+    uint32_t depth[POINT_DIMS_MAX]; /* level down to which each list is partitioned */
+    uint32_t height;                /* levels that the blocks finish */
+    uint32_t ids;                   /* number of input points */
     bool by_super_key;
 };
 
-/* What the presort needs and what comes after it share their memory, behind lists and columns. */
+/* Lays out the scratch. The buffers of the presort and those of the later stages overlap, after the
+   lists and columns. */
 template <typename real>
 kd_status lay_out(plan<real> *p, cuda_arena *arena, const point_build_cuda *a) {
     typedef typename presort<real>::key key;
@@ -105,7 +108,7 @@ kd_status lay_out(plan<real> *p, cuda_arena *arena, const point_build_cuda *a) {
     return KD_OK;
 }
 
-/* Brings the list of an axis down to a level. */
+/* Partitions the list of an axis down to a level. */
 template <typename real> kd_status bring_down(plan<real> *p, uint32_t axis, uint32_t level) {
     uint32_t **list = &p->sort.list[axis], **spare = &p->sort.list[p->s.dims];
     const uint32_t depth = p->depth[axis];
@@ -129,7 +132,8 @@ template <typename real> widest::tree widest_tree(const plan<real> *p) {
             p->s.box,    p->s.tree_ids, p->s.tree_axes, false};
 }
 
-/* By round robin one list is brought down, and those that lag too far; by the widest side all. */
+/* Splits one level. Round robin brings down the list of the level's axis and those that lag
+   MOVE_BITS levels behind; the widest side all lists. */
 template <typename real> kd_status split_level(plan<real> *p, uint32_t level) {
     const cudaStream_t stream = p->sort.stream;
     const bool widest = p->s.tree_axes != NULL;
@@ -145,7 +149,7 @@ template <typename real> kd_status split_level(plan<real> *p, uint32_t level) {
     return KD_OK;
 }
 
-/* Sub-trees [first, end) of a level. */
+/* Finishes the sub-trees [first, end) of a level. */
 template <int K, int HEIGHT, int BLOCKS, bool WIDEST, typename real>
 kd_status finish_some(const stage &s, const list_set &from, uint32_t level, uint32_t first,
                       uint32_t end, cudaStream_t stream) {
@@ -159,8 +163,8 @@ kd_status finish_some(const stage &s, const list_set &from, uint32_t level, uint
     return KD_OK;
 }
 
-/* Those with a point on the tree's last level, then the others, which have a level less and so half
-   the threads. */
+/* Finishes first the sub-trees with points on the tree's last level, then the others, which have
+   one level less and so half the threads. */
 template <int K, int HEIGHT, bool WIDEST, typename real>
 kd_status finish(const stage &s, const list_set &from, uint32_t height, uint32_t level,
                  cudaStream_t stream) {

@@ -1,4 +1,4 @@
-/* What the builder on a CUDA device does for others. */
+/* Entry points of the presorted-list builder that other builders use (build_brown.cu). */
 #ifndef KD_POINTS_PAPERS_BUILD_BROWN_H
 #define KD_POINTS_PAPERS_BUILD_BROWN_H
 #include "points/tree/build_device.h"
@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* `brown`'s, and its way to the tree of `select`: any dims and scalar, as much scratch. */
+/* `brown`'s scratch size, and its variant by (coordinate, id), which makes the tree of `select` for
+   any dims and scalar; both need the same scratch. */
 kd_status build_brown_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
 kd_status build_lists_cuda(const point_build_cuda *arguments);
 

@@ -1,15 +1,15 @@
-/* Tag and sort, on all cores.
+/* Wald's builder on all cores: tag and sort.
    Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of left-balanced
            k-d trees", sections 3 to 6.
-   Idea: a point's tag is the root of the sub-tree that it is in. Sort all points by (tag,
-         coordinate); then each knows by its place alone whether it is that root, or left or right
+   Idea: the tag of a point is the root of the sub-tree that contains it. Sort all points by (tag,
+         coordinate); then the position alone tells whether a point is that root, or left or right
          of it. Repeat for each level.
    Work: a radix sort and two passes over the points for each of the log2(n) levels.
-   Memory: one int a point for the tag; the sort keeps 24 bytes.
-   Invariants: sorting begins in the order of ids and is stable, so ties are ordered by id.
-   Differs from the paper in: points stay where they are and their ids are sorted, for any payload;
-           a sub-tree's axis is found once, not by each of its points; no sort for the last level,
-           whose tags are places already. */
+   Memory: one int per point for the tag; the sort takes 24 bytes per point.
+   Invariants: sorting starts from the order of ids and is stable, so ties are ordered by id.
+   Differs from the paper in: points are not moved; their ids are sorted instead, for any payload; a
+         sub-tree's axis is determined once, not by each of its points; the last level needs no
+         sort, as its tags are final positions. */
 #include "points/papers/build_wald.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -64,7 +64,7 @@ static void key_piece(void *context, int64_t begin, int64_t end, int thread) {
 void wald_sort(wald_steps *steps) {
     const uint32_t count = steps->out->count;
     parallel_for(count, WALD_GRAIN, key_piece, steps);
-    const int tag_bits = (int)steps->level + 1; /* of nodes down to this level */
+    const int tag_bits = (int)steps->level + 1; /* bits of the node indices down to this level */
     radix_sort_pairs(steps->sort_keys, steps->order, count, 0, 32 + tag_bits, steps->scratch);
 }
 
@@ -80,7 +80,7 @@ static void tag_piece(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Section 6: the box of all points, clipped by the ancestors on the way up. */
+/* Section 6: chooses each node's axis from the bounding box clipped by the ancestors. */
 static void axis_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const wald_steps *steps = (const wald_steps *)context;

@@ -1,23 +1,23 @@
-/* Left-balanced point k-d tree by tags on a CUDA device.
-   Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of
-           left-balanced k-d trees", sections 3 and 4.
-   Idea: each point carries a tag, the deepest node known to be above it or its own place. Once a
-         level, points are sorted by (tag, coordinate on the node's axis, id); a point's position
-         against its node's pivot then gives its tag on the next level. After the last level tags
-         are places.
-   Work: one sort a level, O(n log n) each by comparison, O(n) by radix; one update kernel a
+/* Left-balanced point k-d tree on a CUDA device by tag and sort.
+   Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of left-balanced
+           k-d trees", sections 3 and 4.
+   Idea: each point carries a tag: the deepest node known to be above it, or its final position. For
+         each level, points are sorted by (tag, coordinate on the node's axis, id); comparing a
+         point's position with that of its node's pivot then gives its tag on the next level. After
+         the last level all tags are final positions.
+   Work: one sort per level, O(n log n) each by comparison, O(n) by radix; one update kernel per
          level.
-   Memory: a tag per point, and for the sorts an id per point and axis, two pairs of key and id.
-   Invariants: after level l the tags of the nodes above level l+1 are final; equal coordinates
-               are ordered by id, so the tree is the one every other builder makes.
-   Differs from the paper in: the sort by (tag, coordinate, id) is a stable radix sort from the
-         last key to the first. Its (coordinate, id) half does not depend on the level, so it is
-         done once per axis; a level sorts by tag alone, l + 1 bits.
-   Data flow: of each axis: presort_keys (points -> keys), sort -> order (by the widest side:
-              take_side, invert_order -> box, ranks). Of each level: gather_tags (order, tags ->
-              keys) or gather_tags_and_ranks, sort -> ids by tag, drop_ranks; update_tags, a
-              thread a place: ids by tag -> tags, ids of the tree. place_last_level: tags ->
-              ids. A thread an element each. */
+   Memory: a tag per point, and for the sorts an id per point and axis and two pairs of key and id.
+   Invariants: after level l the tags of the nodes above level l+1 are final; equal coordinates are
+               ordered by id, so the tree is that of every other builder.
+   Differs from the paper in: the sort by (tag, coordinate, id) is a stable radix sort from the last
+         key to the first. Its (coordinate, id) half does not depend on the level, so it is done
+         once per axis; each level sorts by tag alone, l + 1 bits.
+   Data flow: for each axis: presort_keys (points -> keys), sort -> order (for the widest side:
+              take_side, invert_order -> box, ranks). For each level: gather_tags (order, tags ->
+              keys) or gather_tags_and_ranks, sort -> ids by tag, drop_ranks; update_tags, one
+              thread per position: ids by tag -> tags, ids of the tree. place_last_level: tags ->
+              ids. One thread per element each. */
 #include "core/device/cuda.h"
 #include "points/tree/build_device.h"
 #include "points/tree/widest.cuh"
@@ -27,11 +27,12 @@ namespace {
 
 enum { BLOCK = 256 };
 
-/* `lists` is dims x count: the order of ids by (coordinate, id) on each axis, or its inverse. */
+/* Scratch of the builder. `lists` holds, for each of the `dims` axes, the ids ordered by
+   (coordinate, id), or the inverse of that permutation. */
 struct wald_scratch {
-    uint32_t *tags; /* by id */
+    uint32_t *tags; /* indexed by id */
     uint32_t *lists;
-    void *keys, *keys_sorted; /* count of 4 or 8 bytes */
+    void *keys, *keys_sorted; /* `count` keys of 4 or 8 bytes */
     uint32_t *ids, *ids_sorted;
     point_box *box;
     void *cub;
@@ -81,7 +82,8 @@ __global__ void gather_tags(const uint32_t *ids, const uint32_t *tags, uint32_t 
     if (i < count) keys[i] = tags[ids[i]];
 }
 
-/* Section 3.2: points before their node's pivot go left, those after it right, the pivot stays. */
+/* Section 3.2: points before their node's pivot go left, those after it go right, and the pivot
+   becomes the node. */
 __global__ void update_tags(const uint32_t *keys, const uint32_t *ids, uint32_t count,
                             uint32_t level, uint32_t *tags, uint32_t *tree_ids) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -95,21 +97,21 @@ __global__ void update_tags(const uint32_t *keys, const uint32_t *ids, uint32_t 
         tags[ids[i]] = 2 * node + (i < pivot ? 1 : 2);
 }
 
-/* The last level: what is left under a tag is one point. */
+/* The last level: exactly one point has each remaining tag. */
 __global__ void place_last_level(const uint32_t *tags, uint32_t count, uint32_t level,
                                  uint32_t *tree_ids) {
     const uint32_t id = blockIdx.x * BLOCK + threadIdx.x;
     if (id < count && tags[id] >= pointtree_level_begin(level)) tree_ids[tags[id]] = id;
 }
 
-/* The inverse of an order: where each id stands in it. */
+/* Inverts a permutation: the rank of each id. */
 __global__ void invert_order(const uint32_t *order, uint32_t count, uint32_t *ranks) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i < count) ranks[order[i]] = i;
 }
 
-/* Where each node has its own axis: (tag, rank on the tag's axis) as one number. A rank says no
-   less than (coordinate, id). Points that have their place need no rank. */
+/* Sort keys if each node has its own axis: (tag, rank on the tag's axis) as one integer. A rank
+   determines (coordinate, id). Points that are already nodes need no rank. */
 __global__ void gather_tags_and_ranks(const uint32_t *tags, const uint32_t *ranks,
                                       const uint8_t *axes, uint32_t count, uint32_t level,
                                       int rank_bits, uint64_t *keys, uint32_t *ids) {
@@ -168,7 +170,8 @@ kd_status lay_out(wald_scratch *s, cuda_arena *arena, const point_build_cuda *a)
     return KD_OK;
 }
 
-/* The orders of all axes; with the widest-side rule the box and the inverses. */
+/* Sorts the points along each axis; for the widest-side rule also finds the bounding box and
+   inverts the orders. */
 template <typename real, typename key>
 kd_status presort(const wald_scratch *s, const point_build_cuda *a, cudaStream_t stream) {
     const real *points = points_of<real>(a);
@@ -193,7 +196,7 @@ kd_status presort(const wald_scratch *s, const point_build_cuda *a, cudaStream_t
     return KD_OK;
 }
 
-/* One level, all nodes splitting on the same axis: its order, stably sorted by tag. */
+/* Sorts one level whose nodes all split the same axis: its order, stably sorted by tag. */
 kd_status sort_level(const wald_scratch *s, const point_build_cuda *a, uint32_t level,
                      cudaStream_t stream) {
     const uint32_t *order = s->lists + (uint64_t)(level % a->points.dims) * count_of(a);
@@ -205,7 +208,7 @@ kd_status sort_level(const wald_scratch *s, const point_build_cuda *a, uint32_t 
                                 count_of(a), (int)level + 1, stream);
 }
 
-/* One level, each node on its widest axis. */
+/* Sorts one level whose nodes split their widest axes. */
 template <typename real>
 kd_status sort_level_widest(const wald_scratch *s, const point_build_cuda *a, uint32_t level,
                             cudaStream_t stream) {

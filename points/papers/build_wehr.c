@@ -1,18 +1,21 @@
-/* Sort the chunks of each level, by the way that suits their size.
+/* Wehr and Radkowski's builder on all cores: sort the chunks of each level with an algorithm that
+   suits their size.
    Source: Wehr and Radkowski 2018, "Parallel kd-tree construction on the GPU with an adaptive split
            and sort strategy".
-   Idea: coordinates are scaled by a factor and rounded down to integers. On each level every chunk
-         (the points of one node) is sorted along the node's axis: large chunks by a radix sort that
-         all cores share, with histograms of blocks of points; middle ones by a radix sort on one
-         core each; those below 16 by insertion. The node's point then stands at a known place.
+   Idea: coordinates are multiplied by a factor and rounded down to integers, the cells. On each
+         level every chunk (the points of one node) is sorted along the node's axis: large chunks by
+         a radix sort on all cores, with histograms of blocks of points; medium ones by a radix sort
+         on one core each; those below 16 points by insertion. The node's point is then at a known
+         position.
    Work: log2(n) levels of ceil(bits / digit bits) passes; only bits that occur are sorted.
-   Memory: 20 bytes a point, and the histograms.
+   Memory: 20 bytes per point, and the histograms.
    Invariants: all sorts are stable. Ties on a node's axis keep the order of the level above, so the
-           total order is: cell on the node's axis, then on its ancestors' axes upwards, then id.
+               total order is: cell on the node's axis, then on its ancestors' axes, nearest first,
+               then id.
    Differs from the paper in: chunks have the sizes of the left-balanced tree (equal to the paper's
-           where n + 1 is a power of two); blocks do not cross chunks; ids are moved and values
-           fetched by them, instead of all axes being rearranged; a factor of 0 keeps all bits of a
-           coordinate. */
+         if n + 1 is a power of two); blocks do not cross chunks; ids are moved and values are
+         fetched through them, instead of rearranging all axes; a factor of 0 keeps all bits of a
+         coordinate. */
 #include "points/papers/build_wehr.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -25,15 +28,15 @@ typedef struct wehr_work {
     const point_array *points;
     pointtree *out;
     point_keys keys;
-    uint32_t *cells;               /* of all axes of each point; NULL: the keys themselves */
-    uint32_t bits[POINT_DIMS_MAX]; /* that occur on each axis */
+    uint32_t *cells;               /* cells of all axes of each point; NULL: use `keys` directly */
+    uint32_t bits[POINT_DIMS_MAX]; /* number of bits that occur on each axis */
     uint32_t *ids, *ids_spare, *values, *values_spare;
     wehr_parameters parameters;
     uint32_t level;
 } wehr_work;
 
 static uint64_t build_wehr_scratch_bytes(uint64_t count) {
-    return count * (4 + 3) * sizeof(uint32_t); /* ids, values, twice; cells of three axes */
+    return count * (4 + 3) * sizeof(uint32_t); /* ids and values twice; cells of three axes */
 }
 
 wehr_parameters wehr_parameters_default(void) {
@@ -56,8 +59,7 @@ wehr_parameters wehr_parameters_cuda_default(void) {
     return parameters;
 }
 
-/* --- values -------------------------------------------------------------------------------------
- */
+/* --- values --------------------------------------------------------------------------------- */
 
 static uint32_t value_of(const wehr_work *work, uint32_t id, uint32_t axis) {
     return work->cells ? work->cells[(uint64_t)id * work->out->dims + axis]
@@ -68,7 +70,7 @@ static uint32_t bit_length(uint32_t x) {
     return x ? pointtree_log2(x) + 1 : 0;
 }
 
-/* Coordinates become cells, counted from the lowest of each axis. */
+/* Converts coordinates to cells, relative to the lowest cell of each axis. */
 static kd_status make_cells(wehr_work *work) {
     const pointtree *out = work->out;
     const double cells = out->options.cells;
@@ -92,13 +94,12 @@ static kd_status make_cells(wehr_work *work) {
     return KD_OK;
 }
 
-/* --- the three sorts of a chunk -----------------------------------------------------------------
- */
+/* --- the three sorts of a chunk ------------------------------------------------------------- */
 
 typedef struct wehr_chunk {
     uint32_t *ids, *values, *ids_to, *values_to;
     uint32_t count, shift, mask, block;
-    uint32_t *counts; /* per block and digit */
+    uint32_t *counts; /* histograms, per block and digit */
     uint32_t digits;
 } wehr_chunk;
 
@@ -134,8 +135,9 @@ static void distribute_block(void *context, int64_t begin, int64_t end, int thre
     }
 }
 
-/* The paper's algorithm 3: histograms of blocks, their prefix sum by digit, then block; then each
-   block distributes its points in order. With one block it is the sequential radix sort. */
+/* The paper's algorithm 3: histograms of the blocks, their prefix sums by digit, then block; then
+   each block distributes its points in order. With a single block this is the sequential radix
+   sort. */
 static void radix_sort_chunk(wehr_chunk *chunk, uint32_t bits, uint32_t digit_bits) {
     const uint32_t blocks = (chunk->count + chunk->block - 1) / chunk->block;
     uint32_t *const ids = chunk->ids, *const values = chunk->values;
@@ -163,8 +165,7 @@ static void radix_sort_chunk(wehr_chunk *chunk, uint32_t bits, uint32_t digit_bi
     memcpy(values, chunk->values, chunk->count * sizeof *values);
 }
 
-/* --- levels -------------------------------------------------------------------------------------
- */
+/* --- levels --------------------------------------------------------------------------------- */
 
 static uint32_t choose_axis(const wehr_work *work, uint32_t node) {
     pointtree *out = work->out;
@@ -174,7 +175,7 @@ static uint32_t choose_axis(const wehr_work *work, uint32_t node) {
     return out->axes[node];
 }
 
-/* Sorts the chunk of a node and places its point; `counts` is for histograms. */
+/* Sorts the chunk of a node and places its point; `counts` is scratch for histograms. */
 static void sort_chunk(const wehr_work *work, uint32_t node, uint32_t block, uint32_t *counts) {
     const uint32_t count = pointtree_subtree_size(node, work->out->count);
     const uint32_t begin = pointtree_inorder_begin(node, work->out->count);
@@ -201,13 +202,13 @@ static void sort_chunk(const wehr_work *work, uint32_t node, uint32_t block, uin
 static void chunk_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const wehr_work *work = (const wehr_work *)context;
-    uint32_t counts[WEHR_DIGITS_MAX]; /* one block: the chunk */
+    uint32_t counts[WEHR_DIGITS_MAX]; /* the chunk is a single block */
     for (int64_t i = begin; i < end; ++i)
         sort_chunk(work, pointtree_level_begin(work->level) + (uint32_t)i, work->out->count,
                    counts);
 }
 
-/* By which of the three sorts, as the mean size of the level's chunks chooses it. */
+/* Adds the time of a level to the stage of the sort that its mean chunk size selects. */
 static void tell_level(const wehr_work *work, uint32_t chunk, double seconds) {
     const wehr_parameters *p = &work->parameters;
     work->out->stage_seconds[chunk >= p->cutoff ? 0 : chunk >= p->insertion ? 1 : 2] += seconds;
@@ -224,7 +225,7 @@ static kd_status sort_levels(wehr_work *work, job *watched) {
         const uint32_t first = pointtree_level_begin(work->level);
         const uint32_t end = pointtree_level_begin(work->level + 1);
         const uint32_t nodes = (end < count ? end : count) - first;
-        const uint32_t chunk = count / nodes; /* the paper's chunksize */
+        const uint32_t chunk = count / nodes; /* the paper's chunk size */
         const double started = timing_now();
         if (chunk >= work->parameters.cutoff)
             for (uint32_t i = 0; i < nodes; ++i) sort_chunk(work, first + i, block, counts);

@@ -1,20 +1,21 @@
 /* Left-balanced point k-d tree on a CUDA device by sorting the chunks of each level.
-   Source: Wehr and Radkowski 2018, "Parallel kd-tree construction on the GPU with an adaptive
-           split and sort strategy".
-   Idea: coordinates become cells, 32-bit integers. The chunks of the upper levels are sorted by
-         a radix sort that all multiprocessors share (wehr_chunks.cuh); chunks below the cutoff are
-         taken to the end by one block each (wehr_bottom.cuh).
-   Work: bits / digit bits passes a level above the cutoff; only bits that can occur are sorted.
-   Memory: 4 bytes a point and axis, and 16 more; twice 8 for doubles that are not rounded.
-   Invariants: all sorts are stable, so the order is that of the builder on the CPU: cell on the
-               node's axis, then on its ancestors' axes upwards, then id. Differs from the paper
-               as the builder on the CPU does, and in the cutoff: below it a block sorts, by
-               radix and then by counting, where the paper has one thread sort, by radix and
-               insertion.
-   Data flow: make_cells, a thread a point: points -> cells; or of each axis load_axis -> keys,
-              sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then
-              of each level wehr_chunks.cuh (list -> list, ids of the tree), at last
-   wehr_bottom.cuh. */
+   Source: Wehr and Radkowski 2018, "Parallel kd-tree construction on the GPU with an adaptive split
+           and sort strategy".
+   Idea: coordinates become cells, 32-bit integers. The chunks of the upper levels are sorted by a
+         radix sort that all multiprocessors share (wehr_chunks.cuh); each chunk below the cutoff is
+         finished by one block (wehr_bottom.cuh).
+   Work: bits / digit bits passes per level above the cutoff; only bits that can occur are sorted.
+   Memory: 4 bytes per point and axis, and 16 more per point; twice 8 for doubles that are not
+           rounded.
+   Invariants: all sorts are stable, so the order is that of the CPU builder: cell on the node's
+               axis, then on its ancestors' axes, nearest first, then id.
+   Differs from the paper in: the points in which the CPU builder differs, and the cutoff: below it
+         a block sorts, by radix and then by counting, where the paper has one thread sort, by radix
+         and insertion.
+   Data flow: make_cells, one thread per point: points -> cells; or for each axis load_axis -> keys,
+              sort, find_steps, scan, store_ranks -> cells. number_ids -> the first list; then for
+              each level wehr_chunks.cuh (list -> list, ids of the tree), and finally
+              wehr_bottom.cuh. */
 #include "core/device/device_stream.h"
 #include "points/papers/brown_presort.cuh"
 #include "points/papers/build_wehr.h"
@@ -24,7 +25,7 @@
 namespace {
 using namespace wehr;
 
-/* Doubles that are not rounded become their ranks among the coordinates of their axis. */
+/* Buffers that replace unrounded doubles by their ranks among the coordinates of their axis. */
 struct ranking {
     uint64_t *keys, *keys_sorted;
     uint32_t *order, *order_sorted, *steps;
@@ -37,7 +38,7 @@ struct plan {
     widest::tree tree;
     point_box *box;
     uint32_t *cells, *ids[2], *values[2];
-    uint32_t bits[POINT_DIMS_MAX]; /* that can occur */
+    uint32_t bits[POINT_DIMS_MAX]; /* number of bits that can occur on each axis */
     ranking ranks;
     cudaStream_t stream;
 };
@@ -52,7 +53,7 @@ kd_status lay_out_ranks(ranking *r, cuda_arena *arena, uint32_t n) {
     r->keys_sorted = (uint64_t *)cuda_arena_take(arena, n, sizeof(uint64_t));
     r->order = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
     r->order_sorted = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
-    r->steps = (uint32_t *)r->keys; /* once they are sorted */
+    r->steps = (uint32_t *)r->keys; /* reuses `keys` once they are sorted */
     KD_CUDA(cub::DeviceRadixSort::SortPairs(NULL, sort, r->keys, r->keys_sorted, r->order,
                                             r->order_sorted, n, 0, 64, 0));
     KD_CUDA(cub::DeviceScan::InclusiveSum(NULL, scan, r->steps, r->steps, n, 0));
@@ -79,7 +80,8 @@ kd_status count_bits(plan *p, const point_build_cuda *a) {
     return KD_OK;
 }
 
-/* Room for any parameters; the ranks and what comes after them share their memory. */
+/* Lays out enough scratch for any parameters. The buffers for ranks and those of the later stages
+   overlap. */
 kd_status lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     const uint32_t n = (uint32_t)a->points.count, dims = a->points.dims;
     const uint32_t least_tile = 128 * ROUNDS, most_digits = 1u << 5;
@@ -99,7 +101,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
         p->ids[i] = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
         p->values[i] = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
     }
-    /* chunks above the cutoff have 256 points and more */
+    /* chunks above the cutoff have at least 256 points */
     const uint64_t blocks = (uint64_t)n / least_tile + n / 256 + 2;
     p->s.counts = (uint32_t *)cuda_arena_take(arena, blocks * most_digits, sizeof(uint32_t));
     p->s.totals =

@@ -1,13 +1,15 @@
-/* The lower levels: a block takes a chunk of less than 2^HEIGHT points to the end in shared memory.
-   Source: Wehr and Radkowski 2018 sort these by one thread each, by radix and by insertion; a block
-     that shares the work leaves no thread alone with a chunk.
-   Idea: points are named by their place in the chunk; their cells are fetched once. Down to chunks
-     of COUNTED points a level is one stable radix sort of the block, by (place where the point's
-     chunk begins, cell): what is placed already begins at its own place and stays. Below, each
-     point counts those of its chunk that come before it.
-   Work: (HEIGHT + bits) / 4 passes of a block a level, then chunks' sizes in comparisons a point.
-   Data flow: a block a chunk: its ids, their cells -> shared memory -> ids (and axes) of the
-              tree. Blocks read and write apart. */
+/* The lower levels of build_wehr.cu: one block finishes a chunk of fewer than 2^HEIGHT points in
+   shared memory.
+   Source: Wehr and Radkowski 2018 sort each of these chunks with one thread, by radix and by
+           insertion; here the threads of a block share the work of a chunk.
+   Idea: points are identified by their position in the chunk; their cells are fetched once per
+         level. Down to chunks of COUNTED points, a level is one stable radix sort of the block by
+         (beginning of the point's chunk, cell); a point already placed has its own position as key
+         and stays. Below that, each point counts the points of its chunk that precede it.
+   Work: (HEIGHT + bits) / 4 passes of a block per level, then as many comparisons per point as its
+         chunk has points.
+   Data flow: one block per chunk: its ids, their cells -> shared memory -> ids (and axes) of the
+              tree. No block reads another's output. */
 #ifndef KD_POINTS_PAPERS_WEHR_BOTTOM_CUH
 #define KD_POINTS_PAPERS_WEHR_BOTTOM_CUH
 #include "points/papers/wehr_chunks.cuh"
@@ -23,29 +25,29 @@ template <int HEIGHT, typename key> struct bottom_shared {
     static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / POINTS_A_THREAD;
     typedef cub::BlockRadixSort<key, THREADS, POINTS_A_THREAD, uint16_t> sorter;
     typename sorter::TempStorage sort;
-    uint16_t order[SLOTS]; /* local names by place */
-    uint32_t cell[SLOTS];  /* on its chunk's axis, by place */
-    uint8_t axis[SLOTS];   /* of the level's nodes */
+    uint16_t order[SLOTS]; /* local index at each position */
+    uint32_t cell[SLOTS];  /* cell on the chunk's axis, by position */
+    uint8_t axis[SLOTS];   /* axes of the current level's nodes */
 };
 
-/* Which chunk each of a thread's places is in. */
+/* The chunk that contains each of a thread's positions. */
 struct places {
     uint32_t index[POINTS_A_THREAD]; /* of its node on the level; KD_NONE: placed */
     uint32_t begin[POINTS_A_THREAD], count[POINTS_A_THREAD], left[POINTS_A_THREAD];
 };
 
-/* The sub-tree's place in the whole. */
+/* Position of the sub-tree in the whole tree. */
 struct subtree {
     uint32_t level, index, count; /* of its root */
     uint32_t height, low;
-    const uint32_t *names; /* local name to point */
+    const uint32_t *names; /* maps local indices to points */
 };
 
 __device__ inline uint32_t node_below(const subtree &of, uint32_t down, uint32_t across) {
     return pointtree_level_begin(of.level + down) + (of.index << down) + across;
 }
 
-/* The axes of the nodes `down` levels below the root, to shared memory. */
+/* Determines the axes of the nodes `down` levels below the root, in shared memory. */
 template <int HEIGHT, typename key, typename real>
 __device__ inline void choose_axes_below(bottom_shared<HEIGHT, key> &sh, const chunk_stage &s,
                                          const widest::tree &tree, const subtree &of,
@@ -64,7 +66,7 @@ __device__ inline void choose_axes_below(bottom_shared<HEIGHT, key> &sh, const c
     __syncthreads();
 }
 
-/* A level by the block's radix sort. */
+/* Sorts a level by the block's radix sort. */
 template <int HEIGHT, typename key>
 __device__ inline void sort_by_block(bottom_shared<HEIGHT, key> &sh, const places &at,
                                      uint32_t count, uint32_t bits) {
@@ -86,7 +88,7 @@ __device__ inline void sort_by_block(bottom_shared<HEIGHT, key> &sh, const place
     __syncthreads();
 }
 
-/* A level by counting: equal cells stay in order. */
+/* Sorts a level by counting predecessors; stable for equal cells. */
 template <int HEIGHT, typename key>
 __device__ inline void sort_by_counting(bottom_shared<HEIGHT, key> &sh, const places &at) {
     uint32_t to[POINTS_A_THREAD];
@@ -108,7 +110,7 @@ __device__ inline void sort_by_counting(bottom_shared<HEIGHT, key> &sh, const pl
     __syncthreads();
 }
 
-/* Places the nodes of a level; each other place goes on to its child's chunk. */
+/* Places the nodes of a level and moves all other positions to their child's chunk. */
 template <int HEIGHT, typename key>
 __device__ inline void descend(const bottom_shared<HEIGHT, key> &sh, const chunk_stage &s,
                                const subtree &of, uint32_t down, places &at) {
@@ -136,7 +138,8 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT, key>::THREADS) void finish_ch
     chunk_stage s, widest::tree tree, const uint32_t *ids, uint32_t level, uint32_t bits) {
     __shared__ bottom_shared<HEIGHT, key> sh;
     const segment own = list_segment(s.tree, level, blockIdx.x);
-    /* A sub-tree without a last level has one level less, all full. */
+    /* A sub-tree without points on the last level has one level less, and all its levels are
+       full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
     const uint32_t height = own.count > upper ? levels : levels - 1;
     if (height == 0) return;

@@ -1,13 +1,14 @@
-/* The upper levels: every chunk (the points of a node) is sorted along its axis by a stable radix
-   sort of all multiprocessors, chunks of a level together.
+/* The upper levels of build_wehr.cu: every chunk (the points of one node) is sorted along its axis
+   by a stable radix sort on all multiprocessors, all chunks of a level together.
    Source: Wehr and Radkowski 2018, algorithm 3: histograms of blocks, their prefix sums by digit,
-     then each block distributes its points in order.
-   Idea: chunks lie where they will lie in the finished tree read from left to right, so a node's
-     point stands at a known place once its chunk is sorted. Blocks do not cross chunks.
-   Work: bits / digit bits passes a level, each 24 bytes a point.
-   Data flow: of each digit: count_cells, a block a tile: list, cells -> counts; scan_tiles
-              (brown_partition.cuh): counts -> places; distribute, the same tiles: list -> the
-              other list. The level's nodes are then at known places. */
+           then each block distributes its points in order.
+   Idea: a chunk occupies the range that its sub-tree has in the finished tree read from left to
+         right, so a node's point is at a known position once its chunk is sorted. Blocks do not
+         cross chunks.
+   Work: bits / digit bits passes per level, each 24 bytes per point.
+   Data flow: for each digit: count_cells, one block per tile: list, cells -> counts; scan_tiles
+              (brown_partition.cuh): counts -> positions; distribute, the same tiles: list -> the
+              other list. The level's nodes are then at known positions. */
 #ifndef KD_POINTS_PAPERS_WEHR_CHUNKS_CUH
 #define KD_POINTS_PAPERS_WEHR_CHUNKS_CUH
 #include "points/papers/brown_partition.cuh"
@@ -15,26 +16,26 @@
 namespace wehr {
 using namespace lists;
 
-constexpr int ROUNDS = 8; /* points a thread */
+constexpr int ROUNDS = 8; /* points per thread */
 
 struct chunk_stage {
     layout tree;
     uint32_t dims;
     uint32_t *tree_ids;
     uint8_t *tree_axes;    /* NULL for round robin */
-    const uint32_t *cells; /* of axis a of point i: cells[a * cell_stride + i] */
+    const uint32_t *cells; /* cell of point i on axis a: cells[a * cell_stride + i] */
     uint64_t cell_stride;
     uint32_t *counts; /* per chunk, digit and block */
     uint32_t *totals; /* per chunk and digit */
 };
 
-/* One digit of one level. */
+/* One pass: one digit of one level. */
 struct chunk_pass {
     const uint32_t *ids;
     uint32_t *values;
     uint32_t *ids_to, *values_to;
     uint32_t level, tiles, shift;
-    bool first, last; /* of its level: fetches the values; places the nodes */
+    bool first, last; /* first pass of a level: fetch the values; last: place the nodes */
 };
 
 __device__ inline uint32_t axis_of(const chunk_stage &s, uint32_t level, uint32_t node) {
@@ -77,8 +78,10 @@ template <int BITS, int THREADS> struct chunk_shared {
     static constexpr int DIGITS = 1 << BITS, WARPS = THREADS / 32;
     uint32_t id[THREADS * ROUNDS], value[THREADS * ROUNDS];
     uint32_t warp_before[WARPS][DIGITS];
-    uint32_t first[DIGITS]; /* of the digit's points in the block, in order */
-    uint32_t to[DIGITS];    /* where that one goes, from the chunk's begin */
+    /* position within the block of the digit's first point */
+    uint32_t first[DIGITS];
+    /* destination of that point, relative to the chunk's beginning */
+    uint32_t to[DIGITS];
     uint32_t points;
 };
 
@@ -91,7 +94,8 @@ __device__ inline uint32_t sum_of_lanes_to(uint32_t value) {
     return value;
 }
 
-/* Warps' counts to what stands before them; where each digit's run goes. One warp. */
+/* Turns the warps' counts into offsets and computes where each digit's run goes. Executed by one
+   warp. */
 template <int BITS, int THREADS>
 __device__ inline void open_digits(chunk_shared<BITS, THREADS> &sh, const chunk_stage &s,
                                    const chunk_pass &p, uint32_t index, uint32_t tile) {

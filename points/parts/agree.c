@@ -12,7 +12,7 @@ static int32_t size_of(const ranks *among) {
     return ranks_shared(among) ? among->size : 1;
 }
 
-/* Every rank ends with the words of the first that has failed. */
+/* Distributes the error message of the first failed rank to all ranks. */
 static kd_status fail_as(ranks *among, int32_t first, kd_status failure) {
     char *words = NULL;
     const int32_t size = size_of(among);

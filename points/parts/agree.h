@@ -1,13 +1,14 @@
-/* Ranks that fail together: before ranks exchange anything each says how it is, so that none waits
-   for one that has given up. */
+/* Collective error handling: before ranks exchange data, each reports its status, so that no rank
+   waits for one that has failed. */
 #ifndef KD_POINTS_PARTS_AGREE_H
 #define KD_POINTS_PARTS_AGREE_H
 #include "distributed/ranks/ranks.h"
 
-/* The first rank's failure, with its words, at every rank; else KD_OK. All ranks call it. */
+/* Collective. Returns KD_OK if `own` is KD_OK on all ranks; otherwise all ranks return the status
+   of the first failed rank, with its error message. */
 kd_status parts_agree(ranks *among, kd_status own);
 
-/* The same, and of every rank `width` numbers, rank after rank, to `all`. */
+/* As parts_agree; also gathers `width` numbers from each rank to `all`, in rank order. */
 kd_status parts_agree_on(ranks *among, kd_status own, const uint64_t *numbers, uint32_t width,
                          uint64_t *all);
 

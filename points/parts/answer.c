@@ -1,8 +1,9 @@
-/* Idea: the k nearest are asked for where the query is first; what lies there bounds how far the
-         others have to be asked, and most need not. All others of a query's parts are asked at
-   once.
-   Work: a query near a border asks two parts, one in the middle of a part that alone.
-   Memory: queries go in chunks of a million answers. */
+/* Distributed queries through the host.
+   Idea: the k nearest are first searched in the part that contains the query (its home); their
+         distances limit the search in the other parts, most of which are then not needed. All other
+         parts of a query are searched at once.
+   Work: a query near a border searches two parts, one in the middle of a part that part alone.
+   Memory: queries are processed in chunks of a million results. */
 #include "points/parts/answer.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -14,7 +15,7 @@
 
 enum { CHUNK_ANSWERS = 1 << 20 };
 
-/* --- which parts a query needs --------------------------------------------------------------- */
+/* --- which parts a query needs -------------------------------------------------------------- */
 
 static const void *scalars_at(const kd_point_array *points, uint64_t i) {
     const uint64_t packed =
@@ -54,18 +55,19 @@ static double radius_of(const parts_call *call, uint64_t query) {
     return own < call->query.max_radius ? own : call->query.max_radius;
 }
 
-/* --- which part is asked what ----------------------------------------------------------------- */
+/* --- which queries go to which part --------------------------------------------------------- */
 
 typedef struct choosing {
     const parts_call *call;
-    const int32_t *homes;    /* of each query of the chunk; NULL: one round for all */
-    const merge_runs *known; /* what the homes have said; NULL: they are asked now */
+    const int32_t *homes;    /* per query of the chunk; NULL: a single round */
+    const merge_runs *known; /* results of the homes; NULL: the homes are searched now */
     parts_asked *out;
-    uint64_t *places; /* of each part and block: how many, then where */
-    bool fills;       /* else it counts */
+    uint64_t *places; /* per part and block: counts, then positions */
+    bool fills;       /* write the queries; else count them */
 } choosing;
 
-/* The distance within which a query still has to look: in the second round that of the k-th. */
+/* Returns the distance within which query i still has to be searched: in the second round at most
+   that of the k-th result of its home. */
 static double bound_of(const choosing *work, uint64_t i) {
     const parts_call *call = work->call;
     const double radius =
@@ -89,7 +91,7 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
     return may_hold(call, call->begin + i, part, *bound);
 }
 
-/* One question: the scalars of the point, and a radius; or two corners. */
+/* Writes one query for a part: the scalars of the point, and a radius; or two corners. */
 static void write_question(const choosing *work, uint64_t i, double bound, char *to) {
     const parts_call *call = work->call;
     const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->of->scalar);
@@ -114,7 +116,7 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
            scalar);
 }
 
-enum { BLOCKS = 32 /* of a chunk, which are looked at side by side for every part */ };
+enum { BLOCKS = 32 /* blocks of a chunk, processed in parallel for each part */ };
 
 static void choose_parts(void *context, int64_t begin, int64_t end, int thread) {
     const choosing *work = (const choosing *)context;
@@ -139,7 +141,7 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* Counted, then written, part by part. */
+/* Counts the queries of each part, then writes them, part by part. */
 static kd_status choose_all(choosing *work) {
     const parts_call *call = work->call;
     parts_asked *out = work->out;
@@ -167,9 +169,9 @@ static kd_status choose(parts_asked *out, const parts_call *call, const int32_t 
     return status;
 }
 
-/* --- a chunk ---------------------------------------------------------------------------------- */
+/* --- a chunk of queries --------------------------------------------------------------------- */
 
-/* The next queries, whose answers are not many. */
+/* Selects the next queries whose results fit into a chunk; at least one. */
 static void next_chunk(parts_call *call) {
     const uint64_t count = call->query.points.count;
     call->begin = call->end;
@@ -211,7 +213,7 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
     return choose(&at->asked[0], call, at->homes, NULL);
 }
 
-/* After the homes: what the others may have. */
+/* Second round: searches the other parts, within the distances found at the homes. */
 static kd_status ask_others(parts_call *call, chunk *at, kd_status own) {
     if (own == KD_OK)
         own = merge_runs_open(&at->known, at->asked, 1, call->of->size, call->end - call->begin);
@@ -237,7 +239,9 @@ static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
 
 kd_status parts_answer(parts_call *call, kd_status own) {
     kd_status status = own;
-    if (own != KD_OK) call->query.points.count = 0; /* nobody looks at what may be wrong */
+    if (own != KD_OK)
+        call->query.points.count = 0; /* the arguments may be invalid: do not read
+                                         them */
     call->end = 0;
     do {
         chunk at;

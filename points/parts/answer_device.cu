@@ -1,15 +1,17 @@
-/* Idea: the k nearest are asked for where a query lies first; what lies there bounds how far the
-         others have to be asked. A rank asks all parts itself, each by a call of its own sub-tree
-         on its device, and merges what comes into rows that grow: both are ordered by (dist2,
-         number), so the larger of the two ends is dropped, or placed last, until all is in.
-   Work: a look at each part's box a query and round, and twice the answers to merge.
-   Memory: rows of 2^26 answers at a time, and as many of one part's, a rank.
-   Data flow: of each chunk of queries: find_homes, a thread a query: points -> the part it lies in.
-              Then for each part and round pick, a thread a query: points, boxes, rows so far ->
-              who is asked, their points and radii; the part's own kernels: these -> its answers;
-              merge_answers, or add_counts, a thread a question: answers -> rows of who asked. In
-              the end close_rows, a thread a query: rows -> what is not filled. Each waits for the
-              one before it. */
+/* Distributed queries among CUDA devices of one process.
+   Idea: the k nearest are first searched in the part that contains the query (its home); their
+         distances limit the search in the other parts. Each rank queries all parts itself, by calls
+         of their sub-trees on their devices, and merges the results into growing rows: both are
+         sorted by (dist2, number), so the greater of the two last elements is dropped, or stored
+         last, until all are merged.
+   Work: one test of each part's box per query and round, and twice the results to merge.
+   Memory: per rank rows of 2^26 results at a time, and as many of a single part.
+   Data flow: for each chunk of queries: find_homes, one thread per query: points -> the part that
+              contains it. Then for each part and round pick, one thread per query: points, boxes,
+              rows so far -> indices, points and radii of the queries for the part; the part's own
+              kernels: these -> its results; merge_answers, or add_counts, one thread per query of
+              the part: results -> the rows of these queries. Finally close_rows, one thread per
+              query: pads the rows. Each step waits for the previous one. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -20,7 +22,8 @@
 
 namespace {
 #ifdef KD_CUDA_EMULATED
-constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests see several chunks */
+constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests exercise several
+                                                                     chunks */
 #else
 constexpr uint64_t ANSWERS_MOST = 1 << 26, ANSWERS_LEAST = 1 << 16;
 #endif
@@ -29,13 +32,13 @@ unsigned blocks_of(uint64_t count) {
     return (unsigned)((count + BLOCK - 1) / BLOCK);
 }
 
-/* --- a chunk ---------------------------------------------------------------------------------- */
+/* --- a chunk of queries --------------------------------------------------------------------- */
 
-/* What a chunk holds in the asking device's memory. */
+/* Data of a chunk in the memory of the querying device. */
 struct chunk {
     const parts_call *call;
-    uint64_t first, count; /* queries */
-    uint64_t rows;         /* answers that there is room for */
+    uint64_t first, count; /* range of queries */
+    uint64_t rows;         /* capacity of the result arrays */
     asking of;
     questions out;
     borrowed points, radii, homes, fill, ids, dist2, begins, flags, wide;
@@ -46,7 +49,7 @@ uint64_t scalar_bytes(const parts_call *call) {
     return point_scalar_bytes(call->of->scalar);
 }
 
-/* An array of the caller's on this device: itself, or a copy. */
+/* Provides the caller's array on this device: the array itself, or a copy. */
 kd_status bring(const void **out, borrowed *room, const void *given, uint64_t bytes,
                 int32_t device) {
     *out = given;
@@ -73,7 +76,8 @@ kd_status bring_queries(chunk *at) {
                      (const char *)call->query.radii + at->first * scalar, at->count * scalar,
                      call->part->device));
     point_box box;
-    return elsewhere ? share_device_scan(&box, points) : KD_OK; /* the host's were looked at */
+    return elsewhere ? share_device_scan(&box, points) : KD_OK; /* arrays in host memory were
+                                                                   validated before */
 }
 
 kd_status clear(borrowed *room, uint64_t bytes) {
@@ -117,7 +121,7 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
     return KD_OK;
 }
 
-/* Offsets that begin with 0. */
+/* Copies the offsets of the chunk, relative to the first. */
 kd_status bring_begins(chunk *at) {
     const uint64_t *given = at->call->offsets + at->call->first_row + at->first;
     uint64_t *begins = NULL;
@@ -132,9 +136,10 @@ kd_status bring_begins(chunk *at) {
     return status;
 }
 
-/* --- a part ----------------------------------------------------------------------------------- */
+/* --- querying a part ------------------------------------------------------------------------ */
 
-/* What a part is asked and says, in memory of its device; `here` in that of who asks. */
+/* Buffers of a part's queries and results: `serving` in memory of the part's device, `heard` in
+   that of the querying device. */
 struct serving {
     entered on;
     borrowed points, radii, ids, dist2, counts, offsets;
@@ -194,7 +199,7 @@ kd_status find_answers(serving *at, const parts_call *call, const kd_points *tre
                             at->dist2.memory);
 }
 
-/* From the part's device to the asking one, which is the current one. */
+/* Copies an array from the part's device to the querying one, which is current. */
 kd_status fetch(const void **out, borrowed *here, const borrowed *there, uint64_t bytes,
                 bool apart) {
     *out = there->memory;
@@ -206,7 +211,7 @@ kd_status fetch(const void **out, borrowed *here, const borrowed *there, uint64_
 
 kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *asked) {
     const unsigned blocks = blocks_of(at->count);
-    /* where no query has a radius of its own, the call's serves all */
+    /* without individual radii, the call's max_radius serves all queries */
     at->out.radii = at->of.radii || round == ROUND_OTHERS ? at->asked_radii.memory : NULL;
     KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *asked, (cudaStream_t)NULL));
     if (at->call->of->scalar == POINT_DOUBLE)
@@ -263,7 +268,7 @@ kd_status ask_part(chunk *at, int32_t part, which_round round) {
     return KD_OK;
 }
 
-/* --- rows to the caller ----------------------------------------------------------------------- */
+/* --- copying rows to the caller ------------------------------------------------------------- */
 
 kd_status tell_flags(const chunk *at) {
     uint32_t flags = 0;
@@ -322,7 +327,7 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
         KD_CUDA_LAUNCHED("find_homes");
     }
     if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
-    /* each rank begins with its own part, so that no two ask the same one at once */
+    /* Each rank begins with its own part, so that the ranks query different parts at a time. */
     const int32_t size = call->of->size, own = call->among->rank;
     for (int32_t i = 0; i < size; ++i)
         KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
@@ -333,7 +338,7 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
     return give_counts(at);
 }
 
-/* Queries from `first` on whose answers are not too many; one at least. */
+/* Selects the queries from `first` on whose results fit; at least one. */
 void size_chunk(chunk *at, uint64_t most) {
     const parts_call *call = at->call;
     const uint64_t left = call->query.points.count - at->first;
@@ -343,7 +348,7 @@ void size_chunk(chunk *at, uint64_t most) {
     at->rows = call->kind == POINTS_NEAREST ? at->count * call->k : 0;
     if (call->kind != POINTS_FILL) return;
     const uint64_t *offsets = call->offsets + call->first_row + at->first;
-    uint64_t fits = 1, over = at->count + 1; /* offsets never run backwards */
+    uint64_t fits = 1, over = at->count + 1; /* binary search: offsets never decrease */
     while (over - fits > 1) {
         const uint64_t middle = fits + (over - fits) / 2;
         *(offsets[middle] - offsets[0] <= most ? &fits : &over) = middle;
@@ -370,7 +375,7 @@ kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
 }
 } // namespace
 
-/* In smaller chunks where there is no memory for large ones. */
+/* Retries with smaller chunks if memory is exhausted. */
 kd_status answer_device(const parts_call *call) {
     uint64_t done = 0;
     entered on;

@@ -1,9 +1,8 @@
-/* Kernels that choose which queries ask a part and merge what it says, launched by
-   answer_device.cu.
-   Data flow: find_homes, a thread a query: points -> the part each lies in. pick, likewise: points,
-              boxes, rows so far -> who is asked, their points and radii. merge_answers or
-              add_counts, a thread a question: what a part said -> rows of who asked. close_rows, a
-              thread a query: rows -> what is not filled. */
+/* Kernels that select the queries for a part and merge its results, launched by answer_device.cu.
+   Data flow: find_homes, one thread per query: points -> the part that contains it. pick, likewise:
+              points, boxes, rows so far -> indices, points and radii of the queries for a part.
+              merge_answers or add_counts, one thread per query of the part: its results -> the rows
+              of these queries. close_rows, one thread per query: pads the rows. */
 #ifndef KD_POINTS_PARTS_ANSWER_KERNELS_CUH
 #define KD_POINTS_PARTS_ANSWER_KERNELS_CUH
 #include "points/parts/reach.h"
@@ -12,33 +11,33 @@ namespace {
 constexpr int BLOCK = 256;
 enum { BAD_RADIUS = 1, MISFIT = 2 };
 
-/* Which queries a part is asked in a round. */
+/* Which queries are sent to a part in a round. */
 enum which_round { ROUND_ALL, ROUND_HOME, ROUND_OTHERS };
 
-/* A chunk of queries and their rows, as kernels take them. */
+/* A chunk of queries and their rows, as passed to kernels. */
 struct asking {
     part_reach reach;
     point_array points;
     const void *radii;
     double max_radius;
-    uint32_t k;             /* 0: rows are as long as `begins` say */
-    const uint64_t *begins; /* count + 1 */
+    uint32_t k;             /* 0: `begins` determines the rows */
+    const uint64_t *begins; /* count + 1 offsets */
     int32_t *homes;
-    uint32_t *fill; /* answers in each row so far */
+    uint32_t *fill; /* number of results in each row so far */
     uint32_t *ids;
     void *dist2;
     uint32_t *flags;
 };
 
-/* What is asked of a part. */
+/* The queries sent to a part. */
 struct questions {
     uint32_t *who, *count;
     void *points, *radii; /* radii may be NULL */
 };
 
-/* What it says: rows of k with counts, or rows at offsets. */
+/* The results of a part: rows of k with counts, or rows at offsets. */
 struct answers {
-    uint32_t count; /* questions */
+    uint32_t count; /* number of queries */
     const uint32_t *who, *counts, *ids;
     const uint64_t *offsets;
     const void *dist2;
@@ -62,7 +61,7 @@ __global__ void find_homes(asking of) {
     if (i < of.points.count) of.homes[i] = reach_home(&of.reach, point_array_at(&of.points, i));
 }
 
-/* Whether a query asks the part, and within which radius. */
+/* Returns whether a query has to search the part, and within which radius. */
 template <class S>
 __device__ bool is_asked(const asking &of, uint64_t i, int32_t part, which_round round, S *radius) {
     const point_scalar scalar = of.reach.scalar;
@@ -79,7 +78,8 @@ __device__ bool is_asked(const asking &of, uint64_t i, int32_t part, which_round
     return reach_may_hold(&of.reach, point_array_at(&of.points, i), part, bound);
 }
 
-/* Their order is of no consequence; those of a block stay together. */
+/* Compacts the selected queries; their order does not matter, but those of a block stay
+   together. */
 template <class S> __global__ void pick(asking of, questions out, int32_t part, which_round round) {
     __shared__ uint32_t asked, first;
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -102,7 +102,7 @@ template <class S> __global__ void pick(asking of, questions out, int32_t part, 
     if (out.radii) ((S *)out.radii)[place] = radius;
 }
 
-/* Whether (a, id) comes behind (b, other). */
+/* Returns whether (a, id) comes after (b, other). */
 template <class S> __device__ bool is_later(S a, uint32_t id, S b, uint32_t other) {
     return a > b || (a == b && id > other);
 }
@@ -152,7 +152,7 @@ __global__ void add_counts(asking of, answers from) {
             (uint32_t)(from.offsets[question + 1] - from.offsets[question]);
 }
 
-/* What no answer has filled; ids of 64 bits, if somebody wants them. */
+/* Pads the rows, and writes 64-bit ids unless `wide` is NULL. */
 template <class S> __global__ void close_rows(asking of, uint64_t *wide) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= of.points.count) return;

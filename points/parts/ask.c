@@ -1,6 +1,7 @@
-/* Idea: three exchanges: questions there; how many answers each has, and the answers, back. Between
-         them a part asks its sub-tree, which knows nothing of the others.
-   Memory: a rank's questions and their answers, and those of all ranks that ask its part. */
+/* Exchange of queries and results.
+   Idea: three exchanges: the queries to the parts; the number of results of each, and the results,
+         back. In between, each part searches its sub-tree, which does not know of the others.
+   Memory: a rank's queries and their results, and those of all ranks that query its part. */
 #include "points/parts/ask.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -8,17 +9,20 @@
 #include "points/tree/point_array.h"
 #include <string.h>
 
-/* At the part: what came, and what is found. */
+/* State at the part: queries received and results found. */
 typedef struct serving {
-    uint64_t *matrix; /* of every rank: questions to every part, more to come, what is asked */
-    uint64_t *begins; /* size + 1: questions of each rank */
-    uint64_t *answer_begins; /* size + 1: answers to each rank */
+    /* for each rank: number of queries to each part, whether it has more chunks, and
+     * what_is_asked() */
+    uint64_t *matrix;
+    uint64_t *begins; /* size + 1: queries of each rank */
+    /* size + 1: results for each rank */
+    uint64_t *answer_begins;
     void *scalars, *radii, *dist2;
     uint32_t *counts;
     uint64_t *numbers, *offsets;
 } serving;
 
-enum { TOLD = 2 /* numbers of a rank beside those of each part */ };
+enum { TOLD = 2 /* numbers of a rank besides those for each part */ };
 
 static void serving_close(serving *owned) {
     memory_free(owned->matrix);
@@ -36,7 +40,7 @@ static uint64_t scalar_bytes(const parts_call *call) {
     return point_scalar_bytes(call->of->scalar);
 }
 
-/* One number for all that has to be the same at every rank. */
+/* Hash of all arguments that must be equal on all ranks. */
 static uint64_t what_is_asked(const parts_call *call) {
     uint64_t norm;
     memcpy(&norm, &call->query.norm, sizeof norm);
@@ -50,7 +54,7 @@ static uint64_t what_is_asked(const parts_call *call) {
     return mixed ^ norm;
 }
 
-/* Every rank learns what every other asks of it. */
+/* Exchanges the number of queries between all ranks, and checks that they make the same call. */
 static kd_status announce(parts_call *call, const parts_asked *asked, serving *at, kd_status own) {
     const uint64_t size = (uint64_t)call->of->size, width = size + TOLD;
     uint64_t *mine = NULL;
@@ -81,7 +85,7 @@ static kd_status announce(parts_call *call, const parts_asked *asked, serving *a
     return KD_OK;
 }
 
-/* Items by begins of items, there or back. */
+/* Exchanges items with the given ranges of items per rank. */
 static kd_status move(parts_call *call, const void *from, const uint64_t *from_begins, void *to,
                       const uint64_t *to_begins, uint64_t bytes) {
     const uint64_t size = (uint64_t)call->of->size;
@@ -96,9 +100,9 @@ static kd_status move(parts_call *call, const void *from, const uint64_t *from_b
     return status;
 }
 
-/* --- at the part ------------------------------------------------------------------------------ */
+/* --- at the part ---------------------------------------------------------------------------- */
 
-/* Radii apart from points. */
+/* Separates the radii from the points. */
 static kd_status take_radii(const parts_call *call, serving *at, uint64_t count) {
     const uint64_t bytes = scalar_bytes(call), width = parts_question_width(call);
     KD_TRY(memory_reserve(&at->radii, count, bytes));
@@ -142,7 +146,8 @@ static void number_piece(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* Ids of the sub-tree as numbers; rows that are not full move together to begin at offsets. */
+/* Converts ids of the sub-tree to numbers, and compacts rows that are not full, so that they begin
+   at the offsets. */
 static void take_numbers(const parts_call *call, serving *at, const uint32_t *ids, uint64_t count) {
     const uint64_t bytes = scalar_bytes(call);
     numbering work = {call, at, ids};
@@ -204,7 +209,7 @@ done:
     return status;
 }
 
-/* Answers to all that came, and how many go to whom. */
+/* Executes all queries received, and determines the number of results for each rank. */
 static kd_status find(const parts_call *call, serving *at) {
     const uint64_t count = at->begins[call->of->size];
     KD_TRY(KD_RESERVE(at->offsets, count + 1));
@@ -219,7 +224,7 @@ static kd_status find(const parts_call *call, serving *at) {
     return KD_OK;
 }
 
-/* --- there and back --------------------------------------------------------------------------- */
+/* --- exchange with the other ranks ---------------------------------------------------------- */
 
 static kd_status take_answers(parts_call *call, parts_asked *asked, const serving *at) {
     const uint64_t size = (uint64_t)call->of->size;
@@ -241,8 +246,7 @@ static kd_status take_answers(parts_call *call, parts_asked *asked, const servin
     return status;
 }
 
-/* Counts arrive where offsets will be: 32 bits in the second half, summed from the first place on.
- */
+/* Receives the 32-bit counts and computes the offsets. */
 static kd_status take_counts(parts_call *call, parts_asked *asked, const serving *at) {
     const uint64_t questions = asked->begins[call->of->size];
     uint32_t *counts = NULL;

@@ -1,28 +1,29 @@
-/* Questions from all ranks to the parts, and what the parts find. */
+/* Exchange of queries and results between all ranks and the parts. */
 #ifndef KD_POINTS_PARTS_ASK_H
 #define KD_POINTS_PARTS_ASK_H
 #include "points/api/kinds.h"
 #include "points/parts/parts.h"
 
-/* One rank's call: all ranks make it together, with queries of their own. */
+/* One rank's share of a collective call; every rank has queries of its own. */
 typedef struct parts_call {
     const points_parts *of;
     ranks *among;
     const points_part *part;
-    kd_points_query query; /* checked; its points are this rank's queries, or lower corners */
+    kd_points_query query; /* validated; its points are this rank's queries, or lower corners */
     kd_point_array hi;     /* upper corners */
     points_kind kind;
     points_asks asks;
     uint32_t k;
-    const uint64_t *offsets; /* of the rows that are to be filled */
-    uint64_t first_row;      /* of the first query, and so on; or */
-    const uint64_t *row_of;  /* of each query its row */
-    const uint64_t *self;    /* of each query a number that does not answer it; or NULL */
-    const uint32_t *names;   /* to answer with instead of numbers, or NULL */
+    const uint64_t *offsets; /* of the rows to fill */
+    uint64_t first_row;      /* row of the first query, if `row_of` is NULL; the others follow */
+    const uint64_t *row_of;  /* row of each query; or NULL */
+    /* for each query the number of a point to exclude; or NULL */
+    const uint64_t *self;
+    const uint32_t *names; /* ids to return instead of numbers; or NULL */
     points_rows out;
-    /* while it lasts */
-    uint64_t begin, end; /* the chunk of queries */
-    bool more;           /* there are chunks behind it at some rank */
+    /* state during the call */
+    uint64_t begin, end; /* the current chunk of queries */
+    bool more;           /* some rank has further chunks */
 } parts_call;
 
 static inline uint64_t parts_row(const parts_call *call, uint64_t query) {
@@ -33,24 +34,26 @@ static inline bool parts_asks_boxes(const parts_call *call) {
     return call->asks == POINTS_BOXES;
 }
 
-/* Scalars of one question: a point and its radius, or two corners. */
+/* Number of scalars per query: a point and its radius, or two corners. */
 static inline uint32_t parts_question_width(const parts_call *call) {
     return parts_asks_boxes(call) ? 2 * call->of->dims : call->of->dims + 1;
 }
 
-/* What this rank asks, part by part, and what it is told. Owner. */
+/* This rank's queries to each part and their results. Owns its memory. */
 typedef struct parts_asked {
-    uint64_t *begins;  /* size + 1: the questions to each part */
-    uint32_t *who;     /* the query of each, counted from the chunk's begin */
-    void *scalars;     /* of the questions */
-    uint64_t *offsets; /* questions + 1: the answers to each; of a call that counts these alone */
+    uint64_t *begins; /* size + 1: ranges of the queries to each part */
+    /* index of each query, relative to the chunk */
+    uint32_t *who;
+    void *scalars; /* coordinates and radii of the queries */
+    /* queries + 1: ranges of the results; a call that only counts uses nothing else */
+    uint64_t *offsets;
     uint64_t *numbers;
     void *dist2; /* NULL for boxes */
 } parts_asked;
 
-/* Sends the questions, answers those that come, takes the answers. `own`: how this rank is; if it
-   or another has failed all end with that failure. All ranks call it. */
+/* Collective: sends this rank's queries, executes those received on this rank's part, and receives
+   the results. `own`: this rank's status so far; if any rank has failed, all return its error. */
 kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own);
-void parts_asked_close(parts_asked *owned); /* takes a zeroed one */
+void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
 
 #endif

@@ -1,6 +1,7 @@
-/* Idea: the threads of a call, one for each device, take an equal part of the queries each and make
-         the call of several ranks with it; of a rank of several processes its caller has the
-         queries. */
+/* Calls on a distributed tree.
+   Idea: the threads of a call, one per device, take equal shares of the queries, and execute them
+         as the collective call of several ranks; in a tree shared by processes each caller provides
+         the queries of its rank. */
 #include "points/parts/call.h"
 #include "core/memory.h"
 #include "core/parallel/primitives.h"
@@ -19,7 +20,7 @@ static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
 }
 
 static kd_status answer_part(void *context, ranks *among) {
-    parts_call call = *(const parts_call *)context; /* with all queries */
+    parts_call call = *(const parts_call *)context; /* a copy, still with all queries */
     uint64_t begin = 0, end = 0;
     call.among = among;
     call.part = &call.of->part[among->rank];
@@ -40,13 +41,14 @@ bool parts_answers_there(const points_parts *parts, const parts_call *call) {
     return true;
 }
 
-/* Numbers of points become the caller's ids. */
+/* Converts numbers of points to the caller's ids. */
 void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names) {
     for (uint64_t i = 0; ids && names && i < count; ++i)
         if (ids[i] != KD_NO_POINT) ids[i] = names[ids[i]];
 }
 
-/* Of a device that has all points: its share of the queries, rows at their places. */
+/* Executes one device's share of the queries on its copy of all points, writing rows at their final
+   positions. */
 static kd_status answer_copy(void *context, ranks *among) {
     const parts_call *like = (const parts_call *)context;
     const kd_points *tree = like->of->part[among->rank].tree;
@@ -82,14 +84,14 @@ done:
     return status;
 }
 
-/* What parts do not look at. */
+/* Clears the options that distributed trees ignore. */
 static void strip(parts_call *call) {
     call->query.scratch = NULL;
     call->query.stream = NULL;
     call->query.asynchronous = 0;
 }
 
-/* Counts of each row become offsets. */
+/* Converts the counts of the rows to offsets. */
 static void sum_rows(const parts_call *call, uint64_t count) {
     uint64_t *sums = call->out.sums;
     if (call->kind == POINTS_COUNT) sums[count] = scan_exclusive_u64(sums, sums, count);
@@ -113,7 +115,7 @@ kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checke
     return KD_OK;
 }
 
-/* --- all points ask --------------------------------------------------------------------------- */
+/* --- self-queries --------------------------------------------------------------------------- */
 
 typedef struct own_work {
     const parts_call *like;
@@ -121,7 +123,7 @@ typedef struct own_work {
     bool skips;
 } own_work;
 
-/* A part's points, in the order of its tree, ask. */
+/* Executes the queries of the points of one part, in the order of its tree. */
 static kd_status ask_own(void *context, ranks *among) {
     const own_work *work = (const own_work *)context;
     parts_call call = *work->like;
@@ -161,7 +163,7 @@ static kd_status ask_own(void *context, ranks *among) {
     return status;
 }
 
-/* One device of those that have all points. */
+/* Executes the self-query on a single device, as each has all points. */
 static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     const kd_points *one = call->of->part[0].tree;
     const kd_points_query *query = &call->query;

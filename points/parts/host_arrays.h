@@ -1,5 +1,5 @@
-/* A caller's arrays that lie in device memory, for calls that work on the host: copies for the
-   length of a call. Arrays of the host are used where they are. */
+/* Temporary host copies of a caller's arrays in device memory, for calls that work on the host.
+   Arrays in host memory are used in place. */
 #ifndef KD_POINTS_PARTS_HOST_ARRAYS_H
 #define KD_POINTS_PARTS_HOST_ARRAYS_H
 #include "core/status.h"
@@ -10,18 +10,18 @@ enum { HOST_ARRAYS_MOST = 8 };
 typedef struct host_arrays {
     void *stream; /* the caller's */
     struct {
-        void *host, *to; /* to: where it goes in the end, or NULL */
+        void *host, *to; /* to: destination of the result, or NULL */
         uint64_t bytes;
     } taken[HOST_ARRAYS_MOST];
     int count;
 } host_arrays;
 
-/* *array becomes the copy; NULL and no bytes are fine. */
+/* Replaces *array by a host copy if it is in device memory. NULL and 0 bytes are allowed. */
 kd_status host_arrays_in(host_arrays *of, const void **array, uint64_t bytes);
-/* *array becomes room that host_arrays_end copies back. */
+/* Replaces *array by a host buffer, which host_arrays_end copies back. */
 kd_status host_arrays_out(host_arrays *of, void **array, uint64_t bytes);
 kd_status host_arrays_points(host_arrays *of, kd_point_array *points);
-/* Copies back if all went well, and frees. */
+/* Copies the results back if `status` is KD_OK, and frees the copies. */
 kd_status host_arrays_end(host_arrays *of, kd_status status);
 
 #endif

@@ -1,6 +1,7 @@
-/* Idea: each part's answers to a query are ordered by (dist2, number) already, so the least of their
-         first ones is the next answer of all.
-   Invariants: numbers are places in the input: the order is that of one tree. */
+/* k-way merge of results.
+   Idea: each part's results for a query are sorted by (dist2, number), so the least of their first
+         elements is the next result.
+   Invariants: numbers are positions in the input, so the order is that of a single tree. */
 #include "points/parts/merge.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -42,7 +43,7 @@ void merge_runs_close(merge_runs *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------- */
 
 typedef struct merging {
     const parts_call *call;
@@ -57,7 +58,7 @@ static double dist2_at(const parts_call *call, const merge_run *run) {
                             call->of->scalar, 0);
 }
 
-/* The first of what is left, or NULL. */
+/* Returns the run with the least remaining element, or NULL. */
 static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *end) {
     merge_run *least = NULL;
     double least_dist2 = 0;
@@ -87,7 +88,7 @@ static void put(const parts_call *call, uint64_t at, uint64_t number, double dis
         ((float *)out->dist2)[at] = (float)dist2;
 }
 
-/* Whether all runs of a query, less itself, are as long as its row. */
+/* Returns whether all runs of a query, without the excluded point, have the length of its row. */
 static bool fits(const merging *work, const merge_run *begin, const merge_run *end, uint64_t room) {
     uint64_t answers = 0;
     for (const merge_run *run = begin; run < end; ++run) answers += run->end - run->at;

@@ -1,9 +1,11 @@
-/* Idea: ranks (threads with a device each, or processes) hold slices of the input. They select the
-         planes of the upper levels together, send each point to the part that it belongs to, and
-         each builds the sub-tree of what it got by the builder of one tree.
-   Invariants: a part's points stay in the order of the input, so its builder breaks ties as that of
-               one tree does, and so do its answers.
-   Memory: beside the sub-trees the points twice while they move, with 4 or 8 bytes for each number. */
+/* Builds a distributed tree.
+   Idea: ranks (threads with a device each, or processes) hold slices of the input. They select the
+         planes of the upper levels together and send each point to its part; then each builds the
+         sub-tree of its points with the builder of a single tree.
+   Invariants: the points of a part stay in input order, so its builder, and its queries, break ties
+               as a single tree does.
+   Memory: besides the sub-trees, the points twice while they move, with 4 or 8 bytes for each
+           number. */
 #include "points/parts/parts.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
@@ -18,29 +20,31 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One rank's way to its part. */
+/* State of one rank while its part is built. */
 typedef struct planting {
     ranks *among;
-    points_parts *parts; /* what is the same for all is written by rank 0 of a process */
+    /* fields equal on all ranks are written by rank 0 of a process */
+    points_parts *parts;
     points_part *part;
-    kd_points_options options; /* with one device's name */
-    int32_t device;            /* the points go to; -1: the host */
-    void *staged;              /* the slice, if it was elsewhere */
+    kd_points_options options; /* with the name of a single device */
+    int32_t device;            /* destination device of the points; -1: host */
+    void *staged;              /* copy of the slice if it was in other memory */
     point_share share;
     part_summary own, *all;
     top_node *nodes;
     share_split split;
-    void *coordinates, *numbers; /* that came */
-    uint64_t *begins;            /* size + 1: bytes, or points that came */
-    uint64_t *matrix;            /* of every rank: how many it gives to every part */
+    void *coordinates, *numbers; /* points received */
+    /* size + 1: ranges of the points received from each rank */
+    uint64_t *begins;
+    /* for each rank: number of points that it sends to every part */
+    uint64_t *matrix;
 } planting;
 
 static int32_t size_of(const planting *of) {
     return of->among->size;
 }
 
-/* --- memory, of the host or of the part's device -----------------------------------------------
- */
+/* --- memory of the host or of the part's device --------------------------------------------- */
 
 static kd_status take(const planting *of, void **out, uint64_t count, uint64_t bytes) {
     return of->device < 0 ? memory_reserve(out, count, bytes)
@@ -55,7 +59,7 @@ static int copy_bytes(void *to, const void *from, uint64_t bytes) {
     return device_copy(to, from, bytes, NULL) != KD_OK || device_stream_wait(NULL) != KD_OK;
 }
 
-/* The slice comes to where the part will be. */
+/* Moves the slice to the memory in which the part will be built. */
 static kd_status stage(planting *of) {
     point_array *points = &of->share.points;
     of->share.on_device = of->device >= 0;
@@ -69,14 +73,14 @@ static kd_status stage(planting *of) {
     return device_stream_wait(NULL);
 }
 
-/* --- what there is in all --------------------------------------------------------------------- */
+/* --- the whole input ------------------------------------------------------------------------ */
 
 static kd_status gather_summaries(planting *of) {
     of->all[of->among->rank] = of->own;
     return ranks_all_gather_even(of->among, of->all, sizeof *of->all);
 }
 
-/* Counts, numbers and the box of all slices. */
+/* Determines the number of points, their numbers and the bounding box of all slices. */
 static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
     uint64_t before = 0;
     *count = 0;
@@ -102,9 +106,9 @@ static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
     return KD_OK;
 }
 
-/* --- points move ------------------------------------------------------------------------------ */
+/* --- moving the points ---------------------------------------------------------------------- */
 
-/* What of each rank's slice comes here. */
+/* Exchanges how many points of each rank's slice come to this part. */
 static kd_status learn_counts(planting *of) {
     const int32_t size = size_of(of);
     uint64_t *given = NULL;
@@ -154,7 +158,7 @@ static kd_status move_points(planting *of) {
     return KD_OK;
 }
 
-/* --- the sub-tree ----------------------------------------------------------------------------- */
+/* --- the sub-tree --------------------------------------------------------------------------- */
 
 static kd_status build_part(planting *of) {
     const point_array *points = &of->share.points;
@@ -189,7 +193,7 @@ static kd_status reserve(planting *of) {
     return KD_RESERVE(of->matrix, size * size);
 }
 
-/* All slices are of the same kind. */
+/* Checks that all slices have the same dims, scalar and first id. */
 static kd_status check_kinds(planting *of, kd_status own) {
     const point_array *points = &of->share.points;
     const uint64_t mine[] = {points->dims, points->scalar, of->parts->first};
@@ -241,13 +245,13 @@ static void planting_close(planting *owned) {
     give(owned, owned->staged);
 }
 
-/* --- parts of this process -------------------------------------------------------------------- */
+/* --- parts of this process ------------------------------------------------------------------ */
 
 typedef struct party {
     points_parts *out;
     const kd_point_array *arrays;
     uint32_t array_count;
-    bool on_devices; /* some parts are on CUDA devices, or the points are */
+    bool on_devices; /* some parts or the input are on CUDA devices */
     const kd_points_options *options;
 } party;
 
@@ -263,10 +267,11 @@ static void name_device(kd_points_options *options, const char *list, int32_t in
     char name[64];
     device_list_name(name, list, index);
     snprintf(options->device, sizeof options->device, "%s", name);
-    options->stream = NULL; /* one stream is not all devices' */
+    options->stream = NULL; /* a stream cannot serve all devices */
 }
 
-/* The device of a rank's part, -1 for the CPU; the others' memory becomes its to read. */
+/* Selects the device of a rank's part, -1 for the CPU, and enables access to the memory of the
+   others. */
 static kd_status enter(planting *of, const char *list, int32_t *previous) {
     device found;
     KD_TRY(device_find(&found, of->options.device));
@@ -298,13 +303,15 @@ static kd_status plant_one(void *context, ranks *among) {
     if (given->on_devices) among->copy = copy_bytes;
     const kd_status entered = enter(&of, given->options->device, &previous);
     const kd_status status = plant(&of, entered);
-    if (among->rank == 0) given->out->sent = among->sent; /* the others send about as much */
+    if (among->rank == 0)
+        given->out->sent = among->sent; /* representative: the other ranks send
+                                           about as much */
     planting_close(&of);
     if (of.device >= 0) device_leave(previous);
     return status;
 }
 
-/* Each device builds the tree of all. */
+/* Builds one device's copy of the whole tree. */
 static kd_status copy_one(void *context, ranks *among) {
     const party *given = (const party *)context;
     kd_points_options options = *given->options;
@@ -312,7 +319,8 @@ static kd_status copy_one(void *context, ranks *among) {
     return kd_points_open(&given->out->part[among->rank].tree, given->arrays, &options);
 }
 
-/* Names a point that is not finite by its place in all of an array of the host. */
+/* If an array in host memory has a point that is not finite, reports its index in the whole
+   array. */
 static kd_status name_the_bad(const kd_point_array *arrays, uint32_t count, kd_status status) {
     if (count != 1 || (device_in_use() && device_of_pointer(arrays->coordinates) >= 0))
         return status;
@@ -326,7 +334,7 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
                      const kd_points_options *options) {
     party given = {.out = out, .arrays = arrays, .array_count = count, .options = options};
     const int32_t size = device_list_count(options->device);
-    for (int32_t r = 0; r < size; ++r) { /* before threads ask for them */
+    for (int32_t r = 0; r < size; ++r) { /* initialises devices before threads use them */
         device found;
         char name[64];
         device_list_name(name, options->device, r);
@@ -340,7 +348,7 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
     return status == KD_ERROR_INPUT ? name_the_bad(arrays, count, status) : status;
 }
 
-/* --- a part of a rank ------------------------------------------------------------------------- */
+/* --- the part of one process ---------------------------------------------------------------- */
 
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked) {
@@ -356,7 +364,7 @@ kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
     return status;
 }
 
-/* --- what is held ----------------------------------------------------------------------------- */
+/* --- after the build ------------------------------------------------------------------------ */
 
 static int32_t parts_here(const points_parts *of) {
     return !of->part ? 0 : parts_are_shared(of) ? 1 : of->size;

@@ -1,7 +1,7 @@
-/* Which parts a query needs: the same on CPUs and devices.
-   Invariants: the distance to a part's box is computed as that to a point is, axis by axis in the
-               points' scalar: every step of it is rounded, and no rounding turns the order of two
-               numbers around, so no point in the box is nearer by the numbers that answers have. */
+/* Determines which parts a query needs; the same code on CPUs and devices.
+   Invariants: the distance to a part's box is computed like that to a point, axis by axis in the
+               points' scalar. Every step is rounded, and rounding is monotone, so no point in the
+               box has a smaller computed distance. */
 #ifndef KD_POINTS_PARTS_REACH_H
 #define KD_POINTS_PARTS_REACH_H
 #include "points/parts/ask.h"
@@ -30,13 +30,13 @@ KD_FN double reach_distance(const part_reach *of, const void *point, int32_t par
     return least;
 }
 
-/* Whether a part may hold an answer within this distance (as answers give it). */
+/* Returns whether a part may contain a result within this distance (in the units of results). */
 KD_FN bool reach_may_hold(const part_reach *of, const void *point, int32_t part, double bound) {
     if (of->all[part].count == 0) return false;
     return of->periodic || reach_distance(of, point, part) <= bound;
 }
 
-/* The part to ask first. */
+/* Returns the part to search first: the nearest one. */
 KD_FN int32_t reach_home(const part_reach *of, const void *point) {
     int32_t home = 0;
     double least = (double)INFINITY;
@@ -50,7 +50,7 @@ KD_FN int32_t reach_home(const part_reach *of, const void *point) {
     return home;
 }
 
-/* A radius that reaches this distance, and hardly more. */
+/* Returns a radius that covers this distance, as small as possible. */
 KD_FN double reach_radius_of(const part_reach *of, double bound) {
     const point_scalar scalar = of->scalar;
     if (of->norm != POINT_NORM_2) return bound;
@@ -61,7 +61,7 @@ KD_FN double reach_radius_of(const part_reach *of, double bound) {
     return radius;
 }
 
-/* Of a call: boxes, norm and period. */
+/* The parts' boxes, norm and period of a call. */
 static inline part_reach parts_reach(const parts_call *call) {
     const points_parts *of = call->of;
     const double norm = call->query.norm;

@@ -1,4 +1,5 @@
-/* Work: a pass over the points for every round of counting, two to divide them. */
+/* Operations on a share in host memory.
+   Work: one pass over the points for every round of counting, two to divide them. */
 #include "points/parts/share.h"
 #include "core/device/device_memory.h"
 #include "core/memory.h"
@@ -6,20 +7,20 @@
 #include "points/tree/bounds.h"
 #include <string.h>
 
-enum { SLICES = 16 /* of a share, each with bins of its own */ };
+enum { SLICES = 16 /* slices of a share, each with its own bins */ };
 
 static uint64_t slice_begin(uint64_t count, uint64_t slice) {
     return count / SLICES * slice + (count % SLICES * slice) / SLICES;
 }
 
-/* --- counting --------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------- */
 
 typedef struct count_work {
     const point_share *share;
     const top_node *nodes;
     const uint32_t *slots;
     const top_bracket *brackets;
-    uint64_t bins; /* of all brackets */
+    uint64_t bins; /* in all brackets */
     uint64_t *of_slices;
 } count_work;
 
@@ -65,15 +66,16 @@ kd_status share_scan(point_box *box, const point_share *share) {
                             : point_scan(box, &share->points);
 }
 
-/* --- dividing --------------------------------------------------------------------------------- */
+/* --- dividing ------------------------------------------------------------------------------- */
 
 typedef struct divide_work {
     const point_share *share;
     const top_node *nodes;
     share_split *out;
     uint32_t parts;
-    uint32_t *targets;   /* of each point its part */
-    uint64_t *of_slices; /* of each slice and part a count, then where its points go */
+    uint32_t *targets; /* part of each point */
+    /* per slice and part a count, later the next write position */
+    uint64_t *of_slices;
 } divide_work;
 
 static void target_slices(void *context, int64_t begin, int64_t end, int thread) {
@@ -110,7 +112,7 @@ static void move_slices(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Counts become places: part by part, within each slice by slice. */
+/* Converts counts to positions: ordered by part, and by slice within each part. */
 static void place_slices(const divide_work *work) {
     uint64_t at = 0;
     for (uint32_t part = 0; part < work->parts; ++part) {

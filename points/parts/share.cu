@@ -1,13 +1,15 @@
-/* Idea: counting is a grid that strides over the points, with bins in shared memory while they fit;
-         dividing is a stable sort by the few bits of a part's number, of indices alone, and then
-         one move.
-   Work: a pass over the points for each round of counting; 24 bytes a point to sort, 28 to move.
-   Memory: while points are divided 16 bytes each beside their copies.
-   Data flow: scan_slice, a thread some points: points -> their box. For each round of counting
-              count_bins, likewise: points, planes so far -> bins of brackets. Then find_targets:
-              points, planes -> a part's number each; a sort of these; find_begins: sorted numbers
-              -> where parts begin; move_points: points in that order. Each launch waits for the
-              one before it. */
+/* Operations on a share in device memory.
+   Idea: counting uses a grid-stride loop over the points, with bins in shared memory if they fit;
+         dividing is a stable sort of the indices by the few bits of a part's number, followed by a
+         single move.
+   Work: one pass over the points for each round of counting; 24 bytes per point to sort, 28 to
+         move.
+   Memory: 16 bytes per point while they are divided, in addition to the copy.
+   Data flow: scan_slice, one thread per several points: points -> their box. For each round of
+              counting count_bins, likewise: points, planes so far -> bins of brackets. Then
+              find_targets: points, planes -> the number of each point's part; a sort of these;
+              find_begins: sorted numbers -> the range of each part; move_points: points in that
+              order. Each launch waits for the previous one. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -19,7 +21,8 @@
 namespace {
 typedef unsigned long long word;
 constexpr int BLOCK = 256, BLOCKS_MOST = 1024;
-constexpr uint32_t SHARED_BRACKETS = 4; /* whose bins a block keeps: 32 KB */
+constexpr uint32_t SHARED_BRACKETS = 4; /* number of brackets whose bins fit into shared memory: 32
+                                           KB */
 
 int blocks_for(uint64_t count) {
     const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
@@ -31,10 +34,9 @@ kd_status upload(borrowed *to, const void *from, uint64_t bytes) {
     return device_copy(to->memory, from, bytes, NULL);
 }
 
-/* --- the box ---------------------------------------------------------------------------------- */
+/* --- the bounding box ----------------------------------------------------------------------- */
 
-/* Integers in the order of coordinates; upper sides upside down, so that all are looked for by the
-   least. */
+/* Order-preserving integers; upper sides are complemented, so that all are minima. */
 struct scan_box {
     word lo[POINT_DIMS_MAX], not_hi[POINT_DIMS_MAX], bad;
 };
@@ -63,7 +65,7 @@ double coordinate_of(word key) {
     return x;
 }
 
-/* --- counting --------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------------------- */
 
 template <bool SHARED>
 __global__ void count_bins(point_share share, const top_node *nodes, const uint32_t *slots,
@@ -94,7 +96,7 @@ __global__ void count_bins(point_share share, const top_node *nodes, const uint3
         if (own[b]) atomicAdd(&bins[b], (word)own[b]);
 }
 
-/* --- dividing --------------------------------------------------------------------------------- */
+/* --- dividing ------------------------------------------------------------------------------- */
 
 __global__ void find_targets(point_share share, const top_node *nodes, uint32_t *targets,
                              uint32_t *indices) {
@@ -108,7 +110,7 @@ __global__ void find_targets(point_share share, const top_node *nodes, uint32_t 
     }
 }
 
-/* Where each part's points begin among the sorted ones: parts + 1 places. */
+/* Finds the range of each part among the sorted points: parts + 1 positions. */
 __global__ void find_begins(const uint32_t *sorted, uint64_t count, uint32_t parts, word *begins) {
     const uint64_t step = (uint64_t)gridDim.x * BLOCK;
     for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at <= count; at += step) {
@@ -187,12 +189,13 @@ kd_status divide(share_split *out, divide_room *room, const point_share *share,
 } // namespace
 
 #ifdef KD_CUDA_EMULATED
-kd_status share_device_reach(int32_t) { /* one device has no others */
+kd_status share_device_reach(int32_t) { /* a single device */
     return KD_OK;
 }
 #else
 namespace {
-/* Pools have rights of their own: cudaDeviceEnablePeerAccess opens what cudaMalloc gives alone. */
+/* Memory pools have separate access rights: cudaDeviceEnablePeerAccess covers only memory from
+   cudaMalloc. */
 kd_status reach_pool(int now, int other) {
     cudaMemPool_t pool;
     cudaMemAccessDesc right;

@@ -1,5 +1,5 @@
-/* A rank's share of the points that are to be divided: what all ranks do with theirs at once.
-   Shares lie in host memory, or in that of a CUDA device. */
+/* A rank's share of the points to be distributed, and the operations that all ranks perform on
+   their shares simultaneously. A share is in host memory or in that of a CUDA device. */
 #ifndef KD_POINTS_PARTS_SHARE_H
 #define KD_POINTS_PARTS_SHARE_H
 #include "core/device/absent.h"
@@ -10,52 +10,51 @@ typedef struct point_share {
     point_array points;
     uint64_t first; /* number of its first point; the others follow */
     bool wide;      /* numbers take 64 bits */
-    bool on_device; /* the points are in memory of the current CUDA device */
+    bool on_device; /* in memory of the current CUDA device */
 } point_share;
 
 static inline uint64_t share_number_bytes(bool wide) {
     return wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
-/* Adds up what lies in each bin of each bracket: TOP_BINS counts each, zeroed by it. `slots`: of
-   each node the bracket, UINT32_MAX for none. */
+/* Counts the points in each bin of each bracket: TOP_BINS counts per bracket, overwritten. `slots`:
+   bracket of each node; UINT32_MAX for none. */
 kd_status share_count(const point_share *share, const top_node *nodes, uint32_t node_count,
                       const uint32_t *slots, const top_bracket *brackets, uint32_t bracket_count,
                       int64_t *bins);
-/* The box of points that are finite, else KD_ERROR_INPUT. */
+/* Computes the bounding box; returns KD_ERROR_INPUT if any point is not finite. */
 kd_status share_scan(point_box *box, const point_share *share);
 
-/* The points by parts, in their order within each: packed coordinates, and numbers of 32 or 64
-   bits. Owner. */
+/* The points grouped by part, in input order within each part: packed coordinates, and numbers of
+   32 or 64 bits. Owns its memory. */
 typedef struct share_split {
-    void *coordinates, *numbers; /* where the share is */
-    uint64_t *begins;            /* size + 1: of each part's points */
+    void *coordinates, *numbers; /* in the same memory as the share */
+    uint64_t *begins;            /* parts + 1: range of each part */
     bool on_device;
 } share_split;
 
 kd_status share_divide(share_split *out, const point_share *share, const top_node *nodes,
                        uint32_t parts);
-void share_split_close(share_split *owned); /* takes a zeroed one */
+void share_split_close(share_split *owned); /* accepts a zeroed struct */
 
-/* --- a slice in memory of the current CUDA device: the default stream does it all ---------------
- */
+/* --- a share in memory of the current CUDA device; all work is on the default stream -------- */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* From now on the current device reads the memory of another by itself, where the machine lets it;
-   else copies between them go through the host. */
+/* Enables direct access of the current device to the memory of another, if the hardware supports
+   it; otherwise copies between them go through the host. */
 KD_DEVICE_CALL(share_device_reach, (int32_t other));
-/* The box of finite points; KD_ERROR_INPUT names the first of the slice that is not. */
+/* Computes the bounding box; KD_ERROR_INPUT names the first point that is not finite. */
 KD_DEVICE_CALL(share_device_scan, (point_box * box, const point_array *points));
-/* As share_count, tables and bins in host memory. */
+/* As share_count; tables and bins are in host memory. */
 KD_DEVICE_CALL(share_device_count,
                (const point_share *share, const top_node *nodes, uint32_t node_count,
                 const uint32_t *slots, const top_bracket *brackets, uint32_t bracket_count,
                 int64_t *bins));
-/* As share_divide: coordinates and numbers are device memory, to be freed by device_memory_free,
-   begins host memory. */
+/* As share_divide. coordinates and numbers are device memory, to be freed with device_memory_free;
+   begins is host memory. */
 KD_DEVICE_CALL(share_device_divide, (share_split * out, const point_share *share,
                                      const top_node *nodes, uint32_t node_count, uint32_t parts));
 

@@ -1,16 +1,17 @@
-/* The upper levels of a tree whose lower ones lie in several parts, on devices or machines of their
-   own: every inner node divides its parts in two by a plane, and says how points stand to it.
-   Invariants: a point goes left if (its coordinate on the axis, its number) is before (the plane's,
-               the plane's); the number is its place in the input, so no two points are equal. */
+/* The upper levels of a distributed tree: every inner node divides its parts in two by a plane.
+   Invariants: a point goes left if (its coordinate on the axis, its number) is less than that of
+               the plane; the number is its position in the input, so no two points are equal. */
 #ifndef KD_POINTS_PARTS_TOP_H
 #define KD_POINTS_PARTS_TOP_H
 #include "points/tree/layout.h"
 
 typedef struct top_node {
-    uint64_t key, number; /* the first point of the right side, as integers of the same order */
+    /* the first point of the right side; key: order-preserving integer of its coordinate */
+    uint64_t key, number;
     uint32_t axis;
-    uint32_t left;        /* its children are this node and the next; 0: not divided (yet) */
-    uint32_t first, last; /* parts that it is divided into */
+    /* children are nodes `left` and `left` + 1; 0: not divided (yet) */
+    uint32_t left;
+    uint32_t first, last; /* range of parts below it */
 } top_node;
 
 KD_FN uint64_t top_key(const void *point, point_scalar scalar, uint32_t axis) {
@@ -18,7 +19,7 @@ KD_FN uint64_t top_key(const void *point, point_scalar scalar, uint32_t axis) {
                                   : pointtree_order_bits(((const float *)point)[axis]);
 }
 
-/* Where a point stands among the nodes that are there: one without children. */
+/* Returns the node without children to which a point belongs. */
 KD_FN uint32_t top_descend(const top_node *nodes, const void *point, point_scalar scalar,
                            uint64_t number) {
     uint32_t at = 0;
@@ -31,17 +32,17 @@ KD_FN uint32_t top_descend(const top_node *nodes, const void *point, point_scala
     return at;
 }
 
-/* A plane that is being looked for: it lies among the values from lo to hi, of keys or, once the
-   key is known, of the numbers of points that have it. */
+/* Search interval of a plane: it lies among the values from lo to hi, which are keys or, once the
+   key is known, numbers of points with that key. */
 typedef struct top_bracket {
     uint64_t lo, hi, key;
-    uint32_t node, axis, shift; /* (value - lo) >> shift is below TOP_BINS */
+    uint32_t node, axis, shift; /* (value - lo) >> shift is less than TOP_BINS */
     bool by_number;
 } top_bracket;
 
 enum { TOP_BITS = 11, TOP_BINS = 1 << TOP_BITS };
 
-/* The bin of a point that stands at the bracket's node; TOP_BINS: it is outside. */
+/* Returns the bin of a point of the bracket's node; TOP_BINS if it is outside. */
 KD_FN uint32_t top_bin(const top_bracket *bracket, const void *point, point_scalar scalar,
                        uint64_t number) {
     uint64_t value = top_key(point, scalar, bracket->axis);

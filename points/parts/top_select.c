@@ -1,11 +1,13 @@
-/* Source: Floyd and Rivest 1975, "Expected time bounds for selection": a bracket around the wanted
-           rank that is counted into; here by the digits of keys, as in a radix sort from above.
+/* Collective selection of the planes.
+   Source: Floyd and Rivest 1975, "Expected time bounds for selection": a bracket around the wanted
+           rank, in which elements are counted; here by the digits of keys, as in a
+           most-significant-digit radix sort.
    Idea: for every node of a level each rank counts its points in 2048 bins of the bracket; the sums
-         over all ranks say in which bin the plane lies, and that is the next bracket. When one key
-         is left and several points have it, the same goes on by their numbers.
+         over all ranks show which bin contains the plane, and that bin is the next bracket. When a
+         single key is left that several points have, the search continues on their numbers.
    Work: two or three passes over the points for each level, six for doubles; never a sort. A round
-         exchanges 16 KB a node, whatever the number of points.
-   Invariants: all ranks see the same sums and so the same planes. */
+         exchanges 16 KB per node, independently of the number of points.
+   Invariants: all ranks see the same sums and so select the same planes. */
 #include "points/parts/top_select.h"
 #include "core/memory.h"
 #include "points/parts/agree.h"
@@ -15,10 +17,11 @@ typedef struct selecting {
     ranks *among;
     const point_share *share;
     top_node *nodes;
-    point_box *boxes; /* of each node */
-    uint64_t *counts; /* points of each node */
-    uint64_t *wanted; /* of each bracket: points of it before the plane */
-    uint32_t *slots;  /* bracket of each node */
+    point_box *boxes; /* region of each node */
+    uint64_t *counts; /* number of points of each node */
+    /* for each bracket: number of points in it before the plane */
+    uint64_t *wanted;
+    uint32_t *slots; /* bracket of each node */
     top_bracket *brackets;
     int64_t *bins;
     uint32_t node_count, bracket_count;
@@ -46,7 +49,7 @@ static double coordinate_of(const selecting *of, uint64_t key) {
     return coordinate;
 }
 
-/* A node with several parts gets children, and a bracket for the plane between them. */
+/* Starts the search for the plane of a node with several parts. */
 static void begin_node(selecting *of, uint32_t at) {
     top_node *node = &of->nodes[at];
     const point_array *points = &of->share->points;
@@ -56,7 +59,7 @@ static void begin_node(selecting *of, uint32_t at) {
     memset(bracket, 0, sizeof *bracket);
     bracket->node = at;
     bracket->axis = node->axis;
-    /* as even as can be, without a product that overflows */
+    /* as balanced as possible, without a product that may overflow */
     const uint64_t count = of->counts[at];
     of->wanted[of->bracket_count] = count / parts * half + count % parts * half / parts;
     if (count) {
@@ -67,7 +70,7 @@ static void begin_node(selecting *of, uint32_t at) {
     of->slots[at] = of->bracket_count++;
 }
 
-/* The plane is known: what is left of it and what is not. */
+/* Stores the plane of a node and creates its children. */
 static void end_node(selecting *of, const top_bracket *bracket, uint64_t key, uint64_t number) {
     const uint32_t at = bracket->node, left = of->node_count;
     top_node *node = &of->nodes[at];
@@ -92,7 +95,7 @@ static void end_node(selecting *of, const top_bracket *bracket, uint64_t key, ui
     node->left = left;
 }
 
-/* The bin that has the wanted rank becomes the bracket; true: the plane is known. */
+/* Narrows a bracket to the bin with the wanted rank; returns true if the plane is known. */
 static bool narrow(selecting *of, uint32_t b, uint64_t *number) {
     top_bracket *bracket = &of->brackets[b];
     const int64_t *bins = of->bins + (uint64_t)b * TOP_BINS;
@@ -107,7 +110,7 @@ static bool narrow(selecting *of, uint32_t b, uint64_t *number) {
     if (bracket->lo != bracket->hi) return false;
     if (bracket->by_number) return true;
     bracket->key = bracket->lo;
-    if (of->wanted[b] == 0) return true; /* nothing with this key is left of the plane */
+    if (of->wanted[b] == 0) return true; /* no point with this key is left of the plane */
     bracket->by_number = true;
     bracket->lo = of->first_number;
     bracket->hi = of->last_number;
@@ -115,7 +118,7 @@ static bool narrow(selecting *of, uint32_t b, uint64_t *number) {
     return false;
 }
 
-/* Brackets that are known become nodes, the others stay, in their order. */
+/* Converts finished brackets to nodes; keeps the others in their order. */
 static void keep_open(selecting *of) {
     uint32_t kept = 0;
     for (uint32_t b = 0; b < of->bracket_count; ++b) {

@@ -1,5 +1,5 @@
-/* Trees on several devices and of several processes: options and arrays checked, points/parts
- * asked. */
+/* Implementation of the public API for distributed trees, on several devices or in several
+   processes: validates options and arrays and calls points/parts. */
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/job.h"
@@ -12,9 +12,11 @@
 #include <kandela/exchange.h>
 #include <stdio.h>
 
-enum { COPIES_MOST = 1000000 /* points of which "auto" gives each part on a CPU all */ };
+enum {
+    COPIES_MOST = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
+};
 
-/* --- opening ---------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------------------------- */
 
 static kd_status check(const kd_point_array *points, const kd_points_options *options) {
     const bool copies = options->spread == KD_POINTS_SPREAD_COPIES;
@@ -38,12 +40,12 @@ static kd_status check(const kd_point_array *points, const kd_points_options *op
                                        points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) few.stride_bytes = points->stride_bytes;
     const pointtree_options split = {POINTTREE_WIDEST, false, 0};
-    KD_TRY(pointtree_check_request(&few, &split, row)); /* how many there may be parts say */
+    KD_TRY(pointtree_check_request(&few, &split, row)); /* parts check their own number of points */
     return caller_stride_check(points->count, points->stride_bytes, points->dims, scalar_bytes,
                                "points");
 }
 
-/* What the tree tells without its parts. */
+/* Fills the properties of the whole tree that are known without its parts. */
 static void describe_whole(kd_points *out, const kd_point_array *points,
                            const kd_points_options *options) {
     const points_parts *parts = out->parts;
@@ -67,8 +69,9 @@ static void describe_whole(kd_points *out, const kd_point_array *points,
     memcpy(tree->box.hi, info.hi, sizeof info.hi);
 }
 
-/* Whether every device may have all: what a tree of them and its building take is less than half of
-   a CUDA device's memory. Copies ask as fast as one tree, parts go through the host. */
+/* Returns whether every device can hold all points: a tree of them and its build must take less
+   than half of a CUDA device's memory. Copies are queried as fast as a single tree, whereas parts
+   may go through the host. */
 static bool copies_fit(const kd_point_array *points, const kd_points_options *options) {
     const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const uint64_t each = 8 * points->dims * scalar + 32;
@@ -84,12 +87,12 @@ static bool copies_fit(const kd_point_array *points, const kd_points_options *op
     return true;
 }
 
-/* Of one array, or of one for each part. */
+/* Builds the tree from one array, or from one for each part. */
 static kd_status open(kd_points *out, const kd_point_array *points, uint32_t count,
                       const kd_points_options *options, kd_status checked) {
     points_parts *parts = out->parts;
     kd_points_options each = *options;
-    kd_point_array given = *points; /* names are for answers alone */
+    kd_point_array given = *points; /* ids are used in results only */
     each.first_id = 0;
     parts->dims = points->dims;
     parts->scalar = points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT;
@@ -168,8 +171,7 @@ done:
     return status;
 }
 
-/* --- of several processes ----------------------------------------------------------------------
- */
+/* --- trees shared by several processes ------------------------------------------------------ */
 
 static kd_status check_exchange(const kd_exchange *exchange) {
     KD_REQUIRE(exchange->struct_size >= sizeof *exchange && exchange->all_gather &&
@@ -234,8 +236,7 @@ kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
     return status;
 }
 
-/* --- what a tree in parts is --------------------------------------------------------------------
- */
+/* --- properties of a distributed tree ------------------------------------------------------- */
 
 static void close(kd_points *tree) {
     parts_close(tree->parts);
@@ -274,14 +275,14 @@ static kd_status copy_to(kd_points *copy, const kd_points *tree) {
     return status;
 }
 
-/* --- queries ------------------------------------------------------------------------------------
- */
+/* --- queries -------------------------------------------------------------------------------- */
 
 static bool is_of_a_device(const void *at) {
     return at && device_in_use() && device_of_pointer(at) >= 0;
 }
 
-/* What ranks check they say together: the call goes on with `checked`. */
+/* Checks arguments after which all ranks still have to communicate: the result is passed on as
+   `checked`. */
 static kd_status check_arrays_of(const kd_points *tree, const points_search *search) {
     const kd_points_query *query = &search->query;
     point_box box;
@@ -293,7 +294,8 @@ static kd_status check_arrays_of(const kd_points *tree, const points_search *sea
     return is_of_a_device(query->points.coordinates) ? KD_OK : point_scan(&box, &queries);
 }
 
-/* What lies on a device comes to the host, but for what `stays`. */
+/* Copies arrays in device memory to the host, except the queries and rows if these may stay
+   (`stays`). */
 static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search *search,
                        bool stays) {
     kd_points_query *query = &search->query;
@@ -308,7 +310,9 @@ static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search
     const uint64_t answers =
         search->kind == POINTS_FILL ? search->offsets[count] : count * search->k;
     KD_TRY(host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums));
-    if (stays) return device_stream_wait(arrays->stream); /* other devices' streams do not */
+    if (stays)
+        return device_stream_wait(arrays->stream); /* the streams of other devices do not
+                                                      wait */
     KD_TRY(host_arrays_points(arrays, &query->points));
     KD_TRY(host_arrays_in(arrays, &query->radii, count * scalar));
     KD_TRY(host_arrays_out(arrays, (void **)&rows->ids, answers * sizeof *rows->ids));
@@ -342,7 +346,7 @@ static kd_status ask(const kd_points *tree, const points_search *search) {
     return host_arrays_end(&arrays, parts_call_all(tree->parts, &call, checked));
 }
 
-/* Boxes, and what is given where all points ask, are in host memory. */
+/* Boxes, and the results of self-queries, must be in host memory. */
 static kd_status check_on_host(const kd_points *tree, const points_search *search, uint64_t rows) {
     KD_TRY(search->checked);
     KD_TRY(points_check_memory(tree, search, true));

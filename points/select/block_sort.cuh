@@ -1,22 +1,22 @@
 /* A block sorts the points of a sub-tree along one axis, by (coordinate, id).
    Idea: a counting sort with twice as many bins as there may be points, linear in the coordinate.
-   Where no bin has more than five points, a network over eight places sorts within bins; elsewhere
-   each point counts those of its bin before it. Where data crowd, rounds follow: each crowded bin
-   is spread, linearly between its own ends, over two bins a point, by coordinate, or,
-   if all of these are equal, by id. Data that resist all rounds are still sorted rightly, by the
-   counting within bins.
-   Memory: shared: a float a point, two bytes a bin. */
+         If no bin has more than five points, a sorting network over eight elements sorts within
+         bins; otherwise each point counts the points of its bin that precede it. Where points are
+         crowded, more rounds follow: each crowded bin is subdivided, linearly between its own
+         extremes, into two bins per point, by coordinate or, if all its coordinates are equal, by
+         id. Data for which all rounds fail are still sorted correctly, by counting within bins.
+   Memory: shared memory: a float per point, two bytes per bin. */
 #ifndef KD_POINTS_SELECT_BLOCK_SORT_CUH
 #define KD_POINTS_SELECT_BLOCK_SORT_CUH
 #include "points/tree/inorder.cuh"
 
 namespace kandela {
 
-constexpr int ITEMS = 8;                    /* points and slots a thread */
-constexpr uint32_t SMALL = 5, CROWDED = 32; /* points in a bin */
+constexpr int ITEMS = 8;                    /* points and slots per thread */
+constexpr uint32_t SMALL = 5, CROWDED = 32; /* numbers of points in a bin */
 constexpr int SORT_ROUNDS = 6;
 
-/* The ends of a crowded bin. */
+/* The extremes of a crowded bin. */
 struct crowd {
     uint32_t least, most; /* order bits of the coordinates */
     uint32_t least_id, most_id;
@@ -25,27 +25,28 @@ struct crowd {
 template <int HEIGHT> struct bottom_shared {
     static constexpr int SLOTS = 1 << HEIGHT, THREADS = SLOTS / ITEMS, WARPS = THREADS / 32;
     static constexpr int BINS = 2 * SLOTS;
-    alignas(16) uint16_t list[3][SLOTS]; /* points by their order on each axis */
+    alignas(16) uint16_t list[3][SLOTS]; /* points in the order of each axis */
     union {
         float coordinate[SLOTS]; /* while sorting */
         uint16_t placed[SLOTS];  /* the pivots, in order */
     };
     union {
-        alignas(16) uint16_t bin[BINS]; /* while sorting: counts, then where bins begin */
-        uint8_t side[SLOTS];            /* of each point: see bottom.cuh */
+        /* while sorting: counts, later the beginning of each bin */
+        alignas(16) uint16_t bin[BINS];
+        uint8_t side[SLOTS]; /* side of each point: see bottom.cuh */
     };
     uint32_t warp_sum[2 * WARPS];
     uint32_t warp_most[WARPS];
     struct {
         crowd ends;
-        uint32_t at_least, at_most; /* points at the ends */
+        uint32_t at_least, at_most; /* number of points at the extremes */
     } all;
 };
 
 __device__ inline uint32_t spread(float x, float least, float most, uint32_t bins) {
     const float scale = (float)bins / (most - least);
     const float at = (x - least) * scale;
-    return at < (float)bins ? (uint32_t)at : bins - 1; /* NaN where the range overflows: last */
+    return at < (float)bins ? (uint32_t)at : bins - 1; /* NaN if the range overflows: last bin */
 }
 
 __device__ inline uint32_t spread_ids(const crowd &in, uint32_t bins, uint32_t id) {
@@ -53,7 +54,8 @@ __device__ inline uint32_t spread_ids(const crowd &in, uint32_t bins, uint32_t i
     return spread((float)(id - in.least_id), 0.0f, ids, bins);
 }
 
-/* The bin of a point in one that begins at `begin` and is spread over `bins`. */
+/* Returns the new bin of a point of a crowded bin that begins at `begin` and is subdivided into
+   `bins`. */
 __device__ inline uint32_t spread_crowd(const crowd &in, uint32_t begin, uint32_t bins, float x,
                                         const float4 *record) {
     if (in.least != in.most)
@@ -62,13 +64,14 @@ __device__ inline uint32_t spread_crowd(const crowd &in, uint32_t begin, uint32_
     return begin + spread_ids(in, bins, record_id(*record));
 }
 
-/* Most values lie inside the ends already and need no atomic. */
+/* Most values already lie between the extremes and need no atomic operation. */
 __device__ inline void widen(uint32_t *least, uint32_t *most, uint32_t value) {
     if (value < *(volatile uint32_t *)least) atomicMin(least, value);
     if (value > *(volatile uint32_t *)most) atomicMax(most, value);
 }
 
-/* Counts to begins, sixteen bins a thread. Returns how many the fullest bin has. */
+/* Replaces the counts by the beginnings of the bins, sixteen bins per thread. Returns the largest
+   count. */
 template <int HEIGHT> __device__ uint32_t scan_bins(bottom_shared<HEIGHT> &sh) {
     constexpr int WORDS = sh.BINS / sh.THREADS / 2;
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
@@ -111,7 +114,7 @@ __device__ inline uint32_t bin_end(const bottom_shared<HEIGHT> &sh, uint32_t bin
     return bin == sh.BINS - 1 ? n : sh.bin[bin + 1];
 }
 
-/* Loads the coordinates of an axis. */
+/* Loads the coordinates of an axis and finds their extremes. */
 template <int HEIGHT>
 __device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis) {
     float least = INFINITY, most = -INFINITY;
@@ -135,8 +138,8 @@ __device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
     __syncthreads();
 }
 
-/* Counts the points at either end, and, if they crowd there, finds the ends of all ids. Returns
-   whether they do. */
+/* Counts the points at either extreme and, if these are crowded, finds the extremes of all ids.
+   Returns whether they are. */
 template <int HEIGHT>
 __device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n) {
     const float least = pointtree_float_of_order_bits(sh.all.ends.least);
@@ -167,7 +170,7 @@ __device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uin
     return true;
 }
 
-/* The first bins: linear in the coordinate. */
+/* Assigns the first bins: linear in the coordinate. */
 template <int HEIGHT>
 __device__ void spread_all(const bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spot)[ITEMS]) {
     const float least = pointtree_float_of_order_bits(sh.all.ends.least);
@@ -182,8 +185,8 @@ __device__ void spread_all(const bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t
     }
 }
 
-/* The same where points crowd at either end (walls of a room): these have bins of their own, linear
-   in the id. */
+/* Assigns the first bins if points are crowded at an extreme (such as the walls of a room): these
+   points get bins of their own, linear in the id. */
 template <int HEIGHT>
 __device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n,
                                  uint32_t (&spot)[ITEMS]) {
@@ -212,7 +215,8 @@ __device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *
     }
 }
 
-/* Replaces the bin of each of this thread's points: spot = bin << 16 | arrival within the bin. */
+/* Subdivides the crowded bins: replaces the bin of each of this thread's points; spot = bin << 16 |
+   arrival within the bin. */
 template <int HEIGHT>
 __device__ void spread_crowds(bottom_shared<HEIGHT> &sh, crowd *crowds, const float4 *records,
                               uint32_t n, uint32_t (&spot)[ITEMS]) {
@@ -266,7 +270,8 @@ __device__ void count_bins(bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spo
     __syncthreads();
 }
 
-/* The place of a point within its bin: it counts those before it. */
+/* Returns the sorted position of a point of a bin by counting the points of the bin that precede
+   it. */
 template <int HEIGHT>
 __device__ uint32_t rank_in_bin(const bottom_shared<HEIGHT> &sh, const uint16_t *list,
                                 const float4 *records, uint32_t n, uint32_t bin, uint32_t q) {
@@ -283,7 +288,7 @@ __device__ uint32_t rank_in_bin(const bottom_shared<HEIGHT> &sh, const uint16_t 
     return rank;
 }
 
-/* Of eight neighbours in order of coordinates, the equal ones in order of ids. */
+/* Sorts runs of equal coordinates by id, among eight points sorted by coordinate. */
 __device__ inline void order_ties(const float (&x)[8], uint32_t (&point)[8],
                                   const float4 *records) {
     bool tied = false;
@@ -306,14 +311,14 @@ __device__ inline void order_ties(const float (&x)[8], uint32_t (&point)[8],
     }
 }
 
-/* Eight neighbours of a list from place `at` on, in order; those from `n` on are none. */
+/* Sorts eight elements of a list from position `at` on; those from `n` on do not exist. */
 template <int HEIGHT>
 __device__ void sort_eight_places(const bottom_shared<HEIGHT> &sh, uint16_t *list,
                                   const float4 *records, uint32_t n, uint32_t at) {
     constexpr int low[19] = {0, 1, 4, 5, 0, 1, 2, 3, 0, 2, 4, 6, 2, 3, 1, 3, 1, 3, 5};
     constexpr int high[19] = {2, 3, 6, 7, 4, 5, 6, 7, 1, 3, 5, 7, 4, 5, 4, 6, 2, 4, 6};
     if (at >= n) return;
-    uint2 *places = (uint2 *)(list + at); /* four each */
+    uint2 *places = (uint2 *)(list + at); /* four elements each */
     const uint2 a = places[0], b = places[1];
     const uint32_t word[4] = {a.x, a.y, b.x, b.y};
     uint32_t point[8];
@@ -337,8 +342,9 @@ __device__ void sort_eight_places(const bottom_shared<HEIGHT> &sh, uint16_t *lis
     places[1] = make_uint2(point[4] | point[5] << 16, point[6] | point[7] << 16);
 }
 
-/* A list in the order of bins of at most five points, into its own: each eight places, then each
-   eight from the fourth on, which hold any five that lie across two of the first. */
+/* Sorts a list that is in the order of bins of at most five points: first each aligned group of
+   eight, then each group of eight shifted by four, which contains any bin that spans two of the
+   first groups. */
 template <int HEIGHT>
 __device__ void sort_small_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list,
                                 const float4 *records, uint32_t n) {
@@ -349,7 +355,7 @@ __device__ void sort_small_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list,
     __syncthreads();
 }
 
-/* A list in the order of bins of any size into its own. */
+/* Sorts a list that is in the order of bins of any size. */
 template <int HEIGHT>
 __device__ void sort_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list, const float4 *records,
                           uint32_t n, uint32_t (&spot)[ITEMS]) {
@@ -368,9 +374,9 @@ __device__ void sort_bins(const bottom_shared<HEIGHT> &sh, uint16_t *list, const
     __syncthreads();
 }
 
-/* The `n` points of a sub-tree, named by their index in `records`, in order along an axis. Returns
-   whether points crowd at an end of the axis, as they are then likely to at those of the next:
-   `ends` of it. */
+/* Sorts the `n` points of a sub-tree, identified by their index in `records`, along an axis.
+   Returns whether points are crowded at an extreme; they are then likely to be so on the next axis
+   as well, for which the result is passed as `ends`. */
 template <int HEIGHT>
 __device__ bool sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis,
                           bool ends) {

@@ -1,14 +1,15 @@
-/* The lower levels: a block takes a sub-tree of less than 2^HEIGHT points to the end in shared
-   memory.
+/* The lower levels of build_select.cu: one block finishes a sub-tree of fewer than 2^HEIGHT points
+   in shared memory.
    Source: the presorted lists of Bentley 1975 and of Brown 2014, "Building a balanced k-d tree in
-   O(kn log n) time", kept per block.
-   Idea: points are sorted once along each axis. At a level, the list of a node's axis says each
-   point's side; the other two lists are partitioned by it, stably, and stay sorted. A node with k
-   levels owns 2^k slots, its pivot the middle one, so every thread knows from its slots where it
-   stands. The last three levels, seven points, are one thread's.
-   Work: three sorts, then two partitions a level.
-   Data flow: a block a sub-tree: its records -> three sorted lists in shared memory -> ids (and
-              axes) of the tree. Blocks read and write apart. */
+           O(kn log n) time", kept per block.
+   Idea: points are sorted once along each axis. At each level the list of a node's axis determines
+         the side of each point, and the other two lists are partitioned by it, stably, and stay
+         sorted. A node with k levels owns 2^k slots, the middle one for its pivot, so every thread
+         finds its node from its slot numbers. A single thread finishes the last three levels, seven
+         points.
+   Work: three sorts, then two partitions per level.
+   Data flow: one block per sub-tree: its records -> three sorted lists in shared memory -> ids (and
+              axes) of the tree. No block reads another's output. */
 #ifndef KD_POINTS_SELECT_BOTTOM_CUH
 #define KD_POINTS_SELECT_BOTTOM_CUH
 #include "points/select/block_sort.cuh"
@@ -17,15 +18,15 @@ namespace kandela {
 
 enum point_side { SIDE_PIVOT = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 };
 
-/* The roots of the blocks' sub-trees: the first `deep` nodes of `level`, then, one level higher,
-   all nodes right of these. The latter have no points on the tree's last level, so twice as many
-   fit. */
+/* The roots of the blocks' sub-trees: the first `deep` nodes of `level`, followed by all nodes one
+   level higher to the right of these. The latter have no points on the tree's last level, so one
+   level more fits into a block. */
 struct bottoms {
-    uint32_t level, deep;  /* deep: all of the level, or even */
+    uint32_t level, deep;  /* deep: even, or all nodes of the level */
     const float4 *shallow; /* records of the nodes one level higher */
 };
 
-/* A sub-tree's place in the whole. */
+/* Position of the sub-tree in the whole tree. */
 struct subtree {
     uint32_t level, index; /* of its root */
     uint32_t height, low;
@@ -39,8 +40,8 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
     for (int i = 0; i < ITEMS; ++i) out[i] = word[i / 2] >> 16 * (i % 2) & 0xffff;
 }
 
-/* Sides of this thread's eight entries, two bits each, and how many are left and pivot (16 bits
-   each); those beyond `valid` count as nothing. */
+/* Returns the sides of this thread's eight entries, two bits each, and in `counts` how many are
+   left and pivot (16 bits each); entries from `valid` on do not count. */
 template <int HEIGHT>
 __device__ inline uint32_t look_up_sides(const bottom_shared<HEIGHT> &sh,
                                          const uint32_t (&entry)[ITEMS], int valid,
@@ -53,7 +54,7 @@ __device__ inline uint32_t look_up_sides(const bottom_shared<HEIGHT> &sh,
     return sides;
 }
 
-/* To their new slots: `before` are the counts of the segment's earlier entries. */
+/* Writes entries to their new slots; `before` holds the counts of the segment's earlier entries. */
 __device__ inline void scatter(uint16_t *list, uint32_t slot, uint32_t offset, uint32_t middle,
                                uint32_t sides, uint32_t before, const uint32_t (&entry)[ITEMS]) {
     uint16_t *left = list + (slot - offset) + (before & 0xffff);
@@ -65,8 +66,8 @@ __device__ inline void scatter(uint16_t *list, uint32_t slot, uint32_t offset, u
     }
 }
 
-/* The split axis' own list: tells each point its side, puts the pivot in its place. The right half
-   moves up to the middle if the left one is not full. */
+/* Splits the list of the split axis: records the side of each point and places the pivot. If the
+   left half is not full, the right half moves up to the middle. */
 template <int HEIGHT>
 __device__ inline void split_axis_list(bottom_shared<HEIGHT> &sh, uint16_t *list, uint32_t slot,
                                        uint32_t offset, uint32_t middle, uint32_t left, int valid,
@@ -77,7 +78,7 @@ __device__ inline void split_axis_list(bottom_shared<HEIGHT> &sh, uint16_t *list
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
         if (i < valid) sh.side[entry[i]] = offset + i < left ? SIDE_LEFT : SIDE_RIGHT;
-    if (left - offset < (uint32_t)valid) { /* the pivot is here */
+    if (left - offset < (uint32_t)valid) { /* this thread holds the pivot */
         const uint16_t pivot = list[begin + left];
         sh.side[pivot] = SIDE_PIVOT;
         sh.placed[begin + middle - 1] = pivot;
@@ -86,14 +87,14 @@ __device__ inline void split_axis_list(bottom_shared<HEIGHT> &sh, uint16_t *list
         __syncthreads();
     else
         __syncwarp();
-    if (left == middle - 1) return; /* they are there already */
+    if (left == middle - 1) return; /* the right half is already in place */
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
         if (i < valid && offset + i > left)
             list[begin + middle + offset + i - left - 1] = (uint16_t)entry[i];
 }
 
-/* Sums of the counts of the segment's threads before this one, for two lists. */
+/* Exclusive prefix sums of the counts over the threads of a segment, for two lists. */
 template <int HEIGHT>
 __device__ inline void scan_segment(bottom_shared<HEIGHT> &sh, uint32_t height, uint32_t &one,
                                     uint32_t &two) {
@@ -117,7 +118,7 @@ __device__ inline void scan_segment(bottom_shared<HEIGHT> &sh, uint32_t height, 
         one += sh.warp_sum[2 * w], two += sh.warp_sum[2 * w + 1];
 }
 
-/* One level with `height` > 3 levels to go: this thread's slots lie in one node. */
+/* One level with `height` > 3 levels remaining: all slots of a thread belong to one node. */
 template <int HEIGHT, bool WIDEST>
 __device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
                                    uint32_t height, int &axis, domain &region) {
@@ -155,8 +156,8 @@ __device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, co
         __syncwarp();
 }
 
-/* At most seven points of one thread: who stands where in each list, four bits each, points named
-   by their place in the first list. */
+/* At most seven points of one thread: the order of each list, four bits per point, with points
+   identified by their position in the first list. */
 struct tail {
     uint32_t order[3];
     const uint16_t *points;
@@ -173,7 +174,8 @@ __device__ inline tail open_tail(bottom_shared<HEIGHT> &sh, uint32_t slot, uint3
     return out;
 }
 
-/* The node over the points in `members`, with LEVELS levels, `index`-th of them in the block. */
+/* Builds the `index`-th node of the block with LEVELS levels, over the points in the bit set
+   `members`. */
 template <int LEVELS, int HEIGHT, bool WIDEST>
 __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
                                   const tail &from, uint32_t members, uint32_t index, int axis,
@@ -206,7 +208,7 @@ __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, con
     }
 }
 
-/* This thread's points, all that are left under its node. */
+/* Builds the remaining levels over this thread's points, which form one sub-tree. */
 template <int LEVELS, int HEIGHT, bool WIDEST>
 __device__ inline void finish_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
                                    int axis, const domain &region) {
@@ -217,7 +219,7 @@ __device__ inline void finish_tail(bottom_shared<HEIGHT> &sh, const stage &s, co
     split_tail<LEVELS, HEIGHT, WIDEST>(sh, s, of, from, (1u << count) - 1, index, axis, region);
 }
 
-/* The pivots lie in order; nodes are stored in level order. */
+/* Writes the ids: the pivots are in order, the tree in level order. */
 template <int HEIGHT>
 __device__ void store_ids(const bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
                           uint32_t n) {
@@ -240,7 +242,8 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
     const uint32_t index = deep ? blockIdx.x : blockIdx.x - roots.deep / 2;
     const uint32_t node = node_at(level, index);
     const segment own = node_segment(s.tree, level, index);
-    /* A sub-tree without a last level has one level less, all full. */
+    /* A sub-tree without points on the last level has one level less, and all its levels are
+       full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
     const uint32_t height = own.count > upper ? levels : levels - 1;
     if (height == 0) return;

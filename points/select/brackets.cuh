@@ -1,14 +1,15 @@
-/* The brackets of a group of levels, from one sample of the root's points.
-   Idea: the sample is split like the points: at the middle of a node's bracket, for want of the
-   pivot. A child's sample then has points that are none of its own and lacks others, all between
-   the middle and the true pivot; how many, has a standard deviation that is known, and what part of
-   them lies before the child's own pivot is not. So the child's bracket is as wide as its own
-   sample asks for, and by the worst of that. A bracket that misses costs time only.
-   Work: a cluster of blocks a root; a sector of 32 bytes a sampled point; two or three rounds of
-   counting a level, of all its nodes together.
-   Data flow: aim_group, a cluster a root: a sample of the root's records -> brackets of the
-              group's nodes; read by part_records. aim_lists, a cluster a node: a sample of its
-              list -> the second bracket, read by part_lists. */
+/* The brackets of a group of levels, from a single sample of the root's points.
+   Idea: the sample is split like the points, but at the middle of a node's bracket, as the pivot is
+         not known yet. A child's sample then contains some points of its sibling and lacks some of
+         its own, all between that middle and the true pivot. The standard deviation of their number
+         is known; which part of them precedes the child's own pivot is not. So the child's bracket
+         has the width that its own sample requires, plus the worst case of that error. A bracket
+         that misses the pivot costs only time.
+   Work: a cluster of blocks per root; one sector of 32 bytes per sampled point; two or three rounds
+         of counting per level, for all its nodes together.
+   Data flow: aim_group, one cluster per root: a sample of the root's records -> brackets of the
+              group's nodes, which part_records reads. aim_lists, one cluster per node: a sample of
+              its list -> the second bracket, which part_lists reads. */
 #ifndef KD_POINTS_SELECT_BRACKETS_CUH
 #define KD_POINTS_SELECT_BRACKETS_CUH
 #include "points/select/level_group.cuh"
@@ -16,30 +17,34 @@
 
 namespace kandela {
 
-constexpr uint32_t AIM_SHARE = 128; /* brackets end within 1 / 128 of the sample around them */
-constexpr float DOUBT = 0.25f;      /* of the variance that points all on one side would give */
-constexpr int AIM_DRAWS = 8;        /* sampled points a thread */
+constexpr uint32_t AIM_SHARE = 128; /* each end of a bracket is precise to 1 / 128 of the sample */
+constexpr float DOUBT = 0.25f;      /* fraction of the variance if all points were on one side */
+constexpr int AIM_DRAWS = 8;        /* sampled points per thread */
 constexpr int AIM_NODES = 1 << (GROUP_LEVELS - 1);
 
-/* What a node leaves to its children. */
+/* Errors that a node passes on to its children. */
 struct aimed {
     float doubt; /* variance of the number of sampled points on the wrong side */
-    float error; /* how many more are, for the middle is not where it should be */
-    float left;  /* sampled points that should go left */
+    /* bias of that number, as the middle is not at the wanted rank */
+    float error;
+    float left; /* sampled points that should go left */
 };
 
 constexpr int NO_NODE = 15;
 static_assert(AIM_DRAWS <= 8 && AIM_NODES < NO_NODE, "four bits each");
 
 struct aim_shared : narrow_shared<SELECT_THREADS> {
-    uint32_t bits[GROUP_LEVELS][AIM_DRAWS][THREADS]; /* sampled order bits, on the axes in turn */
+    uint32_t bits[GROUP_LEVELS][AIM_DRAWS][THREADS]; /* order bits of the samples, on the axes in
+                                                        turn */
     uint32_t id[AIM_DRAWS][THREADS];
-    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* of a depth's samples */
-    uint32_t rank[2 * AIM_NODES]; /* of the bracket's ends, before they were narrowed */
+    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* samples of each node of a
+                                                                     depth */
+    uint32_t rank[2 * AIM_NODES]; /* ranks of the bracket's ends before narrowing */
     aimed node[GROUP_INNER];
 };
 
-/* A thread's sampled points: which node of the depth each belongs to, four bits each. */
+/* The node of the current depth that each of a thread's sampled points belongs to, four bits
+   each. */
 struct aim_sample {
     uint32_t nodes;
 };
@@ -52,7 +57,8 @@ __device__ inline point_key sampled_key(const aim_shared &sh, int depth, int i) 
     return (point_key)sh.bits[depth][i][threadIdx.x] << 32 | sh.id[i][threadIdx.x];
 }
 
-/* Of the records that `load` reads, on the axes from that of `level` on. */
+/* Draws a sample of the records that `load` reads, with their coordinates on the axes from that of
+   `level` on. */
 template <int CLUSTER, class LOAD>
 __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment &from,
                                   uint32_t level, const LOAD &load) {
@@ -74,7 +80,7 @@ __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment
     }
 }
 
-/* How many sampled points each of a depth's nodes has, and their ends. */
+/* Counts the samples of each node of a depth and finds their extremes. */
 template <int DEPTH> __device__ void count_samples(aim_shared &sh, const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
@@ -107,7 +113,7 @@ template <int CLUSTER> __device__ uint32_t count_of_node(aim_shared &sh, int nod
     return sum;
 }
 
-/* One end of a node's bracket: where in its sample to look for it. */
+/* Computes the rank at which one end of a node's bracket is searched for in its sample. */
 template <int DEPTH, int CLUSTER>
 __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const int node = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
@@ -129,7 +135,8 @@ __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const float variance = own + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
-    narrowing target = {(point_key)least << 32, 0, FULL, 0}; /* no bound: no such rank */
+    narrowing target = {(point_key)least << 32, 0, FULL, 0}; /* count 0, no bound: the sample has no
+                                                                such rank */
     target.range = ((point_key)most << 32 | FULL) - target.base;
     if (rank >= 0.0f && rank < m) target.rank = (uint32_t)rank, target.count = sampled;
     sh.rank[threadIdx.x] = target.rank + (target.count || !upper ? 0 : sampled);
@@ -137,8 +144,8 @@ __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     if (!upper) sh.node[h] = {variance + 0.5f * doubt, error, q * m};
 }
 
-/* Sampled points go to the children by the middle of their node's bracket: its key where the pivot
-   would be if the sample were all. */
+/* Assigns the samples to the children by the middle of their node's bracket, the key at which the
+   pivot would be expected from the sample alone. */
 template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
@@ -170,8 +177,8 @@ template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, 
     __syncthreads();
 }
 
-/* The brackets of nodes from `first` of `level` on, all of a root's at a depth; `of`: this thread's
-   end's node. */
+/* Finds the brackets of a root's nodes at one depth, which begin at node `first` of `level`; `of`
+   is the segment of the node whose end this thread handles. */
 template <int DEPTH, int CLUSTER>
 __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32_t first,
                           const segment &of, float sigmas, const aim_sample &drawn) {
@@ -222,7 +229,7 @@ __device__ void aim_level(aim_shared &sh, const stage &s, uint32_t root, float s
     aim_depth<DEPTH, CLUSTER>(sh, s, level, first, of, sigmas, drawn);
 }
 
-/* A cluster a root of a group. The counters of its places begin at 0. */
+/* One cluster per root of a group. Also zeroes the counters of its places. */
 template <int CLUSTER, bool INPUT>
 __global__ __launch_bounds__(SELECT_THREADS,
                              CLUSTER > 2 ? 1 : 2) void aim_group(const __grid_constant__ stage s,
@@ -246,11 +253,11 @@ __global__ __launch_bounds__(SELECT_THREADS,
         split_samples<1, CLUSTER>(sh, drawn);
         aim_level<2, CLUSTER>(sh, s, root, sigmas, drawn);
     }
-    sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+    sync_cluster<CLUSTER>(); /* no block may exit while its shared memory may be read */
 }
 
-/* The second brackets of nodes of a group, from their lists alone; a cluster a node. Their ranks
-   there are known, as all other points have their places. */
+/* Finds the second bracket of each node of a group from its list alone, one cluster per node. The
+   rank of the pivot within the list is known, as all other points are in their final places. */
 template <int CLUSTER>
 __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_constant__ stage s,
                                                                int depth, float sigmas) {

@@ -1,16 +1,17 @@
-/* Ours, the fastest on a CPU: each point moves once a level, eight at a time.
+/* Kandela's own builder, the fastest on a CPU: each point moves once per level, eight at a time.
    Source: Floyd and Rivest 1975, "Expected time bounds for selection"; Bramas 2017, "A novel hybrid
            quicksort algorithm vectorized using AVX-512" (columns.h).
-   Idea: points are columns of integer keys and a column of ids. The key of the middle point is
-         found among those between two samples, again and again; then each column moves to both
-         sides by one permutation a group of eight. The lowest three levels are built for eight
-         sub-trees at once, a lane each, by networks of exchanges. The nodes at the top take all
-         cores each; then every core takes sub-trees.
-   Work: n log2(n) moves of a record of all keys and the id; some 1.5 passes over the keys a level.
-   Memory: two records a point (32 bytes of three floats).
-   Differs: keys of doubles: see places.h.
-   Invariants: the order (coordinate, id) has no equals, so the tree is the oracle's. A sample that
-         misses costs time, never correctness. */
+   Idea: points are stored as columns of integer keys and a column of ids. The median key is found
+         by repeatedly narrowing the candidates to those between two sampled values; then each
+         column is partitioned with one permutation per group of eight. The lowest three levels are
+         built for eight sub-trees at once, one per SIMD lane, by exchange networks. All cores split
+         each of the top nodes together; then every core takes sub-trees.
+   Work: n log2(n) moves of a record of all keys and the id; about 1.5 passes over the keys per
+         level.
+   Memory: two records per point (32 bytes for three floats).
+   Differs: for keys of doubles see places.h.
+   Invariants: no two points are equal in the order (coordinate, id), so the tree is that of the
+               reference builder. A sample that misses costs time, never correctness. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/select/columns.h"
@@ -19,30 +20,33 @@
 #include "points/tree/coordinate_keys.h"
 
 enum {
-    SELECT_BOTTOM = 7,  /* points of the sub-trees that are built eight at a time, ... */
-    SELECT_BLOCK = 63,  /* ... below one of so many */
-    SELECT_PIECES = 64, /* of a split on all cores */
+    SELECT_BOTTOM = 7,  /* points of the sub-trees built eight at a time */
+    SELECT_BLOCK = 63,  /* points of a sub-tree that contains eight of these */
+    SELECT_PIECES = 64, /* pieces of a split on all cores */
     SELECT_SUBTREES_MAX = 1024,
-    SELECT_SUBTREE_LEAST = 1 << 14 /* points: smaller ones are not worth a split on all cores */
+    /* points: smaller sub-trees are not worth a split on all cores */
+    SELECT_SUBTREE_LEAST = 1 << 14
 };
 
-/* A sub-tree whose points lie from `begin` on in one of the two buffers. */
+/* A sub-tree whose points begin at `begin` in one of the two buffers. */
 typedef struct select_range {
     uint32_t node, begin;
-    bool flipped; /* they lie in the second one */
+    bool flipped; /* in the second buffer */
 } select_range;
 
 typedef struct select_work {
     pointtree *out;
     const point_array *points;
-    point_places places; /* doubles */
+    point_places places; /* for doubles */
     bool asks_places;
-    point_keys keys;     /* floats, and doubles of which too many share a place */
-    int32_t *columns[2]; /* keys of each axis, ids; a record moves from one to the other a level */
-    uint64_t stride;     /* from column to column */
+    /* for floats, and for doubles too many of which have equal places */
+    point_keys keys;
+    /* keys of each axis, then ids; each level moves the records from one buffer to the other */
+    int32_t *columns[2];
+    uint64_t stride; /* distance from column to column */
     select_range ranges[SELECT_SUBTREES_MAX], parents[SELECT_SUBTREES_MAX / 2];
-    uint32_t range_count; /* sub-trees that one core each builds */
-    bool alone;           /* a split at a time, on all cores */
+    uint32_t range_count; /* sub-trees, each built by one core */
+    bool alone;           /* one split at a time, on all cores */
     job *watched;
 } select_work;
 
@@ -52,17 +56,17 @@ typedef struct select_split {
     column_pivot pivot;
     uint32_t dims, rank;
     int64_t piece;
-    uint32_t lefts[SELECT_PIECES + 1]; /* of each piece; then of those before it */
+    uint32_t lefts[SELECT_PIECES + 1]; /* per piece; later prefix sums */
 } select_split;
 
-/* Columns must not begin alike in their pages: loads and stores so apart would wait for each other.
- */
+/* Columns must not begin at the same offset within a page: loads and stores at equal page offsets
+   would stall on each other (4K aliasing). */
 static uint64_t select_stride(uint64_t count) {
     const uint64_t page = 4096 / sizeof(int32_t);
     return (count + page - 1) / page * page + 5 * 64 / sizeof(int32_t);
 }
 
-/* Keys as signed integers, a coordinate of zero being 0, and back again. */
+/* Convert order bits to signed keys, where a coordinate of zero is 0, and signed keys to floats. */
 static inline int32_t select_key(uint32_t key) {
     return (int32_t)(key ^ 0x80000000u);
 }
@@ -74,7 +78,7 @@ static uint64_t build_select_scratch_bytes(uint64_t count) {
     return 2 * 4 * select_stride(count) * sizeof(int32_t);
 }
 
-/* The axis of a node by the rule of the tree; kept if the rule needs it. */
+/* Returns the axis of a node by the tree's split rule, and stores it if the rule needs it. */
 static inline uint32_t select_axis(pointtree *out, uint32_t node, const double *lo,
                                    const double *hi) {
     if (!out->axes) return pointtree_level_of(node) % out->dims;
@@ -109,7 +113,8 @@ static point_box select_domain(const select_work *work, uint32_t node) {
     return work->out->axes ? pointtree_domain(work->out, work->points, node) : work->out->box;
 }
 
-/* How many sub-trees keep all cores busy to the end, though the left ones may be twice as large. */
+/* Returns the number of sub-trees that keeps all cores busy to the end, although the left ones may
+   be twice as large. */
 static uint32_t select_subtrees(uint32_t count) {
     const uint32_t threads = (uint32_t)parallel_threads();
     uint32_t wanted = 1;

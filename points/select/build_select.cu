@@ -1,21 +1,22 @@
-/* Left-balanced point k-d tree on a CUDA device, for three floats: ours, the fastest.
+/* Left-balanced point k-d tree on a CUDA device, for three floats: Kandela's own and fastest
+   builder.
    Source: ours; selection by sampled brackets after Floyd and Rivest 1975, "Expected time bounds
            for selection"; presorted lists after Brown 2014.
-   Idea: sizes of sub-trees are known before any point is read, so a level needs no more than
-         each node's pivot and one pass. A sample says between which two keys a pivot must lie
-         (pivots.cuh); the pass that moves the points to their sub-trees collects those between
-         them for the level to come (partition.cuh); among these few the pivot is selected
-         exactly. Large inputs go down three levels a pass, by brackets alone: the few points
-         within one wait in a list for the pivot (level_group.cuh, _aim, _settle). By the widest
-         side, where an axis depends on the pivots above, they go in pairs of levels. Sub-trees
-         that fit a block are finished in shared memory (bottom.cuh); where the tree's last level
-         is empty they begin a level higher.
-   Work: O(n log n); 32 bytes a point and level above the bottom, 24 in pairs, 11 in groups of
+   Idea: the sizes of sub-trees are known before any point is read, so a level needs no more than
+         each node's pivot and one pass. A sample gives two keys between which a pivot must lie, the
+         bracket (pivots.cuh); the pass that moves the points to their sub-trees collects the
+         candidates within the brackets of the next level (partition.cuh); among these few the pivot
+         is selected exactly. Large inputs descend three levels per pass by brackets alone: the few
+         points within a bracket wait in a list for the pivot (level_group.cuh, brackets.cuh,
+         group_pivots.cuh). With the widest side, where an axis depends on the pivots above, they
+         descend in pairs of levels. Sub-trees that fit into a block are finished in shared memory
+         (bottom.cuh); where the tree's last level is empty they begin a level higher.
+   Work: O(n log n); 32 bytes per point and level above the bottom, 24 in pairs, 11 in groups of
          three, and some for candidates or lists.
-   Memory: 40 bytes a point: records of 16 in two buffers, candidates or lists of 8.
-   Invariants: the tree is the one of every other builder: the order (coordinate, id) is total,
-               and no sample decides anything but time. Other points than three floats are built
-               by lists (build_brown.cu), to the same tree. */
+   Memory: 40 bytes per point: records of 16 in two buffers, candidates or lists of 8.
+   Invariants: the tree is that of every other builder: the order (coordinate, id) is total, and
+               samples affect only the time. Points other than three floats are built from presorted
+               lists (build_brown.cu), into the same tree. */
 #include "points/papers/build_brown.h"
 #include "points/select/bottom.cuh"
 #include "points/select/brackets.cuh"
@@ -28,7 +29,7 @@
 namespace {
 using namespace kandela;
 
-constexpr uint32_t HEIGHT = 12; /* a block of the bottom takes 2^12 points */
+constexpr uint32_t HEIGHT = 12; /* a block of the bottom takes fewer than 2^12 points */
 
 constexpr size_t COUNTER_BYTES = 3 * sizeof(uint32_t) + 1;
 
@@ -42,14 +43,15 @@ struct plan {
     bottoms roots;
     uint32_t node_count;
     float4 *buffer[2];
-    uint32_t *counters; /* less, found, filled and axis of node_count nodes: 0 to begin with */
+    /* less, found, filled and axis of node_count nodes; initially 0 */
+    uint32_t *counters;
     bool paired;
     point_build_stages *stages; /* or NULL */
-    uint32_t group;             /* levels that go together, or 0 */
+    uint32_t group;             /* levels per group; 0: no groups */
     uint32_t refined;
     float sigmas;
-    bool clusters; /* the device's code has them */
-    domain box;    /* of all points, if the caller knows it */
+    bool clusters; /* supported by the device code */
+    domain box;    /* of all points, if the caller provides it */
     bool has_box;
 };
 
@@ -96,11 +98,13 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
                                             sizeof(uint32_t));
 }
 
-constexpr uint32_t SMALL_COUNT = 50000;     /* a node's list is settled by a small block, */
-constexpr uint32_t MANY_NODES = 512;        /* the smaller the more there are: all at once */
-constexpr uint32_t CAREFUL_COUNT = 1000000; /* to miss with so many points costs milliseconds */
+constexpr uint32_t SMALL_COUNT = 50000; /* below this, a small block settles a node's list */
+/* the more nodes, the smaller the blocks, so that all run at once */
+constexpr uint32_t MANY_NODES = 512;
+/* with so many points a bracket that misses costs milliseconds */
+constexpr uint32_t CAREFUL_COUNT = 1000000;
 
-/* Blocks that share a node: its candidates are some percent of its points. */
+/* Number of blocks that share a node; its candidates are a few per cent of its points. */
 int cluster_size(const plan *p, uint32_t count) {
     if (!p->clusters) return 1;
     return count >= 400000 ? 8 : count >= 200000 ? 4 : count >= 100000 ? 2 : 1;
@@ -132,7 +136,7 @@ kd_status launch(void (*kernel)(PARAMETERS...), uint64_t blocks, int threads, in
     return launch_with(0, kernel, blocks, threads, cluster, stream, arguments...);
 }
 
-/* From here on pivots of the first `nodes` of a level are selected. */
+/* Begins the stage that selects the pivots of the first `nodes` nodes of a level. */
 kd_status begin_select(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
     const layout &tree = p->s.tree;
     const double points = points_of(tree, level, 0, nodes);
@@ -143,7 +147,7 @@ kd_status begin_select(const plan *p, uint32_t level, uint32_t nodes, cudaStream
                                     samples + candidate_bytes(points, nodes, draws, above), stream);
 }
 
-/* The pivots of the first `nodes` of a level. */
+/* Selects the pivots of the first `nodes` nodes of a level. */
 template <bool INPUT>
 kd_status select_level(const plan *p, uint32_t level, uint32_t nodes, cudaStream_t stream) {
     const stage &s = p->s;
@@ -163,7 +167,7 @@ struct node_range {
     uint32_t first, end;
 };
 
-/* From here on these nodes' records are read and, if `move`, written. */
+/* Begins the stage that reads these nodes' records and, if `move`, writes them. */
 kd_status begin_pass(const plan *p, node_range nodes, uint32_t depth, bool move, bool classify,
                      cudaStream_t stream) {
     const stage &s = p->s;
@@ -180,7 +184,8 @@ kd_status begin_pass(const plan *p, node_range nodes, uint32_t depth, bool move,
                                     stream);
 }
 
-/* One pass over all records of some nodes, `depth` levels down; `classify` for brackets there. */
+/* One pass over all records of some nodes, `depth` levels down; `classify`: collect the candidates
+   of the brackets there. */
 template <bool INPUT>
 kd_status pass(const plan *p, node_range nodes, uint32_t depth, bool move, bool classify,
                cudaStream_t stream) {
@@ -198,15 +203,15 @@ kd_status pass(const plan *p, node_range nodes, uint32_t depth, bool move, bool 
                   nodes.first, tiles);
 }
 
-/* How many nodes of a level have points on the tree's last one. */
+/* Returns how many nodes of a level have points on the tree's last level. */
 uint32_t deep_nodes(const layout &tree, uint32_t level) {
     const uint32_t width = 1u << (tree.levels - 1 - level);
     return (tree.low - 1) / width + 1;
 }
 
-/* The next one or two levels: their pivots, then the records to their children. Of the last ones,
-   nodes without points on the tree's last level are left a level higher: such a one's points fit a
-   block as they are. */
+/* Descends one or two levels: selects their pivots, then moves the records to their children. In
+   the last pass, nodes without points on the tree's last level stay one level higher, as their
+   points fit into a block there. */
 template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     stage *s = &p->s;
     const uint32_t level = s->physical, all = 1u << level;
@@ -227,7 +232,8 @@ template <bool INPUT> kd_status descend_levels(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* Second brackets of the first `nodes` at a depth of a group, and their lists on by these. */
+/* Finds second brackets for the lists of the first `nodes` nodes at a depth of a group, and moves
+   the lists on by these. */
 kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t points = node_segment(s.tree, s.physical + depth, 0).count;
@@ -235,7 +241,8 @@ kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t st
     KD_TRY(launch_with(sizeof(aim_shared), p->clusters ? aim_lists<8> : aim_lists<1>,
                        (uint64_t)cluster * nodes, SELECT_THREADS, cluster, stream, s, depth,
                        p->sigmas + 1));
-    const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots' lists */
+    const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots have one
+                                                                               level less */
     const uint32_t most = list_share(s.levels - shallow, depth) * (points / 32);
     const uint32_t tiles = (most + MOVE_TILE - 1) / MOVE_TILE;
     return launch(s.levels == 1   ? part_lists<1>
@@ -244,7 +251,7 @@ kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t st
                   (uint64_t)tiles * nodes, MOVE_THREADS, 1, stream, s, depth, tiles);
 }
 
-/* The pivots of the first `nodes` at a depth of a group. */
+/* Selects the pivots of the first `nodes` nodes at a depth of a group. */
 template <bool INPUT>
 kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
@@ -262,8 +269,8 @@ kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t st
                   (uint64_t)nodes * cluster, threads, cluster, stream, s, depth);
 }
 
-/* The brackets of a group of levels, the pass over all records under its roots, and the pivots, a
-   level at a time. */
+/* Finds the brackets of a group of levels, makes the pass over all records below its roots, and
+   selects the pivots, level by level. */
 template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical, 0).count;
@@ -298,8 +305,8 @@ template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cud
     return KD_OK;
 }
 
-/* As many levels as go together; the last four are two and two. Nodes without points on the tree's
-   last level are left a level higher, as by descend_levels. */
+/* Descends one group of levels; the last four are divided into two and two. Nodes without points on
+   the tree's last level stay one level higher, as in descend_levels. */
 template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
     stage *s = &p->s;
     const uint32_t level = s->physical, all = 1u << level, left = p->bottom - level;
@@ -316,7 +323,7 @@ template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
     return KD_OK;
 }
 
-/* Zeroes the counters; finds the region of the root if it matters and nobody has told it. */
+/* Zeroes the counters; computes the root's region if it is needed and not provided. */
 kd_status open_nodes(const plan *p, cudaStream_t stream) {
     const stage &s = p->s;
     const double n = s.tree.count, draws = 8.0 * SELECT_THREADS * cluster_size(p, s.tree.count);
@@ -410,7 +417,7 @@ extern "C" kd_status build_select_cuda_with(const point_build_cuda *a,
     KD_TRY(cuda_has_clusters(&p.clusters, aim_lists<8>));
     size_t shared = 0;
     KD_TRY(cuda_shared_most(&shared));
-    if (shared < sizeof(aim_shared)) p.group = 0; /* in pairs of levels */
+    if (shared < sizeof(aim_shared)) p.group = 0; /* use pairs of levels */
     return build(&p, (cudaStream_t)a->stream);
 }
 

@@ -1,6 +1,6 @@
-/* What can be tuned of our builder on a CUDA device: the tree is the same for all of it. */
-#ifndef KD_POINTS_SELECT_BUILD_KANDELA_H
-#define KD_POINTS_SELECT_BUILD_KANDELA_H
+/* Tuning parameters of the CUDA builder `select`; they do not affect the tree. */
+#ifndef KD_POINTS_SELECT_BUILD_SELECT_H
+#define KD_POINTS_SELECT_BUILD_SELECT_H
 #include "core/device/absent.h"
 #include "points/tree/build_device.h"
 
@@ -9,10 +9,11 @@ extern "C" {
 #endif
 
 typedef struct select_parameters {
-    uint32_t large;   /* points from which on levels go in groups, in pairs by the widest side */
-    uint32_t group;   /* levels of a group: 1 to 3; 0: pairs by either rule */
-    uint32_t refined; /* points of a group's root from which on its lists get second brackets */
-    float sigmas;     /* half a bracket in standard deviations of its sample, in groups */
+    uint32_t large; /* from this many points on, levels go in groups (widest side: in pairs) */
+    uint32_t group; /* levels per group, 1 to 3; 0: pairs with either split rule */
+    /* groups whose root has at least this many points use second brackets */
+    uint32_t refined;
+    float sigmas; /* half width of a group's brackets in standard deviations of the sample */
 } select_parameters;
 
 select_parameters select_parameters_default(void);

@@ -1,4 +1,4 @@
-/* The table of permutations of columns.h. */
+/* The permutation table of columns.h. */
 #include "points/select/columns.h"
 
 #ifdef __AVX2__

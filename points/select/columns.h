@@ -1,9 +1,9 @@
-/* Columns of 32-bit integers: which one has a given rank, and records, a field of each in a column,
-   moved to two sides. AVX2, and the plain version of each, which is its oracle. Buffers may be read
-   up to `count`, not further, and nothing is written behind what is said.
+/* Columns of 32-bit integers: selection by rank, and two-way partition of records, each field of
+   which is in a column. AVX2, and a plain version of each kernel, which is the reference
+   implementation. Buffers are never read beyond `count`, nor written beyond the documented ranges.
    Source: Floyd and Rivest 1975, "Expected time bounds for selection", for the brackets; Bramas
-           2017, "A novel hybrid quicksort algorithm vectorized using AVX-512", for moving by masks,
-           here with a table of permutations. */
+           2017, "A novel hybrid quicksort algorithm vectorized using AVX-512", for partitioning by
+           masks, here with a table of permutations. */
 #ifndef KD_POINTS_SELECT_COLUMNS_H
 #define KD_POINTS_SELECT_COLUMNS_H
 #include "core/parallel/select_keys.h"
@@ -14,33 +14,34 @@
 
 enum {
     COLUMN_LANES = 8,
-    COLUMN_TINY = 32,         /* values that are ranked by counting */
-    COLUMN_SAMPLE_MANY = 512, /* values from which the sample is of 32 instead of 16 */
-    COLUMNS_MAX = 9           /* eight dimensions and the id */
+    COLUMN_TINY = 32, /* up to this many values are ranked by counting */
+    /* from this many values on, samples have 32 elements instead of 16 */
+    COLUMN_SAMPLE_MANY = 512,
+    COLUMNS_MAX = 9 /* eight dimensions and the id */
 };
 
-/* The one of some rank: its value, how many are less, how many are equal to it. */
+/* Result of a selection: the value, how many are less, and how many are equal to it. */
 typedef struct column_value {
     int32_t value;
     uint32_t less, equal;
 } column_value;
 
-/* What is before it in the order (key, id) goes to the left. */
+/* Records before the pivot in the order (key, id) go to the left. */
 typedef struct column_pivot {
     int32_t key, id;
-    bool tied; /* other keys may be equal: ids decide */
+    bool tied; /* other keys may be equal: compare ids */
 } column_pivot;
 
-/* Records move from here ... */
+/* Source of a partition. */
 typedef struct columns_source {
-    const int32_t *at; /* the first column; the others `stride` values apart */
+    const int32_t *at; /* the first column; others follow at `stride` values */
     uint64_t stride;
     uint32_t count;
-    uint32_t axis; /* the column of keys; ids are in the last one */
+    uint32_t axis; /* the column of keys; ids are in the last column */
 } columns_source;
 
-/* ... to both sides: forward from `left` to `left_end`, and backward from `right_end` to `right`,
-   places of columns as far apart as those of the source. */
+/* Target of a partition: the left side is filled forward from `left` to `left_end`, the right side
+   backward from `right_end` to `right`; columns have the stride of the source. */
 typedef struct columns_target {
     int32_t *at;
     uint32_t left, left_end, right, right_end;
@@ -48,11 +49,10 @@ typedef struct columns_target {
 
 #define COLUMN_FN static inline __attribute__((always_inline))
 
-/* --- plain -------------------------------------------------------------------------------------
- */
+/* --- plain versions ------------------------------------------------------------------------- */
 
-/* Copies the values in [lo, hi], in order, to `to`, which may be `from`; *below: how many are less
-   than lo. Returns how many there are. */
+/* Copies the values in [lo, hi], in order, to `to`, which may equal `from`; *below receives the
+   number of values less than lo. Returns the number copied. */
 static inline uint32_t column_narrow_plain(const int32_t *from, uint32_t count, int32_t lo,
                                            int32_t hi, int32_t *to, uint32_t *below) {
     uint32_t kept = 0, less = 0;
@@ -66,7 +66,7 @@ static inline uint32_t column_narrow_plain(const int32_t *from, uint32_t count, 
     return kept;
 }
 
-/* Fills all places of the target. */
+/* Fills both sides of the target completely. */
 COLUMN_FN void columns_partition_plain(columns_source from, columns_target to, column_pivot pivot,
                                        uint32_t columns) {
     const int32_t *keys = from.at + from.axis * from.stride;
@@ -82,10 +82,9 @@ COLUMN_FN void columns_partition_plain(columns_source from, columns_target to, c
     }
 }
 
-/* --- eight at a time ---------------------------------------------------------------------------
- */
+/* --- eight at a time ------------------------------------------------------------------------ */
 #ifdef __AVX2__
-/* Of each mask: the lanes in it, then the others. */
+/* For each mask: the lanes in the mask, followed by the others. */
 extern const uint64_t column_orders[256];
 
 COLUMN_FN __m256i column_order(uint32_t mask) {
@@ -98,7 +97,7 @@ COLUMN_FN __m256i column_load(const int32_t *from) {
 COLUMN_FN void column_store(int32_t *to, __m256i lanes) {
     _mm256_storeu_si256((__m256i *)(void *)to, lanes);
 }
-/* All bits set in the lanes [begin, end). */
+/* Sets all bits in the lanes [begin, end). */
 COLUMN_FN __m256i column_lanes(uint32_t begin, uint32_t end) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)begin), lane),
@@ -108,7 +107,7 @@ COLUMN_FN uint32_t column_mask(__m256i lanes) {
     return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(lanes));
 }
 
-/* What is in [lo, hi] of the first `valid` values of a group goes to the front of *to. */
+/* Appends those of the first `valid` values of a group that are in [lo, hi] to *to. */
 COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i least, __m256i most,
                            int32_t **to, uint32_t *below) {
     const uint32_t under = column_mask(_mm256_cmpgt_epi32(least, values));
@@ -138,7 +137,7 @@ static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_
     return (uint32_t)(next - to);
 }
 
-/* A group of the partition, of which the first `valid` records are there. */
+/* Partitions a group of eight records, of which the first `valid` exist. */
 COLUMN_FN void columns_move(const columns_source *from, columns_target *to, column_pivot pivot,
                             uint32_t columns, uint32_t i, uint32_t valid) {
     const int32_t *at = from->at + i;
@@ -162,7 +161,7 @@ COLUMN_FN void columns_move(const columns_source *from, columns_target *to, colu
     const uint32_t mask = column_mask(before) & ((1u << valid) - 1);
     const __m256i order = column_order(mask);
     const uint32_t lefts = (uint32_t)__builtin_popcount(mask), rights = valid - lefts;
-    /* where the lanes that go to the right come to lie at the end */
+    /* so that the lanes for the right side end at right_end */
     int32_t *left = to->at + to->left, *right = to->at + to->right_end - valid;
     if (valid == COLUMN_LANES && to->left + COLUMN_LANES <= to->left_end &&
         to->right + COLUMN_LANES <= to->right_end) {
@@ -195,10 +194,9 @@ COLUMN_FN void columns_partition(columns_source from, columns_target to, column_
 #define columns_partition columns_partition_plain
 #endif
 
-/* --- ranks -------------------------------------------------------------------------------------
- */
+/* --- selection by rank ---------------------------------------------------------------------- */
 
-#pragma GCC diagnostic ignored "-Wpsabi" /* vectors go to inlined functions only */
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed to inlined functions only */
 typedef int32_t int32x8 __attribute__((vector_size(4 * COLUMN_LANES)));
 typedef float float32x8 __attribute__((vector_size(4 * COLUMN_LANES)));
 typedef int64_t int64x8 __attribute__((vector_size(8 * COLUMN_LANES)));
@@ -219,7 +217,7 @@ COLUMN_FN bool int32x8_none(int32x8 mask) {
     memcpy(halves, &mask, sizeof halves);
     return ((halves[0] | halves[1]) | (halves[2] | halves[3])) == 0;
 }
-/* Of the signed integers of the order of floats; a zero is +0. */
+/* Converts signed keys, which have the order of floats, to floats; a zero becomes +0. */
 COLUMN_FN float32x8 float32x8_of_keys(int32x8 keys) {
     return (float32x8)(keys ^ ((keys >> 31) & int32x8_all(INT32_MAX)));
 }
@@ -262,9 +260,9 @@ COLUMN_FN void int32x8_transpose(int32x8 out[COLUMN_LANES], const int32_t *from)
 #endif
 }
 
-/* A few values and how many are less than each. */
+/* A few values, and for each the number of values less than it. */
 typedef struct column_ranks {
-    int32_t values[COLUMN_TINY]; /* INT32_MAX behind the last one */
+    int32_t values[COLUMN_TINY]; /* padded with INT32_MAX */
     int32x8 less[COLUMN_TINY / COLUMN_LANES];
 } column_ranks;
 
@@ -274,7 +272,7 @@ COLUMN_FN int32x8 column_ranks_at(const column_ranks *ranks, uint32_t vector) {
     return v;
 }
 
-/* `count` values are there, at most vectors * COLUMN_LANES. */
+/* Computes `less` for `count` values, at most vectors * COLUMN_LANES. */
 COLUMN_FN void column_ranks_count(column_ranks *ranks, uint32_t count, uint32_t vectors) {
     int32x8 less[COLUMN_TINY / COLUMN_LANES];
     for (uint32_t v = 0; v < vectors; ++v) less[v] = int32x8_all(0);
@@ -284,7 +282,7 @@ COLUMN_FN void column_ranks_count(column_ranks *ranks, uint32_t count, uint32_t 
     for (uint32_t v = 0; v < vectors; ++v) ranks->less[v] = less[v];
 }
 
-/* The value of a rank: the greatest one that no more are less than. */
+/* Returns the value of a rank: the greatest value with at most `rank` values less than it. */
 COLUMN_FN int32_t column_ranks_value(const column_ranks *ranks, uint32_t rank, uint32_t vectors) {
     int32x8 most = int32x8_all(INT32_MIN);
     for (uint32_t v = 0; v < vectors; ++v) {
@@ -294,8 +292,8 @@ COLUMN_FN int32_t column_ranks_value(const column_ranks *ranks, uint32_t rank, u
     return int32x8_greatest(most);
 }
 
-/* Two values that hold the one of `rank` between them most probably, from a sample of two or four
-   vectors: some two standard deviations to both sides. */
+/* Finds two values that most probably enclose the one of `rank`, from a sample of two or four
+   vectors: about two standard deviations to both sides. */
 COLUMN_FN void column_bracket(const int32_t *values, uint32_t count, uint32_t rank,
                               uint32_t vectors, int32_t bracket[2]) {
     const uint32_t size = vectors * COLUMN_LANES, spread = vectors == 2 ? 3 : 5;
@@ -334,8 +332,8 @@ static inline column_value column_select_tiny(const int32_t *values, uint32_t co
     return found;
 }
 
-/* The value of `rank` among `count`; none is INT32_MAX. `room` is two buffers for as many. Each
-   round keeps a third of the values. */
+/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `room` is scratch:
+   two buffers of `count` values. Each round keeps about a third of the values. */
 static inline column_value column_select(const int32_t *values, uint32_t count, uint32_t rank,
                                          int32_t *room[2]) {
     uint32_t less = 0;
@@ -347,14 +345,14 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
             column_bracket(values, count, rank, 4, bracket);
         int32_t *to = room[round & 1];
         uint32_t below, kept = column_narrow(values, count, bracket[0], bracket[1], to, &below);
-        if (kept == count && bracket[0] < bracket[1]) { /* nothing left out: one value, then */
+        if (kept == count && bracket[0] < bracket[1]) { /* none excluded: try a single value */
             if (bracket[1] == INT32_MAX)
                 bracket[1] = bracket[0];
             else
                 bracket[0] = bracket[1];
             kept = column_narrow(values, count, bracket[0], bracket[1], to, &below);
         }
-        if (rank < below) { /* missed */
+        if (rank < below) { /* the bracket missed */
             bracket[1] = bracket[0] - 1;
             bracket[0] = INT32_MIN;
             kept = column_narrow(values, count, bracket[0], bracket[1], to, &below);
@@ -377,7 +375,7 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
     return found;
 }
 
-/* Where the record of the pivot is. */
+/* Returns the index of the pivot's record. */
 static inline uint32_t column_find(const int32_t *keys, const int32_t *ids, uint32_t count,
                                    column_pivot pivot) {
     uint32_t i = 0;
@@ -395,7 +393,7 @@ static inline uint32_t column_find(const int32_t *keys, const int32_t *ids, uint
     return i;
 }
 
-/* The ids of the records with this key, of which there are `equal`. */
+/* Stores the ids of the `equal` records that have this key. */
 static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t key, uint32_t equal,
                                int32_t *to) {
     uint32_t ties = 0;
@@ -405,7 +403,8 @@ static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t 
     }
 }
 
-/* The record of `rank` in the order (key, id); `room` is three buffers for `count` values. */
+/* Selects the record of `rank` in the order (key, id); `room` is scratch: three buffers of `count`
+   values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
                                                uint32_t count, uint32_t rank, int32_t *room[3]) {
     const column_value found = column_select(keys, count, rank, room);

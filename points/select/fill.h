@@ -1,7 +1,7 @@
-/* The first step of build_select.c: points become columns of keys.
-   Idea: a step takes the number of dimensions first and is copied by SELECT_BY_DIMS for two to
-   four, a constant there, so that its loops over axes and columns have no ends to look for; one
-   copy more does for all others. */
+/* The first step of build_select.c: conversion of points to columns of keys.
+   Idea: each step has the number of dimensions as its first parameter; SELECT_BY_DIMS instantiates
+         it for two to four as a constant, so that the compiler unrolls the loops over axes and
+         columns, and once more for any number. */
 #ifndef KD_POINTS_SELECT_FILL_H
 #define KD_POINTS_SELECT_FILL_H
 
@@ -13,7 +13,8 @@
     default: step(dims, __VA_ARGS__); break;                                                       \
     }
 
-/* Four points at a time; *missed: how often the key did not hold all of a coordinate. */
+/* Converts four points at a time; *missed counts the keys that do not represent their coordinate
+   exactly. */
 COLUMN_FN int64_t fill_places_loop(uint32_t dims, bool ask, const select_work *work, int64_t begin,
                                    int64_t end, double *missed) {
     enum { ROWS = 4 };
@@ -27,7 +28,8 @@ COLUMN_FN int64_t fill_places_loop(uint32_t dims, bool ask, const select_work *w
     }
     for (; begin + ROWS <= end; begin += ROWS) {
         const double *from = (const double *)work->points->coordinates + (uint64_t)begin * dims;
-        for (uint32_t j = 0; j < ROWS * dims; ++j) { /* as point_places_key and _holds */
+        for (uint32_t j = 0; j < ROWS * dims; ++j) { /* as point_places_key and
+                                                        point_places_holds */
             keys[j] = (int32_t)((from[j] - lo[j]) * scale[j] - 0x1p31);
             if (ask)
                 missed[j] += lo[j] + ((double)keys[j] + 0x1p31) * step[j] != from[j] ? 1.0 : 0.0;
@@ -47,7 +49,7 @@ COLUMN_FN void fill_places(uint32_t dims, select_work *work, int64_t begin, int6
     int64_t i = fill_places_loop(dims, true, work, begin, first, missed);
     bool all = true;
     for (uint32_t axis = 0; axis < dims; ++axis) all &= missed[axis] > 0;
-    if (all) /* nothing is left to know */
+    if (all) /* all axes are known to be inexact */
         i = fill_places_loop(dims, false, work, i, end, missed);
     else
         i = fill_places_loop(dims, true, work, i, end, missed);

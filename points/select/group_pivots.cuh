@@ -1,12 +1,12 @@
-/* The pivots of a level of a group, exactly, and the records of their lists sent on.
-   Idea: with the lists above settled, all points of a node are in the places of its sub-tree, so
-   the counters say how many lie left of its bracket, and the pivot is the one of its list at rank
-   left - less. With it the rest of the list knows its sides, and goes on through the brackets below
-   like any record of the pass before. If the bracket missed or the list was too long, the
-   sub-tree's places are emptied and filled again from the group's source, which is still as it was:
-   slow, and as right.
-   Work: a cluster of blocks a node; three reads of the list and one write.
-   Data flow: a cluster a node, depth by depth: counters, brackets, the node's list -> its pivot
+/* Exact selection of the pivots of one level of a group, and forwarding of their lists' records.
+   Idea: once the lists above are settled, all points of a node are in the places of its sub-tree,
+         so the counters give the number of points left of its bracket, and the pivot is the element
+         of its list at rank left - less. The other records of the list then know their sides and
+         continue through the brackets below like any record of the previous pass. If the bracket
+         missed or the list overflowed, the sub-tree's places are emptied and filled again from the
+         group's unchanged source: slow, but correct.
+   Work: a cluster of blocks per node; three reads of the list and one write.
+   Data flow: one cluster per node, depth by depth: counters, brackets, the node's list -> its pivot
               (id of the tree), and the list's records to the places below. */
 #ifndef KD_POINTS_SELECT_GROUP_PIVOTS_CUH
 #define KD_POINTS_SELECT_GROUP_PIVOTS_CUH
@@ -15,7 +15,7 @@
 
 namespace kandela {
 
-/* A node of a group, and where its records are: in its list, or among all of the root's. */
+/* A node of a group, and where its records are: in its list, or among all records of the root. */
 struct settled {
     group_node node;
     int levels;
@@ -27,11 +27,12 @@ struct settled {
 template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
     move_bracket bracket[GROUP_INNER];
     place to[GROUP_PLACES];
-    uint32_t filled[GROUP_PLACES]; /* those of the cluster's first block count */
+    uint32_t filled[GROUP_PLACES]; /* counters; those of the cluster's first block are used */
     uint32_t less;
 };
 
-/* Counters, brackets and rooms of the places; what they say about the node. */
+/* Loads the counters, brackets and ranges of the places, and derives where the node's records
+   are. */
 template <int CLUSTER, int THREADS>
 __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settled &of) {
     const int t = threadIdx.x, places = (2 << of.levels) - 1;
@@ -61,8 +62,8 @@ __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settle
     if (t < places && t > top && is_under(t, top)) sh.filled[t] = 0;
 }
 
-/* Calls `each` with every record of the node, a thread of the cluster a record, and whether there
-   was one; warps stay together. */
+/* Calls `each` for every record of the node, one per thread of the cluster, with a flag whether the
+   record is valid; warps stay converged. */
 template <int CLUSTER, int THREADS, bool INPUT, class EACH>
 __device__ void each_record(const stage &s, const settled &of, const EACH &each) {
     constexpr uint32_t STEP = CLUSTER * THREADS;
@@ -85,7 +86,8 @@ __device__ void each_record(const stage &s, const settled &of, const EACH &each)
     }
 }
 
-/* All but the pivot to places below; a warp's records for one place by one atomic. */
+/* Forwards all records but the pivot to the places below; a warp uses one atomic operation per
+   place. */
 template <int CLUSTER, int THREADS, bool INPUT>
 __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settled &of,
                         point_key pivot) {
@@ -114,7 +116,7 @@ __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settle
     });
 }
 
-/* A cluster a node at `depth`. */
+/* One cluster per node at `depth`. */
 template <int CLUSTER, int THREADS, bool INPUT>
 __global__ __launch_bounds__(THREADS,
                              1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
@@ -135,7 +137,7 @@ __global__ __launch_bounds__(THREADS,
                            ? narrowing{lo, s.nodes.hi[node] - lo, of.own.left - of.less, of.count}
                            : narrowing{0, KEY_MAX, of.own.left, of.own.count};
     }
-    sync_cluster<CLUSTER>(); /* the counters are open before others count there */
+    sync_cluster<CLUSTER>(); /* counters must be loaded before other blocks count there */
     const point_key pivot = select_key<CLUSTER>(sh, [&](const auto &add) {
         each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
             if (valid) add(0, record_key(record, axis));

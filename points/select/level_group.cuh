@@ -1,48 +1,48 @@
-/* Some levels at once, by brackets alone: one pass moves the records of a segment LEVELS levels
-   down before a single pivot there is known.
-   Idea: of each node of the group a bracket is known in which its pivot must lie (brackets.cuh).
-         A record before or after it goes on to the left or right child; one within it stops in
-         the node's list. What comes through is in its segment for good; lists are some percent
-         of the points and are settled level by level (group_pivots.cuh). A group's nodes and the
-         segments under them are its places, numbered like a tree: 0 the root, 2 h + 1 and 2 h +
-         2 under h, the last 2^LEVELS the segments. A counter each says how many records came;
-         those beyond a place's room are counted and dropped: that happens under a bracket that
-         missed or about a list too long, and both are seen from the counters and made good. Long
-         lists get a second bracket each, from a sample of their own, and go on by it to a second
-         list, so that few records are left to select among.
-   Work: bytes: 16 to read, 16 to write, a point and group.
-   Memory: lists in half a record a point.
-   Round robin only: the axis below a pivot must not depend on it.
-   Data flow: part_records, `tiles` blocks a root: records of the level above, brackets ->
-              segments and lists below, by counters; part_lists: a node's list, its second
-              bracket -> a shorter list and the places below. */
+/* Descends several levels at once by brackets alone: one pass moves the records of a segment LEVELS
+   levels down before any pivot there is known.
+   Idea: for each node of the group a bracket is known in which its pivot must lie (brackets.cuh). A
+         record before or after it continues to the left or right child; one within it stops in the
+         node's list. Records that pass all levels are in their final segments; lists hold a few per
+         cent of the points and are settled level by level (group_pivots.cuh). The nodes of a group
+         and the segments below them are its places, numbered like a heap: 0 is the root, 2 h + 1
+         and 2 h + 2 are below h, and the last 2^LEVELS are the segments. A counter per place counts
+         the records that arrive; those beyond its capacity are counted but dropped, which happens
+         below a bracket that missed or at a list that overflowed; both are detected from the
+         counters and repaired. Long lists get a second bracket each, from samples of their own, and
+         are reduced by it to a second list, so that few records remain for the selection.
+   Work: 16 bytes read and 16 bytes written per point and group.
+   Memory: lists for half a record per point.
+   Invariants: round robin only, as the axis below a pivot must not depend on the pivot.
+   Data flow: part_records, `tiles` blocks per root: records of the level above, brackets ->
+              segments and lists below, by counters; part_lists: a node's list, its second bracket
+              -> a shorter list and the places below. */
 #ifndef KD_POINTS_SELECT_LEVEL_GROUP_CUH
 #define KD_POINTS_SELECT_LEVEL_GROUP_CUH
 #include "points/select/partition.cuh"
 
 namespace kandela {
 
-constexpr int GROUP_LEVELS = 3; /* at most; groups of so many begin on axis 0 */
+constexpr int GROUP_LEVELS = 3; /* maximum; groups of this size begin on axis 0 */
 constexpr int GROUP_INNER = (1 << GROUP_LEVELS) - 1; /* nodes */
-constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* one to spare */
-constexpr int GROUP_COUNTS = 2 * GROUP_PLACES;       /* of places, then of second lists */
+constexpr int GROUP_PLACES = 2 << GROUP_LEVELS;      /* one spare */
+constexpr int GROUP_COUNTS = 2 * GROUP_PLACES;       /* of the places, then of the second lists */
 
 __host__ __device__ inline int level_axis(uint32_t level) {
     return (int)(level % 3);
 }
 
-/* Where a place's records are stored, and how many may be. */
+/* Where the records of a place are stored, and its capacity (`room`). */
 struct place {
     uint32_t begin, room;
 };
 
-/* Of 16 parts of the list memory, what the nodes of a depth share: brackets of deeper nodes are
-   wider, as they have fewer sampled points and inherit the doubt about the planes above. */
+/* Of 16 parts of the list memory, the share of the nodes of a depth: the brackets of deeper nodes
+   are wider, as they have fewer samples and inherit the uncertainty of the planes above. */
 __host__ __device__ inline uint32_t list_share(int levels, int depth) {
     return levels == 1 ? 16 : levels == 2 ? (depth ? 10 : 6) : depth == 0 ? 3 : depth == 1 ? 5 : 8;
 }
 
-/* A tree's last group: roots without points on the last level have a level less. */
+/* In a tree's last group, roots without points on the last level have one level less. */
 __device__ inline int group_levels(const stage &s, uint32_t root) {
     return s.levels - (root >= s.deep);
 }
@@ -62,12 +62,12 @@ __device__ inline place place_of(const stage &s, uint32_t root, int h) {
             s.refined ? room - room / 4 : room};
 }
 
-/* Behind a node's list, its second one. */
+/* A node's second list follows its list. */
 __device__ inline place second_list(const place &list) {
     return {list.begin + list.room, list.room / 4};
 }
 
-/* Whether h is place `top` or below it. */
+/* Returns whether h is place `top` or below it. */
 __device__ inline bool is_under(int h, int top) {
     while (h > top) h = (h - 1) / 2;
     return h == top;
@@ -84,7 +84,7 @@ __device__ inline group_node group_node_of(const stage &s, uint32_t index, int d
             (1 << depth) - 1 + (int)(index & ((1u << depth) - 1)), depth};
 }
 
-/* The bracket of inner place h. */
+/* Returns the bracket of inner place h. */
 __device__ inline move_bracket group_bracket(const stage &s, uint32_t root, int h) {
     const int depth = 31 - __clz(h + 1);
     const uint32_t node =
@@ -92,7 +92,7 @@ __device__ inline move_bracket group_bracket(const stage &s, uint32_t root, int 
     return {bound_of(s.nodes.lo[node]), bound_of(s.nodes.hi[node])};
 }
 
-/* Where a record stops on its way down from place h at `depth`. */
+/* Returns the place at which a record stops on its way down from place h at `depth`. */
 __device__ inline int stop_of(const move_bracket *brackets, const float4 &record, int axis, int h,
                               int depth, int levels) {
     bool going = true;
@@ -108,13 +108,13 @@ __device__ inline int stop_of(const move_bracket *brackets, const float4 &record
     return h;
 }
 
-/* Whether a bracket has all ids of the coordinates at its ends, as all have but those that were
-   narrowed within one coordinate. Then ids need not be compared. */
+/* Returns whether a bracket includes all ids of the coordinates at its ends, as all do but those
+   narrowed within a single coordinate. Ids need not be compared then. */
 __device__ inline bool is_plain(const move_bracket &bracket) {
     return bracket.lo.id == 0 && bracket.hi.id == FULL;
 }
 
-/* The same by plain brackets: lo, hi. */
+/* stop_of for plain brackets, given as (lo, hi). */
 __device__ inline int plain_stop_of(const float2 *brackets, const float4 &record, int axis, int h,
                                     int depth, int levels) {
     bool going = true;
@@ -135,12 +135,13 @@ template <int LEVELS> struct part_shared {
     static constexpr int INNER = (1 << LEVELS) - 1, PLACES = 2 * INNER + 1;
     move_bracket bracket[INNER];
     float2 plain[INNER];
-    place to[PLACES + 1]; /* the spare one: the second list of the node that the block begins at */
+    /* the spare one: the second list of the block's first node */
+    place to[PLACES + 1];
     uint32_t records_at[MOVE_WARPS][PLACES + 1];
 };
 
-/* The block's share of each place gets its room, all of it or none: one atomic a place, of
-   neighbouring lanes and words. */
+/* Reserves space for the block's records in each place, for all of them or none, with one atomic
+   operation per place, by adjacent lanes on adjacent words. */
 template <int LEVELS>
 __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t root, int top) {
     const int h = threadIdx.x;
@@ -162,8 +163,8 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
         sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
 }
 
-/* Brackets and places of a group; whether all brackets are plain. A warp each, while the records
-   are on their way. */
+/* Loads the brackets and places of a group, with one warp each, while the records are being loaded.
+   Returns whether all brackets are plain. */
 template <int LEVELS>
 __device__ inline bool open_group(part_shared<LEVELS> &sh, const stage &s, const group_node &of) {
     const int t = threadIdx.x, h = t - 32, inner = (1 << group_levels(s, of.root)) - 1;
@@ -179,9 +180,9 @@ __device__ inline bool open_group(part_shared<LEVELS> &sh, const stage &s, const
     return !__syncthreads_or(crowded);
 }
 
-/* Where a thread's records stop, and from bit 8 on their ranks among the warp's that stop there;
-   the spare place takes those that stay where they were, in a list. `filled`: what came to the
-   lane-th place. */
+/* Computes where a thread's records stop, and from bit 8 on their ranks among the warp's records
+   that stop there; the spare place takes those that remain in a list. Returns the number that came
+   to the lane-th place. */
 template <int LEVELS, bool LISTS, bool PLAIN>
 __device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const stage &s,
                                         const group_node &of, const float4 (&record)[MOVE_ITEMS],
@@ -203,7 +204,7 @@ __device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const sta
     return filled;
 }
 
-/* A thread's records on from node `of`, out of `count` from `begin` on. */
+/* Moves a thread's records on from node `of`; they are those from `begin` on of `count`. */
 template <int LEVELS, bool LISTS>
 __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_node &of,
                           const float4 (&record)[MOVE_ITEMS], uint32_t begin, uint32_t count) {
@@ -230,7 +231,7 @@ __device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_n
     }
 }
 
-/* Segments of the first roots, `tiles` blocks each. */
+/* Moves the segments of the first roots, with `tiles` blocks each. */
 template <int LEVELS, bool INPUT>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_constant__ stage s,
                                                                 uint32_t tiles) {
@@ -247,7 +248,7 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_con
     part_tile<LEVELS, false>(sh, s, of, record, begin, from.count);
 }
 
-/* Lists of the first nodes at `depth`, by their second brackets. */
+/* Moves the lists of the first nodes at `depth` by their second brackets. */
 template <int LEVELS>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_lists(const __grid_constant__ stage s,
                                                               int depth, uint32_t tiles) {

@@ -1,12 +1,13 @@
-/* One pass over all records: down DEPTH levels of known pivots from level `physical`, to count and
-   collect what lies before and within each node's bracket there, and, if MOVE, into the segments of
-   that level.
-   Idea: a segment's place is known before, so a block needs one atomic a node to place its share;
-   the order within a segment does not matter, keys are distinct.
-   Work: bytes: 16 to read, 16 to write if MOVE, 8 a candidate.
-   Data flow: find_bounds: input -> box; move_records, `tiles` blocks a segment: records (the
-              first time the input), pivots -> records of the level below, candidates and counts
-              of its brackets, read by select_pivots; pack_records, a thread a point: input ->
+/* One pass over all records: descends DEPTH levels of known pivots from level `physical`, counts
+   and collects the records before and within the bracket of each node there and, if MOVE, moves all
+   records to the segments of that level.
+   Idea: the position of a segment is known in advance, so a block needs one atomic operation per
+         node to reserve its share; the order within a segment does not matter, as keys are
+         distinct.
+   Work: 16 bytes read, 16 bytes written if MOVE, 8 per candidate.
+   Data flow: find_bounds: input -> box; move_records, `tiles` blocks per segment: records (the
+              first time the input), pivots -> records of the level below, candidates and counts of
+              its brackets, which select_pivots reads; pack_records, one thread per point: input ->
               records. */
 #ifndef KD_POINTS_SELECT_PARTITION_CUH
 #define KD_POINTS_SELECT_PARTITION_CUH
@@ -17,7 +18,7 @@ namespace kandela {
 constexpr int MOVE_THREADS = 256, MOVE_ITEMS = 4, MOVE_TILE = MOVE_THREADS * MOVE_ITEMS;
 constexpr int MOVE_WARPS = MOVE_THREADS / 32;
 
-/* Tiles of a node; of those right of it none has more. */
+/* Returns the number of tiles of a node; nodes to its right have no more. */
 inline uint32_t move_tiles(const layout &tree, uint32_t level, uint32_t index) {
     return (node_segment(tree, level, index).count + MOVE_TILE - 1) / MOVE_TILE;
 }
@@ -56,7 +57,8 @@ __device__ void move_open(move_shared<DEPTH> &sh, const stage &s, uint32_t index
     sh.axis[t] = s.nodes.axis[node];
 }
 
-/* Where a record goes: one of LEAVES, or -1 if it is a pivot on the way or no record at all. */
+/* Returns the leaf to which a record descends, or -1 if it is invalid or the pivot of a node
+   above. */
 template <int DEPTH>
 __device__ inline int descend(const move_shared<DEPTH> &sh, const float4 &record, bool valid) {
     int node = 0;
@@ -69,7 +71,7 @@ __device__ inline int descend(const move_shared<DEPTH> &sh, const float4 &record
     return valid ? node - (sh.LEAVES - 1) : -1;
 }
 
-/* The block's share of each leaf gets its place: one atomic a leaf and list. */
+/* Reserves space for the block's records of each leaf: one atomic operation per leaf and list. */
 template <int DEPTH, bool MOVE, bool CLASSIFY>
 __device__ void move_reserve(move_shared<DEPTH> &sh, const stage &s, uint32_t index) {
     const int leaf = threadIdx.x;
@@ -92,8 +94,8 @@ __device__ void move_reserve(move_shared<DEPTH> &sh, const stage &s, uint32_t in
     for (int warp = 0; warp < MOVE_WARPS; ++warp) sh.records_at[warp][leaf] += base;
 }
 
-/* The rank of this thread's record among the warp's that go to the same leaf. Lane l counts in
-   `filled` what went to leaf l so far. */
+/* Returns the rank of this thread's record among those of the warp that go to the same leaf. Lane l
+   accumulates in `filled` the number of records of leaf l. */
 template <int DEPTH> __device__ inline uint32_t rank_among(int leaf, uint32_t &filled) {
     const int lane = threadIdx.x & 31;
     unsigned same = __ballot_sync(ALL_LANES, leaf >= 0), mine = same;
@@ -109,8 +111,9 @@ template <int DEPTH> __device__ inline uint32_t rank_among(int leaf, uint32_t &f
     return rank;
 }
 
-/* Nodes from `node` on, `tiles` blocks each. Five blocks a multiprocessor with four records a
-   thread: more loads in flight than three with eight (measured 27 % faster). */
+/* Processes the nodes from `node` on, with `tiles` blocks each. Five blocks per multiprocessor with
+   four records per thread keep more loads in flight than three with eight (measured: 27 %
+   faster). */
 template <int DEPTH, bool MOVE, bool CLASSIFY, bool INPUT>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(const __grid_constant__ stage s,
                                                                 uint32_t node, uint32_t tiles) {
@@ -129,7 +132,7 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(const __grid_con
     move_open<DEPTH, CLASSIFY>(sh, s, index);
     __syncthreads();
     int leaf[MOVE_ITEMS], candidate[MOVE_ITEMS];
-    uint32_t rank[MOVE_ITEMS], filled = 0, less = 0; /* less: 8 bits a leaf */
+    uint32_t rank[MOVE_ITEMS], filled = 0, less = 0; /* less: 8 bits per leaf */
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
         leaf[i] = descend<DEPTH>(sh, record[i], first + i * MOVE_THREADS < from.count);
@@ -144,7 +147,7 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(const __grid_con
         }
         if (MOVE) rank[i] = rank_among<DEPTH>(leaf[i], filled);
     }
-    if (CLASSIFY) less = __reduce_add_sync(ALL_LANES, less); /* at most 32 * MOVE_ITEMS a leaf */
+    if (CLASSIFY) less = __reduce_add_sync(ALL_LANES, less); /* at most 32 * MOVE_ITEMS per leaf */
     if (lane < LEAVES) {
         less = less >> 8 * lane & 255;
         if (CLASSIFY && less) atomicAdd(&sh.less[lane], less);
@@ -163,13 +166,13 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(const __grid_con
     }
 }
 
-/* A tree that is all bottom: records as they come. */
+/* Converts the input to records for a tree that consists of the bottom alone. */
 __global__ void pack_records(const __grid_constant__ stage s) {
     const uint32_t i = blockIdx.x * MOVE_THREADS + threadIdx.x;
     if (i < s.tree.count) s.moved[i] = load_record<true>(s, i);
 }
 
-/* The bounding box of the input as order bits. */
+/* Computes the bounding box of the input as order bits. */
 __global__ __launch_bounds__(MOVE_THREADS) void find_bounds(const __grid_constant__ stage s) {
     uint32_t lo[3] = {FULL, FULL, FULL}, hi[3] = {0, 0, 0};
     for (uint32_t i = blockIdx.x * MOVE_THREADS + threadIdx.x; i < s.tree.count;

@@ -1,23 +1,24 @@
-/* The pivots of a level, exactly, and the brackets in which those of the next level must lie.
-   Idea: a node's pivot is the candidate (a point within the node's bracket) at rank left - less. Of
-   the points on each side of it, a stratified sample says between which keys the next pivot lies:
-   its rank in the sample is off by a standard deviation of sqrt(m q (1 - q) (1 - m / n)) for m of n
-   points, so a bracket of SIGMAS of them misses hardly ever. If it does, all points of the node are
-   looked at instead of the candidates: slow, and as right.
-   Work: a cluster of blocks a node; two reads of the candidates (some percent of the points), one
-   of the sample, started before the pivot is known so that it costs no time of its own.
+/* Exact selection of the pivots of a level, and the brackets in which those of the next level must
+   lie.
+   Idea: a node's pivot is the candidate (a point within the node's bracket) at rank left - less.
+         From the points on each side of it, a stratified sample gives two keys that enclose the
+         next pivot: its rank in a sample of m of n points has a standard deviation of sqrt(m q (1 -
+         q) (1 - m / n)), so a bracket of SIGMAS of them rarely misses. If it does, all points of
+         the node are searched instead of the candidates: slow, but correct.
+   Work: a cluster of blocks per node; two reads of the candidates (a few per cent of the points),
+         one of the sample, which is loaded before the pivot is known to hide its latency.
    Source: Floyd and Rivest 1975 for selection by sampled brackets.
-   Data flow: open_root or open_region: input -> the root's region, axis, bracket; then of each
-              level select_pivots, a cluster a node: candidates and counts that move_records
-              left -> the pivot (id of the tree), regions and brackets of the children. */
+   Data flow: open_root or open_region: input -> the root's region, axis, bracket; then for each
+              level select_pivots, one cluster per node: candidates and counts from move_records ->
+              the pivot (id of the tree), regions and brackets of the children. */
 #ifndef KD_POINTS_SELECT_PIVOTS_CUH
 #define KD_POINTS_SELECT_PIVOTS_CUH
 #include "points/select/rank_select.cuh"
 
 namespace kandela {
 
-constexpr float SIGMAS = 5.5f;        /* misses once in 10^7 brackets */
-constexpr uint32_t SAMPLE_SHARE = 64; /* brackets end within 1 / 64 of the sample around it */
+constexpr float SIGMAS = 5.5f;        /* a bracket misses once in 10^7 */
+constexpr uint32_t SAMPLE_SHARE = 64; /* each end is precise to 1 / 64 of the sample */
 constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
 struct select_shared : narrow_shared<SELECT_THREADS> {
@@ -25,18 +26,18 @@ struct select_shared : narrow_shared<SELECT_THREADS> {
     uint32_t side_count[2], side_least[2], side_most[2];
 };
 
-/* A hash of 32 bits, every output bit a function of all input bits (the finaliser of MurmurHash3,
-   by multiplication and shifts): where in its stratum a sample lies. */
+/* 32-bit hash in which every output bit depends on all input bits (the finaliser of MurmurHash3, by
+   multiplication and shifts); chooses the position of a sample within its stratum. */
 __device__ inline uint32_t scramble(uint32_t x) {
     x = (x ^ x >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u;
     return x ^ x >> 16;
 }
 
-/* A segment in `draws` equal parts: a stratified sample has one point of each. */
+/* Division of a segment into `draws` equal parts: a stratified sample has one point of each. */
 struct strata {
     uint32_t draws;
-    uint64_t step; /* 32 bits of it a fraction */
+    uint64_t step; /* 32.32 fixed point */
 };
 
 __device__ inline strata strata_of(const segment &from, uint32_t most) {
@@ -50,10 +51,10 @@ __device__ inline uint32_t draw_from(const strata &of, uint32_t draw, uint32_t l
     return begin + __umulhi(scramble(draw + 0x9e3779b9u * level), width);
 }
 
-/* A sample of a segment, DRAWS points a thread. */
+/* A sample of a segment, DRAWS points per thread. */
 template <int CLUSTER, int DRAWS> struct sample {
     float4 record[DRAWS];
-    int side[DRAWS]; /* 0 left, 1 right of the pivot, -1: none */
+    int side[DRAWS]; /* 0 left, 1 right of the pivot; -1: none */
 };
 
 template <int CLUSTER, int DRAWS, bool INPUT>
@@ -72,7 +73,7 @@ __device__ void draw_sample(sample<CLUSTER, DRAWS> &out, const stage &s, uint32_
     }
 }
 
-/* The region and axis of a node's two children. */
+/* Stores the region and axis of a node's two children. */
 __device__ inline void split_region(const stage &s, uint32_t level, uint32_t index,
                                     point_key pivot) {
     const uint32_t node = node_at(level, index), axis = s.nodes.axis[node];
@@ -89,7 +90,8 @@ __device__ inline void split_region(const stage &s, uint32_t level, uint32_t ind
     }
 }
 
-/* Where in the sample the pivots of the sides' sub-trees are to be looked for. */
+/* Computes the ranks at which the ends of the children's brackets are searched for in the
+   sample. */
 template <int CLUSTER>
 __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, uint32_t first) {
     const int side = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
@@ -104,7 +106,7 @@ __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, 
     const float rest = fmaxf(0.0f, 1.0f - (float)m / n);
     const float reach = SIGMAS * sqrtf((float)m * q * (1.0f - q) * rest) + 2.0f;
     const float rank = q * (float)m + (upper ? reach : -reach);
-    narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* no bound */
+    narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* unbounded */
     if (rank >= 0.0f && rank < (float)m) {
         target.base = (point_key)least << 32;
         target.range = ((point_key)most << 32 | FULL) - target.base;
@@ -114,14 +116,15 @@ __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, 
     sh.target[threadIdx.x] = target;
 }
 
-/* The keys of the drawn points on their sides' axes; how many each side has, and their ends. */
+/* Computes the keys of the samples on the axes of their sides, the number of samples of each side,
+   and their extremes. */
 template <int CLUSTER, int DRAWS>
 __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uint32_t first,
                           const sample<CLUSTER, DRAWS> &drawn, point_key (&key)[DRAWS]) {
     const int t = threadIdx.x;
     if (t < 2) sh.side_count[t] = 0, sh.side_least[t] = FULL, sh.side_most[t] = 0;
     __syncthreads();
-    uint32_t count = 0, least[2] = {FULL, FULL}, most[2] = {0, 0}; /* count: 16 bits a side */
+    uint32_t count = 0, least[2] = {FULL, FULL}, most[2] = {0, 0}; /* count: 16 bits per side */
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         if (drawn.side[i] < 0) continue;
@@ -147,7 +150,8 @@ __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uin
     }
 }
 
-/* The brackets of nodes `first` and `first` + 1 of `level` from the samples of side 0 and 1. */
+/* Finds the brackets of nodes `first` and `first` + 1 of `level` from the samples of sides 0 and
+   1. */
 template <int CLUSTER, int DRAWS>
 __device__ void find_brackets(select_shared &sh, const stage &s, uint32_t level, uint32_t first,
                               int sides, const sample<CLUSTER, DRAWS> &drawn) {
@@ -184,7 +188,8 @@ __device__ void find_brackets(select_shared &sh, const stage &s, uint32_t level,
     }
 }
 
-/* The root has no pivot above it: region, axis and bracket from a sample of all. */
+/* Initialises the root, which has no pivot above it: region, axis and bracket from a sample of all
+   points. */
 template <int CLUSTER, int DRAWS>
 __global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_constant__ stage s) {
     if (!is_compiled<CLUSTER>()) return;
@@ -192,10 +197,11 @@ __global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_cons
     sample<CLUSTER, DRAWS> drawn;
     draw_sample<CLUSTER, DRAWS, true>(drawn, s, 0, 0);
     find_brackets<CLUSTER, DRAWS>(sh, s, 0, 0, 1, drawn);
-    sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+    sync_cluster<CLUSTER>(); /* no block may exit while its shared memory may be read */
 }
 
-/* The root's region and axis, by the box if that is known, or else by the bounds found. */
+/* Stores the root's region and axis, from the box if that is known, else from the computed
+   bounds. */
 __global__ void open_region(const __grid_constant__ stage s, bool known, domain box) {
     domain all = box;
     for (int a = 0; a < 3 && !known; ++a) {
@@ -239,7 +245,8 @@ __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t leve
     });
 }
 
-/* A cluster a node of `level`. `last`: the children are the bottom's and need no brackets. */
+/* One cluster per node of `level`. `last`: the children belong to the bottom and need no
+   brackets. */
 template <int CLUSTER, int DRAWS, bool INPUT>
 __global__ __launch_bounds__(SELECT_THREADS, 2) void select_pivots(const __grid_constant__ stage s,
                                                                    uint32_t level, bool last) {
@@ -268,7 +275,7 @@ __global__ __launch_bounds__(SELECT_THREADS, 2) void select_pivots(const __grid_
                                                                                       : 0;
     }
     find_brackets<CLUSTER, DRAWS>(sh, s, level + 1, 2 * index, 2, drawn);
-    sync_cluster<CLUSTER>(); /* nobody leaves while its shared memory may be read */
+    sync_cluster<CLUSTER>(); /* no block may exit while its shared memory may be read */
 }
 
 } // namespace kandela

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLE = 1024,     /* coordinates an axis that are looked at first, ... */
-    SAMPLE_SPARE = 128 /* ... of which one in so many may share its place with another */
+    SAMPLE = 1024, /* coordinates per axis in the trial sample */
+    /* of these, one in so many may share its place with another */
+    SAMPLE_SPARE = 128
 };
 
 static int ascending(const void *a, const void *b) {
@@ -11,7 +12,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Whether few of an axis share a place, by a sample. */
+/* Returns whether few coordinates of an axis share a place, judged by a sample. */
 static bool serve(const point_places *places, uint32_t axis) {
     double sample[SAMPLE];
     const uint64_t count = places->points->count;
@@ -28,7 +29,8 @@ static bool serve(const point_places *places, uint32_t axis) {
     return shared <= size / SAMPLE_SPARE;
 }
 
-/* The largest power of two by which the axis has places below 2^32 - 4; false if there is none. */
+/* Finds the largest power of two for which all places of the axis are below 2^32 - 4; returns false
+   if there is none. */
 static bool find_scale(point_places *out, uint32_t axis, double lo, double hi) {
     const double size = hi - lo;
     int exponent = 0;
@@ -59,7 +61,7 @@ static bool comes_before(const point_places *places, int32_t a, int32_t b, uint3
     return x < y || (x == y && a < b);
 }
 
-/* The id of `rank` in the order (coordinate, id), by Hoare's "find". */
+/* Selects the id of `rank` in the order (coordinate, id) by Hoare's "find". */
 static int32_t select_id(const point_places *places, int32_t *ids, uint32_t count, uint32_t rank,
                          uint32_t axis) {
     uint32_t begin = 0, end = count, random = count;

@@ -1,9 +1,10 @@
-/* Selection by rank among the keys that the threads of a cluster of blocks hold, for several
+/* Selection by rank among keys distributed over the threads of a cluster of blocks, for several
    targets at once.
-   Idea: a round counts the keys of each target's interval in bins, linear in the key, and goes on
-   with the bin that holds the rank. Four bins a thread, 2048 of 512, take 11 bits of a key a round,
-   so equal coordinates cost rounds, never correctness. Blocks of a cluster add up each other's
-   counts through distributed shared memory and come to the same result each for itself. */
+   Idea: a round counts the keys of each target's interval in bins, linear in the key, and continues
+         with the bin that contains the rank. With four bins per thread, 2048 for 512 threads, a
+         round resolves 11 bits of a key, so equal coordinates cost more rounds, never correctness.
+         The blocks of a cluster add up each other's counts through distributed shared memory, and
+         each computes the same result. */
 #ifndef KD_POINTS_SELECT_RANK_SELECT_CUH
 #define KD_POINTS_SELECT_RANK_SELECT_CUH
 #include "points/tree/inorder.cuh"
@@ -14,7 +15,7 @@ namespace kandela {
 constexpr int SELECT_THREADS = 512;
 constexpr int NARROW_TARGETS = 8;
 
-/* The keys in base ... base + range, `count` of them, hold the sought one at `rank`. */
+/* A target: of the `count` keys in [base, base + range], the one at `rank`. */
 struct narrowing {
     point_key base, range;
     uint32_t rank, count;
@@ -31,8 +32,8 @@ template <int BLOCK> struct narrow_shared {
     point_key pivot;
 };
 
-/* Below compute capability 9.0 there are no clusters: kernels of more than a block a node are empty
-   there and never launched. */
+/* Compute capabilities below 9.0 have no clusters: kernels with more than one block per node are
+   empty there and never launched. */
 template <int CLUSTER> __device__ constexpr bool is_compiled() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     return CLUSTER == 1;
@@ -48,7 +49,7 @@ template <int CLUSTER> __device__ inline void sync_cluster() {
     __syncthreads();
 }
 
-/* The same variable in the shared memory of another block of the cluster. */
+/* Returns the address of the same variable in the shared memory of another block of the cluster. */
 template <int CLUSTER, class T> __device__ inline T *in_block(T *shared, int rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     if (CLUSTER > 1) return cooperative_groups::this_cluster().map_shared_rank(shared, rank);
@@ -65,9 +66,9 @@ template <int BINS> __device__ inline int bin_shift(point_key range) {
     return bits > kept ? bits - kept : 0;
 }
 
-/* One round for all targets; RANKS of them in turn are for other ranks of the same keys and
-   interval. `each` calls its argument with (number of the interval, key) for every key of this
-   thread. The threads have to be in step before. */
+/* One round for all targets; each RANKS consecutive targets are different ranks of the same keys
+   and interval. `each` calls its argument with (interval, key) for every key of this thread. The
+   threads must be synchronised before. */
 template <int CLUSTER, int INTERVALS, int RANKS = 1, int THREADS, class EACH>
 __device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
     constexpr int BINS = narrow_shared<THREADS>::BINS / INTERVALS, GROUP = THREADS / INTERVALS;
@@ -124,7 +125,8 @@ __device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
     sync_cluster<CLUSTER>();
 }
 
-/* The key at target[0]'s rank: narrow until few are left, then count each one's rank. */
+/* Returns the key at target[0]'s rank: narrows until few keys are left, then computes the rank of
+   each. */
 template <int CLUSTER, int THREADS, class EACH>
 __device__ point_key select_key(narrow_shared<THREADS> &sh, const EACH &each) {
     constexpr int COLLECT = narrow_shared<THREADS>::COLLECT;

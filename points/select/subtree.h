@@ -1,9 +1,9 @@
-/* The steps of build_select.c: for subtrees, and for the top of the tree on all cores. */
+/* The steps of build_select.c for sub-trees, and for the top of the tree on all cores. */
 #ifndef KD_POINTS_SELECT_SUBTREE_H
 #define KD_POINTS_SELECT_SUBTREE_H
 
-/* Places a record, whose fields lie `stride` apart, as a node; the point comes from its keys where
-   they hold all of its bits. */
+/* Stores a record, whose fields have the distance `stride`, as a node; the point is restored from
+   its keys if these represent it exactly. */
 COLUMN_FN void record_put(uint32_t dims, const select_work *work, const int32_t *r, uint64_t stride,
                           uint32_t node) {
     pointtree *out = work->out;
@@ -24,8 +24,9 @@ COLUMN_FN void record_put(uint32_t dims, const select_work *work, const int32_t 
     }
 }
 
-/* The record of `rank` of `from`: copied to its place in `to`, which is room before that, and its
-   own place taken by the last one. *differ: keys as the pivot's are of different coordinates. */
+/* Selects the record of `rank` in `from`, copies it to its position in `to`, which serves as
+   scratch before, and replaces it in `from` by the last record. *differ is set if keys equal to the
+   pivot's belong to different coordinates. */
 COLUMN_FN column_pivot pivot_take(uint32_t dims, const select_work *work, int32_t *from,
                                   int32_t *to, uint32_t count, uint32_t rank, uint32_t axis,
                                   bool *differ) {
@@ -45,7 +46,7 @@ COLUMN_FN column_pivot pivot_take(uint32_t dims, const select_work *work, int32_
     return pivot;
 }
 
-/* Orders `from` around the record of `rank` into `to`; `from` is spent. */
+/* Partitions `from` around the record of `rank` into `to`; `from` is overwritten. */
 COLUMN_FN void records_split(uint32_t dims, const select_work *work, int32_t *from, int32_t *to,
                              uint32_t count, uint32_t rank, uint32_t axis) {
     bool differ;
@@ -58,7 +59,7 @@ COLUMN_FN void records_split(uint32_t dims, const select_work *work, int32_t *fr
         columns_partition(source, target, pivot, dims + 1);
 }
 
-/* Splits a node by what is in `range`, which then is in the other buffer; returns the axis. */
+/* Splits a node's range, which is then in the other buffer; returns the axis. */
 COLUMN_FN uint32_t node_split(uint32_t dims, select_work *work, select_range *range, uint32_t count,
                               uint32_t left, const double *lo, const double *hi) {
     const uint32_t axis = select_axis(work->out, range->node, lo, hi);
@@ -73,15 +74,14 @@ COLUMN_FN uint32_t node_split(uint32_t dims, select_work *work, select_range *ra
     return axis;
 }
 
-/* --- eight sub-trees of seven points at once, a lane each --------------------------------------
- */
+/* --- eight sub-trees of seven points at once, one per lane ---------------------------------- */
 
-/* A point of each of them: its key along the lane's axis, its fields. */
+/* One point of each sub-tree: its key along the lane's axis, and its fields. */
 typedef struct block_row {
     int32x8 key, field[COLUMNS_MAX];
 } block_row;
 
-/* Their boxes, clipped by their ancestors. */
+/* The regions of the sub-trees: boxes clipped by their ancestors. */
 typedef struct block_boxes {
     float64x8 lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX];
 } block_boxes;
@@ -93,8 +93,8 @@ COLUMN_FN void boxes_copy(uint32_t dims, block_boxes *to, const block_boxes *fro
     }
 }
 
-/* The lesser record of each lane goes to `a`; `places`: who is asked where keys are equal, or NULL.
- */
+/* Exchanges records so that the lesser one of each lane is in `a`; `places`: how to compare records
+   with equal keys, or NULL. */
 COLUMN_FN void block_exchange(uint32_t dims, const point_places *places, const int32x8 *axes,
                               block_row *a, block_row *b) {
     const int32x8 equal = a->key == b->key;
@@ -147,7 +147,7 @@ COLUMN_FN void block_keys(uint32_t dims, block_row *rows, uint32_t count, int32x
     }
 }
 
-/* The side of a split through the points of `row`. */
+/* Clips the boxes to one side of the planes through the points of `row`. */
 COLUMN_FN void block_clip(uint32_t dims, const select_work *work, block_boxes *boxes,
                           const block_row *row, int32x8 axes, bool right) {
     float64x8 plane;
@@ -165,7 +165,7 @@ COLUMN_FN void block_clip(uint32_t dims, const select_work *work, block_boxes *b
     }
 }
 
-/* The points of `row` as nodes first, first + step, ... */
+/* Stores the points of `row` as nodes first, first + step, ... */
 COLUMN_FN void block_put(uint32_t dims, const select_work *work, const block_row *row, int32x8 axes,
                          uint32_t first, uint32_t step) {
     pointtree *out = work->out;
@@ -202,8 +202,8 @@ COLUMN_FN void block_load(uint32_t dims, block_row rows[SELECT_BOTTOM], const in
     }
 }
 
-/* Builds the sub-trees, that of lane i from the seven records at from + 8 i and with its root at
-   node first + i, by networks that put the middle one of seven, and then three, in order. */
+/* Builds eight sub-trees, that of lane i from the seven records at from + 8 i and with its root at
+   node first + i, by networks that find the median of seven, and then of three. */
 COLUMN_FN void block_build(uint32_t dims, const select_work *work, const point_places *places,
                            const block_boxes *boxes, const int32_t *from, uint32_t first) {
     static const uint8_t median_of_seven[][2] = {{0, 5}, {2, 6}, {1, 5}, {2, 3}, {0, 6},
@@ -241,8 +241,8 @@ COLUMN_FN void block_build(uint32_t dims, const select_work *work, const point_p
     }
 }
 
-/* A function for each number of dimensions: the compiler would keep room for all of them at once.
- */
+/* One function for each number of dimensions: the compiler would reserve stack space for all of
+   them at once. */
 #define BLOCK_BUILD(name, dims)                                                                    \
     static __attribute__((noinline)) void block_build_##name(                                      \
         const select_work *work, const point_places *places, const block_boxes *boxes,             \
@@ -265,8 +265,8 @@ static void block_finish(const select_work *work, const block_boxes *boxes, cons
                  : block_build_any)(work, places, boxes, from, first);
 }
 
-/* Builds the sub-tree of `node` from what is in `range`, the other buffer is spare. Inside of a
-   block, sub-trees of seven only leave their boxes. */
+/* Builds the sub-tree of `node` from its range, with the other buffer as scratch. Within a block,
+   sub-trees of seven points only store their boxes; block_finish builds them. */
 static void subtree_build(select_work *work, select_range range, double *lo, double *hi,
                           block_boxes *block);
 COLUMN_FN void subtree_split(uint32_t dims, select_work *work, select_range range, double *lo,
@@ -317,8 +317,7 @@ static void subtree_piece(void *context, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* --- the top, on all cores ---------------------------------------------------------------------
- */
+/* --- the top of the tree, on all cores ------------------------------------------------------ */
 
 static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
@@ -352,7 +351,7 @@ static void move_piece(void *context, int64_t begin, int64_t end, int thread) {
     SELECT_BY_DIMS(split->dims, move, split, begin, end)
 }
 
-/* The same as records_split, on all cores. */
+/* records_split on all cores. */
 static void records_split_parallel(uint32_t dims, const select_work *work, int32_t *from,
                                    int32_t *to, uint32_t count, uint32_t rank, uint32_t axis) {
     select_split split;
@@ -360,7 +359,7 @@ static void records_split_parallel(uint32_t dims, const select_work *work, int32
     split.dims = dims;
     split.pivot = pivot_take(dims, work, from, to, count, rank, axis, &differ);
     const columns_source source = {from, work->stride, count - 1, axis};
-    if (differ) { /* seldom: on one core */
+    if (differ) { /* rare: on one core */
         const columns_target target = {to, 0, rank, rank + 1, count};
         point_places_partition(&work->places, source, target, split.pivot, dims + 1);
         return;
@@ -371,7 +370,7 @@ static void records_split_parallel(uint32_t dims, const select_work *work, int32
     split.piece = source.count / SELECT_PIECES + 1;
     parallel_for(source.count, split.piece, count_piece, &split);
     uint32_t before = 0;
-    for (uint32_t piece = 0; piece <= SELECT_PIECES; ++piece) { /* those not there never moved */
+    for (uint32_t piece = 0; piece <= SELECT_PIECES; ++piece) { /* missing pieces count as empty */
         const uint32_t lefts = piece * split.piece < source.count ? split.lefts[piece] : 0;
         split.lefts[piece] = before;
         before += lefts;
@@ -379,7 +378,7 @@ static void records_split_parallel(uint32_t dims, const select_work *work, int32
     parallel_for(source.count, split.piece, move_piece, &split);
 }
 
-/* Splits range i into 2i and 2i + 1 of the next level. */
+/* Splits range i into ranges 2i and 2i + 1 of the next level. */
 COLUMN_FN void split_ranges(uint32_t dims, select_work *work, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
         select_range range = work->parents[i];
@@ -406,7 +405,7 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
     SELECT_BY_DIMS(work->out->dims, split_ranges, work, begin, end)
 }
 
-/* Splits the top of the tree, until there are sub-trees enough for all cores. */
+/* Splits the top of the tree until there are enough sub-trees for all cores. */
 static void top_build(select_work *work) {
     const select_range root = {0, 0, false};
     work->ranges[0] = root;
@@ -427,7 +426,8 @@ static void top_build(select_work *work) {
 static kd_status select_run(select_work *work) {
     const uint64_t count = work->out->count;
     const uint64_t dims = work->out->dims;
-    const uint64_t columns = dims + 1 > 3 ? dims + 1 : 3; /* a selection's room is three of them */
+    const uint64_t columns = dims + 1 > 3 ? dims + 1 : 3; /* selection needs three of them as
+                                                             scratch */
     work->stride = select_stride(count);
     for (int i = 0; i < 2; ++i) {
         KD_TRY(KD_RESERVE(work->columns[i], columns * work->stride));

@@ -6,7 +6,7 @@ enum { SCAN_GRAIN = 1 << 16 };
 
 typedef struct scan_piece_result {
     point_box box;
-    uint64_t bad; /* first point of the piece that is not finite, or UINT64_MAX */
+    uint64_t bad; /* first non-finite point of the piece, or UINT64_MAX */
 } scan_piece_result;
 
 typedef struct scan_work {
@@ -14,7 +14,8 @@ typedef struct scan_work {
     scan_piece_result *results;
 } scan_work;
 
-/* The box of one piece; NaN and infinity poison `sum`, which finite x keep at 0. */
+/* The box of one piece. `poison` sums c * 0, which is 0 for finite coordinates and NaN
+   otherwise. */
 static void scan_three_floats(scan_piece_result *result, const point_array *points, int64_t begin,
                               int64_t end) {
     const vec3 *p = (const vec3 *)points->coordinates;
@@ -38,7 +39,7 @@ static void scan_three_floats(scan_piece_result *result, const point_array *poin
     result->bad = (uint64_t)i;
 }
 
-/* The same of packed doubles, four points at a time. */
+/* The same for packed doubles, four points at a time. */
 static inline __attribute__((always_inline)) void scan_doubles_of(uint32_t dims,
                                                                   scan_piece_result *result,
                                                                   const double *x, int64_t begin,
@@ -67,7 +68,7 @@ static inline __attribute__((always_inline)) void scan_doubles_of(uint32_t dims,
         }
     for (uint32_t j = 0; j < ROWS * dims; ++j) {
         sum += poison[j];
-        if (lo[j] > hi[j]) continue; /* nobody was here */
+        if (lo[j] > hi[j]) continue; /* no point was assigned to this slot */
         point_box_include(&result->box, j % dims, lo[j]);
         point_box_include(&result->box, j % dims, hi[j]);
     }
@@ -123,7 +124,7 @@ static kd_status refuse(const point_array *points, uint64_t bad) {
 
 kd_status point_scan(point_box *box, const point_array *points) {
     const uint64_t pieces = (points->count + SCAN_GRAIN - 1) / SCAN_GRAIN;
-    scan_piece_result one; /* of a query of its own: no memory */
+    scan_piece_result one; /* avoids an allocation for a single piece, such as one query */
     scan_work work = {points, &one};
     if (pieces > 1) KD_TRY(KD_RESERVE(work.results, pieces));
     parallel_for((int64_t)points->count, SCAN_GRAIN, scan_piece, &work);

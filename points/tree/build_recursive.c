@@ -1,23 +1,24 @@
-/* The oracle: the definition of the tree, written down as a recursion on one core.
+/* The reference builder: the definition of the tree as a recursion on one core.
    Source: Wald 2022, "GPU-friendly, parallel, and (almost-)in-place construction of left-balanced
            k-d trees", section 2 (and 6 for the widest side).
-   Idea: a left-balanced tree of n nodes has a left sub-tree of known size m, so the root is the
-         point with m before it in the order (coordinate, id); recurse on both sides of it.
-   Work: O(n log n) expected; selection falls back to sorting, so O(n log^2 n) at worst.
-   Memory: 16 bytes a point.
-   Invariants: no two items are equal, so a node's point does not depend on how it is selected. */
+   Idea: the left sub-tree of a left-balanced tree of n nodes has a known size m, so the root is the
+         point with m points before it in the order (coordinate, id); recurse on both sides of it.
+   Work: O(n log n) expected; selection falls back to sorting, so O(n log^2 n) in the worst case.
+   Memory: 16 bytes per point.
+   Invariants: no two items are equal, so a node's point does not depend on the selection
+               algorithm. */
 #include "core/memory.h"
 #include "points/tree/build.h"
 
 typedef struct item {
-    double coordinate; /* on the axis of the sub-tree at hand */
+    double coordinate; /* on the axis of the current node */
     uint32_t id;
 } item;
 
 typedef struct recursion {
     const point_array *points;
     pointtree *out;
-    item *items; /* the points of the sub-trees that are not built yet */
+    item *items; /* the points of all sub-trees not built yet */
     job *watched;
 } recursion;
 
@@ -58,8 +59,9 @@ static item items_median(item a, item b, item c) {
     return item_before(c, a) ? a : item_before(b, c) ? b : c;
 }
 
-/* Afterwards items[rank] is in its sorted place, smaller ones before and larger ones behind it.
-   Hoare's selection; when the range does not shrink as it should, the rest is sorted. */
+/* Partially sorts the items: items[rank] gets its sorted position, with smaller items before and
+   larger ones after it. Hoare's selection; sorts the remaining range if it does not shrink fast
+   enough. */
 static void items_select(item *items, uint32_t count, uint32_t rank) {
     uint32_t begin = 0, end = count;
     for (uint32_t patience = 2 * pointtree_levels(count); end - begin > 1; --patience) {
@@ -76,8 +78,8 @@ static void items_select(item *items, uint32_t count, uint32_t rank) {
             if (low >= high) break;
             items_swap(&items[low], &items[high]);
         }
-        /* what is up to `high` is at most the pivot, what is from `low` on at least the pivot; they
-           meet at the pivot itself, or have passed each other */
+        /* Items up to `high` are at most the pivot, those from `low` on at least the pivot. The
+           two indices have met at the pivot itself or passed each other. */
         if (low == high) {
             if (rank == low) return;
             --high;

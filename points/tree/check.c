@@ -31,10 +31,11 @@ static kd_status check_permutation(const pointtree_nd_view *tree, const point_ar
 
 typedef struct order_check {
     const pointtree_nd_view *tree;
-    uint8_t *bad; /* per node: the invariant that does not hold, or 0 */
+    uint8_t *bad; /* per node: the number of the violated invariant, or 0 */
 } order_check;
 
-/* -1, 0, 1: `node` before, with, behind `other` by coordinate (or cell) alone. */
+/* Compares the coordinates (or cells) alone: -1, 0 or 1 if `node` is before, equal to or after
+   `other`. */
 static int compare_on(const pointtree_nd_view *tree, uint32_t node, uint32_t other, uint32_t axis) {
     double a = pointtree_nd_coordinate(tree, node, axis);
     double b = pointtree_nd_coordinate(tree, other, axis);
@@ -45,7 +46,8 @@ static int compare_on(const pointtree_nd_view *tree, uint32_t node, uint32_t oth
     return (a > b) - (a < b);
 }
 
-/* Whether `node` comes after its ancestor in the tree's total order on the ancestor's axis. */
+/* Returns whether `node` comes after its ancestor in the tree's total order on the ancestor's
+   axis. */
 static bool is_behind(const pointtree_nd_view *tree, uint32_t node, uint32_t ancestor) {
     const uint32_t axis = pointtree_nd_axis(tree, ancestor);
     int side = compare_on(tree, node, ancestor, axis);
@@ -59,8 +61,9 @@ static bool is_behind(const pointtree_nd_view *tree, uint32_t node, uint32_t anc
     return side ? side > 0 : tree->ids[node] > tree->ids[ancestor];
 }
 
-/* Follows one node up to the root: each ancestor must lie on its right side in the order, and the
-   planes on the way clip the domain that the node's own axis must be the widest of. */
+/* Checks one node on the path to the root: it must lie on the correct side of each ancestor in
+   the total order, and its axis must be the widest of its region, which the ancestors' planes
+   clip. Returns 2 or 3 for a violation of P2 or P3, else 0. */
 static uint8_t node_check(const pointtree_nd_view *tree, uint32_t node) {
     point_box domain = tree->box;
     for (uint32_t child = node; child > 0;) {

@@ -1,12 +1,15 @@
-/* Idea: a bit a point says whether its id was seen; then each node follows its ancestors up to
-         the root, and must lie on the right side of each in the tree's total order; the planes
-         on the way clip the domain whose widest side its own axis must be. Knows no builder.
-   Source: Robinson's verifier on GPUs, which goes breadth first as well.
+/* The invariants of check.h on a CUDA device.
+   Idea: one bit per point records whether its id has occurred. Then each node walks up to the root:
+         it must lie on the correct side of each ancestor in the tree's total order, and its axis
+         must be the widest side of its region, which the ancestors' planes clip. Independent of the
+         builder.
+   Source: Robinson's verifier on GPUs, which is breadth-first as well.
    Work: O(n log n).
-   Memory: a bit a point.
-   Data flow: check_ids, a thread a node: ids -> bits of those seen, the least bad node by
-              atomicMin; after the host has read that, check_order, a thread a node: ids, axes,
-              points -> the least bad node. link_nodes, a thread a node: ids -> links. */
+   Memory: one bit per point.
+   Data flow: check_ids, one thread per node: ids -> bits of the ids that occurred, the first
+              invalid node by atomicMin; after the host has read it, check_order, one thread per
+              node: ids, axes, points -> the first invalid node. link_nodes, one thread per node:
+              ids -> links. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "points/tree/check_device.h"
@@ -25,7 +28,8 @@ struct checked_tree {
     point_box box;
 };
 
-/* The first bad node with its invariant in the lowest two bits; all ones: none. */
+/* Records the first invalid node, with the number of the invariant in the two lowest bits; all
+   ones if there is none. */
 __device__ void report(word *bad, uint32_t node, word invariant) {
     atomicMin(bad, (word)node << 2 | invariant);
 }
@@ -43,7 +47,8 @@ __device__ uint32_t axis_of(const checked_tree &t, uint32_t node) {
     return t.axes ? t.axes[node] : pointtree_level_of(node) % t.points.dims;
 }
 
-/* -1, 0, 1: point `a` before, with, behind `b` by coordinate (or cell) alone. */
+/* Compares the coordinates (or cells) alone: -1, 0 or 1 if point `a` is before, equal to or
+   after point `b`. */
 __device__ int compare_on(const checked_tree &t, uint32_t a, uint32_t b, uint32_t axis) {
     double x = point_array_coordinate(&t.points, a, axis);
     double y = point_array_coordinate(&t.points, b, axis);
@@ -54,8 +59,8 @@ __device__ int compare_on(const checked_tree &t, uint32_t a, uint32_t b, uint32_
     return (x > y) - (x < y);
 }
 
-/* Whether point `a` comes after `b`, the point of `node`, in the tree's order on the node's axis.
- */
+/* Returns whether point `a` comes after `b`, the point of `node`, in the tree's total order on
+   the node's axis. */
 __device__ bool is_behind(const checked_tree &t, uint32_t a, uint32_t b, uint32_t node) {
     const uint32_t axis = axis_of(t, node);
     int side = compare_on(t, a, b, axis);
@@ -105,7 +110,7 @@ unsigned blocks_for(uint64_t count) {
     return (unsigned)((count + BLOCK - 1) / BLOCK);
 }
 
-/* `memory`: the word for the first bad node, then the bits. */
+/* `memory` holds the word for the first invalid node, followed by one bit per point. */
 kd_status run_checks(const checked_tree &t, void *memory, size_t bytes, cudaStream_t stream) {
     word *first = (word *)memory, found = 0;
     KD_CUDA(cudaMemsetAsync(memory, 0, bytes, stream));

@@ -1,4 +1,4 @@
-/* The invariants of a left-balanced point k-d tree, proved on the device that built it. */
+/* Checks the invariants of a left-balanced point k-d tree on the CUDA device that holds it. */
 #ifndef KD_POINTS_TREE_CHECK_DEVICE_H
 #define KD_POINTS_TREE_CHECK_DEVICE_H
 #include "core/device/absent.h"
@@ -9,14 +9,15 @@
 extern "C" {
 #endif
 
-/* P1, P2 and P3 of check.h for the tree of `count` nodes in arguments->ids and axes (its
-   scratch does not matter), in the order that its builder states; `box` is that of all points, and
-   matters with axes. KD_ERROR_CHECK names the first node that is wrong. Takes a bit a point of
-   device memory, and waits. */
+/* Checks P1 to P3 of check.h for the tree of `count` nodes in arguments->ids and
+   arguments->axes, in the total order `order`; arguments->scratch is ignored. `box` is the
+   bounding box of all points and is used only with axes. Returns KD_ERROR_CHECK with the first
+   invalid node in the message. Allocates one bit per point of device memory and synchronises
+   with the stream. */
 KD_DEVICE_CALL(point_check_cuda, (const point_build_cuda *arguments, uint64_t count,
                                   pointtree_order order, const point_box *box));
 
-/* Robinson's node list of a tree: `count` links, in device memory. */
+/* Writes Robinson's node list of a tree, `count` links in device memory; see pointtree_link. */
 KD_DEVICE_CALL(point_links_cuda,
                (const uint32_t *ids, uint64_t count, pointtree_link *links, void *stream));
 

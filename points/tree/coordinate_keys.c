@@ -1,21 +1,23 @@
-/* Ranks of doubles.
-   Idea: a coordinate's place between the least and the largest of its axis, in 32 bits, is
-         nearly its order: what few have the same place are put in order by comparing them.
-   Work: a sort of 8 bytes a point and axis by 32 bits. Many that share a place and differ (all
-         of an axis close together but for a few) are sorted by their own 64 bits.
-   Invariants: places do not fall as coordinates rise: a difference, a product with a positive
-               number and a cut to an integer keep the order. */
+/* Ranks of doubles, for coordinate_keys.h.
+   Idea: the position of a coordinate between the minimum and the maximum of its axis, quantised to
+         32 bits, nearly determines its rank; the few coordinates with equal positions are sorted by
+         comparison.
+   Work: per axis, a radix sort of 8 bytes per point by 32 bits. Long runs of different coordinates
+         with the same position (when all but a few lie close together) are sorted by their own 64
+         bits.
+   Invariants: quantisation is monotone: subtraction, multiplication by a positive number and
+               truncation to an integer all preserve the order. */
 #include "points/tree/coordinate_keys.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
 
-enum { KEYS_GRAIN = 1 << 14, FEW = 24 /* sorted by insertion */ };
+enum { KEYS_GRAIN = 1 << 14, FEW = 24 /* longest run sorted by insertion */ };
 
 typedef struct rank_work {
     const double *doubles;
-    uint64_t *order; /* place << 32 | point, of one axis, sorted */
-    uint32_t *steps; /* 1 where the coordinate differs from the one before; then the ranks */
+    uint64_t *order; /* of one axis: position << 32 | point, sorted */
+    uint32_t *steps; /* 1 where the coordinate differs from the previous one; later the ranks */
     uint32_t *ranks;
     uint64_t count;
     uint32_t dims, axis;
@@ -40,7 +42,8 @@ static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
             (uint64_t)place_of(work, coordinate(work, (uint64_t)i)) << 32 | (uint64_t)i;
 }
 
-/* The range of the axis. Halves, lest a difference overflow; what underflows is one place. */
+/* Finds the range of the axis. If it, or the scale, overflows, all coordinates get the same
+   position and long runs are sorted by their own bits. */
 static void find_range(rank_work *work) {
     double lo = coordinate(work, 0), hi = lo;
     for (uint64_t i = 1; i < work->count; ++i) {
@@ -69,7 +72,7 @@ static bool in_order(const rank_work *work, const uint64_t *run, uint64_t count)
     return true;
 }
 
-/* A long run by the coordinates' own bits; whose they are follows them. */
+/* Sorts a long run by the bits of its coordinates, with the points as values. */
 static kd_status sort_run(const rank_work *work, uint64_t *run, uint64_t count) {
     kd_status status = KD_OK;
     uint64_t *bits = NULL;
@@ -100,7 +103,7 @@ static uint64_t run_length(const rank_work *work, uint64_t i) {
     return after - i;
 }
 
-/* 1 where a place is another one than the one before. */
+/* Marks the beginning of each run of equal positions with 1. */
 static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;
@@ -108,7 +111,7 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
         work->steps[i] = i == 0 || work->order[i] >> 32 != work->order[i - 1] >> 32;
 }
 
-/* Runs that begin in the piece; long ones are left alone. */
+/* Sorts the short runs that begin in the piece; settle_long_runs sorts the others. */
 static void settle_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;
@@ -129,7 +132,7 @@ static kd_status settle_long_runs(const rank_work *work) {
     return KD_OK;
 }
 
-/* A step stands one place late, so that the exclusive scan counts it at its own item. */
+/* Stores each step at the item before it, so that the exclusive scan counts it at its own item. */
 static void step_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;

@@ -1,20 +1,22 @@
-/* Coordinates as 32-bit integers of the same order, which builders sort and compare: the bits of a
-   float, the rank of a double among the coordinates of its axis (equal ones share a rank). */
+/* Maps coordinates to 32-bit unsigned integers of the same order, which the builders sort and
+   compare: a float to its reinterpreted bits, a double to its rank among the coordinates of its
+   axis (equal coordinates share a rank). */
 #ifndef KD_POINTS_TREE_COORDINATE_KEYS_H
 #define KD_POINTS_TREE_COORDINATE_KEYS_H
 #include "core/status.h"
 #include "points/tree/layout.h"
 
 typedef struct point_keys {
-    const float *floats; /* the coordinates, or NULL */
-    uint32_t *ranks;     /* of doubles, `dims` each */
+    const float *floats; /* the caller's coordinates, borrowed; NULL for doubles */
+    uint32_t *ranks;     /* for doubles: `dims` ranks per point; else NULL */
     uint32_t dims;
 } point_keys;
 
-/* `points` are packed, and live as long. */
+/* `points` must be packed and must outlive *out, which refers to its floats. */
 kd_status point_keys_open(point_keys *out, const point_array *points);
-void point_keys_close(point_keys *owned); /* takes a zeroed one */
-uint64_t point_keys_bytes(uint64_t count, uint32_t dims, point_scalar scalar); /* at the peak */
+void point_keys_close(point_keys *owned); /* accepts a zeroed struct */
+/* Returns the peak memory of point_keys_open in bytes. */
+uint64_t point_keys_bytes(uint64_t count, uint32_t dims, point_scalar scalar);
 
 static inline uint32_t point_key(const point_keys *keys, uint64_t i, uint32_t axis) {
     const uint64_t at = i * keys->dims + axis;

@@ -1,8 +1,9 @@
-/* What the stages of build_select.cu share: where the points of a node lie, how points compare,
-   and what is known of the nodes above the bottom.
-   A record is (x, y, z, id) with -0 made +0. Records lie in order: all points of a node's left
-   sub-tree, the node's own place, all of its right one. How many points a node has follows from its
-   index alone, so every segment is known before a point is read. */
+/* Definitions shared by the stages of build_select.cu: the segment of each node, the order of
+   points, and the per-node state above the bottom levels.
+   A record is (x, y, z, id) with -0 replaced by +0. Records are stored in order: all points of a
+   node's left sub-tree, the slot of the node itself, all points of its right sub-tree. The
+   number of points of a node follows from its index alone, so every segment is known before any
+   point is read. */
 #ifndef KD_POINTS_TREE_INORDER_CUH
 #define KD_POINTS_TREE_INORDER_CUH
 #include "core/device/cuda.h"
@@ -15,10 +16,11 @@ constexpr unsigned FULL = 0xffffffffu;
 
 struct segment {
     uint32_t begin, count;
-    uint32_t left; /* points in the left sub-tree: the rank of the pivot */
+    uint32_t left; /* points in the left sub-tree, hence the pivot's rank */
 };
 
-/* A left-balanced tree of `count` points: all levels are full but the last, which has `low`. */
+/* A left-balanced tree of `count` points: all levels are full but the last, which has `low`
+   nodes. */
 struct layout {
     uint32_t count, levels, low;
 };
@@ -28,7 +30,8 @@ inline layout layout_of(uint32_t count) {
     return {count, levels, count - pointtree_level_begin(levels - 1)};
 }
 
-/* The `index`-th sub-tree from the left with `height` levels of a layout with `low` last nodes. */
+/* The segment of the `index`-th sub-tree from the left, of `height` levels, in a tree whose last
+   level has `low` nodes. */
 __host__ __device__ inline segment subtree_segment(uint32_t low, uint32_t height, uint32_t index) {
     const uint32_t width = 1u << (height - 1), half = width >> 1;
     const uint32_t before = index * width;
@@ -49,7 +52,7 @@ __host__ __device__ inline uint32_t node_at(uint32_t level, uint32_t index) {
     return (1u << level) - 1 + index;
 }
 
-/* THE order of points on an axis as one number: the coordinate, then the id. */
+/* The total order of points on an axis as one integer: the coordinate's bits above the id. */
 typedef unsigned long long point_key;
 constexpr point_key KEY_MAX = ~0ull;
 
@@ -69,7 +72,7 @@ __device__ inline float key_coordinate(point_key key) {
     return pointtree_float_of_order_bits((uint32_t)(key >> 32));
 }
 
-/* A key as its two parts, to compare records with: no branches. */
+/* A key split into its two parts, to compare records without branches. */
 struct alignas(8) bound {
     float coordinate;
     uint32_t id;
@@ -79,8 +82,9 @@ __device__ inline bound bound_of(point_key key) {
     return {key_coordinate(key), (uint32_t)key};
 }
 
-/* Bounds that no record reaches or that lie between records are moved, past no record, to where a
-   float can say them: order bits below those of -inf, above those of inf, and those of -0. */
+/* Bounds whose order bits represent no float are moved, without passing any record, to the
+   nearest representable value: order bits below those of -inf, above those of +inf, and those of
+   -0. */
 __device__ inline point_key lower_bound_key(point_key key) {
     const uint32_t bits = (uint32_t)(key >> 32);
     return bits < 0x007fffffu    ? 0x007fffffull << 32
@@ -103,7 +107,7 @@ __device__ inline bool after(float x, uint32_t id, const bound &b) {
     return (x > b.coordinate) | ((x == b.coordinate) & (id > b.id));
 }
 
-/* A node's region: the bounding box clipped along its ancestors. */
+/* The region of a node: the bounding box clipped along its ancestors. */
 struct domain {
     float lo[3], hi[3];
 };
@@ -121,35 +125,36 @@ __device__ inline domain domain_clipped(const domain &of, int axis, float plane,
     return part;
 }
 
-/* What the stages know of node i of the levels above the bottom. A node's candidates, those of its
-   points with lo <= key <= hi, are listed from its segment's begin. */
+/* State of each node above the bottom levels, indexed by node. The candidates of a node, its
+   points with lo <= key <= hi, are listed from the beginning of its segment on. */
 struct node_table {
     point_key *pivot, *lo, *hi;
-    uint32_t *less;   /* points before lo */
-    uint32_t *found;  /* candidates */
-    uint32_t *filled; /* records that were moved to its segment */
+    uint32_t *less;   /* number of points before lo */
+    uint32_t *found;  /* number of candidates */
+    uint32_t *filled; /* number of records moved to the segment */
     uint8_t *axis;
     domain *region; /* NULL for round robin */
 };
 
-/* The build in flight. Records lie sorted into the segments of level `physical`: the levels below
-   that are known by pivots alone. */
+/* The state of a build. Records are partitioned into the segments of level `physical`; levels
+   below it are known by their pivots alone. */
 struct stage {
     layout tree;
     node_table nodes;
-    const float *points; /* the input: `stride` floats a point */
+    const float *points; /* input, `stride` floats per point */
     int stride;
-    const float4 *records; /* NULL while the input was not moved yet */
-    float4 *moved;         /* where to */
+    const float4 *records; /* NULL until the input has been moved for the first time */
+    float4 *moved;         /* destination of the next move */
     point_key *candidates;
-    float4 *lists; /* of levels that go in groups, instead of candidates: half a record a point */
-    uint32_t *counts; /* of their places */
-    int levels;       /* of a group; of roots from the `deep`-th on one less */
+    /* for levels processed in groups, instead of candidates: half a record per point */
+    float4 *lists;
+    uint32_t *counts; /* number of records in each list */
+    int levels;       /* levels per group; one less for roots from the `deep`-th on */
     uint32_t deep;
-    bool refined; /* lists are searched by a second bracket each */
+    bool refined; /* a second bracket narrows each list before its search */
     uint32_t *tree_ids;
     uint8_t *tree_axes; /* NULL for round robin */
-    uint32_t *bounds;   /* order bits of the bounding box: lo 3, hi 3 */
+    uint32_t *bounds;   /* order bits of the bounding box: 3 lower sides, 3 upper */
     uint32_t physical;
 };
 
@@ -159,7 +164,8 @@ template <bool INPUT> __device__ inline float4 load_record(const stage &s, uint3
     return make_float4(p[0] + 0.0f, p[1] + 0.0f, p[2] + 0.0f, __uint_as_float(i));
 }
 
-/* Whether the record of a segment of level `physical` is in the sub-tree of a node below. */
+/* Returns whether a record of a segment on level `physical` belongs to the sub-tree of a node
+   below it. */
 __device__ inline bool in_subtree(const stage &s, const float4 &record, uint32_t level,
                                   uint32_t index) {
     for (uint32_t above = s.physical; above < level; ++above) {

@@ -1,4 +1,5 @@
-/* Points of 1 to 8 dimensions, float or double, as a caller has them, and their boxes. */
+/* Arrays of points in 1 to 8 dimensions, float or double, as passed by the caller, and
+   axis-aligned bounding boxes. */
 #ifndef KD_POINTS_TREE_POINT_ARRAY_H
 #define KD_POINTS_TREE_POINT_ARRAY_H
 #include "core/math/platform.h"
@@ -11,7 +12,7 @@ typedef enum point_scalar { POINT_FLOAT = 0, POINT_DOUBLE = 1 } point_scalar;
 typedef struct point_array {
     const void *coordinates;
     uint64_t count;
-    uint64_t stride_bytes; /* from a point to the next */
+    uint64_t stride_bytes; /* distance from one point to the next */
     uint32_t dims;
     point_scalar scalar;
 } point_array;
@@ -35,7 +36,8 @@ KD_FN const void *point_array_at(const point_array *points, uint64_t i) {
     return (const char *)points->coordinates + i * points->stride_bytes;
 }
 
-/* A coordinate of the scalars that begin at `point`; a double holds every float. */
+/* Returns one coordinate of the point whose scalars begin at `point`, as a double, which
+   represents every float exactly. */
 KD_FN double point_coordinate(const void *point, point_scalar scalar, uint32_t axis) {
     return scalar == POINT_DOUBLE ? ((const double *)point)[axis]
                                   : (double)((const float *)point)[axis];
@@ -45,7 +47,7 @@ KD_FN double point_array_coordinate(const point_array *points, uint64_t i, uint3
     return point_coordinate(point_array_at(points, i), points->scalar, axis);
 }
 
-/* Axis-aligned; only the first `dims` sides count. No points: lo > hi. */
+/* Axis-aligned box; only the first `dims` sides are used. An empty box has lo > hi. */
 typedef struct point_box {
     double lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX];
 } point_box;
@@ -59,13 +61,13 @@ KD_FN point_box point_box_empty(void) {
     return box;
 }
 
-/* Adding 0 makes -0 a +0: a box does not show which of them came first. */
+/* Adding +0 turns -0 into +0, so the box does not depend on which of the two zeros comes first. */
 KD_FN void point_box_include(point_box *box, uint32_t axis, double coordinate) {
     if (coordinate < box->lo[axis]) box->lo[axis] = coordinate + 0.0;
     if (coordinate > box->hi[axis]) box->hi[axis] = coordinate + 0.0;
 }
 
-/* The part of the box left or right of a plane inside it. */
+/* Clips the box to the half-space right or left of a plane. */
 KD_FN void point_box_clip(point_box *box, uint32_t axis, double plane, bool right) {
     if (right) {
         if (plane > box->lo[axis]) box->lo[axis] = plane;
@@ -74,7 +76,8 @@ KD_FN void point_box_clip(point_box *box, uint32_t axis, double plane, bool righ
     }
 }
 
-/* The first of the widest sides, each rounded to the points' scalar. */
+/* Returns the axis of the widest side, the first of equally wide ones, comparing sizes rounded
+   to the points' scalar. */
 KD_FN uint32_t point_box_widest(const point_box *box, uint32_t dims, point_scalar scalar) {
     uint32_t widest = 0;
     double most = -(double)INFINITY;

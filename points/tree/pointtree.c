@@ -152,7 +152,7 @@ void pointtree_link_nodes(const pointtree *from, pointtree_link *out) {
 
 pointtree_view pointtree_get_view(const pointtree *from) {
     assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
-    assert(from->options.cells == 0); /* the walk of three floats knows no slack */
+    assert(from->options.cells == 0); /* pointtree_walk_next does not support slack */
     pointtree_view view;
     view.points = from->points;
     view.ids = from->ids;

@@ -1,4 +1,5 @@
-/* The left-balanced point k-d tree's owner. */
+/* Ownership and construction of left-balanced point k-d trees, and the table entry of a CPU
+   builder. */
 #ifndef KD_POINTS_TREE_POINTTREE_H
 #define KD_POINTS_TREE_POINTTREE_H
 #include "core/job.h"
@@ -12,63 +13,69 @@ extern "C" {
 
 typedef struct pointtree_options {
     pointtree_split split;
-    bool unique;  /* keep one of points that are equal in all coordinates: that of the least id */
-    double cells; /* a unit, that wehr rounds coordinates to; 0: not at all */
+    bool unique;  /* of points equal in all coordinates, keep only the one with the least id */
+    double cells; /* cells per unit length to which `wehr` rounds coordinates; 0: no rounding */
 } pointtree_options;
 
-/* A node with references to its children, KD_NONE for none: Robinson's node list. */
+/* A node with explicit references to its children, KD_NONE for a missing child: Robinson's node
+   list. */
 typedef struct pointtree_link {
     uint32_t id, less, greater;
 } pointtree_link;
 
 typedef struct pointtree {
     union {
-        void *coordinates; /* in tree order, `dims` scalars each */
-        vec3 *points;      /* the same, of three floats */
+        void *coordinates; /* in tree order, `dims` scalars per point */
+        vec3 *points;      /* the same array, for three floats */
     };
-    uint32_t *ids; /* index of each in the input */
-    uint8_t *axes; /* NULL for round robin */
+    uint32_t *ids; /* original index of each point, in tree order */
+    uint8_t *axes; /* split axis of each node; NULL for round robin */
     uint32_t count;
     uint32_t dims;
     point_scalar scalar;
     point_box box;
     double build_seconds;
-    double stage_seconds[POINT_STAGES]; /* where they went, if the builder tells; else 0 */
-    pointtree_options options;          /* it was built with */
+    /* time of each stage, if the builder measures it; else 0 */
+    double stage_seconds[POINT_STAGES];
+    pointtree_options options; /* used to build this tree */
     pointtree_order order;
 } pointtree;
 
-/* What a builder offers: its row, pointtree_builder_NAME, ends its file; its NAME stands in the
-   list of points/builders.h. */
+/* Table entry of a CPU builder. A builder's source file ends with its entry,
+   pointtree_builder_NAME, and NAME is in the list of points/builders.h. */
 typedef struct pointtree_builder {
     const char *name;
     const char *source;
-    uint64_t (*scratch_bytes)(uint64_t count); /* for three floats, beside the tree itself */
-    /* Fills coordinates, ids and axes (if there) of `out`; the rest of it is set. `points` are
-       packed and finite, at least one. */
+    /* scratch for `count` points of three floats, in addition to the tree itself */
+    uint64_t (*scratch_bytes)(uint64_t count);
+    /* Fills coordinates, ids and, unless NULL, axes of `out`; the caller has set all other
+       fields. `points` are packed and finite, and there is at least one. */
     kd_status (*build)(pointtree *out, const point_array *points, job *watched);
-    /* What others have to know of it. */
-    pointtree_order order;          /* that the tree keeps to */
-    bool removes;                   /* options.unique is for it; it may lower the count */
-    const char *const *stage_names; /* POINT_STAGES of them: it tells its stages; or NULL */
+    /* Properties that callers need to know. */
+    pointtree_order order;          /* total order of the points that the tree obeys */
+    bool removes;                   /* supports options.unique, which may lower the count */
+    const char *const *stage_names; /* POINT_STAGES names if it measures its stages; else NULL */
 } pointtree_builder;
 
-/* Whether such points, of which none is looked at, can be built from by this row. */
+/* Checks that this builder supports such points and options, without reading the points. Returns
+   KD_ERROR_USAGE if not. */
 kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
                                   const pointtree_builder *row);
 
-/* Builds by this row from `points` (copied; none is fine). `options` NULL is round robin. NaN and
-   infinity are KD_ERROR_INPUT with the point named; more than POINTTREE_COUNT_MAX points, and dims
-   and strides that make no sense, KD_ERROR_USAGE. */
+/* Builds a tree of copies of the points with this builder; zero points are allowed. `options`
+   NULL selects round robin. Returns KD_ERROR_INPUT, naming the point, for NaN or infinity, and
+   KD_ERROR_USAGE for more than POINTTREE_COUNT_MAX points or unsupported dims and strides. */
 kd_status pointtree_open_by(pointtree *out, const point_array *points,
                             const pointtree_options *options, const pointtree_builder *row,
                             job *watched);
-void pointtree_close(pointtree *owned); /* takes a zeroed one */
+void pointtree_close(pointtree *owned); /* accepts a zeroed struct */
 
 pointtree_nd_view pointtree_get_nd_view(const pointtree *from);
-pointtree_view pointtree_get_view(const pointtree *from); /* of a tree of three floats */
-void pointtree_link_nodes(const pointtree *from, pointtree_link *out); /* count of them */
-uint64_t pointtree_hash(const pointtree *from); /* of ids in tree order and axes */
+pointtree_view pointtree_get_view(const pointtree *from); /* requires three floats */
+/* Writes from->count links. */
+void pointtree_link_nodes(const pointtree *from, pointtree_link *out);
+/* Returns the XXH3 hash of the ids in tree order and of the axes. */
+uint64_t pointtree_hash(const pointtree *from);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
-/* A function that hears of the points around a query instead of a list of them, and may want fewer
-   as it goes; and the plain walks that tell it, which are the oracle of those by buckets. */
+/* Visitor: a callback for each point around a query, used instead of a result list, which may
+   shrink the search radius as it goes; and its plain tree walks, the reference for those over
+   buckets (neighbours/leaf_index.h). */
 #ifndef KD_POINTS_TREE_VISITOR_H
 #define KD_POINTS_TREE_VISITOR_H
 #include "points/tree/walk_metric.h"
@@ -7,12 +8,13 @@
 typedef struct point_visitor {
     double (*hear)(void *context, uint64_t query, uint64_t id, double dist2, double bound);
     void *context;
-    uint64_t query;          /* the caller's number of it */
-    const uint32_t *renamed; /* what to say instead of each id, or NULL */
-    double bound;            /* the largest distance of interest; below 0: no more */
+    uint64_t query;          /* index of the query, passed to `hear` */
+    const uint32_t *renamed; /* id to report for each id of the tree; or NULL */
+    double bound;            /* largest distance of interest; negative: stop */
 } point_visitor;
 
-/* A point is said once; it may lower the bound, never raise it. */
+/* Reports a point to the visitor, unless it lies beyond the bound. The callback `hear` returns
+   the new bound, which may be lower than the old one but never higher. */
 static inline void point_visitor_tell(point_visitor *to, uint32_t id, double dist2) {
     if (!(dist2 <= to->bound)) return;
     const uint64_t name = to->renamed ? to->renamed[id] : id;
@@ -20,13 +22,14 @@ static inline void point_visitor_tell(point_visitor *to, uint32_t id, double dis
     if (!(wanted >= to->bound)) to->bound = wanted >= 0 ? wanted : -1;
 }
 
-/* The largest float that is within the bound. */
+/* Returns the largest float that is not greater than the bound. */
 static inline float point_visitor_bound(const point_visitor *of) {
     const float near = (float)of->bound;
     return (double)near <= of->bound ? near : nextafterf(near, -INFINITY);
 }
 
-/* `metric` NULL: Euclid's. */
+/* Reports each point within the visitor's bound once. `metric` NULL selects the Euclidean
+   distance. */
 static inline void pointtree_tell(const pointtree_nd_view *tree, const point_metric *metric,
                                   const void *query, point_visitor *to) {
     if (metric) {

@@ -1,16 +1,16 @@
-/* Queries of a left-balanced point k-d tree without a stack.
+/* Stack-free queries of a left-balanced point k-d tree: k nearest, closest, and fixed radius. These
+   are the reference implementations of all queries.
    Source: Wald 2022, "A stack-free traversal algorithm for left-balanced k-d trees", section 3.
-   Idea: where to go next follows from this node and the one before: coming from the parent, look
-         at the node and go to the child on the query's side; coming from that child, go to the
-         other one if the splitting plane is in range; else go up.
-   Memory: two integers a query, and the caller's array of answers.
-   Invariants: an answer is a function of the points, not of the tree: the neighbours are the
-               first of all points in the order (dist2, id). Exact in float arithmetic: rounding
-               is monotone, so no point beyond a plane has a smaller rounded dist2 than the
-               plane.
-   Differs from the paper in: the planes are compared by squared distance; missing children are
+   Idea: the current node and the previous one determine the next: coming from the parent, visit the
+         node and go to the child on the query's side; coming from that child, go to the other one
+         if the splitting plane is within range; otherwise go up.
+   Memory: two integers per query, and the caller's array of results.
+   Invariants: the result is a function of the points, not of the tree: the neighbours are the first
+               of all points in the order (dist2, id). Exact in float arithmetic: rounding is
+               monotone, so no point beyond a plane has a smaller rounded dist2 than the plane.
+   Differs from the paper in: planes are compared by squared distance; missing children are
          skipped at once. dist2 is a float: distances below 1e-23 or above 1e19 become 0 or
-         infinity there, and such ties are broken by id alone. */
+         infinity, and such ties are broken by id alone. */
 #ifndef KD_POINTS_TREE_WALK_H
 #define KD_POINTS_TREE_WALK_H
 #include "points/tree/layout.h"
@@ -18,29 +18,30 @@
 typedef struct neighbour {
     float dist2;   /* squared distance from the query */
     uint32_t id;   /* original index of the point */
-    uint32_t node; /* its place in the tree */
+    uint32_t node; /* index of the point in the tree */
 } neighbour;
 
 KD_FN bool neighbour_before(neighbour a, neighbour b) {
     return a.dist2 < b.dist2 || (a.dist2 == b.dist2 && a.id < b.id);
 }
 
-/* THE squared distance: every query, on every device, rounds it in this order. */
+/* The squared distance. Every query on every device rounds it in this order. */
 KD_FN float pointtree_dist2(vec3 a, vec3 b) {
     const float x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
     return x * x + y * y + z * z;
 }
 
-/* The largest dist2 within a radius; negative (nothing is within) for a negative radius or NaN. */
+/* Returns the bound on dist2 for a radius; negative, so that no point qualifies, if the radius
+   is negative or NaN. */
 KD_FN float pointtree_bound2(float radius) {
     return radius >= 0 ? radius * radius : -1.0f;
 }
 
-/* --- the walk: visit every node whose region may hold points with dist2 <= bound2 ------------- */
+/* --- the walk: visits every node whose region may hold points with dist2 <= bound2 ---------- */
 
 typedef struct pointtree_walk {
-    uint32_t node; /* the one to look at */
-    uint32_t from; /* the one before it */
+    uint32_t node; /* current node */
+    uint32_t from; /* previous node */
 } pointtree_walk;
 
 KD_FN pointtree_walk pointtree_walk_begin(void) {
@@ -50,8 +51,8 @@ KD_FN pointtree_walk pointtree_walk_begin(void) {
     return walk;
 }
 
-/* Steps to the next node that is met for the first time; false when there is none. `bound2` may
-   shrink from call to call:
+/* Advances to the next node in pre-order, near child first; returns false after the last one.
+   `bound2` may shrink from call to call:
        pointtree_walk walk = pointtree_walk_begin();
        while (pointtree_walk_next(tree, query, bound2, &walk)) ... tree->points[walk.node] ... */
 KD_FN bool pointtree_walk_next(const pointtree_view *tree, vec3 query, float bound2,
@@ -84,10 +85,9 @@ KD_FN bool pointtree_walk_next(const pointtree_view *tree, vec3 query, float bou
     }
 }
 
-/* --- the k nearest ------------------------------------------------------------------------------
- */
+/* --- the k nearest -------------------------------------------------------------------------- */
 
-/* A heap with the last in the order (dist2, id) on top. */
+/* Max-heap in the order (dist2, id). */
 KD_FN void neighbour_sift_down(neighbour *heap, uint32_t count, uint32_t hole, neighbour item) {
     for (;;) {
         uint32_t child = 2 * hole + 1;
@@ -110,7 +110,7 @@ KD_FN void neighbour_sift_up(neighbour *heap, uint32_t hole, neighbour item) {
     heap[hole] = item;
 }
 
-/* A heap becomes a list ordered by (dist2, id). */
+/* Turns a heap into a list sorted by (dist2, id). */
 KD_FN void neighbour_heap_unwind(neighbour *heap, uint32_t count) {
     while (count > 1) {
         const neighbour last = heap[--count];
@@ -119,17 +119,17 @@ KD_FN void neighbour_heap_unwind(neighbour *heap, uint32_t count) {
     }
 }
 
-/* Orders any list by (dist2, id). */
+/* Sorts any list by (dist2, id). */
 KD_FN void neighbour_sort(neighbour *list, uint32_t count) {
     for (uint32_t i = count / 2; i-- > 0;) neighbour_sift_down(list, count, i, list[i]);
     neighbour_heap_unwind(list, count);
 }
 
-/* Sorted insertion beats the heap while the list fits a few cache lines. */
+/* Sorted insertion is faster than the heap while the list fits into a few cache lines. */
 #define NEIGHBOUR_LIST_MAX 16u
 
-/* Offers `item` to the best `k` so far: a sorted list for small k, else a heap. Returns the new
-   bound: the worst dist2 that can still be of use. */
+/* Offers `item` to the `k` best points so far, a sorted list for small k, else a heap. Returns
+   the new bound, the largest dist2 with which a point can still be among the k best. */
 KD_FN float neighbour_offer(neighbour *best, uint32_t *count, uint32_t k, neighbour item,
                             float bound2) {
     const bool listed = k <= NEIGHBOUR_LIST_MAX;
@@ -151,8 +151,8 @@ KD_FN float neighbour_offer(neighbour *best, uint32_t *count, uint32_t k, neighb
     return *count == k ? best[k - 1].dist2 : bound2;
 }
 
-/* The `k` nearest points within `max_radius` (INFINITY: no limit), ordered by (dist2, id), to
-   `out`, which has room for k. Returns how many there are. */
+/* Finds the `k` nearest points within `max_radius` (INFINITY: no limit) and stores them in
+   `out`, an array of k elements, sorted by (dist2, id). Returns the number of points found. */
 KD_FN uint32_t pointtree_nearest_k(const pointtree_view *tree, vec3 query, uint32_t k,
                                    float max_radius, neighbour *out) {
     if (k == 0) return 0;
@@ -171,7 +171,8 @@ KD_FN uint32_t pointtree_nearest_k(const pointtree_view *tree, vec3 query, uint3
     return count;
 }
 
-/* The closest point within `max_radius`; false (out untouched) if there is none. */
+/* Finds the closest point within `max_radius`; returns false and leaves *out unchanged if there
+   is none. */
 KD_FN bool pointtree_closest(const pointtree_view *tree, vec3 query, float max_radius,
                              neighbour *out) {
     neighbour best;
@@ -193,9 +194,9 @@ KD_FN bool pointtree_closest(const pointtree_view *tree, vec3 query, float max_r
     return true;
 }
 
-/* How many points lie within `radius`; the first `capacity` of them, in the order of the walk, go
-   to `out` (NULL if capacity is 0). neighbour_sort orders them. To visit points without storing
-   them, walk with pointtree_bound2(radius) as the bound. */
+/* Returns the number of points within `radius` and stores the first `capacity` of them, in the
+   order of the walk, in `out` (may be NULL if capacity is 0). neighbour_sort sorts them. To
+   visit points without storing them, walk with pointtree_bound2(radius) as the bound. */
 KD_FN uint32_t pointtree_within(const pointtree_view *tree, vec3 query, float radius,
                                 uint32_t capacity, neighbour *out) {
     const float bound2 = pointtree_bound2(radius);

@@ -1,13 +1,13 @@
-/* All points in an axis-aligned box, without a stack: a child is entered if the plane of its parent
-   lets the box reach it, in order of the tree; from a sub-tree that is done the walk goes up until
-   there is a right child to enter. On CPU and device alike.
-   Work: n^(1 - 1/dims) nodes beside those in the box (Lee and Wong 1977). */
+/* Stack-free search for all points in an axis-aligned box, on CPU and device. The walk visits the
+   tree in pre-order and enters a child only if the box reaches its side of the parent's plane;
+   after a sub-tree it goes up until an ancestor has a right child to enter.
+   Work: n^(1 - 1/dims) nodes besides those in the box (Lee and Wong 1977). */
 #ifndef KD_POINTS_TREE_WALK_BOX_H
 #define KD_POINTS_TREE_WALK_BOX_H
 #include "points/tree/walk_nd.h"
 
-/* Whether the box, of `dims` scalars of the tree's kind each, reaches to the left or right of a
-   node's plane. */
+/* Returns whether the box reaches to the right (or left) of the node's plane. `lo` and `hi` are
+   `dims` scalars of the tree's type each. */
 KD_FN bool box_reaches(const pointtree_nd_view *tree, const void *lo, const void *hi, uint32_t node,
                        bool right) {
     const uint32_t axis = pointtree_nd_axis(tree, node);
@@ -27,7 +27,8 @@ KD_FN bool box_holds(const pointtree_nd_view *tree, const void *lo, const void *
     return true;
 }
 
-/* The node after `node` in the walk; KD_NONE before the first and after the last one. */
+/* Returns the node after `node` in the walk. KD_NONE starts the walk, and is returned at its
+   end. */
 KD_FN uint32_t box_walk_next(const pointtree_nd_view *tree, const void *lo, const void *hi,
                              uint32_t node) {
     if (node == KD_NONE) return tree->count ? 0 : KD_NONE;
@@ -39,7 +40,8 @@ KD_FN uint32_t box_walk_next(const pointtree_nd_view *tree, const void *lo, cons
     return KD_NONE;
 }
 
-/* How many points the box holds; the ids of the first `capacity` that are met go to `ids`. */
+/* Returns the number of points in the box and stores the ids of the first `capacity` visited in
+   `ids`. */
 KD_FN uint32_t pointtree_box_ids(const pointtree_nd_view *tree, const void *lo, const void *hi,
                                  uint32_t capacity, uint32_t *ids) {
     uint32_t count = 0;
@@ -52,13 +54,13 @@ KD_FN uint32_t pointtree_box_ids(const pointtree_nd_view *tree, const void *lo, 
     return count;
 }
 
-/* Heap sort, in place. */
+/* In-place heap sort. */
 KD_FN void box_ids_sort(uint32_t *ids, uint32_t count) {
     for (uint32_t todo = count / 2 + count; todo > 1; --todo) {
         uint32_t hole = 0, end = todo - 1;
         if (todo > count) {
             hole = todo - count - 1;
-            end = count; /* the heap is still made */
+            end = count; /* the heap is still being built */
         } else {
             const uint32_t last = ids[end];
             ids[end] = ids[0];

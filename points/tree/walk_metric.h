@@ -1,12 +1,13 @@
-/* The stack-free walk by other distances than Euclid's, and in periodic space: for points of 1 to 8
-   dimensions, float or double, on CPU and device alike.
-   Idea: a plane is as far as its one axis says, by every norm; a period is asked by the images of
-         the query one period to either side along each axis, a walk each, of which most are farther
-         from the box of all points than the bound. A point is an answer of that image alone that is
-         nearest to it along every axis, so none comes twice.
-   Work: that of walk_nd.h, times the images within the bound.
-   Invariants: distances are rounded axis by axis to the points' scalar; without a period and by
-           Euclid's norm they are those of walk_nd.h, bit for bit. */
+/* The stack-free walk for other norms than the Euclidean one and for periodic space, in 1 to 8
+   dimensions, float or double, on CPU and device.
+   Idea: in every norm the distance to a splitting plane is that along its one axis. Periodic space
+         is searched once for each image of the query, shifted by minus one, zero or one period
+         along each axis; most images are farther from the box of all points than the bound. A point
+         is reported only by the image that is nearest to it along every axis, so no point is
+         reported twice.
+   Work: that of walk_nd.h, times the number of images within the bound.
+   Invariants: distances are rounded axis by axis to the points' scalar; without a period and in
+               the Euclidean norm they are those of walk_nd.h, bit for bit. */
 #ifndef KD_POINTS_TREE_WALK_METRIC_H
 #define KD_POINTS_TREE_WALK_METRIC_H
 #include "points/tree/walk_nd.h"
@@ -15,41 +16,43 @@ typedef enum point_norm { POINT_NORM_2 = 0, POINT_NORM_1 = 1, POINT_NORM_MOST = 
 
 typedef struct point_metric {
     point_norm norm;
-    double period[POINT_DIMS_MAX]; /* along each axis; 0: none */
+    double period[POINT_DIMS_MAX]; /* along each axis; 0: not periodic */
 } point_metric;
 
 KD_FN double metric_round(point_scalar scalar, double x) {
     return scalar == POINT_DOUBLE ? x : (double)(float)x;
 }
 
-/* What one axis adds: a square, or the difference itself. */
+/* The contribution of one axis: the square of the difference, or its absolute value. */
 KD_FN double metric_part(point_scalar scalar, point_norm norm, double apart) {
     return norm == POINT_NORM_2 ? pointtree_nd_square(scalar, apart) : fabs(apart);
 }
 
-/* The largest distance, as answers give it, within a radius. */
+/* The largest distance within a radius, in the units of `dist2`: squared for the Euclidean norm
+   only. */
 KD_FN double metric_bound(point_scalar scalar, point_norm norm, double radius) {
     return norm == POINT_NORM_2 ? pointtree_nd_bound2(scalar, radius)
            : radius >= 0        ? metric_round(scalar, radius)
                                 : -1.0;
 }
 
-/* `all` of the axes before, and one more. */
+/* Adds the contribution `part` of one more axis to that of the previous ones, `all`. */
 KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, double part) {
     if (norm == POINT_NORM_MOST) return part > all || part != part ? part : all;
     return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
 }
 
-/* A query's walks. */
+/* The walks of one query, one per image. */
 typedef struct metric_walk {
-    double image[POINT_DIMS_MAX]; /* the query, shifted */
-    uint32_t next;                /* number of the image to come */
+    double image[POINT_DIMS_MAX]; /* the query, shifted by the period */
+    uint32_t next;                /* index of the next image */
     uint32_t images;
     pointtree_nd_walk walk;
     bool walking;
 } metric_walk;
 
-/* The query's coordinate shifted by the period so many times, rounded to the scalar. */
+/* Returns a query coordinate shifted by a period, rounded to the scalar; `shift` is 0 (none), 1
+   (down) or 2 (up). */
 KD_FN double metric_shifted(const pointtree_nd_view *tree, const point_metric *metric,
                             const void *query, uint32_t axis, uint32_t shift) {
     const double x = point_coordinate(query, tree->scalar, axis);
@@ -68,7 +71,8 @@ KD_FN metric_walk metric_walk_begin(const pointtree_nd_view *tree, const point_m
     return walk;
 }
 
-/* Makes the next image; false: it is too far from all points. */
+/* Computes the next image; returns false if it is farther than `bound` from the box of all
+   points. */
 KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *metric,
                              const void *query, double bound, metric_walk *walk) {
     uint32_t digits = walk->next++;
@@ -91,8 +95,8 @@ KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *
     return walk->images == 1 || least <= bound;
 }
 
-/* Whether no other image of the query is nearer along any axis; of equally near ones the first
-   counts. */
+/* Returns whether no other image of the query is nearer to the node's point along any axis; of
+   equally near images the first one counts. */
 KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_metric *metric,
                                    const void *query, const metric_walk *walk, uint32_t node) {
     uint32_t digits = walk->next - 1;
@@ -122,9 +126,9 @@ KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, con
     return all;
 }
 
-/* pointtree_nd_walk_next with the distances of another norm, from an image of the query. Written
-   out a second time on purpose: a step is most of what a query costs, and one for both would have
-   to ask for the norm in each step of those that have none. */
+/* pointtree_nd_walk_next for another norm, starting from an image of the query. The code is
+   duplicated on purpose: the step dominates the cost of a query, and a common version would test
+   the norm in each step of Euclidean queries as well. */
 KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const double *query,
                        double bound, pointtree_nd_walk *walk) {
     uint32_t node = walk->node, from = walk->from;
@@ -158,7 +162,8 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
     }
 }
 
-/* The next point within the bound, which may shrink from call to call; false: that was all. */
+/* Finds the next point within `bound`, which may shrink from call to call; returns false after
+   the last one. */
 KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *metric,
                             const void *query, double bound, metric_walk *walk,
                             neighbour_nd *found) {
@@ -181,7 +186,7 @@ KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *m
     }
 }
 
-/* As pointtree_nd_nearest_k. */
+/* As pointtree_nd_nearest_k, for a metric; `bound` is metric_bound of the radius. */
 KD_FN uint32_t pointtree_metric_nearest_k(const pointtree_nd_view *tree, const point_metric *metric,
                                           const void *query, uint32_t k, double bound,
                                           neighbour_nd *out) {
@@ -195,7 +200,7 @@ KD_FN uint32_t pointtree_metric_nearest_k(const pointtree_nd_view *tree, const p
     return count;
 }
 
-/* As pointtree_nd_within. */
+/* As pointtree_nd_within, for a metric; `bound` is metric_bound of the radius. */
 KD_FN uint32_t pointtree_metric_within(const pointtree_nd_view *tree, const point_metric *metric,
                                        const void *query, double bound, uint32_t capacity,
                                        neighbour_nd *out) {

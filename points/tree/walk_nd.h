@@ -1,6 +1,6 @@
-/* The stack-free queries for points of 1 to 8 dimensions, float or double: see walk.h,
-   whose answers these are for three floats. dist2 is summed axis by axis in the points' own scalar,
-   and given as a double. */
+/* Stack-free queries for points of 1 to 8 dimensions, float or double. For three floats the
+   results are those of walk.h, which describes the algorithm. dist2 is summed axis by axis in
+   the points' scalar and returned as a double. */
 #ifndef KD_POINTS_TREE_WALK_ND_H
 #define KD_POINTS_TREE_WALK_ND_H
 #include "points/tree/layout.h"
@@ -20,12 +20,12 @@ KD_FN double pointtree_nd_square(point_scalar scalar, double x) {
     return scalar == POINT_DOUBLE ? x * x : (double)((float)x * (float)x);
 }
 
-/* a - b, rounded to the scalar that both have. */
+/* a - b, rounded to the scalar of both operands. */
 KD_FN double pointtree_nd_difference(point_scalar scalar, double a, double b) {
     return scalar == POINT_DOUBLE ? a - b : (double)((float)a - (float)b);
 }
 
-/* `query` has `dims` scalars of the tree's kind. */
+/* `query` has `dims` scalars of the tree's type. */
 KD_FN double pointtree_nd_dist2(const pointtree_nd_view *tree, const void *query, uint32_t node) {
     const uint64_t at = (uint64_t)node * tree->dims;
     if (tree->scalar == POINT_DOUBLE) {
@@ -46,14 +46,15 @@ KD_FN double pointtree_nd_dist2(const pointtree_nd_view *tree, const void *query
     return (double)sum;
 }
 
-/* The largest dist2 within a radius; negative (nothing is within) for a negative radius or NaN. */
+/* Returns the bound on dist2 for a radius; negative, so that no point qualifies, if the radius
+   is negative or NaN. */
 KD_FN double pointtree_nd_bound2(point_scalar scalar, double radius) {
     return radius >= 0 ? pointtree_nd_square(scalar, radius) : -1.0;
 }
 
 typedef struct pointtree_nd_walk {
-    uint32_t node; /* the one to look at */
-    uint32_t from; /* the one before it */
+    uint32_t node; /* current node */
+    uint32_t from; /* previous node */
 } pointtree_nd_walk;
 
 KD_FN pointtree_nd_walk pointtree_nd_walk_begin(void) {
@@ -63,7 +64,7 @@ KD_FN pointtree_nd_walk pointtree_nd_walk_begin(void) {
     return walk;
 }
 
-/* Steps to the next node that is met for the first time; false when there is none. */
+/* Advances to the next node in pre-order, near child first; returns false after the last one. */
 KD_FN bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const void *query, double bound2,
                                   pointtree_nd_walk *walk) {
     uint32_t node = walk->node, from = walk->from;
@@ -98,7 +99,7 @@ KD_FN bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const void *que
     }
 }
 
-/* A heap with the last in the order (dist2, id) on top. */
+/* Max-heap in the order (dist2, id). */
 KD_FN void neighbour_nd_sift(neighbour_nd *heap, uint32_t count, uint32_t hole, neighbour_nd item) {
     for (;;) {
         uint32_t child = 2 * hole + 1;
@@ -111,7 +112,7 @@ KD_FN void neighbour_nd_sift(neighbour_nd *heap, uint32_t count, uint32_t hole, 
     heap[hole] = item;
 }
 
-/* Orders any list by (dist2, id). */
+/* Sorts any list by (dist2, id). */
 KD_FN void neighbour_nd_sort(neighbour_nd *list, uint32_t count) {
     for (uint32_t i = count / 2; i-- > 0;) neighbour_nd_sift(list, count, i, list[i]);
     while (count > 1) {
@@ -121,10 +122,11 @@ KD_FN void neighbour_nd_sort(neighbour_nd *list, uint32_t count) {
     }
 }
 
-/* Sorted insertion beats the heap while the list is short. */
+/* Sorted insertion is faster than the heap while the list is short. */
 #define NEIGHBOUR_ND_LIST_MAX 16u
 
-/* Offers `item`, which is within the bound, to the best `k` >= 1 so far; returns the new bound. */
+/* Offers `item`, which must be within the bound, to the `k` >= 1 best points so far; returns the
+   new bound. */
 KD_FN double neighbour_nd_offer(neighbour_nd *best, uint32_t *count, uint32_t k, neighbour_nd item,
                                 double bound2) {
     if (k <= NEIGHBOUR_ND_LIST_MAX) {
@@ -150,13 +152,13 @@ KD_FN double neighbour_nd_offer(neighbour_nd *best, uint32_t *count, uint32_t k,
     return best[0].dist2;
 }
 
-/* Orders what was kept of all offers. */
+/* Sorts the points kept by neighbour_nd_offer by (dist2, id). */
 KD_FN void neighbour_nd_finish(neighbour_nd *best, uint32_t count, uint32_t k) {
     if (k > NEIGHBOUR_ND_LIST_MAX) neighbour_nd_sort(best, count);
 }
 
-/* The `k` nearest points with dist2 <= bound2, ordered by (dist2, id), to `out`, which has room for
-   k. Returns how many there are. */
+/* Finds the `k` nearest points with dist2 <= bound2 and stores them in `out`, an array of k
+   elements, sorted by (dist2, id). Returns the number of points found. */
 KD_FN uint32_t pointtree_nd_nearest_k(const pointtree_nd_view *tree, const void *query, uint32_t k,
                                       double bound2, neighbour_nd *out) {
     if (k == 0) return 0;
@@ -174,7 +176,8 @@ KD_FN uint32_t pointtree_nd_nearest_k(const pointtree_nd_view *tree, const void 
     return count;
 }
 
-/* How many points have dist2 <= bound2; the first `capacity` that are met go to `out`. */
+/* Returns the number of points with dist2 <= bound2 and stores the first `capacity` visited in
+   `out`. */
 KD_FN uint32_t pointtree_nd_within(const pointtree_nd_view *tree, const void *query, double bound2,
                                    uint32_t capacity, neighbour_nd *out) {
     uint32_t count = 0;

@@ -1,8 +1,8 @@
-/* The widest-side rule for builders that go level by level: a node splits the widest side of its
-   domain, the bounding box clipped along the ancestors (Wald 2022, section 6).
-   Data flow: take_side, one thread: an axis' order -> the box's sides; then of each level
-              choose_axes, a thread a node: ids and axes of the levels above, box -> the node's
-              axis, which the level's sort reads. */
+/* The widest-side rule for builders that proceed level by level: a node splits the widest side of
+   its region, the bounding box clipped along the ancestors (Wald 2022, section 6).
+   Data flow: take_side, one thread: the sorted order of an axis -> the box's sides; then for
+              each level choose_axes, one thread per node: ids and axes of the levels above, box
+              -> the node's axis, which the level's sort reads. */
 #ifndef KD_POINTS_TREE_WIDEST_CUH
 #define KD_POINTS_TREE_WIDEST_CUH
 #include "core/device/cuda.h"
@@ -12,10 +12,10 @@ namespace widest {
 
 struct tree {
     const void *points;
-    uint64_t stride; /* scalars from a point to the next */
+    uint64_t stride; /* scalars from one point to the next */
     uint32_t dims, count;
-    const point_box *box; /* of all points */
-    const uint32_t *ids;  /* of the levels above */
+    const point_box *box; /* bounding box of all points */
+    const uint32_t *ids;  /* ids of the nodes on the levels above */
     uint8_t *axes;
     bool rounded; /* points may lie beyond a plane, within its cell */
 };
@@ -25,11 +25,11 @@ __device__ inline double coordinate_of(const tree &t, uint32_t id, int axis) {
     return (double)((const real *)t.points)[(uint64_t)id * t.stride + axis] + 0.0;
 }
 
-/* Unless rounded, the nearest ancestor that clips a side gives its bound, so the walk up ends when
-   all sides are known. */
+/* The region of `node`. Unless rounded, the nearest ancestor that clips a side determines it, so
+   the walk up ends once all sides are known. */
 template <typename real> __device__ inline point_box domain_of(const tree &t, uint32_t node) {
     point_box domain = {};
-    for (uint32_t axis = 0; axis < t.dims; ++axis) /* nobody wrote the others */
+    for (uint32_t axis = 0; axis < t.dims; ++axis) /* only the first `dims` sides are set */
         domain.lo[axis] = t.box->lo[axis], domain.hi[axis] = t.box->hi[axis];
     unsigned known = 0;
     const unsigned all = (1u << 2 * t.dims) - 1;
@@ -53,7 +53,7 @@ template <typename real> __global__ void choose_axes(tree t, uint32_t level) {
         (uint8_t)point_box_widest(&domain, t.dims, sizeof(real) == 8 ? POINT_DOUBLE : POINT_FLOAT);
 }
 
-/* The bounding box from the order of an axis. */
+/* Takes the two sides of the bounding box along `axis` from the sorted order. */
 template <typename real>
 __global__ void take_side(tree t, int axis, const uint32_t *order, uint32_t count, point_box *box) {
     box->lo[axis] = coordinate_of<real>(t, order[0], axis);

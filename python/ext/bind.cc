@@ -41,7 +41,8 @@ bool array::contiguous() const {
     return true;
 }
 
-/* "<f4" and the like. */
+/* Returns the dtype name and element size of a type string of the array interface, such as "<f4";
+   an unknown one is returned unchanged. */
 static std::string typestr_name(const std::string &text, int *bytes) {
     static const struct {
         const char *text, *name;
@@ -58,7 +59,8 @@ static std::string typestr_name(const std::string &text, int *bytes) {
     return text;
 }
 
-/* https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html, versions 2 and 3. */
+/* Reads the CUDA array interface, versions 2 and 3.
+   Source: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html */
 static array array_of_cuda(nb::handle given, const char *name, bool writable) {
     array out;
     nb::object described = given.attr("__cuda_array_interface__");
@@ -84,7 +86,7 @@ static array array_of_cuda(nb::handle given, const char *name, bool writable) {
     return out;
 }
 
-/* PyObject_CheckBuffer and Python's own attributes decide; no conversion is ever tried. */
+/* nanobind converts nothing here: its cast is called with convert = false. */
 array array_of(nb::handle given, const char *name, bool writable) {
     array out;
     if (!nb::ndarray_check(given)) {
@@ -146,7 +148,7 @@ void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_
     return keep->data;
 }
 
-/* The class of kandela.errors that a status raises. */
+/* Returns the name of the exception class in kandela.errors for a status. */
 static const char *class_of(kd_status status) {
     switch (status) {
     case KD_ERROR_USAGE: return "UsageError";

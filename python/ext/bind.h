@@ -1,7 +1,7 @@
-/* What all files of the extension share: arrays of any framework as pointers, statuses as
-   exceptions, and calls without the interpreter's lock.
-   Arrays are taken as they are: an ndarray of NumPy, whatever has __dlpack__, whatever has
-   __cuda_array_interface__. Nothing is converted: a wrong type is a TypeError that names both. */
+/* Shared by all files of the extension: arrays of any framework as pointers, statuses as
+   exceptions, and calls that release the global interpreter lock (GIL). Accepted arrays are NumPy
+   arrays and objects with __dlpack__ or __cuda_array_interface__. Nothing is converted: an array of
+   the wrong type raises a TypeError that names both types. */
 #ifndef PYTHON_BIND_H
 #define PYTHON_BIND_H
 #include <kandela/status.h>
@@ -14,38 +14,39 @@
 
 namespace nb = nanobind;
 
-/* Something of its own, so that nothing is copied: the object is kept while the array is. */
+/* A view of an array; it keeps the Python object that owns the memory alive. */
 struct array {
     nb::object owner = nb::none();
     void *data = nullptr;
     std::string dtype;                   /* "float32", "float64", "uint32", "int64", ... */
     std::vector<int64_t> shape, strides; /* strides in elements */
     int item_bytes = 0;
-    bool device = false; /* memory of a CUDA device */
+    bool device = false; /* the memory is that of a CUDA device */
 
     uint64_t rows() const { return shape.empty() ? 1 : (uint64_t)shape[0]; }
     uint64_t size() const;
     bool contiguous() const;
 };
 
-/* `name` is what the argument is called in messages; `writable`: refused if it is read-only. */
+/* Returns a view of `given`. `name` is the name of the argument in messages. Raises TypeError if it
+   is not an array, ValueError if it is read-only but must be `writable`. */
 array array_of(nb::handle given, const char *name, bool writable);
 
-/* The same, C-contiguous, of one of the types ("uint32|int32") and of `size` elements; NULL for
-   None. */
+/* Returns the data pointer of a C-contiguous array of `size` elements, of one of the types, such as
+   "uint32|int32"; NULL for None. *keep holds the array alive. */
 void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_t size,
                  bool writable, array *keep);
 
-/* Raises what belongs to the status, with kd_last_error(); nothing for KD_OK. */
+/* Raises the exception of a status, with the message kd_last_error(); returns for KD_OK. */
 void check(kd_status status);
-void check_said(kd_status status, const char *message); /* the same with another thread's message */
-void check_signals();                                   /* Ctrl-C */
+void check_said(kd_status status, const char *message); /* with a message of another thread */
+void check_signals();                                   /* raises KeyboardInterrupt after Ctrl-C */
 
-/* A thread that Python does not wait for stops here once the interpreter ends: it would be unwound
-   through C++ otherwise, which ends the process. */
+/* Blocks forever in a daemon thread once the interpreter is shutting down: acquiring the GIL then
+   would unwind the thread through C++ frames, which aborts the process. */
 void stop_if_python_ends();
 
-/* call() without the interpreter's lock, then what its status raises. */
+/* Runs call() without the GIL, then raises the exception of its status. */
 template <typename function> void check_unlocked(function call) {
     kd_status status;
     {
@@ -56,7 +57,7 @@ template <typename function> void check_unlocked(function call) {
     check(status);
 }
 
-/* A struct's text of fixed size, as kd_points_options.device. */
+/* Copies a string to a fixed-size field, such as kd_points_options.device. */
 template <size_t size> void text_set(char (&to)[size], const std::string &from, const char *name) {
     if (from.size() >= size)
         throw nb::value_error((std::string(name) + " is longer than expected: " + from).c_str());

@@ -5,8 +5,7 @@
 
 static const std::chrono::milliseconds listening(20);
 
-/* --- gates --------------------------------------------------------------------------------------
- */
+/* --- gates ----------------------------------------------------------------------------------- */
 
 static std::vector<const gate *> &marks() {
     static thread_local std::vector<const gate *> of_thread;
@@ -21,7 +20,7 @@ gate::inside::~inside() {
     marks().pop_back();
 }
 
-/* Calls that come from within another one do not wait for it. */
+/* `again`: a callback of a call that holds the gate does not wait for it. */
 bool gate::is_free(bool alone, bool again) const {
     return again || (!taken && (alone ? askers == 0 : waiting == 0));
 }
@@ -72,13 +71,12 @@ std::shared_ptr<void> gate::enter(bool alone, const char *what) {
     return std::shared_ptr<void>(this, [alone](void *of) { ((gate *)of)->leave(alone); });
 }
 
-/* --- Ctrl-C -------------------------------------------------------------------------------------
- */
+/* --- Ctrl-C ---------------------------------------------------------------------------------- */
 
 struct errand {
     std::mutex mutex;
     std::condition_variable changed;
-    std::atomic<bool> left{false}; /* the caller has gone */
+    std::atomic<bool> left{false}; /* the caller raised after Ctrl-C and does not wait */
     bool over = false;
     kd_status status = KD_OK;
     std::string message;
@@ -88,7 +86,7 @@ struct errand {
 static struct {
     std::mutex mutex;
     std::condition_variable changed;
-    int left = 0;                          /* errands whose callers have gone */
+    int left = 0;                          /* running errands whose callers do not wait */
     std::atomic<bool> threads_seen{false}; /* other threads have called the library */
 } all;
 
@@ -98,7 +96,7 @@ static void count_left(int more) {
     all.changed.notify_all();
 }
 
-/* What it owns are objects of Python: they are given back with the interpreter's lock. */
+/* Body of the worker thread. `work` owns Python objects, so it is destroyed with the GIL held. */
 static void run(std::shared_ptr<errand> of) {
     const kd_status status = of->work(of->left);
     {
@@ -122,7 +120,7 @@ static bool is_over(errand *of) {
     return of->changed.wait_for(locked, listening, [&] { return of->over; });
 }
 
-/* False: it was over already. */
+/* Abandons the errand after Ctrl-C; returns false if it has already finished. */
 static bool leave(errand *of) {
     std::lock_guard<std::mutex> locked(of->mutex);
     if (of->over) return false;
@@ -138,7 +136,7 @@ static bool start(const std::shared_ptr<errand> &of) {
         std::thread(run, of).detach();
         return true;
     } catch (const std::system_error &) {
-        return false; /* there is no thread to be had */
+        return false; /* no thread available: the caller runs the work */
     }
 }
 
@@ -171,8 +169,8 @@ void stop_if_python_ends() {
     while (python_ends) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-/* Before the interpreter ends: threads would take its lock when there is none. Those that wait for
-   the lock get it meanwhile. */
+/* Runs at exit of the interpreter: waits for the abandoned errands, which need the GIL to finish,
+   and gives threads that are waiting for the GIL a moment to obtain it. */
 static void wait_for_left() {
     nb::gil_scoped_release unlocked;
     {

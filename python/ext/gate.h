@@ -1,8 +1,8 @@
-/* Who uses a handle of the library at a time, and Ctrl-C while the library works.
-   Idea: calls that only ask share a gate, those that change what is behind it have it alone and go
-   before those that come later. Work that may be long is done by a thread of its own while the
-   interpreter's main thread listens; after Ctrl-C the call raises at once, and the thread, which
-   keeps what it works with alive, ends its piece of the work. */
+/* Synchronisation of calls on one library handle, and Ctrl-C during long calls.
+   Idea: a gate is a readers-writer lock: queries share it, calls that change the handle hold it
+         exclusively and take precedence over later queries. Long work runs in a worker thread while
+         Python's main thread polls for signals. After Ctrl-C the call raises at once; the worker,
+         which keeps its data alive, finishes its piece of the work and ends. */
 #ifndef PYTHON_GATE_H
 #define PYTHON_GATE_H
 #include "python/ext/bind.h"
@@ -14,11 +14,12 @@
 
 class gate {
   public:
-    /* Until the last copy of what is returned is gone, in any thread. Waits without the
-       interpreter's lock, hearing Ctrl-C. UsageError, naming `what`, if this thread, inside of a
-       call that uses the handle, wants it alone. */
+    /* Locks the gate, exclusively if `alone`, until the last copy of the returned token is
+       destroyed, by any thread. Waits without the GIL and raises KeyboardInterrupt on Ctrl-C.
+       Raises UsageError, naming `what`, if a callback of a call that holds the gate requests it
+       exclusively, which would deadlock. */
     std::shared_ptr<void> enter(bool alone, const char *what);
-    /* While it lives, this thread is inside of a call that has entered: it may enter again. */
+    /* Marks that this thread runs a callback of a call that holds the gate: it may re-enter. */
     struct inside {
         explicit inside(const gate *of);
         ~inside();
@@ -32,12 +33,12 @@ class gate {
     void leave(bool alone);
     std::mutex mutex;
     std::condition_variable changed;
-    int askers = 0, waiting = 0;
-    bool taken = false;
+    int askers = 0, waiting = 0; /* shared holders; waiting requests for exclusive access */
+    bool taken = false;          /* held exclusively */
 };
 
-/* A handle that nothing changes until it is closed: a call in progress keeps what it uses, and the
-   last to let go frees it. */
+/* An immutable handle that can be closed while calls use it: each call holds a reference, and the
+   last one to be released frees the handle. */
 template <typename c_type, void (*close_c)(c_type *)> class closable {
   public:
     explicit closable(c_type *owned) : c(owned, close_c) {}
@@ -52,10 +53,10 @@ template <typename c_type, void (*close_c)(c_type *)> class closable {
     std::shared_ptr<c_type> c;
 };
 
-/* Does work(left), which goes on without the interpreter's lock and owns by value all that it
-   touches, and raises what its status says. If it may be long and this is the main thread, Ctrl-C
-   is heard meanwhile: *left is true from then on, and the work should end soon. `within` (or NULL)
-   is the gate that the caller has entered. */
+/* Runs work(left) without the GIL and raises the exception of its status. If `is_long` and this is
+   Python's main thread, a worker thread runs it and Ctrl-C raises KeyboardInterrupt at once; `left`
+   is then true and the work should end soon. Since it may outlive the call, `work` must own by
+   value everything that it uses. `within` is the gate that the caller holds, or NULL. */
 void check_heard(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
                  const gate *within);
 

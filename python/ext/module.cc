@@ -1,5 +1,5 @@
-/* kandela._c: the C library's functions by their own names. What people use is in python/kandela.
- */
+/* The extension module kandela._c: the functions of the C library under their own names. The public
+   Python interface is in python/kandela. */
 #include "python/ext/gate.h"
 #include <kandela/version.h>
 

@@ -1,9 +1,9 @@
-/* <kandela/photons.h> by its own names. */
+/* Bindings of <kandela/photons.h> under their C names. */
 #include "python/ext/render.h"
 #include <kandela/photons.h>
 #include <stddef.h>
 
-/* kd_photons, closed with the object or before; lists that were given out keep it. */
+/* kd_photons. Arrays returned by list() keep it alive after it is closed. */
 struct photons_handle : closable<kd_photons, kd_photons_close> {
     using closable::closable;
 };
@@ -34,7 +34,7 @@ static nb::dict count(const photons_handle &photons, int map) {
     return out;
 }
 
-/* (stored, sizeof(kd_photon)) bytes as they lie, which the array keeps. */
+/* Returns the photons as bytes, (stored, sizeof(kd_photon)), without copying them. */
 static nb::object list(const photons_handle &photons, int map) {
     const std::shared_ptr<kd_photons> used = photons.use("photon map");
     const kd_photon *first = kd_photons_list(used.get(), (kd_photon_map)map);

@@ -1,4 +1,4 @@
-/* <kandela/points.h> by its own names: trees, what they are built from, their files. */
+/* Bindings of <kandela/points.h> under their C names: trees, their construction and their files. */
 #include "python/ext/points.h"
 #include <nanobind/stl/vector.h>
 
@@ -12,7 +12,7 @@ point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
             ("points are an array of " + a.dtype + ", expected float32 or float64").c_str());
     if (a.shape.size() != 2)
         throw nb::value_error(("points are an array of " + std::to_string(a.shape.size()) +
-                               " dimensions, expected (count, 2 to 8)")
+                               " dimensions, expected (count, 1 to 8)")
                                   .c_str());
     if (a.rows() > 0 && (a.strides[1] != 1 || (a.rows() > 1 && a.strides[0] < a.shape[1])))
         throw nb::value_error("the coordinates of a point do not lie side by side, and nothing is "
@@ -24,7 +24,7 @@ point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
     return out;
 }
 
-/* The defaults if there are none. */
+/* Returns the options, or the defaults for None. */
 static kd_points_options options_of(nb::handle options) {
     if (!options.is_none()) return *nb::cast<kd_points_options *>(options);
     kd_points_options made;
@@ -32,7 +32,7 @@ static kd_points_options options_of(nb::handle options) {
     return made;
 }
 
-/* A tree in the making, closed if nobody is there any more to take it. */
+/* A tree being built by a worker thread; closed if the call was interrupted before taking it. */
 typedef std::shared_ptr<kd_points *> points_made;
 static points_made made_none() {
     return points_made(new kd_points *(nullptr), [](kd_points **of) {
@@ -55,7 +55,7 @@ static points_tree *tree_open(const point_arrays &points, nb::handle options) {
     return take_made(made);
 }
 
-/* One array for each device of the options. */
+/* `arrays`: one for each device of the options. */
 static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
                                      nb::handle options) {
     const kd_points_options given = options_of(options);
@@ -75,7 +75,7 @@ static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
     return take_made(made);
 }
 
-/* Changes are not taken back after Ctrl-C: they are done when the next call gets its turn. */
+/* After Ctrl-C an update is completed, not rolled back; the next call waits for it at the gate. */
 static void tree_update(const points_handle &of, const point_arrays &points) {
     const points_use tree(of, true);
     check_heard(
@@ -87,7 +87,7 @@ static void tree_update(const points_handle &of, const point_arrays &points) {
         points.c.count >= LONG_BUILD, tree.door());
 }
 
-/* The first id that new points got; None if they brought their own. */
+/* Returns the first id that was assigned to the new points; None if they have their own. */
 static nb::object tree_insert(const points_handle &of, const point_arrays &points) {
     const points_use tree(of, true);
     const auto first = std::make_shared<uint32_t>(KD_NO_POINT);
@@ -117,7 +117,7 @@ static void tree_rebuild(const points_handle &of) {
                 kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
-/* A tree that is closed already is left alone. */
+/* Closing a tree twice is allowed. */
 static void tree_close(const points_handle &of) {
     const std::shared_ptr<void> entered = of->door.enter(true, "tree");
     kd_points_close(of->c);
@@ -228,7 +228,7 @@ void bind_points(nb::module_ &m) {
         .def_prop_ro("count", [](const point_arrays &self) { return self.c.count; })
         .def_prop_ro("dims", [](const point_arrays &self) { return self.c.dims; });
     m.def("kd_point_array_make", point_arrays::make, nb::arg("points"), nb::arg("ids") = nb::none(),
-          "Points (count, 2 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
+          "Points (count, 1 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
     bind_options(m);
     nb::class_<points_tree>(m, "Points", "kd_points: a tree")
         .def_prop_ro("dims", [](const points_handle &self) { return points_use(self)->told.dims; })

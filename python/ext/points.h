@@ -1,4 +1,4 @@
-/* Point trees and the arrays that belong to them, as objects of Python. */
+/* Python objects for point trees and for the arrays that they are built from and queried with. */
 #ifndef PYTHON_POINTS_H
 #define PYTHON_POINTS_H
 #include "python/ext/gate.h"
@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <string.h>
 
-/* kd_points, closed with the object. Calls that ask and those that change it enter its gate. */
+/* kd_points, closed with the object or before. Queries and changes enter its gate, `door`. */
 struct points_tree {
     kd_points *c;
-    kd_points_info told; /* when it was opened or updated: all before the hash */
+    kd_points_info told; /* as of the last opening or update; all fields before the hash */
     gate door;
     explicit points_tree(kd_points *tree) : c(tree) { look(); }
     void look() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
-    /* "CPU, 2 threads"; several CPUs are asked like one */
+    /* the name of a CPU device is such as "CPU, 2 threads" */
     bool on_cpu() const { return strncmp(told.device, "CPU", 3) == 0; }
     points_tree(const points_tree &) = delete;
     points_tree &operator=(const points_tree &) = delete;
@@ -22,7 +22,7 @@ struct points_tree {
 };
 typedef std::shared_ptr<points_tree> points_handle;
 
-/* A tree and leave to use it, for as long as it lives. UsageError if it is closed. */
+/* Holds a tree and its gate for the lifetime of the object. Raises UsageError if it is closed. */
 struct points_use {
     points_handle tree;
     std::shared_ptr<void> entered;
@@ -35,16 +35,17 @@ struct points_use {
     const gate *door() const { return &tree->door; }
 };
 
+/* From these counts on, a call on the CPU is long enough to be run in a worker thread. */
 enum : uint64_t { LONG_QUERIES = 1 << 13, LONG_ANSWERS = 1 << 16, LONG_BUILD = 1 << 14 };
 
-/* kd_point_array with what it points to. */
+/* kd_point_array and the Python arrays that it points to. */
 struct point_arrays {
     kd_point_array c;
     array keep, ids;
     static point_arrays make(nb::handle given, nb::handle ids);
 };
 
-/* kd_points_query with what it points to. */
+/* kd_points_query and the Python arrays that it points to. */
 struct points_query {
     kd_points_query c;
     array points, radii;

@@ -1,5 +1,5 @@
-/* The queries of <kandela/points.h> by their own names. On the CPU a long one is asked in pieces,
-   between which Ctrl-C is heard; the answers are the same. */
+/* Bindings of the queries of <kandela/points.h> under their C names. On the CPU a long batch is
+   split into pieces so that Ctrl-C takes effect between them; the results are the same. */
 #include "python/ext/points.h"
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ static void query_set_points(points_query &query, nb::handle given) {
     point_arrays taken = point_arrays::make(given, nb::none());
     query.points = std::move(taken.keep);
     query.c.points = taken.c;
-    query.radii = array(); /* those of other points */
+    query.radii = array(); /* they belonged to the previous points */
     query.c.radii = nullptr;
 }
 
@@ -27,7 +27,7 @@ static void query_set_radii(points_query &query, nb::handle given) {
                                false, &query.radii);
 }
 
-/* Queries [begin, end) of a query. */
+/* Returns the queries [begin, end) of a batch. */
 static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, uint64_t end) {
     const uint64_t scalar = whole.points.scalar == KD_DOUBLE ? 8 : 4;
     const uint64_t stride =
@@ -39,8 +39,9 @@ static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, ui
     return piece;
 }
 
-/* Calls ask(tree, piece, begin) for pieces of about so many answers, one for all on a device; what
-   it touches it owns. Ctrl-C ends it after a piece. */
+/* Calls ask(piece, begin) for consecutive pieces of the batch, of about PIECE_ANSWERS results each;
+   on a device for the whole batch at once. `answers_each` is the expected number of results per
+   query. Ctrl-C ends the loop after a piece. `ask` must own everything that it uses. */
 template <typename function>
 static void in_pieces(const points_use &tree, const points_query &query, uint64_t answers_each,
                       function ask) {
@@ -97,7 +98,8 @@ static void nearest(const points_handle &of, const points_query &query, uint32_t
     });
 }
 
-/* As SciPy has it: roots of squares, infinity and `missing` where they are not below the bound. */
+/* Converts squared distances and ids to SciPy's convention: distances, and infinity with the id
+   `missing` at or beyond the bound. */
 template <typename scalar>
 static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int64_t missing) {
     for (uint64_t i = 0; i < count; ++i) dist[i] = std::sqrt(dist[i]);
@@ -149,7 +151,7 @@ static void closest(const points_handle &of, const points_query &query, nb::hand
     });
 }
 
-/* A piece's offsets begin at 0; those of the whole go on where the piece before ended. */
+/* Offsets of each piece begin at 0; the last offset of the previous piece is added to them. */
 static void within_count(const points_handle &of, const points_query &query, nb::handle offsets) {
     const points_use tree(of);
     array keep;
@@ -167,8 +169,8 @@ static void within_count(const points_handle &of, const points_query &query, nb:
     });
 }
 
-/* How many answers rows of these offsets have: ids and dist2 must be as long. Of offsets in memory
-   of a device their lengths say it, which must agree. */
+/* Returns the number of results, which is the required length of ids and dist2: offsets[count], or
+   the length of ids or dist2 if the offsets are in device memory. */
 static uint64_t answers_of(const uint64_t *from, const array &keep, uint64_t count, nb::handle ids,
                            nb::handle dist2) {
     if (from && !keep.device) {
@@ -212,7 +214,7 @@ static void within(const points_handle &of, const points_query &query, nb::handl
     });
 }
 
-/* ask(query) for a call where all points ask; what it touches it owns, `keep` too. */
+/* Runs ask(query) for a self-query. `ask` must own everything that it uses, including `keep`. */
 template <typename function>
 static void all_ask(const points_use &tree, const points_query &query,
                     const std::vector<array> &keep, function ask) {
@@ -224,7 +226,7 @@ static void all_ask(const points_use &tree, const points_query &query,
         tree->on_cpu() && kd_points_count(tree.c) >= LONG_QUERIES, tree.door());
 }
 
-/* Rows of all points of the tree, which asks itself; `order`, too, may be None. */
+/* Self-query; `order` may be None. */
 static void nearest_own(const points_handle &of, const points_query &query, uint32_t k,
                         nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
     const points_use tree(of);
@@ -310,8 +312,8 @@ static void in_box(const points_handle &of, const point_arrays &lo, const point_
         tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
 
-/* A function of Python's that hears of points, on whichever thread. What it raises first ends the
-   call; None from it is the bound as it is. */
+/* A Python callback of kd_points_visit, called by any thread with the GIL held. Its first exception
+   ends the query; a result of None leaves the bound unchanged. */
 struct told {
     nb::object call;
     const gate *door;
@@ -333,7 +335,7 @@ static double tell(void *context, uint64_t query, uint64_t id, double dist2, dou
     }
 }
 
-/* In the caller's thread: what the function raises ends the call, Ctrl-C too. */
+/* Runs in the calling thread. An exception of the callback, or Ctrl-C, ends the call. */
 static void visit(const points_handle &of, const points_query &given, nb::handle call) {
     const points_use tree(of);
     const points_query query = given;

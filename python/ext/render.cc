@@ -1,19 +1,18 @@
-/* <kandela/render.h> by its own names: scenes, options, pictures. */
+/* Bindings of <kandela/render.h> under their C names: scenes, options, images. */
 #include "python/ext/render.h"
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-/* kd_image, closed with the object or before; planes that were given out keep it. */
+/* kd_image. Arrays returned by channel() keep it alive after it is closed. */
 struct image_handle : closable<kd_image, kd_image_close> {
     bool interrupted;
     image_handle(kd_image *image, bool cut) : closable(image), interrupted(cut) {}
 };
 
-/* --- scenes --------------------------------------------------------------------------------------
- */
+/* --- scenes ----------------------------------------------------------------------------------- */
 
-/* make(&scene, &options) of a scene, which takes its time; the options take what it says. */
+/* Creates a scene by make(&scene, &options) as a long call; the scene sets some of the options. */
 template <typename function>
 static scene_handle *make_scene(function make, render_options &options) {
     struct making {
@@ -39,7 +38,7 @@ static scene_handle *scene_load(const std::string &path, render_options &options
         options);
 }
 
-/* name, vertices, indices, normals, texcoords; the last three may be None. */
+/* (name, vertices, indices, normals, texcoords); the last three may be None. */
 typedef std::tuple<std::string, nb::object, nb::object, nb::object, nb::object> given_mesh;
 
 static uint64_t rows_of(nb::handle given, const char *name, uint64_t columns) {
@@ -87,8 +86,7 @@ static scene_handle *scene_parse(const std::string &text, std::optional<std::str
         options);
 }
 
-/* --- rendering -----------------------------------------------------------------------------------
- */
+/* --- rendering -------------------------------------------------------------------------------- */
 
 static image_handle *render(const scene_handle &of, const render_options &given,
                             nb::object progress) {
@@ -103,7 +101,7 @@ static image_handle *render(const scene_handle &of, const render_options &given,
     return new image_handle(image, status == KD_INTERRUPTED);
 }
 
-/* A plane as it lies in the image, which it keeps; None if there is none. */
+/* Returns a channel without copying it; None if the image has no such channel. */
 static nb::object channel(const image_handle &of, const std::string &name) {
     const std::shared_ptr<kd_image> used = of.use("picture");
     const kd_image *image = used.get();
@@ -120,10 +118,9 @@ static void image_write(const image_handle &image, const std::string &path, floa
         [&] { return kd_image_write(used.get(), path.c_str(), exposure, (kd_tonemap)tonemap); });
 }
 
-/* --- names ---------------------------------------------------------------------------------------
- */
+/* --- names ------------------------------------------------------------------------------------ */
 
-/* A file's name is kept with the options, which do not copy it. */
+/* kd_render_options does not copy file names, so the string is stored beside it. */
 static void option_set(render_options &options, const std::string &name, const std::string &text) {
     const bool file = name == "photon_map";
     if (file) options.photon_map = text;

@@ -1,11 +1,11 @@
-/* Scenes and options as objects of Python, and work that is watched. */
+/* Python objects for scenes and rendering options, and long calls with progress. */
 #ifndef PYTHON_RENDER_H
 #define PYTHON_RENDER_H
 #include "python/ext/gate.h"
 #include <functional>
 #include <kandela/render.h>
 
-/* kd_render_options, and the text that its photon_map points to if it was set here. */
+/* kd_render_options, and the string that its photon_map points to if that was set from Python. */
 struct render_options {
     kd_render_options c;
     std::string photon_map;
@@ -20,13 +20,13 @@ struct render_options {
     }
 };
 
-/* kd_scene, closed with the object or before, when what uses it is over. It is rendered by one
-   thread at a time. */
+/* kd_scene; freed after it is closed and no call uses it. `door` admits one rendering at a time. */
 struct scene_handle : closable<kd_scene, kd_scene_close> {
     using closable::closable;
     mutable gate door;
 };
 
+/* Exclusive use of a scene for the lifetime of the object. */
 struct scene_use {
     std::shared_ptr<kd_scene> c;
     const gate *door;
@@ -35,15 +35,16 @@ struct scene_use {
         : c(of.use("scene")), door(&of.door), entered(of.door.enter(true, "scene")) {}
 };
 
-/* What an array keeps alive. */
+/* Returns a capsule by which an array keeps a library object alive. */
 template <typename c_type> nb::capsule kept(const std::shared_ptr<c_type> &used) {
     return nb::capsule(new std::shared_ptr<c_type>(used),
                        [](void *of) noexcept { delete (std::shared_ptr<c_type> *)of; });
 }
 
-/* Runs work(hear, by), which passes both on to the library, in a thread of its own; the caller's
-   thread waits, hears Ctrl-C and calls progress(stage, done, total), whose True ends the work.
-   KD_OK or KD_INTERRUPTED; all else is raised, after clean(). */
+/* Runs work(hear, by), which passes both to the library as progress callback and context, in a
+   worker thread. The calling thread polls for Ctrl-C and calls progress(stage, done, total); a true
+   result cancels the work. Returns KD_OK or KD_INTERRUPTED; other statuses are raised. If Ctrl-C or
+   the callback raised, the exception is rethrown after clean(). */
 kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work,
                 nb::object progress, const std::function<void()> &clean);
 

@@ -1,16 +1,17 @@
-/* <kandela/triangles.h> by its own names: trees over triangles, rays in batches, files. */
+/* Bindings of <kandela/triangles.h> under their C names: trees, batches of rays, files. */
 #include "python/ext/gate.h"
 #include <kandela/triangles.h>
 
-/* kd_triangles, closed with the object or before, when the calls that use it are over. */
+/* kd_triangles; freed after it is closed and no call uses it. */
 struct triangles_tree : closable<kd_triangles, kd_triangles_close> {
     using closable::closable;
 };
 typedef std::shared_ptr<kd_triangles> triangles_use;
 
+/* From these counts on, a call on the CPU is long enough to be run in a worker thread. */
 enum : uint64_t { LONG_RAYS = 1 << 14, LONG_POINTS = 256 };
 
-/* kd_triangle_mesh and kd_ray_batch with what they point to. */
+/* kd_triangle_mesh and kd_ray_batch, and the Python arrays that they point to. */
 struct triangle_mesh {
     kd_triangle_mesh c;
     array vertices, indices;
@@ -50,7 +51,7 @@ static kd_triangles_options options_of(nb::handle options) {
     return made;
 }
 
-/* A tree that open(&tree) makes; closed if Ctrl-C came before it was there. */
+/* Creates a tree by open(&tree); it is closed if Ctrl-C interrupts the call. */
 template <typename function> static triangles_tree *make_tree(function open, bool is_long) {
     const std::shared_ptr<kd_triangles *> made(new kd_triangles *(nullptr), [](kd_triangles **of) {
         kd_triangles_close(*of);
@@ -114,12 +115,13 @@ static const kd_ray *rays_of(nb::handle given, array *keep, uint64_t *count) {
     return (const kd_ray *)array_data(given, "rays", "float32", rays.size(), false, keep);
 }
 
-/* counts: (count, 3) of 64 bits or None. */
+/* `given`: (count, 3) 64-bit integers or None. */
 static kd_ray_counts *counts_of(nb::handle given, uint64_t count, array *keep) {
     return (kd_ray_counts *)array_data(given, "counts", "uint64|int64", 3 * count, true, keep);
 }
 
-/* Rays are cast in pieces, after each of which Ctrl-C ends the call: call(tree, begin, count). */
+/* Runs call(tree, begin, count) for consecutive pieces of a batch, on a device for all of it at
+   once. Ctrl-C ends the loop after a piece. `call` must own everything that it uses. */
 template <typename function>
 static void in_pieces(const triangles_tree &tree, uint64_t count, bool on_device, uint64_t is_long,
                       function call) {
@@ -202,7 +204,7 @@ static void bind_batch(nb::module_ &m) {
             "rays", [](const ray_batch &self) { return self.rays.owner; },
             [](ray_batch &self, nb::handle to) {
                 self.c.rays = rays_of(to, &self.rays, &self.c.count);
-                self.c.hits = nullptr; /* those of other rays */
+                self.c.hits = nullptr; /* they belonged to the previous rays */
                 self.c.blocked = nullptr;
                 self.hits = self.blocked = array();
             },

@@ -1,11 +1,11 @@
-/* Long work in a thread of its own, while the interpreter's thread listens. */
+/* Runs long work in a worker thread; the calling thread handles signals and progress. */
 #include "python/ext/render.h"
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
-/* What the working thread tells the one that waits. */
+/* State shared by the worker and the waiting thread, guarded by `mutex`. */
 struct watched {
     std::mutex mutex;
     std::condition_variable changed;
@@ -34,7 +34,7 @@ static void run(watched *by, const std::function<kd_status(kd_progress, void *)>
     by->changed.notify_all();
 }
 
-/* Waits a little; true when the work is over. */
+/* Waits up to 50 ms without the GIL; returns true when the work is finished. */
 static bool wait_for_it(watched *by) {
     nb::gil_scoped_release unlocked;
     std::unique_lock<std::mutex> locked(by->mutex);
@@ -65,7 +65,7 @@ kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work
     while (!wait_for_it(&by)) {
         try {
             if (!raised && told_to_stop(&by, progress)) tell_to_stop(&by);
-        } catch (...) { /* Ctrl-C, or what the callback raised: told when the thread is back */
+        } catch (...) { /* Ctrl-C or an exception of the callback: rethrown after the join */
             raised = std::current_exception();
             tell_to_stop(&by);
         }

@@ -1,5 +1,7 @@
-"""Kandela: exact nearest neighbours and rays on k-d trees, on CPUs and NVIDIA GPUs.
+"""Kandela: exact nearest-neighbour and ray queries on k-d trees, on CPUs and NVIDIA GPUs.
 
+Examples
+--------
 >>> import numpy as np, kandela
 >>> x = np.random.default_rng(1).random((1000, 3))
 >>> distances, numbers = kandela.KDTree(x).query(x, k=8)

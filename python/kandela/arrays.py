@@ -1,65 +1,74 @@
-"""Arrays of any framework: whose they are, where they lie, and new ones of the same kind.
+"""Arrays of NumPy, PyTorch, CuPy and JAX: where they are, on which stream, and how to create more.
 
-A framework is looked for only if an array of it is given. Its row says how an array of it is made, made plain,
-and on which stream its work is queued; NumPy's row is that of everything unknown, too."""
+One adapter class per framework, `NumPy` being the default for everything unknown. A framework is
+imported only after an array of it was passed.
+"""
 
 import sys
 
 import numpy as np
 
-LEGACY_STREAM = 1  #: CUDA's name for the default stream where 0 would mean "that of the tree"
+LEGACY_STREAM = 1  #: cudaStreamLegacy; 0 would mean the stream of the tree's options
 
 
 class NumPy:
-    """Host memory; anything that has no row of its own, whose answers are NumPy's."""
+    """Adapter for arrays in host memory, and for objects of unknown frameworks."""
 
-    wide = False  # numbers as uint32, as the C library has them
+    wide = False  # ids are uint32, as in the C library
 
     def on_device(self, x):
+        """Return whether x is in the memory of a CUDA device."""
         return hasattr(x, "__cuda_array_interface__")
 
     def plain(self, x, dtype=None):
-        """x C-contiguous, of this type if one is named."""
+        """Return x C-contiguous and without gradient, converted to `dtype` if that is given."""
         return x if self.on_device(x) else np.ascontiguousarray(x, dtype)
 
     def empty(self, like, shape, dtype):
+        """Return a new array on the device of `like`."""
         return np.empty(shape, dtype)
 
     def numbers(self, x):
-        """Points' numbers as the framework's users have them."""
+        """Convert ids to the type that is usual in the framework."""
         return x
 
     def target(self, x):
-        """What the library fills instead of x."""
+        """Return the object through which the library writes to x."""
         return x
 
     def host(self, x):
+        """Return x as a NumPy array."""
         return np.asarray(x)
 
     def of_host(self, like, x):
+        """Return the NumPy array x as an array of the framework on the device of `like`."""
         return x
 
     def done(self, like, x):
-        """What was made by `empty` and filled, as an array of the framework."""
+        """Return the array of the framework for x, which `empty` made and the library filled."""
         return x
 
     def stream(self, like):
+        """Return the framework's current CUDA stream as an integer; 0 on the CPU."""
         return 0
 
     def joined(self, parts):
-        """Columns side by side, (n, sum)."""
+        """Concatenate arrays of equal height by columns."""
         return np.concatenate(parts, 1)
 
     def bits(self, x, dtype):
+        """Reinterpret the bits of x as `dtype`."""
         return np.ascontiguousarray(x).view(dtype)
 
     def columns(self, x):
-        """The coordinates of each axis as float64, where x lies; and the least of two arrays, item by item."""
+        """Return each column of x as a float64 array on the device of x, and the framework's
+        `minimum`.
+        """
         return [np.ascontiguousarray(x[:, axis], np.float64) for axis in range(x.shape[1])], np.minimum
 
 
 class Torch(NumPy):
-    """Numbers are int64, which tensors take as indices; one that is not there is -1."""
+    """Adapter for PyTorch. Ids are int64, which tensors accept as indices; a missing id is -1."""
 
     wide = True
 
@@ -80,7 +89,7 @@ class Torch(NumPy):
         return self.xp.empty(shape, dtype=self._type(dtype), device=like.device)
 
     def numbers(self, x):
-        return x.to(self.xp.int64)  # as int32 one that is not there is -1
+        return x.to(self.xp.int64)  # a missing id is -1 as int32
 
     def host(self, x):
         return x.detach().cpu().numpy()
@@ -98,7 +107,7 @@ class Torch(NumPy):
     def joined(self, parts):
         return self.xp.cat(parts, 1)
 
-    def bits(self, x, dtype):  # torch knows no arithmetic of uint32
+    def bits(self, x, dtype):  # PyTorch has no arithmetic on uint32
         return x.contiguous().view(self._type(np.dtype(dtype).name.lstrip("u")))
 
     def columns(self, x):
@@ -107,6 +116,7 @@ class Torch(NumPy):
 
 
 class CuPy(NumPy):
+    """Adapter for CuPy, whose arrays are always on a CUDA device."""
     def __init__(self):
         self.xp = sys.modules["cupy"]
 
@@ -144,7 +154,10 @@ class CuPy(NumPy):
 
 
 class _Raw:
-    """Memory of a new JAX array that nobody has seen yet: JAX itself lets nobody write."""
+    """Writable view of a JAX array that was just created.
+
+    JAX arrays are immutable; writing is safe here because no other code has a reference yet.
+    """
 
     def __init__(self, x):
         self.__cuda_array_interface__ = {
@@ -153,13 +166,14 @@ class _Raw:
 
 
 class Jax(NumPy):
+    """Adapter for JAX."""
     def __init__(self):
         import jax.numpy
 
         self.xp, self.jax = jax.numpy, jax
 
     def _type(self, dtype):
-        """The one of 32 bits where JAX was not told to have 64."""
+        """Return dtype, or its 32-bit form if JAX runs without 64-bit types."""
         return self.jax.dtypes.canonicalize_dtype(dtype)
 
     def on_device(self, x):
@@ -170,7 +184,7 @@ class Jax(NumPy):
 
     def empty(self, like, shape, dtype):
         if not self.on_device(like) or self._type(dtype) != dtype:
-            return np.empty(shape, dtype)  # filled, then brought
+            return np.empty(shape, dtype)  # filled on the host, then copied
         return self.xp.zeros(shape, dtype, device=next(iter(like.devices()))).block_until_ready()
 
     def target(self, x):
@@ -188,7 +202,7 @@ class Jax(NumPy):
     def bits(self, x, dtype):
         return self.jax.lax.bitcast_convert_type(x, dtype)
 
-    def columns(self, x):  # JAX may have no float64
+    def columns(self, x):  # on the host, since JAX may have no float64
         return NumPy.columns(self, self.host(x))
 
 
@@ -197,7 +211,7 @@ _known = {"numpy": NumPy()}
 
 
 def framework(x):
-    """The row of an array's framework."""
+    """Return the adapter for the framework of an array."""
     name = type(x).__module__.partition(".")[0]
     if name not in _ROWS:
         return _known["numpy"]
@@ -207,12 +221,20 @@ def framework(x):
 
 
 def is_foreign(x):
-    """An array of a framework that answers are given back to."""
+    """Return whether x is an array of PyTorch, CuPy or JAX, whose results are of that framework."""
     return type(x).__module__.partition(".")[0] in _ROWS
 
 
 def stream_number(stream, like):
-    """A cudaStream_t as a number: of an object that has one, or the one on which the framework works now."""
+    """Return a CUDA stream as an integer.
+
+    Parameters
+    ----------
+    stream : int, stream object or None
+        None: the current stream of the framework of `like`.
+    like : array
+        Array whose framework is asked for its current stream.
+    """
     if stream is None:
         return framework(like).stream(like)
     for name in ("cuda_stream", "ptr", "handle"):
@@ -223,7 +245,10 @@ def stream_number(stream, like):
 
 
 def settle(*given):
-    """Waits until what the frameworks have queued for these arrays is done, for calls that take no stream."""
+    """Wait for the work that the frameworks have queued on these arrays.
+
+    Needed before calls that take no stream.
+    """
     for x in given:
         if not is_foreign(x) or not framework(x).on_device(x):
             continue
@@ -237,8 +262,23 @@ def settle(*given):
 
 
 def brought(x, device="auto"):
-    """x in host memory; the device on which its neighbours are to be found, that of x unless one is named; what makes an
-    answer an array of x's framework, where x is."""
+    """Copy an array of any framework to the host for an algorithm that runs there.
+
+    Parameters
+    ----------
+    x : array
+    device : str, optional
+        Device for the neighbour search; "auto": the device that holds `x`.
+
+    Returns
+    -------
+    host : ndarray
+        `x` in host memory.
+    device : str
+        Device for the neighbour search.
+    back : callable
+        Converts a NumPy result to an array of the framework on the device of `x`.
+    """
     if not is_foreign(x):
         return x, device, lambda answer: answer
     row = framework(x)
@@ -250,7 +290,7 @@ def brought(x, device="auto"):
 
 
 def is_there(numbers, missing):
-    """Which numbers are of something: not -1 where they are signed, else not `missing`."""
+    """Return which ids are valid: not -1 if the type is signed, else not equal to `missing`."""
     if "uint" in str(numbers.dtype):
         return numbers != missing
     return numbers >= 0

@@ -1,8 +1,10 @@
-"""What point clouds are asked for: normals, clusters, registration, thinning.
+"""Point clouds: normals, clustering, registration and downsampling.
 
-Points may be arrays of PyTorch, CuPy or JAX, on a CUDA device, too: neighbours are found there, what is left is done in float64 by
-NumPy (`farthest_points`: by the framework, there), and answers are arrays of the framework, where the points are. They are those
-of NumPy's arrays on the CPU, to the bit."""
+Points may be arrays of PyTorch, CuPy or JAX, on a CUDA device, too. The neighbour search then runs
+on that device, the rest in float64 by NumPy (`farthest_points`: by the framework, on the device),
+and the results are arrays of the same framework and device, bit for bit those of NumPy arrays on
+the CPU.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import numpy as np
 from .arrays import brought, framework, is_foreign
 from .points import NO_POINT, Points, scalar_array
 
-ROWS = 65536  #: points handled at a time, so that memory stays linear
+ROWS = 65536  #: points per batch, which bounds the memory
 
 
 def _three(x, name="x"):
@@ -24,11 +26,33 @@ def _three(x, name="x"):
 
 
 def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
-    """The direction in which the k nearest points (itself among them) spread least: (n, 3) of x's type, length 1.
+    """Estimate normals as the direction of least variance of the k nearest points.
 
-    x: (n, 3). The sign looks to the place `toward`, (3,), or is such that the largest component is positive. device: of the
-    search, as of `Points`. ValueError for points of other than three coordinates, InputError for one that is not finite.
+    Parameters
+    ----------
+    x : array_like, (n, 3)
+    k : int, optional
+        Points per neighbourhood, including the point itself.
+    toward : array_like, (3,), optional
+        Point, such as the scanner, that the normals face. None: the largest component of each
+        normal is positive.
+    device : str, optional
+        Device of the neighbour search, as for `Points`.
 
+    Returns
+    -------
+    array, (n, 3)
+        Unit vectors in the type of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `x` does not have three columns.
+    InputError
+        If a coordinate is not finite.
+
+    Examples
+    --------
     >>> flat = np.array([[0., 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
     >>> np.abs(normals(flat, k=4)).round(6)[0]
     array([0., 0., 1.])
@@ -51,6 +75,7 @@ def normals(x, k=16, toward=None, *, device="auto") -> np.ndarray:
 
 
 def _roots(parent):
+    """Return the root of each element of a union-find forest."""
     while True:
         above = parent[parent]
         if (above == parent).all():
@@ -59,7 +84,7 @@ def _roots(parent):
 
 
 def _join(parent, a, b):
-    """Joins the sets of a[i] and b[i]; the smallest number stays the root."""
+    """Unite the sets of a[i] and b[i] for all i; the smallest element becomes the root."""
     while True:
         parent = _roots(parent)
         low, high = np.minimum(parent[a], parent[b]), np.maximum(parent[a], parent[b])
@@ -71,13 +96,37 @@ def _join(parent, a, b):
 
 
 def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
-    """Clusters by density (Ester et al. 1996): labels (n,) int64, -1 for noise, as scikit-learn's.
+    """Cluster points by density (Ester et al. 1996), with the labels of scikit-learn.
 
-    A point with min_samples points within eps (itself among them) is a core; cores within eps of each
-    other are one cluster, numbered by their first point; others within eps of a core belong to the first such
-    cluster. x: (n, 1 to 8); eps in its unit. Memory is linear in n but for the neighbours of 65,536 points
-    at a time. device: of the search, as of `Points`. InputError names a coordinate that is not finite.
+    A point with at least min_samples points within eps, including itself, is a core point. Core
+    points within eps of each other are in one cluster; clusters are numbered by their first point.
+    Another point within eps of a core point belongs to the first such cluster.
 
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+    eps : float
+        Neighbourhood radius, in the unit of `x`.
+    min_samples : int, optional
+    device : str, optional
+        Device of the neighbour search, as for `Points`.
+
+    Returns
+    -------
+    array of int64, (n,)
+        Cluster of each point; -1 for noise.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite; the message names it.
+
+    Notes
+    -----
+    Memory is linear in n, plus the neighbours of 65,536 points at a time.
+
+    Examples
+    --------
     >>> dbscan(np.array([[0., 0], [0, 1], [0, 2], [9, 9]]), 1.5, 2)
     array([ 0,  0,  0, -1])
     """
@@ -105,6 +154,7 @@ def dbscan(x, eps, min_samples=5, *, device="auto") -> np.ndarray:
 
 
 def _rows_within(tree, x, eps, rows):
+    """Yield (rows, offsets, ids) of the points within eps of x[rows], in batches of ROWS rows."""
     for begin in range(0, len(rows), ROWS):
         some = rows[begin:begin + ROWS]
         offsets, ids, _ = tree.within(np.ascontiguousarray(x[some]), eps, distances=False)
@@ -112,17 +162,17 @@ def _rows_within(tree, x, eps, rows):
 
 
 class Registration(NamedTuple):
-    """What `icp` found: target = rotation @ source + translation, nearly."""
+    """Result of `icp`: target is approximately rotation @ source + translation."""
 
     rotation: np.ndarray  #: (3, 3)
     translation: np.ndarray  #: (3,)
-    rms: float  #: root of the mean squared distance of the pairs
-    pairs: int  #: source points with a partner
+    rms: float  #: root mean square distance of the pairs
+    pairs: int  #: number of source points with a partner
     iterations: int
 
 
 def _rigid(a, b):
-    """The rotation and translation of least squares from a to b (Kabsch 1976)."""
+    """Return the least-squares rotation and translation from a to b (Kabsch 1976)."""
     centre_a, centre_b = a.mean(0), b.mean(0)
     u, _, vt = np.linalg.svd((a - centre_a).T @ (b - centre_b))
     turn = np.diag([1, 1, np.sign(np.linalg.det(vt.T @ u.T)) or 1])
@@ -131,7 +181,7 @@ def _rigid(a, b):
 
 
 def _to_planes(a, b, n):
-    """One step of point to plane (Chen and Medioni 1992), linear in the angles."""
+    """Return one point-to-plane step (Chen and Medioni 1992), linearised in the angles."""
     rows = np.hstack([np.cross(a, n), n])
     step = np.linalg.lstsq(rows, ((b - a) * n).sum(1), rcond=None)[0]
     angle = np.linalg.norm(step[:3])
@@ -144,13 +194,37 @@ def _to_planes(a, b, n):
 
 def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, plane=False,
         target_normals=None, device="auto") -> Registration:
-    """Moves `source` onto `target` by iterated closest points (Besl and McKay 1992).
+    """Align `source` with `target` by iterative closest points (Besl and McKay 1992).
 
-    source, target: (n, 3), all in one unit. plane: distances to the target's tangent planes (target_normals, or
-    `normals(target)`). Pairs farther apart than max_distance do not count. device: of the search, as of `Points`; by
-    itself that of the target. Returns a `Registration` of NumPy's arrays; ends when the rms changes by less than `tolerance` of itself. ValueError where fewer than three points have
-    a partner.
+    Parameters
+    ----------
+    source, target : array_like, (n, 3)
+        Points in the same unit.
+    max_distance : float, optional
+        Pairs farther apart than this are ignored.
+    iterations : int, optional
+        Maximum number of iterations.
+    tolerance : float, optional
+        Stop when the rms distance changes by less than this fraction.
+    plane : bool, optional
+        Minimise distances to the tangent planes of the target instead of to its points.
+    target_normals : array_like, (n, 3), optional
+        Normals for `plane`; None: `normals(target)`.
+    device : str, optional
+        Device of the neighbour search, as for `Points`; "auto": that of the target.
 
+    Returns
+    -------
+    Registration
+        With NumPy arrays.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three points of the source have a partner.
+
+    Examples
+    --------
     >>> target = np.random.default_rng(0).random((500, 3))
     >>> found = icp(target + [0.01, 0, 0.02], target)
     >>> np.allclose(found.translation, [-0.01, 0, -0.02]), found.pairs
@@ -184,11 +258,28 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
 
 
 def farthest_points(x, count, start=0) -> np.ndarray:
-    """Numbers of `count` points, each as far as possible from those before: (count,) int64.
+    """Choose points by farthest point sampling: each is as far as possible from those before.
 
-    x: (n, m); start: the number of the first. Of points as far the one with the smallest number. Work: n a
-    point. ValueError for more points than there are.
+    Parameters
+    ----------
+    x : array_like, (n, m)
+    count : int
+        Number of points to choose; the time is proportional to n times this.
+    start : int, optional
+        Index of the first point.
 
+    Returns
+    -------
+    array of int64, (count,)
+        Indices of the chosen points; of equally far points the smallest index is chosen.
+
+    Raises
+    ------
+    ValueError
+        If `count` is not from 1 to n.
+
+    Examples
+    --------
     >>> farthest_points(np.array([[0.], [1.], [5.], [9.]]), 3)
     array([0, 3, 2])
     """
@@ -211,10 +302,26 @@ def farthest_points(x, count, start=0) -> np.ndarray:
 
 
 def voxel_downsample(x, size) -> np.ndarray:
-    """The mean of the points in each cube of side `size`: (cubes, m) of x's type, by the cubes' order.
+    """Replace the points in each cube of a grid by their mean.
 
-    x: (n, m); size in its unit, above 0, else ValueError.
+    Parameters
+    ----------
+    x : array_like, (n, m)
+    size : float
+        Side of the cubes, in the unit of `x`.
 
+    Returns
+    -------
+    array, (cubes, m)
+        Means in the type of `x`, in lexicographic order of the cubes.
+
+    Raises
+    ------
+    ValueError
+        If `size` is not positive.
+
+    Examples
+    --------
     >>> voxel_downsample(np.array([[0., 0], [0.5, 0], [3, 3]]), 1.)
     array([[0.25, 0.  ],
            [3.  , 3.  ]])

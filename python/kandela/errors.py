@@ -1,24 +1,24 @@
-"""What the library's statuses raise. Each is a built-in kind of exception, too."""
+"""Exceptions for the statuses of the C library. Each also derives from a built-in exception."""
 
 
 class KandelaError(Exception):
-    """Any failure of the library; its text is the C library's message."""
+    """Base class: a failure of the library, with the message of the C library."""
 
 
 class RunError(KandelaError, RuntimeError):
-    """Something failed while running: a full disk, a lost file."""
+    """A failure at run time, such as a full disk."""
 
 
 class UsageError(KandelaError, ValueError):
-    """An argument that makes no sense."""
+    """An invalid argument or option."""
 
 
 class InputError(KandelaError, ValueError):
-    """Input that cannot be used: a coordinate that is not finite, a file that is cut."""
+    """Invalid data, such as a non-finite coordinate or a truncated file."""
 
 
 class OutOfMemory(KandelaError, MemoryError):
-    """Not enough memory: the message says how much was needed."""
+    """Out of memory; the message says how many bytes were needed."""
 
 
 class DeviceError(KandelaError, RuntimeError):
@@ -26,8 +26,8 @@ class DeviceError(KandelaError, RuntimeError):
 
 
 class CheckError(KandelaError, RuntimeError):
-    """A comparison or check did not hold."""
+    """A comparison or a check failed."""
 
 
 class Interrupted(KandelaError, KeyboardInterrupt):
-    """The work was interrupted."""
+    """The computation was cancelled."""

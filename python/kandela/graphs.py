@@ -1,8 +1,10 @@
-"""Graphs of neighbours, in the layout of PyTorch Geometric: edge_index (2, edges), row 0 the
-neighbour, row 1 the point whose neighbour it is (the other way with flow="target_to_source").
+"""Neighbour graphs in the layout of PyTorch Geometric.
 
-x and batch may be arrays of PyTorch, CuPy or JAX: neighbours of what lies on a CUDA device are found there, and answers are arrays of the
-framework, where x is."""
+`edge_index` is (2, edges): row 0 is the neighbour, row 1 the point whose neighbour it is, or the
+reverse with flow="target_to_source". Points and batch may be arrays of PyTorch, CuPy or JAX;
+neighbours are then searched on their device, and the results are arrays of the same framework and
+device.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,11 @@ from .points import Points, scalar_array
 
 
 class _Clouds:
-    """Points of many clouds in one tree: a further coordinate sets the clouds so far apart that no
-    neighbour is of another cloud while its own has one; it adds exactly 0 within a cloud."""
+    """One tree for the points of several clouds.
+
+    An additional coordinate separates the clouds: it contributes exactly 0 to distances within a
+    cloud, and more than the extent of all points to distances between clouds.
+    """
 
     def __init__(self, x, batch):
         x, device, self.back = brought(x)
@@ -51,12 +56,34 @@ def _edges(clouds, neighbours, centres, flow):
 
 
 def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarray:
-    """The k nearest other points of each point (with itself among them if `loop`), nearest first.
+    """Connect each point to its k nearest other points, nearest first.
 
-    x: (n, 1 to 8). batch: (n,) numbers of the clouds, or None (with it x has 7 coordinates at most, else
-    ValueError). Returns (2, edges) int64; a cloud of fewer points gives fewer edges. InputError names a
-    coordinate that is not finite.
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+        Points; with `batch` m is at most 7.
+    k : int
+        Neighbours per point.
+    batch : array_like of int, (n,), optional
+        Cloud of each point; only points of the same cloud are connected.
+    loop : bool, optional
+        Count each point as its own neighbour.
+    flow : {"source_to_target", "target_to_source"}, optional
 
+    Returns
+    -------
+    array of int64, (2, edges)
+        A cloud of k or fewer points gives fewer edges per point.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite; the message names it.
+    ValueError
+        If m is 8 and `batch` is given.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> knn_graph(np.array([[0.], [1.], [5.]]), 1)
     array([[1, 0, 1],
@@ -72,15 +99,30 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> np.ndarr
     keep = dist2 < clouds.apart2
     if not loop:
         keep &= ids != centres
-    keep &= np.cumsum(keep, 1) <= k  # where a point has more than k of its own place
+    keep &= np.cumsum(keep, 1) <= k  # more than k if the point itself is not among them
     return _edges(clouds, ids[keep], np.broadcast_to(centres, ids.shape)[keep], flow)
 
 
 def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> np.ndarray:
-    """The nearest `max_neighbors` (None: all) of the points within r of each point: (2, edges) int64.
+    """Connect each point to the points within a radius, nearest first.
 
-    x, batch, loop, flow: as of `knn_graph`; r in x's unit, and a point just at r counts.
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+        Points; with `batch` m is at most 7.
+    r : float
+        Radius; points at exactly this distance are connected.
+    batch, loop, flow : optional
+        As for `knn_graph`.
+    max_neighbors : int or None, optional
+        Keep only this many nearest neighbours per point; None: all.
 
+    Returns
+    -------
+    array of int64, (2, edges)
+
+    Examples
+    --------
     >>> import numpy as np
     >>> radius_graph(np.array([[0.], [1.], [5.]]), 1.5)
     array([[1, 0],
@@ -101,10 +143,22 @@ def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to
 
 
 def mean_dist2(x, k=3) -> np.ndarray:
-    """The mean squared distance of each point to its k nearest others: (n,) of x's type.
+    """Compute the mean squared distance of each point to its k nearest other points.
 
-    x: (n, 1 to 8), in whose unit squared the answers are; 0 for a point alone. What simple-knn calls distCUDA2.
+    This is distCUDA2 of the package simple-knn, used to initialise Gaussian splatting.
 
+    Parameters
+    ----------
+    x : array_like, (n, m), m from 1 to 8
+    k : int, optional
+
+    Returns
+    -------
+    array, (n,)
+        In the type of `x`; 0 if there is only one point.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> mean_dist2(np.array([[0.], [1.], [3.]]), k=1)
     array([1., 1., 4.])
@@ -115,5 +169,5 @@ def mean_dist2(x, k=3) -> np.ndarray:
         return clouds.back(np.zeros(n, clouds.x.dtype))
     ids, dist2 = clouds.tree.nearest(clouds.x, min(k + 1, n))
     itself = ids == np.arange(n)[:, None]
-    itself[~itself.any(1), -1] = True  # so many equal points that it is not among them
+    itself[~itself.any(1), -1] = True  # more than k duplicates: drop the last instead
     return clouds.back(dist2[~itself].reshape(n, -1).mean(1))

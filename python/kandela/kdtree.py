@@ -1,4 +1,4 @@
-"""`KDTree`: SciPy's interface, argument for argument, over Kandela's trees."""
+"""`KDTree`: the interface of `scipy.spatial.cKDTree`, on Kandela's trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .points import Points, scalar_array
 
 NOT_FINITE = "'x' must be finite, check for nan or inf values"
 
-ROWS = 4096  #: queries of other metrics and of periodic boxes asked at a time
+ROWS = 4096  #: queries per batch, for other norms and periodic boxes
 
 
 def _norm(p):
@@ -29,7 +29,9 @@ def _scalar_of(x):
 
 
 def _reach(r, eps):
-    """With eps, what lies just at r is wanted whichever way its distance was rounded."""
+    """Return r, enlarged by up to 1e-9 if eps allows it, so that rounding loses no point at
+    distance r.
+    """
     return np.asarray(r, np.float64) * (1 + min(eps, 1e-9))
 
 
@@ -39,17 +41,38 @@ def _not_negative(value, name):
 
 
 class KDTree:
-    """A k-d tree with the meaning of `scipy.spatial.cKDTree`; answers are exact.
+    """K-d tree with the interface of `scipy.spatial.cKDTree`. Results are exact.
 
-    data: (n, m), m from 1 to 8, finite. float32 stays float32 and gives float32 distances; all else
-    becomes float64. boxsize: a number or one an axis, the sides of a periodic box; 0: not periodic.
-    leafsize, compact_nodes, copy_data and balanced_tree are taken and make no difference: the
-    tree is left-balanced and holds copies. device, builder, split, ids: as of `kandela.Points`.
-    p may be any norm from 1 to infinity; `eps` is taken, and the answers are exact.
-    data of PyTorch, CuPy or JAX is read where it lies; places asked for as such arrays are answered in
-    arrays of the same framework and device (numbers as int64). `query` by p = 2 without a box works there
-    throughout; all else is worked out on the host, and the answers are brought back.
+    Parameters
+    ----------
+    data : array_like, (n, m), m from 1 to 8
+        Finite points. float32 stays float32 and gives float32 distances; everything else becomes
+        float64. Arrays of PyTorch, CuPy and JAX are read in place.
+    leafsize, compact_nodes, copy_data, balanced_tree : optional
+        Accepted and ignored: the tree is left-balanced and holds a copy of the points.
+    boxsize : float or array_like, (m,), optional
+        Sides of a periodic box; 0: not periodic along that axis.
+    device, builder, split, ids : optional
+        As for `kandela.Points`.
 
+    Raises
+    ------
+    ValueError
+        If `data` has the wrong shape, is not finite or lies outside of the periodic box.
+    TypeError
+        If `data` is complex.
+
+    Notes
+    -----
+    `p` may be any norm from 1 to infinity. `eps` and `workers` are accepted; results are exact, and
+    the library uses its own threads.
+
+    Queries that are arrays of PyTorch, CuPy or JAX return arrays of that framework on the same
+    device, with int64 indices. `query` with p = 2 and without a box runs on the device; everything
+    else runs on the host, and the results are copied back.
+
+    Examples
+    --------
     >>> import numpy as np, kandela
     >>> tree = kandela.KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]]))
     >>> tree.query([0.2, 0.], k=2)
@@ -105,36 +128,61 @@ class KDTree:
 
     @staticmethod
     def _padded(x):
-        """The trees begin at two dimensions."""
+        """Return x with at least two columns, the second one 0."""
         return x if x.shape[1] > 1 else np.hstack([x, np.zeros_like(x)])
 
     @property
     def data(self) -> np.ndarray:
-        """(n, m): the points, in host memory."""
+        """The points, (n, m), in host memory."""
         if self._data is None:
             self._data = framework(self._there).host(self._there)
         return self._data
 
     @property
     def size(self) -> int:
-        """Nodes of the tree: one a point."""
+        """Number of nodes of the tree, which is the number of points."""
         return self.n
 
     @property
     def indices(self) -> np.ndarray:
-        """The points' numbers in the tree's level order."""
+        """Indices of the points in level order of the tree."""
         return self._points.level_order()[1].astype(np.intp)
 
-    # --- what is asked -----------------------------------------------------------------------------
+    # --- SciPy's queries -------------------------------------------------------------------------
 
     def query(self, x, k=1, eps=0, p=2, distance_upper_bound=np.inf, workers=1) -> tuple:
-        """The k nearest points of each place: distances and numbers, as SciPy's.
+        """Find the k nearest neighbours of each query.
 
-        x: (..., m). k: how many, or a list of ranks from 1 on. Distances at or above
-        distance_upper_bound do not count; what is missing is (inf, n). Both arrays have shape
-        (...) + (k,), without the last axis for k = 1. Distances are of the tree's type, numbers intp. workers
-        is taken; the library's own threads work. ValueError for places of another width or not finite.
+        Parameters
+        ----------
+        x : array_like, (..., m)
+            Finite query points.
+        k : int or sequence of int, optional
+            Number of neighbours, or the ranks of the wanted neighbours, from 1.
+        eps : float, optional
+            Accepted and ignored.
+        p : float, optional
+            Norm, from 1 to infinity.
+        distance_upper_bound : float, optional
+            Neighbours at this distance or farther are not found.
+        workers : int, optional
+            Accepted and ignored.
 
+        Returns
+        -------
+        distances : float or array, (...) + (k,)
+            In the scalar type of the tree; inf for a missing neighbour. The last axis is missing if
+            k is 1.
+        indices : int or array of intp, (...) + (k,)
+            n for a missing neighbour.
+
+        Raises
+        ------
+        ValueError
+            If a query has the wrong dimension or is not finite.
+
+        Examples
+        --------
         >>> tree = KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]]))
         >>> tree.query([[0., 1.]], k=[2], p=1)
         (array([[2.]]), array([[1]]))
@@ -150,7 +198,7 @@ class KDTree:
         x, shape = self._places(x, p == 2 and self._box is None)
         far = int(ranks.max()) if len(ranks) else 0
         found, ids = self._nearest(x, far, p, float(distance_upper_bound))
-        if far != len(ranks) or (np.diff(ranks) != 1).any():  # else they are as they should be
+        if far != len(ranks) or (np.diff(ranks) != 1).any():  # not simply 1, 2, ..., k
             found, ids = found[:, ranks - 1], ids[:, ranks - 1]
         if squeezed:
             found, ids = found.reshape(shape), ids.reshape(shape)
@@ -158,7 +206,7 @@ class KDTree:
         return found.reshape(shape + (len(ranks),)), ids.reshape(shape + (len(ranks),))
 
     def _query_there(self, x, k, ranks, squeezed, p, bound):
-        """`query` of an array of another framework, answered by arrays of it."""
+        """Implement `query` for arrays of PyTorch, CuPy and JAX, on the device if possible."""
         row = framework(x)
         far = int(ranks.max()) if len(ranks) else 0
         on_device = not self._points._c.on_cpu and row.on_device(x)
@@ -181,9 +229,30 @@ class KDTree:
 
     def query_ball_point(self, x, r, p=2.0, eps=0, workers=1, return_sorted=None,
                          return_length=False) -> Any:
-        """The numbers of all points within r of each place (r: one, or one a place): a list, or an
-        array of lists; with return_length how many. Sorted if return_sorted, or if there are many places.
+        """Find all points within a radius of each query.
 
+        Parameters
+        ----------
+        x : array_like, (..., m)
+            Finite query points.
+        r : float or array_like
+            Search radius, of all queries or of each.
+        p : float, optional
+            Norm, from 1 to infinity.
+        eps, workers : optional
+            Accepted; the results are exact.
+        return_sorted : bool, optional
+            Sort the indices. None (default): only if there is more than one query.
+        return_length : bool, optional
+            Return the number of points instead of their indices.
+
+        Returns
+        -------
+        list of int, array of lists, int or array of int
+            The indices, or their number: one entry per query; not an array for a single query.
+
+        Examples
+        --------
         >>> KDTree(np.array([[0., 0.], [1., 0.], [0., 3.]])).query_ball_point([[0., 1.], [0., 2.]], [1.5, 1.])
         array([list([0, 1]), list([2])], dtype=object)
         """
@@ -202,8 +271,26 @@ class KDTree:
         return lists[0] if shape == () else lists.reshape(shape)
 
     def query_ball_tree(self, other, r, p=2.0, eps=0) -> list:
-        """For each of this tree's points the numbers of the other's points within r: n lists.
+        """Find, for each point of this tree, all points of another tree within a radius.
 
+        Parameters
+        ----------
+        other : KDTree
+            Tree of the same dimension and boxsize.
+        r : float
+            Search radius.
+        p : float, optional
+            Norm, from 1 to infinity.
+        eps : float, optional
+            Accepted; the results are exact.
+
+        Returns
+        -------
+        list of list of int
+            Sorted indices into `other`, one list per point of this tree.
+
+        Examples
+        --------
         >>> KDTree(np.array([[0.], [5.]])).query_ball_tree(KDTree(np.array([[1.], [2.]])), 2)
         [[0, 1], []]
         """
@@ -212,8 +299,24 @@ class KDTree:
         return [np.sort(ids[offsets[i]:offsets[i + 1]]).tolist() for i in range(self.n)]
 
     def query_pairs(self, r, p=2.0, eps=0, output_type="set") -> Any:
-        """All pairs i < j of points within r of each other: a set of tuples, or an array (count, 2) of intp.
+        """Find all pairs i < j of points within a distance of each other.
 
+        Parameters
+        ----------
+        r : float
+            Largest distance.
+        p : float, optional
+            Norm, from 1 to infinity.
+        eps : float, optional
+            Accepted; the results are exact.
+        output_type : {"set", "ndarray"}, optional
+
+        Returns
+        -------
+        set of tuple, or ndarray of intp, (count, 2)
+
+        Examples
+        --------
         >>> KDTree(np.array([[0.], [1.], [5.]])).query_pairs(2)
         {(0, 1)}
         """
@@ -226,9 +329,28 @@ class KDTree:
         return pairs if output_type == "ndarray" else set(map(tuple, pairs.tolist()))
 
     def count_neighbors(self, other, r, p=2.0, weights=None, cumulative=True) -> Any:
-        """How many pairs, one point of each tree, lie within r (a number or an array); with weights
-        (one array for both trees, or a pair of arrays of which one may be None) the sum of products.
+        """Count the pairs of one point of each tree within given distances.
 
+        Parameters
+        ----------
+        other : KDTree
+            Tree of the same dimension and boxsize.
+        r : float or array_like, (k,)
+            Largest distances; non-decreasing if `cumulative` is False.
+        p : float, optional
+            Norm, from 1 to infinity.
+        weights : array_like, or tuple of two array_like or None, optional
+            Weights of the points of both trees, or of each. Instead of counting, the products of
+            the weights are summed.
+        cumulative : bool, optional
+            False: count pairs with distances between one r and the next.
+
+        Returns
+        -------
+        int, float or ndarray, (k,)
+
+        Examples
+        --------
         >>> KDTree(np.array([[0.], [5.]])).count_neighbors(KDTree(np.array([[1.], [2.]])), [1, 2, 9])
         array([1, 2, 4])
         """
@@ -258,9 +380,24 @@ class KDTree:
         return out[0] if np.ndim(r) == 0 else out
 
     def sparse_distance_matrix(self, other, max_distance, p=2.0, output_type="dok_matrix") -> Any:
-        """Distances of all pairs within max_distance: "dict", "ndarray" (fields i, j, v),
-        "coo_matrix" or "dok_matrix" (these two need SciPy).
+        """Compute the distances of all pairs of one point of each tree within a distance.
 
+        Parameters
+        ----------
+        other : KDTree
+            Tree of the same dimension and boxsize.
+        max_distance : float
+        p : float, optional
+            Norm, from 1 to infinity.
+        output_type : {"dict", "ndarray", "coo_matrix", "dok_matrix"}, optional
+            "ndarray" has the fields i, j, v; the last two need SciPy.
+
+        Returns
+        -------
+        dict, ndarray or sparse matrix
+
+        Examples
+        --------
         >>> KDTree(np.array([[0.], [5.]])).sparse_distance_matrix(KDTree(np.array([[1.]])), 2, output_type="dict")
         {(0, 0): 1.0}
         """
@@ -281,12 +418,30 @@ class KDTree:
         matrix = scipy.sparse.coo_matrix((found, (rows, ids)), shape=(self.n, other.n))
         return matrix if output_type == "coo_matrix" else matrix.todok()
 
-    # --- what SciPy has not ------------------------------------------------------------------------
+    # --- beyond SciPy ----------------------------------------------------------------------------
 
     def query_radius(self, x, r, p=2.0) -> tuple:
-        """All points within r (a number or one a place) of each place as compressed rows: offsets
-        (q + 1,), ids, distances, each row ordered by (distance, number).
+        """Find all points within a radius of each query, as compressed sparse rows. Not in SciPy.
 
+        Parameters
+        ----------
+        x : array_like, (..., m)
+            Finite query points.
+        r : float or array_like
+            Search radius, of all queries or of each.
+        p : float, optional
+            Norm, from 1 to infinity.
+
+        Returns
+        -------
+        offsets : ndarray, (q + 1,)
+            The neighbours of query i are the entries from offsets[i] up to offsets[i + 1].
+        ids : ndarray
+            Neighbours, each row ordered by (distance, index).
+        distances : ndarray
+
+        Examples
+        --------
         >>> tree = KDTree(np.array([[0., 0.], [1., 0.]]))
         >>> tree.query_radius(np.array([[0.25, 0.]]), 1.)
         (array([0, 2]), array([0, 1]), array([0.25, 0.75]))
@@ -299,8 +454,14 @@ class KDTree:
         return offsets, ids, found[order]
 
     def update(self, data) -> None:
-        """Builds again from other points, (n, m).
+        """Rebuild the tree from other points, with the same options. Not in SciPy.
 
+        Parameters
+        ----------
+        data : array_like, (n, m)
+
+        Examples
+        --------
         >>> tree = KDTree(np.array([[0., 0.]]))
         >>> tree.update(np.array([[1., 1.], [2., 2.]]))
         >>> tree.query([[2., 2.]])
@@ -309,8 +470,22 @@ class KDTree:
         self.__init__(data, self.leafsize, boxsize=self.boxsize, **self._given)
 
     def save(self, path) -> None:
-        """Writes the Euclidean tree, with a checksum; `kandela.Points.load` reads it. RunError says what failed.
+        """Write the tree to a file with a checksum, which `kandela.Points.load` reads. Not in
+        SciPy.
 
+        The file holds the Euclidean tree only, without boxsize.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        RunError
+            If the file cannot be written.
+
+        Examples
+        --------
         >>> import kandela, tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> KDTree(np.array([[0., 0.], [1., 1.]])).save(path)
@@ -319,10 +494,14 @@ class KDTree:
         """
         self._points.save(path)
 
-    # --- the work ----------------------------------------------------------------------------------
+    # --- implementation --------------------------------------------------------------------------
 
     def _places(self, x, quick=False):
-        """x as rows of the tree's type; quick: who is asked looks whether they are finite."""
+        """Return queries as (q, m) rows in the type of the tree, wrapped into the box, and their
+        shape.
+
+        `quick`: skip the check for non-finite coordinates, because the library checks them.
+        """
         x = np.asarray(framework(x).host(x))
         if np.iscomplexobj(x):
             raise TypeError("KDTree does not work with complex data")
@@ -340,6 +519,7 @@ class KDTree:
 
     @staticmethod
     def _ranks(k):
+        """Return the ranks that k asks for, and whether the last axis is dropped."""
         try:
             if np.ndim(k) == 0:
                 ranks, squeezed = np.arange(1, operator.index(k) + 1), k == 1
@@ -368,10 +548,13 @@ class KDTree:
             raise ValueError("Trees passed have different boxsizes")
 
     def _as(self, other):
+        """Return the points of this tree in the type of the other tree."""
         return np.ascontiguousarray(self.data, other.data.dtype)
 
     def _nearest(self, x, k, p, bound):
-        """Distances (q, k) and numbers (q, k); inf and n where there is none below `bound`."""
+        """Return distances and indices, (q, k) each; inf and n where nothing is closer than
+        `bound`.
+        """
         k_there = min(k, self.n)
         if p == 2 and self._box is None and k_there > 0 and len(x) > 0:
             found, ids = self._plain_nearest(x, k_there, bound)
@@ -391,6 +574,7 @@ class KDTree:
         return found, ids
 
     def _plain_nearest(self, x, k, bound):
+        """Implement `_nearest` for p = 2 without a box."""
         query = self._points._query(self._padded(x), bound, None, False, "auto")
         found, ids = np.empty((len(x), k), self._points.dtype), np.empty((len(x), k), np.int64)
         try:
@@ -400,7 +584,11 @@ class KDTree:
         return found, ids
 
     def _nearest_rows(self, x, k, p, bound, found, ids):
-        """The same by a search within what the k Euclidean ones of the query's own image reach."""
+        """Implement `_nearest` for other norms and boxes, for some queries.
+
+        The k Euclidean neighbours of the query give an upper bound on the k-th distance by the
+        norm; the search within that bound contains the k nearest.
+        """
         near = self._points.nearest(self._padded(x), k)[0]
         away = distance(wrapped(self.data[near] - x[:, None], self._box).astype(np.float64), p)
         reach = np.minimum(away.max(1), bound)
@@ -413,7 +601,9 @@ class KDTree:
         ids[rows[keep], place[keep]] = numbers[order][keep]
 
     def _within(self, x, r, p, distances=False):
-        """All within r[i] of row i: offsets, numbers (in no order) and, if wanted, distances."""
+        """Return offsets, unordered indices and (on request) distances of all points within r[i] of
+        row i.
+        """
         if self.n == 0 or len(x) == 0:
             return np.zeros(len(x) + 1, np.intp), np.empty(0, np.intp), np.empty(0)
         asked = np.maximum(r, 0)
@@ -429,12 +619,17 @@ class KDTree:
 
     @staticmethod
     def _cut(count, offsets, ids, found, keep):
+        """Keep only the entries of compressed rows for which `keep` is true."""
         rows = np.repeat(np.arange(count), np.diff(offsets))[keep]
         offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
         return offsets.astype(np.intp), ids[keep], None if found is None else found[keep]
 
     def _within_images(self, x, r, p):
-        """By Euclidean balls around the images of a query that hold the balls of the norm."""
+        """Implement `_within` for other norms and boxes.
+
+        Searches Euclidean balls that contain the balls of the norm, around the periodic images of
+        each query, and measures the points found.
+        """
         reach = r * euclid_factor(p, self.m) * (1 + 1e-6)
         all_rows, all_ids = [], []
         for shift, rows in images(x, self._box, reach, self.mins, self.maxes):
@@ -445,7 +640,7 @@ class KDTree:
             all_ids.append(ids.astype(np.intp))
         rows = np.concatenate(all_rows) if all_rows else np.empty(0, np.intp)
         ids = np.concatenate(all_ids) if all_ids else np.empty(0, np.intp)
-        if self._box is not None:  # found by several images
+        if self._box is not None:  # several images may find the same point
             rows, ids = np.divmod(np.unique(rows * self.n + ids), self.n)
         found = distance(wrapped((self.data[ids] - x[rows]).astype(np.float64), self._box), p)
         keep = found <= r[rows]

@@ -1,4 +1,4 @@
-"""Rays and triangles, distances and insides."""
+"""Triangle meshes: ray queries, nearest points, signed distances, containment and sampling."""
 
 from __future__ import annotations
 
@@ -10,42 +10,63 @@ from . import _c
 from .arrays import framework, is_foreign, is_there, settle, stream_number
 from .sides import Outward, solid_angles
 
-NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: the triangle of a ray that hits nothing
+NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: triangle index of a ray that hits nothing
 
 
 class Hits(NamedTuple):
-    """What rays meet first; `t` is inf (or the ray's tmax) and `triangle` NO_TRIANGLE for nothing."""
+    """Closest hits of rays. After a miss `t` is inf (or tmax) and `triangle` is NO_TRIANGLE."""
 
-    t: np.ndarray  #: (n,) float32, in lengths of the direction
+    t: np.ndarray  #: (n,) float32, distance in lengths of the direction
     triangle: np.ndarray  #: (n,) uint32
     u: np.ndarray  #: (n,) float32, weight of the triangle's second vertex
     v: np.ndarray  #: (n,) float32, weight of its third vertex
 
     @property
     def hit(self) -> Any:
-        """(n,) bool: something was met."""
+        """Boolean array, (n,): which rays hit a triangle."""
         return is_there(self.triangle, NO_TRIANGLE)
 
 
 class Nearest(NamedTuple):
-    """What is nearest to points; `distance` is inf and `triangle` NO_TRIANGLE where nothing is."""
+    """Nearest points on a mesh. If there is none, `distance` is inf and `triangle` NO_TRIANGLE."""
 
-    point: np.ndarray  #: (n, 3) float32, the nearest places
-    distance: np.ndarray  #: (n,) float32, to them, in the mesh's unit
+    point: np.ndarray  #: (n, 3) float32, nearest points
+    distance: np.ndarray  #: (n,) float32, in the unit of the mesh
     triangle: np.ndarray  #: (n,) uint32
     u: np.ndarray  #: (n,) float32, weight of the triangle's second vertex
     v: np.ndarray  #: (n,) float32, weight of its third vertex
-    feature: np.ndarray  #: (n,) uint32: 0 inside; 1, 2, 3 on the edge from vertex 0, 1, 2 on; 4, 5, 6 at vertex 0, 1, 2
+    #: (n,) uint32: 0: interior; 1, 2, 3: edge from vertex 0, 1, 2 to the next; 4, 5, 6: that vertex
+    feature: np.ndarray
 
 
 class TriangleMesh:
-    """Triangles; rays never slip through shared edges, and nearest ones are exact.
+    """Triangle mesh for ray queries and nearest-point queries.
 
-    vertices: (n, 3), taken as float32; faces: (m, 3) of vertex numbers, or None: three vertices a triangle. Both
-    may be arrays of PyTorch, CuPy or JAX, and are read where they lie. builder: a name that `kandela info` lists;
-    device: "cpu", "cuda:N"; "auto" chooses. ValueError for faces that name no vertex, InputError for a vertex
-    that is not finite.
+    Parameters
+    ----------
+    vertices : array_like, (n, 3)
+        Finite positions, converted to float32. Arrays of PyTorch, CuPy and JAX are read in place.
+    faces : array_like of int, (m, 3), optional
+        Vertex indices of each triangle; None: triangle i has vertices 3i, 3i+1, 3i+2.
+    device : str, optional
+        "auto" (default): the device that holds the vertices; for vertices in host memory the first
+        CUDA device if there are at least 100,000 triangles, else the CPU. "cpu" or "cuda:N".
+    builder : str, optional
+        "auto" (default) or a name that `kandela info` lists.
 
+    Raises
+    ------
+    ValueError
+        If a face refers to a vertex that does not exist.
+    InputError
+        If a vertex is not finite.
+
+    Notes
+    -----
+    The intersection test is watertight: no ray passes between two triangles that share an edge.
+
+    Examples
+    --------
     >>> import numpy as np, kandela
     >>> mesh = kandela.TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
     >>> hits = mesh.intersect([[0.25, 0.25, 1]], [[0, 0, -1]])
@@ -69,11 +90,12 @@ class TriangleMesh:
 
     @staticmethod
     def _named(row, faces):
-        """The faces' numbers with 32 bits, on the vertices' device."""
+        """Return the faces with 32-bit indices, on the device of the vertices."""
         return row.plain(faces.reshape(-1, 3), np.int32) if row.wide else row.plain(faces, np.uint32)
 
     @staticmethod
     def _of_host(vertices, faces):
+        """Return vertices and faces as NumPy arrays in the library's types."""
         vertices = np.ascontiguousarray(framework(vertices).host(vertices), np.float32)
         if faces is None:
             return vertices, np.arange(len(vertices), dtype=np.uint32).reshape(-1, 3)
@@ -84,6 +106,7 @@ class TriangleMesh:
         return vertices, np.ascontiguousarray(faces.reshape(-1, 3), np.uint32)
 
     def _arrays(self):
+        """Return vertices and faces in host memory, copied from the device on first use."""
         if self._host is None:
             vertices, faces = self._there
             self._host = self._of_host(vertices, faces)
@@ -91,17 +114,25 @@ class TriangleMesh:
 
     @property
     def vertices(self) -> np.ndarray:
-        """(n, 3) float32, in host memory."""
+        """Vertices, (n, 3) float32, in host memory."""
         return self._arrays()[0]
 
     @property
     def faces(self) -> np.ndarray:
-        """(m, 3) uint32, in host memory."""
+        """Vertex indices of the faces, (m, 3) uint32, in host memory."""
         return self._arrays()[1]
 
     def describe(self) -> dict:
-        """What the tree is: triangles, nodes, builder, device, bytes, sah_cost, hash, ...: a dict.
+        """Return statistics of the tree.
 
+        Returns
+        -------
+        dict
+            The fields of `kd_triangles_info`: triangles, nodes, builder, device, bytes, sah_cost,
+            hash, ...
+
+        Examples
+        --------
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).describe()["triangles"]
         1
         """
@@ -109,8 +140,10 @@ class TriangleMesh:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tree holds, on whatever device, without what the first closest_point makes.
+        """Bytes that the tree holds, on whichever device, without the tree of `closest_point`.
 
+        Examples
+        --------
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).nbytes > 36
         True
         """
@@ -118,6 +151,7 @@ class TriangleMesh:
 
     @staticmethod
     def _rays(origins, directions, tmin, tmax):
+        """Return rays as (n, 8) float32, the layout of `kd_ray`."""
         origins, directions = np.asarray(origins), np.asarray(directions)
         count = np.broadcast_shapes(origins.shape, directions.shape)[0]
         rays = np.empty((count, 8), np.float32)
@@ -126,12 +160,14 @@ class TriangleMesh:
 
     @staticmethod
     def _rays_there(row, origins, directions, tmin, tmax):
-        """The same in memory of a framework's: (n, 3) each, tmin and tmax numbers."""
+        """Implement `_rays` for arrays of another framework; tmin and tmax are numbers."""
         low, high = (row.xp.full_like(origins[:, :1], float(t)) for t in (tmin, tmax))
         return row.plain(row.joined([origins, low, directions, high]), np.float32)
 
     def _cast(self, origins, directions, tmin, tmax, stream):
-        """A batch of rays, and the array that answers are to be like."""
+        """Return a RayBatch of the rays, and the array that determines framework and device of the
+        results.
+        """
         batch, like = _c.kd_ray_batch_default(), None
         if is_foreign(origins):
             row, like = framework(origins), origins
@@ -144,12 +180,25 @@ class TriangleMesh:
         return batch, like
 
     def intersect(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None) -> Hits:
-        """What each ray meets first, as Hits.
+        """Find the closest hit of each ray.
 
-        origins, directions: (n, 3), or (3,) for all; of PyTorch, CuPy or JAX (n, 3) both, and the answers
-        are such arrays on their device (triangles in torch int32, -1 for none). tmin, tmax: in lengths of
-        the direction, the ends excluded; a number, or of NumPy one a ray. stream: as of `kandela.Points`.
+        Parameters
+        ----------
+        origins, directions : array_like, (n, 3) or (3,)
+            Directions need not be normalised. Arrays of PyTorch, CuPy and JAX must both be (n, 3).
+        tmin, tmax : float or array_like, (n,), optional
+            Open interval of t, in lengths of the direction. Arrays only with NumPy rays.
+        stream : optional
+            CUDA stream, as for `kandela.Points`.
 
+        Returns
+        -------
+        Hits
+            Arrays of the framework, and on the device, of the rays; in PyTorch triangles are int32
+            with -1 for a miss.
+
+        Examples
+        --------
         >>> mesh = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
         >>> mesh.intersect([[0.25, 0.25, 1], [2, 2, 2]], [0, 0, -2]).t.tolist()
         [0.5, inf]
@@ -163,8 +212,19 @@ class TriangleMesh:
         return Hits(hits[:, 0], row.bits(hits[:, 3], np.uint32), hits[:, 1], hits[:, 2])
 
     def occluded(self, origins, directions, tmin=0.0, tmax=np.inf, *, stream=None) -> Any:
-        """(n,) bool: whether each ray meets anything; arguments as of `intersect`.
+        """Test whether each ray hits any triangle.
 
+        Parameters
+        ----------
+        origins, directions, tmin, tmax, stream
+            As for `intersect`.
+
+        Returns
+        -------
+        array of bool, (n,)
+
+        Examples
+        --------
         >>> mesh = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
         >>> mesh.occluded([[0.25, 0.25, 1], [2, 2, 2]], [0, 0, -2]).tolist()
         [True, False]
@@ -177,8 +237,15 @@ class TriangleMesh:
         return row.done(like, blocked) != 0
 
     def face_normals(self) -> np.ndarray:
-        """(m, 3) float32 of length 1 by the faces' windings; 0 for faces without area.
+        """Compute the normals of the faces by their winding.
 
+        Returns
+        -------
+        ndarray of float32, (m, 3)
+            Unit vectors; 0 for faces without area.
+
+        Examples
+        --------
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).face_normals().tolist()
         [[0.0, 0.0, 1.0]]
         """
@@ -189,13 +256,29 @@ class TriangleMesh:
                          where=lengths > 0).astype(np.float32)
 
     def closest_point(self, points, max_distance=np.inf) -> Nearest:
-        """The nearest place on the mesh of each point, as Nearest.
+        """Find the point of the mesh nearest to each query point.
 
-        points: (n, 3), taken as float32. max_distance: in the mesh's unit; what is farther away is not
-        found. Of triangles as near the one with the smallest number counts. Exact in double, the
-        same on one thread, on many and on a GPU. The first call makes a tree (44 bytes a triangle). Points of
-        PyTorch, CuPy or JAX are answered by such arrays (triangle and feature in torch int32).
+        Parameters
+        ----------
+        points : array_like, (n, 3)
+            Converted to float32.
+        max_distance : float, optional
+            Search radius, in the unit of the mesh.
 
+        Returns
+        -------
+        Nearest
+            Arrays of the framework, and on the device, of `points`; in PyTorch triangle and feature
+            are int32.
+
+        Notes
+        -----
+        Distances are compared in double precision. Of equally near triangles the smallest index is
+        returned, for any number of threads and on any device. The first call builds a second tree
+        of 44 bytes per triangle.
+
+        Examples
+        --------
         >>> import kandela
         >>> mesh = kandela.TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
         >>> near = mesh.closest_point([[0.25, 0.25, 2], [3, 0, 0]])
@@ -213,25 +296,44 @@ class TriangleMesh:
                        numbers[:, 1])
 
     def _sides(self):
-        """Normals of faces, edges and vertices for signed_distance, made once."""
+        """Return the normals for `signed_distance`, computed on first use."""
         if self._outward is None:
             self._outward = Outward(self.vertices, self.faces)
         return self._outward
 
     @property
     def is_closed(self) -> bool:
-        """Each edge belongs to two faces, which run along it in opposite directions. Vertices at the
-        same place are one."""
+        """Whether each edge belongs to two faces that run along it in opposite directions.
+
+        Vertices at the same position count as one.
+        """
         return self._sides().is_closed
 
     def signed_distance(self, points) -> Any:
-        """(n,) float32: the distance to the mesh of each point, in its unit, negative inside.
+        """Compute the distance of each point to the mesh, negative inside.
 
-        The sign is decided in double by the side of the nearest face, or by the angle-weighted normal of
-        the nearest edge or vertex (Baerentzen and Aanaes 2005). That is right for a closed mesh that does
-        not meet itself, with windings outwards; ValueError if `is_closed` is false: see
-        `winding_number`.
+        Parameters
+        ----------
+        points : array_like, (n, 3)
 
+        Returns
+        -------
+        array of float32, (n,)
+            In the unit of the mesh; NaN for points that are not finite.
+
+        Raises
+        ------
+        ValueError
+            If `is_closed` is false; `winding_number` accepts such meshes.
+
+        Notes
+        -----
+        The sign is that of the side of the nearest face, or of the angle-weighted normal of the
+        nearest edge or vertex (Baerentzen and Aanaes 2005), evaluated in double precision. It is
+        correct for a closed mesh that does not intersect itself and whose faces are wound outwards.
+
+        Examples
+        --------
         >>> import kandela
         >>> tetrahedron = kandela.TriangleMesh([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]],
         ...                                    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -251,10 +353,26 @@ class TriangleMesh:
         return np.where(side < 0, -distance, distance)
 
     def winding_number(self, points) -> Any:
-        """(n,) float64: how often the mesh goes round each point: 1 inside a closed mesh with windings
-        outwards, 0 outside, between for a mesh with holes (Jacobson et al. 2013). Each triangle's
-        solid angle is added up: n times m work.
+        """Compute the generalised winding number of the mesh about each point (Jacobson et al.
+        2013).
 
+        It is 1 inside and 0 outside of a closed mesh whose faces are wound outwards, and in between
+        for a mesh with holes.
+
+        Parameters
+        ----------
+        points : array_like, (n, 3)
+
+        Returns
+        -------
+        array of float64, (n,)
+
+        Notes
+        -----
+        The solid angles of all triangles are summed, which takes time proportional to n times m.
+
+        Examples
+        --------
         >>> import kandela
         >>> tetrahedron = kandela.TriangleMesh([[0, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]],
         ...                                    [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
@@ -272,9 +390,21 @@ class TriangleMesh:
         ]) / (4 * np.pi)
 
     def contains(self, points) -> Any:
-        """(n,) bool: inside of the mesh; a point on it is not. By the sign of `signed_distance` if the
-        mesh is closed, else by more than half a `winding_number`.
+        """Test whether each point is inside of the mesh; points on it are not.
 
+        The sign of `signed_distance` decides if the mesh is closed, else whether `winding_number`
+        exceeds one half.
+
+        Parameters
+        ----------
+        points : array_like, (n, 3)
+
+        Returns
+        -------
+        array of bool, (n,)
+
+        Examples
+        --------
         >>> import kandela
         >>> square = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
         >>> kandela.TriangleMesh(square, [[0, 1, 2], [0, 2, 3]]).contains([[0.5, 0.5, 1]]).tolist()
@@ -285,10 +415,26 @@ class TriangleMesh:
         return self.signed_distance(points) < 0
 
     def sample(self, count, seed=0) -> tuple:
-        """Points spread evenly over the area: (count, 3) float32, and the face of each (count,) int64.
+        """Sample points uniformly by area.
 
-        ValueError for a mesh without area.
+        Parameters
+        ----------
+        count : int
+        seed : int, optional
 
+        Returns
+        -------
+        points : ndarray of float32, (count, 3)
+        faces : ndarray of int64, (count,)
+            Face of each point.
+
+        Raises
+        ------
+        ValueError
+            If the mesh has no area.
+
+        Examples
+        --------
         >>> places, faces = TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).sample(100)
         >>> bool((places.sum(1) <= 1).all()), int(faces.max())
         (True, 0)
@@ -306,8 +452,19 @@ class TriangleMesh:
         return places.astype(np.float32), faces
 
     def save(self, path) -> None:
-        """Writes the tree and its triangles, with a checksum. RunError says what failed.
+        """Write the tree and its triangles to a file with a checksum.
 
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        RunError
+            If the file cannot be written.
+
+        Examples
+        --------
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).save(path)
@@ -315,8 +472,10 @@ class TriangleMesh:
         _c.kd_triangles_save(self._c, str(path))
 
     def close(self) -> None:
-        """Gives the memory back now; the tree answers nothing from then on.
+        """Free the memory of the tree now. Any later query raises UsageError.
 
+        Examples
+        --------
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).close()
         """
         _c.kd_triangles_close(self._c)

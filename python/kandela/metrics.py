@@ -1,8 +1,9 @@
-"""Other distances than the Euclidean one, and periodic boxes, from Euclidean searches.
+"""Searches by any p-norm, and in periodic boxes, from Euclidean searches.
 
-A p-norm of m numbers lies within fixed factors of the Euclidean norm, so a ball of one kind lies in
-a ball of the other: what a Euclidean search finds is measured again and cut down, exactly. A periodic
-box is asked by the images of the query that are near enough.
+The p-norm of a vector of m numbers lies within fixed factors of its Euclidean norm, so a ball of
+one norm is contained in a ball of the other. The points that a Euclidean search finds are measured
+again by the p-norm, and the result is exact. Periodic boxes are searched through the periodic
+images of a query that are close enough to the box.
 """
 
 import itertools
@@ -11,12 +12,12 @@ import numpy as np
 
 
 def euclid_factor(p, m):
-    """The least c with |x|_2 <= c |x|_p for all x of m numbers."""
+    """Return the smallest c with ``|x|_2 <= c |x|_p`` for all x of m numbers."""
     return 1.0 if p <= 2 else float(m) ** (0.5 - (0.0 if np.isinf(p) else 1.0 / p))
 
 
 def distance(difference, p):
-    """The p-norm along the last axis."""
+    """Return the p-norms along the last axis."""
     difference = np.abs(difference)
     if p == 2:
         return np.sqrt((difference * difference).sum(-1))
@@ -28,7 +29,10 @@ def distance(difference, p):
 
 
 def wrapped(difference, box):
-    """A difference of places in a periodic box, to the nearest image; sides of 0 are not periodic."""
+    """Return differences of points in a periodic box to the nearest image.
+
+    `box` is None, or the side of the box along each axis; sides of 0 are not periodic.
+    """
     if box is None:
         return difference
     sides = np.where(box > 0, box, np.inf)
@@ -37,8 +41,25 @@ def wrapped(difference, box):
 
 
 def images(x, box, reach, lo, hi):
-    """The shifts of a periodic box, each with the rows of x whose image comes within `reach` (a
-    number, or one a row) of the box from lo to hi along every axis: pairs (shift, rows)."""
+    """Return the periodic images of queries that come close to the points.
+
+    Parameters
+    ----------
+    x : ndarray, (q, m)
+        Queries.
+    box : ndarray, (m,), or None
+        Sides of the periodic box.
+    reach : float or ndarray, (q,)
+        Search radius, of all queries or of each.
+    lo, hi : ndarray, (m,)
+        Bounding box of the points.
+
+    Returns
+    -------
+    list of (shift, rows)
+        For each shift of the box, the rows of x whose shifted query is within `reach` of the
+        bounds.
+    """
     if box is None:
         return [(np.zeros(x.shape[1]), np.arange(len(x)))]
     found = []

@@ -1,4 +1,4 @@
-"""Nearest neighbours of points: what `KDTree`, the graphs and the clouds are made from."""
+"""Nearest-neighbour queries on points: the basis of `KDTree`, the graphs and the point clouds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,30 @@ import numpy as np
 from . import _c
 from .arrays import framework, is_foreign, settle, stream_number
 
-#: The id of an answer that is not there.
+#: Id in place of a neighbour that does not exist.
 NO_POINT = np.uint32(_c.KD_NO_POINT)
 
 
 def scalar_array(x, name):
-    """`x` as a C-contiguous array of float32 or float64; float32 stays, all else becomes float64."""
+    """Convert an array to the types that the library accepts.
+
+    Parameters
+    ----------
+    x : array_like
+        Real numbers.
+    name : str
+        Name of the argument, for error messages.
+
+    Returns
+    -------
+    ndarray
+        C-contiguous; float32 stays float32, everything else becomes float64.
+
+    Raises
+    ------
+    TypeError
+        If `x` is complex.
+    """
     x = np.asarray(x)
     if np.iscomplexobj(x):
         raise TypeError(f"{name} is complex, expected real numbers")
@@ -24,20 +42,46 @@ def scalar_array(x, name):
 
 
 class Points:
-    """A left-balanced k-d tree over copies of points.
+    """Left-balanced k-d tree over a copy of a set of points.
 
-    x: (n, 2 to 8) float32 or float64, finite, of NumPy, PyTorch, CuPy or JAX, or whatever has
-    `__dlpack__` or `__cuda_array_interface__`; it is read where it lies. device: "auto" (for an array in
-    a device's memory that device; else the first CUDA device for 100,000 points and more), "cpu" or
-    "cuda:N"; or several, "cuda:0,cuda:1", "cuda:all": then spread says whether each has a part of the points
-    ("parts"), all of them ("copies"; queries are divided), or what suits their number ("auto"), and x is in
-    host memory. builder: "auto" or a name that `kandela info` lists. split: "widest" or "round-robin".
-    ids: (n,) uint32 to answer with instead of 0, 1, 2, ...
+    Parameters
+    ----------
+    x : array, (n, m), m from 1 to 8
+        Finite float32 or float64 coordinates: an array of NumPy, PyTorch, CuPy or JAX, or any
+        object with `__dlpack__` or `__cuda_array_interface__`. It is read in place, on the CPU or a
+        CUDA device.
+    device : str, optional
+        "auto" (default): the device that holds `x`; for `x` in host memory the first CUDA device if
+        there are at least 100,000 points, else the CPU. "cpu" and "cuda:N" choose one; several, as
+        in "cuda:0,cuda:1" or "cuda:all", distribute the tree, and `x` must then be in host memory.
+    builder : str, optional
+        "auto" (default) or a name that `kandela info` lists.
+    split : {"widest", "round-robin"}, optional
+        Split axis of a node: the widest side, or x, y, z, x, ...
+    ids : array of uint32, (n,), optional
+        Ids to return instead of 0, 1, 2, ...
+    spread : {"auto", "parts", "copies"}, optional
+        Distribution over several devices: each holds a part of the points, each holds all of them
+        and answers some of the queries, or whichever suits the number of points.
 
-    Answers are arrays of the framework, and on the device, that the asked places are of: ids as uint32,
-    in torch as int64 with -1 for NO_POINT. `stream`: a CUDA stream (a number, or an object of torch, CuPy or
-    Numba) to work on instead of the framework's own of the moment. Calls return when their answers are there.
+    Raises
+    ------
+    InputError
+        If a coordinate is NaN or infinite; the message names it.
+    DeviceError
+        If the device is absent.
 
+    Notes
+    -----
+    Results are arrays of the framework, and on the device, of the queries. Ids are uint32 with
+    `NO_POINT` for a missing neighbour; in PyTorch int64 with -1.
+
+    Methods with a `stream` parameter accept a CUDA stream (an integer, or a stream object of
+    PyTorch, CuPy or Numba); the default is the framework's current stream. They return when the
+    results are complete.
+
+    Examples
+    --------
     >>> import numpy as np, kandela
     >>> tree = kandela.Points(np.random.default_rng(0).random((1000, 3), np.float32))
     >>> ids, dist2 = tree.nearest(np.zeros((1, 3), np.float32), 8)
@@ -59,18 +103,29 @@ class Points:
 
     @staticmethod
     def _array(x, ids=None):
+        """Return the C library's view of points and ids, without copying the points."""
         if ids is not None and not framework(ids).on_device(ids):
             ids = np.ascontiguousarray(ids, np.uint32)
         settle(x, ids)
         return _c.kd_point_array_make(x.detach() if hasattr(x, "detach") else x, ids)
 
     def _describe(self):
+        """Set `n`, `m` and `dtype` from the tree."""
         self.n, self.m = _c.kd_points_count(self._c), self._c.dims
         self.dtype = np.dtype(self._c.scalar)
 
     def update(self, x, ids=None) -> None:
-        """Builds again from other points of any count, width and type, with the same options.
+        """Rebuild the tree from other points, with the same options.
 
+        Parameters
+        ----------
+        x : array, (n, m)
+            Any number of points, of any dimension and scalar type.
+        ids : array of uint32, (n,), optional
+            Ids to return instead of 0, 1, 2, ...
+
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.]]))
         >>> tree.update(np.array([[1., 1., 1.], [2., 2., 2.]], np.float32))
         >>> tree
@@ -80,11 +135,23 @@ class Points:
         self._describe()
 
     def insert(self, x, ids=None) -> int | None:
-        """Points come; answers are from now on those of a tree built anew of all that are there.
+        """Insert points. Results are from then on those of a tree built from all current points.
 
-        x: (n, m) of the tree's type. ids: (n,) uint32 if the tree was made with ids, else they get the
-        next numbers that no point ever had, the first of which is returned.
+        Parameters
+        ----------
+        x : array, (k, m)
+            Points of the dimension and scalar type of the tree.
+        ids : array of uint32, (k,), optional
+            Their ids; required if the tree was built with ids, else not allowed.
 
+        Returns
+        -------
+        int or None
+            The first of the consecutive, never used ids that the points get; None if `ids` is
+            given.
+
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.insert(np.array([[1., 1.]]))
         2
@@ -97,8 +164,19 @@ class Points:
         return first
 
     def remove(self, ids) -> None:
-        """The points with these ids, (count,), go; InputError names an id that no point has.
+        """Remove the points with the given ids.
 
+        Parameters
+        ----------
+        ids : array_like of uint32, (k,)
+
+        Raises
+        ------
+        InputError
+            If no point has one of the ids; nothing is removed then.
+
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.remove([0])
         >>> len(tree)
@@ -108,8 +186,10 @@ class Points:
         self.n = _c.kd_points_count(self._c)
 
     def rebuild(self) -> None:
-        """One tree of all that is there: queries of a tree that changed much are faster then.
+        """Merge the layers of a changed tree into one tree, which makes queries faster.
 
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.insert(np.array([[1., 1.]]))
         2
@@ -120,8 +200,16 @@ class Points:
         _c.kd_points_rebuild(self._c)
 
     def describe(self) -> dict:
-        """What the tree is: count, dims, builder, device, bytes, build_seconds, hash, ...: a dict.
+        """Return statistics of the tree.
 
+        Returns
+        -------
+        dict
+            The fields of `kd_points_info`: count, dims, builder, device, bytes, build_seconds,
+            hash, ...
+
+        Examples
+        --------
         >>> Points(np.array([[0., 0.], [3., 4.]])).describe()["hi"]
         [3.0, 4.0]
         """
@@ -129,14 +217,19 @@ class Points:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the tree holds, on whatever device: about what memory grows by when it is made.
+        """Bytes that the tree holds, on whichever device.
 
+        Examples
+        --------
         >>> Points(np.zeros((1000, 3), np.float32)).nbytes < 100_000
         True
         """
         return self.describe()["bytes"]
 
     def _query(self, x, max_radius, radii, coherent, method, stream=None):
+        """Return a `PointsQuery` of the C library; `radii` is None or an array of one radius per
+        query.
+        """
         query = _c.kd_points_query_default()
         if is_foreign(x):
             query.stream = stream_number(stream, x)
@@ -151,12 +244,37 @@ class Points:
 
     def nearest(self, x, k, *, max_radius=np.inf, radii=None, coherent=False, method="auto",
                 out=None, stream=None) -> tuple:
-        """The k nearest of each row of x, ordered by (distance, place in the input).
+        """Find the k nearest neighbours of each query.
 
-        x: (q, m) of the tree's type, C-contiguous rows. radii: (q,) or None. Returns ids (q, k)
-        uint32 and squared distances (q, k) of the tree's type; where there are fewer, the row ends
-        with NO_POINT and inf. out: the two arrays, to be filled instead of new ones; ids of 32 or 64 bits.
+        Parameters
+        ----------
+        x : array, (q, m)
+            Queries of the scalar type of the tree, with contiguous rows.
+        k : int
+            Number of neighbours.
+        max_radius : float, optional
+            Search radius of all queries.
+        radii : array, (q,), optional
+            Search radius of each query.
+        coherent : bool, optional
+            True if consecutive queries are close in space: they are then not sorted.
+        method : {"auto", "leaves", "walk"}, optional
+            Leaf index or stack-free traversal; same results.
+        out : tuple of two arrays, optional
+            Arrays to fill with ids (32 or 64 bits) and squared distances, instead of new ones.
+        stream : optional
+            CUDA stream.
 
+        Returns
+        -------
+        ids : array of uint32, (q, k)
+            Neighbours ordered by (distance, input index). Rows with fewer than k neighbours are
+            padded with `NO_POINT`.
+        dist2 : array, (q, k)
+            Squared distances in the scalar type of the tree, padded with inf.
+
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.nearest(np.array([[0., 1.]]), 2)
         (array([[0, 1]], dtype=uint32), array([[ 1., 18.]]))
@@ -171,11 +289,31 @@ class Points:
         return row.numbers(row.done(x, ids)) if out is None else ids, row.done(x, dist2)
 
     def within(self, x, radius, *, coherent=False, method="auto", distances=True, stream=None) -> tuple:
-        """All points within `radius` (a number, or one a row) of each row of x, as compressed rows.
+        """Find all points within a radius of each query, as compressed sparse rows.
 
-        Returns offsets (q + 1,) uint64 (in torch int64), ids uint32 (in torch int64) and squared distances
-        (or None): those of row i stand from offsets[i] to offsets[i + 1], ordered by (distance, place).
+        Parameters
+        ----------
+        x : array, (q, m)
+            Queries of the scalar type of the tree, with contiguous rows.
+        radius : float or array, (q,)
+            Search radius, of all queries or of each.
+        coherent, method, stream : optional
+            As for `nearest`.
+        distances : bool, optional
+            False: do not return the distances.
 
+        Returns
+        -------
+        offsets : array of uint64, (q + 1,)
+            The neighbours of query i are the entries from offsets[i] up to offsets[i + 1]. In
+            PyTorch int64.
+        ids : array of uint32
+            Neighbours, each row ordered by (distance, input index). In PyTorch int64.
+        dist2 : array or None
+            Squared distances.
+
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.], [3., 4.]]))
         >>> tree.within(np.array([[0., 1.], [9., 9.]]), 2.)[:2]
         (array([0, 1, 1], dtype=uint64), array([0], dtype=uint32))
@@ -192,13 +330,29 @@ class Points:
         return row.done(x, offsets), row.numbers(row.done(x, ids)), row.done(x, dist2)
 
     def visit(self, x, radius, call, *, coherent=False, method="auto") -> None:
-        """Calls call(row, id, dist2, bound) for the points within `radius` of each row of x, without a list.
+        """Call a function for each point within a radius of each query, without storing a list.
 
-        It returns the largest squared distance that is still of interest for this row: None or `bound` for all,
-        less for fewer, -1 for no more. Points come in no promised order; rows are told by several threads, one
-        at a time. What it raises ends the call. The tree is on the CPU. A call of Python's takes a microsecond: where
-        many points are told, `within` is faster.
+        Parameters
+        ----------
+        x : array, (q, m)
+            Queries of the scalar type of the tree, with contiguous rows.
+        radius : float or array, (q,)
+            Search radius, of all queries or of each.
+        call : callable
+            call(row, id, dist2, bound). It returns the largest squared distance that is still of
+            interest for this row: None or `bound` to continue unchanged, less to narrow the search,
+            -1 to end it. An exception that it raises ends the whole call and is raised here.
+        coherent, method : optional
+            As for `nearest`.
 
+        Notes
+        -----
+        The order of the points is unspecified. Library threads make the calls, one at a time. The
+        tree must be on the CPU. A call from C to Python takes about a microsecond, so `within` is
+        faster where many points are visited.
+
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.], [3., 4.], [1., 0.]]))
         >>> odd = []
         >>> tree.visit(np.array([[0., 0.]]), 5., lambda row, id, dist2, bound: odd.append(id) if id % 2 else None)
@@ -210,8 +364,23 @@ class Points:
         _c.kd_points_visit(self._c, query, call)
 
     def count_within(self, x, radius, *, stream=None) -> Any:
-        """How many points each row of x has within the radius: (q,) int64.
+        """Count the points within a radius of each query.
 
+        Parameters
+        ----------
+        x : array, (q, m)
+            Queries of the scalar type of the tree, with contiguous rows.
+        radius : float or array, (q,)
+            Search radius, of all queries or of each.
+        stream : optional
+            CUDA stream.
+
+        Returns
+        -------
+        array of int64, (q,)
+
+        Examples
+        --------
         >>> Points(np.array([[0., 0.], [3., 4.]])).count_within(np.array([[0., 1.]]), 2.)
         array([1])
         """
@@ -222,8 +391,18 @@ class Points:
         return framework(x).of_host(x, np.diff(offsets.astype(np.int64)))
 
     def level_order(self) -> tuple:
-        """The tree itself: coordinates (n, m), ids (n,) uint32, axes (n,) uint8; node i's children are 2i+1, 2i+2.
+        """Return a copy of the tree in level order: the children of node i are 2i+1 and 2i+2.
 
+        Returns
+        -------
+        x : ndarray, (n, m)
+            Coordinates.
+        ids : ndarray of uint32, (n,)
+        axes : ndarray of uint8, (n,)
+            Split axis of each node.
+
+        Examples
+        --------
         >>> Points(np.array([[5., 0.], [3., 1.], [9., 2.]])).level_order()[1]
         array([0, 1, 2], dtype=uint32)
         """
@@ -233,8 +412,19 @@ class Points:
         return x, ids, axes
 
     def save(self, path) -> None:
-        """Writes the tree, with a checksum; `Points.load` reads it. RunError says what failed.
+        """Write the tree to a file with a checksum, which `Points.load` reads.
 
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        RunError
+            If the file cannot be written.
+
+        Examples
+        --------
         >>> import tempfile, os
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> Points(np.array([[0., 0.], [3., 4.]])).save(path)
@@ -245,8 +435,25 @@ class Points:
 
     @classmethod
     def load(cls, path, *, device="auto") -> Points:
-        """A tree that `save` wrote; InputError for a file that is cut, changed or no tree.
+        """Read a tree that `save` wrote.
 
+        Parameters
+        ----------
+        path : str or path-like
+        device : str, optional
+            As for `Points`.
+
+        Returns
+        -------
+        Points
+
+        Raises
+        ------
+        InputError
+            If the file is missing, truncated, modified or not a tree.
+
+        Examples
+        --------
         >>> Points.load("/nowhere/at/all")
         Traceback (most recent call last):
         kandela.errors.InputError: /nowhere/at/all: cannot open: No such file or directory
@@ -259,8 +466,10 @@ class Points:
         return loaded
 
     def close(self) -> None:
-        """Gives the memory back now; the tree answers nothing from then on.
+        """Free the memory of the tree now. Any later use of the tree raises UsageError.
 
+        Examples
+        --------
         >>> tree = Points(np.array([[0., 0.]]))
         >>> tree.close()
         """

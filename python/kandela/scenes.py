@@ -1,4 +1,4 @@
-"""Scenes and pictures of them."""
+"""Scenes, rendered images and photons."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from . import _c
 from .mesh import TriangleMesh
 
-#: What the library says of its options, by name: {"kind": "integer", "count": 1, "initial": "64", ...}
+#: Descriptions of the options, by name: {"kind": "integer", "count": 1, "initial": "64", ...}
 _ROWS = {row["name"]: row for row in map(_c.kd_render_option_get_info, range(_c.kd_render_option_count()))}
 TONEMAPS = tuple(_ROWS["tonemap"]["expected"].replace(" or ", ", ").split(", "))
 
 
 def _option(options, name):
-    """An option's value: int, float, str, None for no file; a tuple of several numbers."""
+    """Return the value of an option: int, float, str, None for no file, or a tuple of numbers."""
     text, row = _c.kd_render_options_get(options, name), _ROWS[name]
     if row["kind"] in ("name", "file"):
         return text or None
@@ -28,7 +28,7 @@ def _option(options, name):
 
 
 def _text(name, value):
-    """What the command line calls `value`: "640x480" of (640, 480)."""
+    """Return `value` in the syntax of the command line: (640, 480) becomes "640x480"."""
     if isinstance(value, (tuple, list, np.ndarray)):
         between = "x" if "x" in _ROWS[name]["initial"] else ","
         return between.join(_text(name, part) for part in value)
@@ -40,10 +40,15 @@ def _text(name, value):
 
 
 class Scene:
-    """A scene in memory, made by load_scene.
+    """A scene in memory, made by `load_scene`.
 
-    options: what its file says of rendering, changed by what `render` is given. counts: triangles,
-    materials, lights.
+    Attributes
+    ----------
+    options : dict
+        Rendering options that the scene file sets, and defaults; `render` overrides them by its
+        arguments.
+    counts : dict
+        Number of triangles, materials and lights.
     """
 
     def __init__(self, held, options):
@@ -52,7 +57,7 @@ class Scene:
 
     @property
     def options(self) -> dict:
-        """What the scene says of rendering: a dict of all options."""
+        """All rendering options of the scene, by name."""
         return {name: _option(self._options, name) for name, row in _ROWS.items() if not row["alias"]}
 
     def __repr__(self):
@@ -60,19 +65,49 @@ class Scene:
 
 
 class Picture:
-    """A rendered picture. Planes are float32 (height, width), rows from the top; not copies but for rgb,
-    albedo and normal, which are (height, width, 3)."""
+    """A rendered image, made by `render`.
+
+    Channels are float32 (height, width), rows from the top, and views of the library's memory;
+    `rgb`, `albedo` and `normal` are copies, (height, width, 3).
+
+    Attributes
+    ----------
+    width, height : int
+        Pixels.
+    samples : int
+        Smallest number of samples that any pixel has.
+    hash : int
+        Hash of the bits of `rgb`.
+    interrupted : bool
+        True if `progress` ended the rendering; the image is then the partial result.
+    """
 
     def __init__(self, held, exposure, tonemap):
         self._c, self._exposure, self._tonemap = held, exposure, tonemap
         self.width, self.height = _c.kd_image_width(held), _c.kd_image_height(held)
-        self.samples = _c.kd_image_samples(held)  #: per pixel, at least
-        self.hash = _c.kd_image_hash(held)  #: of the bits of rgb
-        self.interrupted = held.interrupted  #: `progress` ended it: what was finished by then
+        self.samples = _c.kd_image_samples(held)  #: smallest number of any pixel
+        self.hash = _c.kd_image_hash(held)  #: hash of the bits of rgb
+        self.interrupted = held.interrupted  #: True: a partial result, ended by `progress`
 
     def channel(self, name) -> np.ndarray:
-        """One plane by its name: R G B A Z N.X N.Y N.Z Albedo.R Albedo.G Albedo.B; KeyError for another.
+        """Return one channel as an array.
 
+        Parameters
+        ----------
+        name : str
+            R G B A Z N.X N.Y N.Z Albedo.R Albedo.G Albedo.B.
+
+        Returns
+        -------
+        ndarray of float32, (height, width)
+
+        Raises
+        ------
+        KeyError
+            If there is no channel of that name.
+
+        Examples
+        --------
         >>> render("gen:blob:100", width=8, height=6, spp=1).channel("A").shape
         (6, 8)
         """
@@ -91,28 +126,39 @@ class Picture:
 
     @property
     def alpha(self) -> np.ndarray:
-        """How much of each pixel something was met in, 0 to 1."""
+        """Coverage of each pixel, from 0 to 1."""
         return self.channel("A")
 
     @property
     def depth(self) -> np.ndarray:
-        """Distance along the view axis in the scene's unit; inf where nothing was met."""
+        """Distance along the view axis in scene units; inf where no surface was hit."""
         return self.channel("Z")
 
     @property
     def normal(self) -> np.ndarray:
-        """Normals of what is seen, in world space."""
+        """Normals of the visible surfaces, in world space."""
         return self._three(("N.X", "N.Y", "N.Z"))
 
     @property
     def albedo(self) -> np.ndarray:
-        """Colours of what is seen, without its light."""
+        """Albedo of the visible surfaces."""
         return self._three(("Albedo.R", "Albedo.G", "Albedo.B"))
 
     def save(self, path, exposure=None, tonemap=None) -> None:
-        """By suffix: .png, .jpg, .webp (8 bit sRGB, `exposure` stops brighter, nan: by the picture; tonemap
-        "linear", "reinhard", "aces", "agx" or "neutral"; None: as the options said), .exr, .hdr, .pfm.
+        """Write the image in the format of the suffix.
 
+        Parameters
+        ----------
+        path : str or path-like
+            .png, .jpg and .webp are 8-bit sRGB; .exr, .hdr and .pfm are linear.
+        exposure : float, optional
+            Stops by which 8-bit images are scaled; nan: chosen from the image; None: as rendered
+            with.
+        tonemap : {"linear", "reinhard", "aces", "agx", "neutral"}, optional
+            Tone curve of 8-bit images; None: as rendered with.
+
+        Examples
+        --------
         >>> path = os.path.join(tempfile.mkdtemp(), "one.png")
         >>> render("gen:blob:100", width=8, height=6, spp=1).save(path, tonemap="agx")
         """
@@ -132,14 +178,14 @@ class Picture:
 
 
 def _plain(value):
-    """What JSON has no word for."""
+    """Convert values that the json module does not support."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     raise TypeError(f"a description cannot hold {type(value).__name__}")
 
 
 def _given(name, mesh):
-    """A mesh's arrays in the types that the library takes; the entry keeps what is left."""
+    """Remove the arrays of a mesh from its description and return them in the library's types."""
     arrays = [mesh.pop(key, None) for key in ("vertices", "faces", "normals", "texcoords")]
     types = (np.float32, np.uint32, np.float32, np.float32)
     return (name,) + tuple(None if array is None else np.ascontiguousarray(array, kind)
@@ -147,16 +193,36 @@ def _given(name, mesh):
 
 
 def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0) -> Scene:
-    """A scene of a file or of a description in memory, as Scene.
+    """Load a scene from a file, or create one from a description in memory.
 
-    source: a path (a JSON description, a mesh file, "gen:blob:1000"), or a dict with the keys of
-    scenes/DESCRIPTION.md ("kandela": 1 may be left out). Of its "meshes" an entry may have arrays
-    instead of a file: "vertices" (n, 3), "faces" (m, 3) or none, "normals" (n, 3), "texcoords"
-    (n, 2); or "mesh", a TriangleMesh. folder: where relative paths in a dict begin; None: the working
-    directory. allow_outside: whether the scene's files may name files outside of their folder (of `folder`, of the
-    description, of the mesh). max_texture_memory: bytes that the textures may take together, with what
-    reading them takes, 0 for a quarter of the machine's; more is OutOfMemory. InputError says what is wrong and where.
+    Parameters
+    ----------
+    source : str, path-like or dict
+        A JSON description, a mesh file or a generated scene ("gen:blob:1000"); or a dict with the
+        keys of scenes/DESCRIPTION.md, of which "kandela": 1 may be omitted. In a dict, an entry of
+        "meshes" may hold arrays instead of naming a file: "vertices" (n, 3), optionally "faces" (m,
+        3), "normals" (n, 3) and "texcoords" (n, 2); or "mesh", a TriangleMesh.
+    folder : str or path-like, optional
+        Directory of relative paths in a dict; None: the working directory.
+    allow_outside : bool, optional
+        Allow scene files to refer to files outside of their directory.
+    max_texture_memory : int, optional
+        Limit on the memory of all textures, in bytes, including what decoding needs; 0: a quarter
+        of the machine's memory.
 
+    Returns
+    -------
+    Scene
+
+    Raises
+    ------
+    InputError
+        If the scene is invalid; the message names the position.
+    OutOfMemory
+        If the textures need more than `max_texture_memory`.
+
+    Examples
+    --------
     >>> import kandela
     >>> scene = kandela.load_scene({
     ...     "meshes": [{"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], "faces": [[0, 1, 2]],
@@ -189,7 +255,7 @@ def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0
 
 
 def _progress_bar():
-    """progress(stage, done, total) by tqdm."""
+    """Return a progress callback that shows bars by tqdm."""
     from tqdm.auto import tqdm
 
     bars = {}
@@ -203,7 +269,7 @@ def _progress_bar():
 
 
 def _taken(scene, options, what):
-    """A Scene, and its options with those of the caller."""
+    """Return the Scene, and its options overridden by those of the caller."""
     if not isinstance(scene, Scene):
         reading = {name: options[name] for name in ("allow_outside", "max_texture_memory") if name in options}
         scene = load_scene(scene, **reading)
@@ -218,13 +284,31 @@ def _taken(scene, options, what):
 
 
 def render(scene, *, progress=None, **options) -> Picture:
-    """A picture of a scene, as Picture.
+    """Render a scene to an image.
 
-    scene: a Scene, or what load_scene takes. options: those of `kandela render` that are not about files, with _
-    for -: resolution=(640, 480), spp=16, integrator="photon", time=20, ... (all below). progress: True for tqdm's bars, or called about ten times a second
-    as progress(stage, done, total) in this thread; when it returns True the picture is what was
-    finished. Other threads of Python run meanwhile; Ctrl-C raises KeyboardInterrupt.
+    Parameters
+    ----------
+    scene : Scene, or anything that `load_scene` accepts
+    progress : callable or True, optional
+        Called about ten times a second, in this thread, as progress(stage, done, total). If it
+        returns True, the rendering ends with a partial result. True: show bars by tqdm.
+    **options
+        The options of `kandela render` that do not concern files, with _ for -, as listed below:
+        resolution=(640, 480), spp=16, integrator="photon", time=20, ...
 
+    Returns
+    -------
+    Picture
+
+    Raises
+    ------
+    UsageError
+        If an option is invalid.
+    KeyboardInterrupt
+        On Ctrl-C. Other Python threads run during the rendering.
+
+    Examples
+    --------
     >>> import kandela
     >>> picture = kandela.render("gen:blob:2000", width=32, height=24, spp=2)
     >>> picture.rgb.shape, picture.depth.dtype
@@ -238,42 +322,53 @@ def render(scene, *, progress=None, **options) -> Picture:
 
 
 def _listed(name, row):
-    """A line of render's docstring."""
+    """Return the lines that describe one option in the docstring of `render`."""
     said = [row["help"], f"; {row['expected']}" if row["kind"] != "file" else "", f", {row['unit']}" if row["unit"] else "",
             f" [{row['initial']}]" if row["initial"] else ""]
     return f"    {name}: {''.join(said)}"
 
 
-if render.__doc__:  # none with python -OO
+if render.__doc__:  # None with python -OO
     render.__doc__ += "\n    Options [defaults]:\n\n" + "\n".join(_listed(*item) for item in _ROWS.items()) + "\n"
 
 
-#: A photon, as the C library has it.
+#: Layout of `kd_photon`.
 PHOTON = np.dtype([("position", "f4", 3), ("power", "f4", 3), ("direction", "f4", 3), ("normal", "f4", 3),
                    ("triangle", "u4"), ("path", "u4"), ("light", "u2"), ("bounce", "u1"), ("kind", "u1")])
 
 
 class Photons:
-    """The photons of a scene, made by `photons`: a structured array a map, in the order of (path, bounce),
-    not copies and not to be written.
+    """The photons of a scene, made by `photons`: one read-only structured array per map.
 
-    caustic: light that only mirrors, glass and metal passed on; indirect: light that a surface scattered
-    before; media: light that fog or smoke scatters after it has met something. Fields: position (in the scene's
-    unit), power (W, linear Rec. 709), direction and normal (length 1), triangle, path, light, bounce, kind (0 straight
-    from its light, 1 through lenses, 2 scattered before).
+    The arrays are views of the library's memory, ordered by (path, bounce). Their fields are
+    position (scene units), power (W, linear Rec. 709), direction and normal (unit vectors),
+    triangle, path, light, bounce and kind (0: direct, 1: caustic, 2: indirect).
+
+    Attributes
+    ----------
+    indirect : ndarray
+        Photons of the global map: light that a surface scattered before.
+    caustic : ndarray
+        Photons that met only mirrors, glass and metal before.
+    media : ndarray
+        Photons that a medium scattered after an earlier scattering event.
+    counts : dict
+        For each map: stored, emitted (paths), watts (emitted power), complete.
     """
 
     def __init__(self, held):
         self._c = held
         self.indirect, self.caustic, self.media = (
             _c.kd_photons_list(held, i).view(PHOTON).reshape(-1) for i in range(3))
-        #: Of each map: stored, emitted (paths followed), watts (that lights emitted), complete.
+        #: for each map: stored, emitted (paths), watts (emitted power), complete
         self.counts = {name: _c.kd_photons_count(held, i)
                        for i, name in enumerate(("indirect", "caustic", "media"))}
 
     def save(self, path) -> None:
-        """A file (.kdp) that `render(..., photon_map=path)` and `kandela photons` take.
+        """Write a file (.kdp) that `render(..., photon_map=path)` and `kandela photons` accept.
 
+        Examples
+        --------
         >>> photons("gen:blob:100", photons=100).save(os.path.join(tempfile.mkdtemp(), "map.kdp"))
         """
         _c.kd_photons_write(self._c, os.fspath(path))
@@ -284,12 +379,28 @@ class Photons:
 
 
 def photons(scene, *, progress=None, **options) -> Photons:
-    """Emits the photons of a scene, as Photons; the same for any number of threads.
+    """Emit the photons of a scene. They are the same for any number of threads.
 
-    scene: a Scene, or what load_scene takes. options: photons (to store in the map of indirect light),
-    caustic_photons and media_photons (as many, if 0), max_depth, seed, threads. progress: as of `render`; when it
-    returns True Interrupted is raised. UsageError, InputError as of the C library.
+    Parameters
+    ----------
+    scene : Scene, or anything that `load_scene` accepts
+    progress : callable or True, optional
+        As for `render`; if it returns True, Interrupted is raised.
+    **options
+        photons (to store in the map of indirect light), caustic_photons, media_photons (0: as many
+        as photons), max_depth, seed, threads.
 
+    Returns
+    -------
+    Photons
+
+    Raises
+    ------
+    UsageError
+        If an option is invalid.
+
+    Examples
+    --------
     >>> import kandela
     >>> found = kandela.photons("gen:blob:2000", photons=1000)
     >>> found.indirect["position"].shape[1], found.indirect["power"].dtype

@@ -1,7 +1,10 @@
-"""What PyTorch asks for: distances with gradients, and graphs as tensors. Imported only when asked: `import kandela.torch`.
+"""PyTorch: distances with gradients, and graphs as tensors. Needs an explicit `import
+kandela.torch`.
 
-Neighbours are found by the tree, without gradients; distances to them are then computed by torch's own operations, so that
-gradients of any order flow to both sets of points. All is done on the device that the tensors are on."""
+The tree finds the neighbours, without gradients. PyTorch then computes the distances to them, so
+that gradients of any order flow to both sets of points. Everything runs on the device of the
+tensors.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,28 @@ from .points import Points
 
 
 def nearest(query, x, k, *, max_radius=float("inf"), tree=None) -> tuple:
-    """Squared distances (q, k) of each query to its k nearest points of x, with gradients, and their numbers (q, k).
+    """Compute squared distances to the k nearest neighbours, with gradients.
 
-    query: (q, m), x: (n, m), both float32 or float64 tensors of one device, m from 2 to 8. tree: a `kandela.Points` of
-    x, if it is there. Where fewer than k lie within max_radius: inf, without gradient, and -1.
+    Parameters
+    ----------
+    query : Tensor, (q, m)
+    x : Tensor, (n, m), m from 1 to 8
+        Points, in the type and on the device of `query`, float32 or float64.
+    k : int
+    max_radius : float, optional
+        Search radius.
+    tree : kandela.Points, optional
+        A tree of `x`; None: it is built.
 
+    Returns
+    -------
+    dist2 : Tensor, (q, k)
+        inf, without gradient, for a missing neighbour.
+    ids : Tensor of int64, (q, k)
+        -1 for a missing neighbour.
+
+    Examples
+    --------
     >>> import torch, kandela.torch
     >>> x = torch.tensor([[0., 0.], [3., 4.]], requires_grad=True)
     >>> dist2, numbers = kandela.torch.nearest(torch.tensor([[0., 1.]]), x, 1)
@@ -34,10 +54,23 @@ def nearest(query, x, k, *, max_radius=float("inf"), tree=None) -> tuple:
 
 
 def chamfer_distance(a, b) -> torch.Tensor:
-    """The mean squared distance of a's points to the nearest of b's, plus that of b's to a's: a number with gradients.
+    """Compute the chamfer distance of two point sets, with gradients.
 
-    a: (n, m), b: (k, m), of one type and device.
+    It is the mean squared distance of the points of each set to the nearest of the other, summed
+    over both directions.
 
+    Parameters
+    ----------
+    a : Tensor, (n, m)
+    b : Tensor, (k, m)
+        In the type and on the device of `a`.
+
+    Returns
+    -------
+    Tensor, ()
+
+    Examples
+    --------
     >>> import torch, kandela.torch
     >>> a = torch.zeros(2, 3, requires_grad=True)
     >>> loss = kandela.torch.chamfer_distance(a, torch.ones(5, 3))
@@ -48,11 +81,26 @@ def chamfer_distance(a, b) -> torch.Tensor:
 
 
 def mesh_distance2(points, vertices, faces) -> torch.Tensor:
-    """Squared distances (n,) of points to the mesh, with gradients to the points and to the vertices.
+    """Compute squared distances of points to a mesh, with gradients to points and vertices.
 
-    points: (n, 3), vertices: (v, 3), float32 or float64; faces: (f, 3) of integers. The nearest place is found in
-    float32 coordinates, exactly; it moves with the vertices as its weights say.
+    Parameters
+    ----------
+    points : Tensor, (n, 3)
+    vertices : Tensor, (v, 3)
+        float32 or float64.
+    faces : Tensor of int, (f, 3)
 
+    Returns
+    -------
+    Tensor, (n,)
+
+    Notes
+    -----
+    The nearest point is found from coordinates rounded to float32. Gradients keep its barycentric
+    coordinates fixed.
+
+    Examples
+    --------
     >>> import torch, kandela.torch
     >>> points = torch.tensor([[0.25, 0.25, 2.]], requires_grad=True)
     >>> triangle = torch.tensor([[0., 0, 0], [1, 0, 0], [0, 1, 0]])
@@ -69,8 +117,20 @@ def mesh_distance2(points, vertices, faces) -> torch.Tensor:
 
 
 def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> torch.Tensor:
-    """`kandela.knn_graph` of tensors: (2, edges) int64 on x's device, where PyTorch Geometric's has it.
+    """Connect each point to its k nearest other points, as `kandela.knn_graph`.
 
+    Parameters
+    ----------
+    x, k, batch, loop, flow
+        As for `kandela.knn_graph`, with tensors.
+
+    Returns
+    -------
+    Tensor of int64, (2, edges)
+        On the device of `x`.
+
+    Examples
+    --------
     >>> import torch, kandela.torch
     >>> kandela.torch.knn_graph(torch.tensor([[0., 0.], [1., 0.], [5., 0.]]), 1).tolist()
     [[1, 0, 1], [0, 1, 2]]
@@ -79,8 +139,20 @@ def knn_graph(x, k, batch=None, loop=False, flow="source_to_target") -> torch.Te
 
 
 def radius_graph(x, r, batch=None, loop=False, max_neighbors=32, flow="source_to_target") -> torch.Tensor:
-    """`kandela.radius_graph` of tensors: (2, edges) int64 on x's device.
+    """Connect each point to the points within a radius, as `kandela.radius_graph`.
 
+    Parameters
+    ----------
+    x, r, batch, loop, max_neighbors, flow
+        As for `kandela.radius_graph`, with tensors.
+
+    Returns
+    -------
+    Tensor of int64, (2, edges)
+        On the device of `x`.
+
+    Examples
+    --------
     >>> import torch, kandela.torch
     >>> kandela.torch.radius_graph(torch.tensor([[0., 0.], [1., 0.], [5., 0.]]), 1.5).tolist()
     [[1, 0], [0, 1]]

@@ -1,11 +1,13 @@
-"""Rays for trimesh: its RayMeshIntersector over Kandela's trees. Imported only when asked.
+"""trimesh: a replacement for its RayMeshIntersector. Needs an explicit `import kandela.trimesh`.
 
     import kandela.trimesh
     mesh.ray = kandela.trimesh.RayMeshIntersector(mesh)
 
-Rays are cast in float32 around the middle of the mesh; places are where they meet the triangles' planes, in double. A ray goes on
-behind a hit exactly where that was, without an offset, so that thin parts and any scale are safe; of triangles that it
-meets at the same place, as at an edge, one is reported."""
+Rays are traced in float32, relative to the centre of the mesh; locations are the intersections with
+the planes of the triangles, in double precision. To find the next hit, a ray continues from exactly
+the t of the last one, without an offset, so thin parts and any scale are safe; of triangles hit at
+the same t, as at an edge, one is reported.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,23 @@ from trimesh.ray.ray_util import contains_points
 
 from .mesh import NO_TRIANGLE, TriangleMesh
 
-BEFORE = -np.finfo(np.float32).tiny  #: rays begin here, so that one that starts on a face meets it
+BEFORE = -np.finfo(np.float32).tiny  #: tmin of rays, so that a ray that starts on a face hits it
 
 
 class RayMeshIntersector:
-    """What `trimesh.Trimesh.ray` is asked, answered by a `kandela.TriangleMesh` of the mesh.
+    """Ray queries of `trimesh.Trimesh.ray`, answered by a `kandela.TriangleMesh`.
 
-    geometry: a trimesh.Trimesh; it may change: the tree is then built anew. scale_to_box is taken and makes no
-    difference. device, builder: as of `kandela.TriangleMesh`.
+    Parameters
+    ----------
+    geometry : trimesh.Trimesh
+        If it changes, the tree is rebuilt on the next query.
+    scale_to_box : bool, optional
+        Accepted and ignored.
+    device, builder : str, optional
+        As for `kandela.TriangleMesh`.
 
+    Examples
+    --------
     >>> import kandela.trimesh, trimesh
     >>> box = trimesh.creation.box()
     >>> box.ray = kandela.trimesh.RayMeshIntersector(box)
@@ -37,12 +47,14 @@ class RayMeshIntersector:
 
     @caching.cache_decorator
     def _tree(self):
+        """Return the tree, relative to the centre of the mesh, and the centre."""
         vertices = np.asarray(self.mesh.vertices, np.float64)
         middle = (vertices.min(0) + vertices.max(0)) / 2 if len(vertices) else np.zeros(3)
         return TriangleMesh(vertices - middle, np.asarray(self.mesh.faces), **self._given), middle
 
     @staticmethod
     def _given_rays(ray_origins, ray_directions):
+        """Return origins and normalised directions, (n, 3) float64 each."""
         origins, directions = (np.asanyarray(x, np.float64) for x in (ray_origins, ray_directions))
         if origins.shape != directions.shape:
             raise ValueError(f"{origins.shape} origins and {directions.shape} directions, expected as many")
@@ -50,8 +62,27 @@ class RayMeshIntersector:
 
     def intersects_id(self, ray_origins, ray_directions, multiple_hits=True, max_hits=100,
                       return_locations=False) -> tuple:
-        """Faces (m,) and rays (m,) of all hits (or of the first of each ray), int64, by depth; with return_locations
-        the places (m, 3), too. max_hits: of a ray."""
+        """Find the faces that each ray hits.
+
+        Parameters
+        ----------
+        ray_origins, ray_directions : array_like, (n, 3)
+        multiple_hits : bool, optional
+            False: only the first hit of each ray.
+        max_hits : int, optional
+            Maximum number of hits per ray.
+        return_locations : bool, optional
+            Also return the locations.
+
+        Returns
+        -------
+        faces : ndarray of int64, (m,)
+            All first hits, then all second hits, and so on.
+        rays : ndarray of int64, (m,)
+            Index of the ray of each hit.
+        locations : ndarray of float64, (m, 3)
+            Only if `return_locations`.
+        """
         origins, directions = self._given_rays(ray_origins, ray_directions)
         tree, middle = self._tree
         live, behind = np.arange(len(origins)), np.full(len(origins), BEFORE)
@@ -69,6 +100,9 @@ class RayMeshIntersector:
         return tuple(np.concatenate(parts) for parts in found[:2 + return_locations])
 
     def _places(self, origins, directions, faces, t):
+        """Return the hits of rays at t with the planes of faces; if a ray is nearly parallel, at t
+        itself.
+        """
         normals = np.asarray(self.mesh.face_normals)[faces]
         along = (normals * directions).sum(1)
         to_plane = (normals * (np.asarray(self.mesh.triangles)[faces, 0] - origins)).sum(1)
@@ -77,25 +111,39 @@ class RayMeshIntersector:
         return origins + directions * t[:, None]
 
     def intersects_location(self, ray_origins, ray_directions, multiple_hits=True) -> tuple:
-        """Places (m, 3) float64, rays (m,) and faces (m,) of all hits, or of the first of each ray."""
+        """Find the locations where rays hit the mesh.
+
+        Parameters
+        ----------
+        ray_origins, ray_directions : array_like, (n, 3)
+        multiple_hits : bool, optional
+            False: only the first hit of each ray.
+
+        Returns
+        -------
+        locations : ndarray of float64, (m, 3)
+        rays : ndarray of int64, (m,)
+            Index of the ray of each hit.
+        faces : ndarray of int64, (m,)
+        """
         faces, rays, places = self.intersects_id(ray_origins, ray_directions, multiple_hits, return_locations=True)
         return places, rays, faces
 
     def intersects_first(self, ray_origins, ray_directions) -> np.ndarray:
-        """The face that each ray meets first: (n,) int64, -1 for none."""
+        """Return the face that each ray hits first: (n,) int64, -1 for a miss."""
         origins, directions = self._given_rays(ray_origins, ray_directions)
         tree, middle = self._tree
         faces = tree.intersect(origins - middle, directions, tmin=BEFORE).triangle
         return np.where(faces == NO_TRIANGLE, -1, faces.astype(np.int64))
 
     def intersects_any(self, ray_origins, ray_directions) -> np.ndarray:
-        """Whether each ray meets anything: (n,) bool."""
+        """Return whether each ray hits any face: (n,) bool."""
         origins, directions = self._given_rays(ray_origins, ray_directions)
         tree, middle = self._tree
         return tree.occluded(origins - middle, directions, tmin=BEFORE)
 
     def contains_points(self, points) -> np.ndarray:
-        """Whether the mesh contains each point: (n,) bool, by trimesh's count of crossings."""
+        """Return whether the mesh contains each point: (n,) bool, by trimesh's ray test."""
         return contains_points(self, points)
 
     def __getstate__(self):

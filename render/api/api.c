@@ -1,4 +1,5 @@
-/* The public face: handles around scenes and pictures. */
+/* The C API of <kandela/render.h> and <kandela/photons.h>: handles around scenes, images and
+ * photons. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"
@@ -20,7 +21,7 @@ struct kd_image {
 struct kd_photons {
     photon_file held;
 };
-/* A photon is handed out as it is stored. */
+/* The API returns pointers to photons as they are stored. */
 static_assert(sizeof(kd_photon) == sizeof(photon) &&
                   offsetof(kd_photon, power) == offsetof(photon, power) &&
                   offsetof(kd_photon, direction) == offsetof(photon, direction) &&
@@ -109,7 +110,7 @@ static void pass_on(void *context, const char *stage, int64_t done, int64_t tota
         atomic_store(&to->watched.cancelled, true);
 }
 
-/* Takes `hears` where it lies: the job points there. */
+/* Initialises *hears, which must not move afterwards: the job points to it. */
 static void listen_to(listener *hears, kd_progress progress, void *context) {
     hears->progress = progress;
     hears->context = context;

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* of a tree on a device: references, and nodes, a triangle; and of any tree */
+/* References, and also nodes, per triangle of a tree on a device; allowance for small trees. */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
 static void add_to(render_plan *to, bool on_device, const char *name, uint64_t bytes) {
@@ -44,7 +44,7 @@ static uint64_t state_bytes(const kd_render_options *options) {
     return integrator_state_bytes(integrator_find(options->integrator), options);
 }
 
-/* Photons to store in one batch of each map: global, caustic, media. */
+/* Photons to store per batch in each map: global, caustic, media. */
 static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
                        const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches, same = options->photons;
@@ -57,7 +57,7 @@ static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
     }
 }
 
-/* k of an estimate where photons lie apart, 0 of a fixed radius. */
+/* k of estimates with distributed photons; 0: fixed radius. */
 static uint32_t apart_gather(const kd_render_options *options) {
     const bool fixed = integrator_find(options->integrator)->pass ||
                        photon_estimator_named(options->estimator)->one_radius;
@@ -67,19 +67,19 @@ static uint32_t apart_gather(const kd_render_options *options) {
 static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
                                                     "media photon map"};
 
-/* Boxes and their order, built after the plan. */
+/* Bounding boxes and their order, which are built after planning. */
 static uint64_t placed_bytes(const placed_view *of) {
     return (uint64_t)of->count * (2 * sizeof(placed_node) + sizeof(uint32_t));
 }
 
-/* Trees of what is placed: nodes and references. */
+/* Trees of instanced meshes: nodes and references. */
 static uint64_t placed_tree_bytes(const scene_view *from) {
     const uint64_t triangles = from->mesh.stored_count - from->mesh.triangle_count;
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
 
-/* Discs of an estimate's radius that light reaches, where that follows from the photons: of k
-   nearest there is one for each k of them. */
+/* Upper bound on the number of discs of the estimation radius that cover the lit surfaces, if the
+   photons imply one: an estimate by the k nearest has one for each k photons. */
 static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_options *options) {
     const integrator *method = integrator_find(options->integrator);
     const uint64_t global = photons[PHOTON_LIST_GLOBAL], caustic = photons[PHOTON_LIST_CAUSTIC];
@@ -88,9 +88,8 @@ static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_o
     return options->gather > 0 ? most / (uint64_t)options->gather : UINT64_MAX;
 }
 
-/* Of a map whose photons several ranks have: its share, and at rank 0 the tree that says its
- * radius.
- */
+/* Bytes of a photon map; if photons are distributed, those of the rank's share, and of the tree on
+   rank 0 that determines the radius. */
 static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options *options,
                           int32_t rank_count) {
     if (!apart) return photon_map_bytes_most(photons);
@@ -99,7 +98,7 @@ static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options 
     return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
 }
 
-/* The map of the media, where it keeps beams: photons are closed before anything is looked up. */
+/* Bytes of the media map. With beams, photons are freed before the first lookup. */
 static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) {
     return photon_media_named(options->media)->beams ? beam_set_bytes_most(photons)
                                                      : photon_map_bytes_most(photons);
@@ -133,7 +132,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     return KD_OK;
 }
 
-/* A tree while it is built, and its copy in the form that rays want. */
+/* The tree while it is built, and its copy in the form for batches of rays. */
 static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
                                  const kd_render_options *options) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
@@ -150,7 +149,7 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
     return KD_OK;
 }
 
-/* Of a map whose photons several ranks have, while its radius is not known: all of it. */
+/* Bytes of a photon map; distributed maps are complete on each rank until their radius is known. */
 static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_options *options,
                                 int32_t rank_count) {
     const bool apart = rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
@@ -158,14 +157,14 @@ static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
 
-/* Beams are made by the host, and what it needs for that is gone before they are looked up. */
+/* The host builds beams, and frees what it needs for that before the first lookup. */
 static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *options) {
     return photon_media_named(options->media)->beams
                ? photon_list_cuda_bytes(photons) + beam_set_bytes_kept(photons)
                : photon_map_cuda_bytes(photons, true);
 }
 
-/* Whether the next pass's maps are made beside this pass's samples (progressive.c). */
+/* Returns true if the next pass's maps are built during this pass's samples (progressive.c). */
 static bool looks_ahead(const kd_render_options *options, int32_t rank_count) {
     const integrator *how = integrator_find(options->integrator);
     return options->maps_ahead && how->pass && rank_count == 1 &&
@@ -176,7 +175,7 @@ static bool looks_ahead(const kd_render_options *options, int32_t rank_count) {
 static kd_status plan_there(render_plan *out, const scene_view *from,
                             const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0, ahead = 0;
-    /* methods that need the global map alone look into it by themselves */
+    /* Integrators that need the global map only look it up inline. */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
     const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
                          photon_estimator_named(options->estimator)->adaptive ||
@@ -258,7 +257,7 @@ kd_status render_plan_make_among(render_plan *out, const scene_view *from,
     return make_plan(out, from, options, rank_count);
 }
 
-/* The device's builder that needs the least for this mesh; NULL: there is none. */
+/* Returns the device builder that needs the least memory for this mesh; NULL if there is none. */
 static const tritree_builder_cuda *smallest_builder(const mesh_view *mesh) {
     const tritree_builder_cuda *least = NULL;
     uint64_t least_bytes = UINT64_MAX;
@@ -277,7 +276,7 @@ static bool fits(const render_plan *plan, uint64_t most) {
     return plan->total <= most && plan->device_total <= most;
 }
 
-/* Fewer paths at a time, but at least so many. */
+/* Halves the number of paths in flight until the plan fits, but not below `least`. */
 static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_options *options,
                            uint64_t most, uint64_t least) {
     const integrator *how = integrator_find(options->integrator);
@@ -294,7 +293,7 @@ static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_o
 
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
                           uint64_t most) {
-    if (most > 0) options->maps_ahead = 0; /* nothing is made before it is due */
+    if (most > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
     KD_TRY(make_plan(out, from, options, 1));
     if (most == 0 || fits(out, most)) return KD_OK;
     const integrator *how = integrator_find(options->integrator);
@@ -325,7 +324,7 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
     return KD_OK;
 }
 
-/* The bytes of one way of spreading photons, and whether they are few enough; false: it is none. */
+/* Returns true if this assignment of photons to ranks fits; records the bytes sent. */
 static bool spread_fits(const scene_view *from, const kd_render_options *options, rank_maps maps,
                         uint64_t most, maps_choice *choice) {
     render_plan plan;
@@ -355,7 +354,8 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
     const bool there = where.kind == DEVICE_CUDA,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
-    /* a device would be left: only where it cannot do it */
+    /* Distributed photons would force the rendering from the device to the CPU: only if nothing
+     * else fits. */
     if (there && !stays && (whole || !name_is_auto(options->device))) apart = false;
     if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));

@@ -1,3 +1,4 @@
+/* Implementation of render.h on a single device or rank: trees, integrator, samples, saving. */
 #include "render/api/render.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
@@ -55,7 +56,7 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     return KD_OK;
 }
 
-/* What methods do not know of the scene. */
+/* Rejects scenes with features that the integrator does not support. */
 static kd_status check_scene(const scene *from, const kd_render_options *options) {
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(!how->box_alone || !scene_camera_moves(from), KD_ERROR_USAGE,
@@ -110,25 +111,25 @@ static kd_status build_here(tritree *tree, const scene_view *view, const tritree
     return tritree_open(tree, &input, how, builder, watched);
 }
 
-/* There was no memory for the first; the error is told, and forgotten. */
+/* Logs the out-of-memory error and the fallback, and clears the error. */
 static void say_retreat(const char *from, const char *to) {
     log_message(LOG_WARNING, "%s: %s; going on with %s", from, kd_last_error(), to);
     status_clear();
 }
 
-/* A tree that is wanted here or, `there` not NULL, on a device. */
+/* A tree to be built on the host or, if `there` is not NULL, on a device. */
 typedef struct wanted_tree {
     frame_cuda *there;
     tritree *tree;
     const scene_view *view;
     const kd_render_options *options;
     tritree_options how;
-    const char *builder; /* out: whose it is */
+    const char *builder; /* out: the builder used */
     job *watched;
 } wanted_tree;
 
-/* On the device by one of its builders; `row` NULL: here, and brought to a device if there is one.
- */
+/* Builds the tree by the device builder `row`; if that is NULL, on the host, and copies it to the
+   device if there is one. */
 static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
     wanted_tree *of = (wanted_tree *)context;
     kd_status status = KD_OK;
@@ -161,13 +162,13 @@ static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tr
     return status;
 }
 
-/* What rays are cast at. */
+/* Trees that rays traverse. */
 typedef struct render_trees {
     tritree plain;
     placed_trees placed;
 } render_trees;
 
-/* The trees of placed meshes, made here wherever they are walked. */
+/* Builds the trees of instanced meshes, always on the host. */
 static kd_status build_placed(placed_trees *out, scene_view *view, const kd_render_options *options,
                               job *watched) {
     const tritree_options how = tree_options(options);
@@ -197,7 +198,7 @@ static kd_status make_tree(render_result *out, frame_cuda *there, render_trees *
     return KD_OK;
 }
 
-/* Axes as rows (right, up, back), so that the camera looks along its -z. */
+/* The rows are the axes right, up and back, so the camera looks along its -z axis. */
 static void write_camera_matrix(float matrix[16], const camera *view) {
     const frame3 axes = camera_frame(view);
     const vec3 row[3] = {axes.tangent, axes.bitangent, vec3_negate(axes.normal)};
@@ -233,11 +234,11 @@ typedef struct render_saving {
     const render_keeping *keeping;
     render_result *out;
     double started;
-    bool saved; /* the state, on the way */
+    bool saved; /* the state was written before the end */
     display viewer;
 } render_saving;
 
-/* State and picture so far. */
+/* Saves the state and shows the image so far. */
 static kd_status save_frame(void *context, const frame *of, const film *from) {
     render_saving *saving = (render_saving *)context;
     const render_keeping *keeping = saving->keeping;
@@ -256,8 +257,8 @@ static void show_frame(void *context, const film *from) {
     display_show(&((render_saving *)context)->viewer, from, false);
 }
 
-/* The state in the end: if it was asked for, or the rendering may go on, or an older state would
-   stay beside a newer picture. */
+/* Writes the final state if it was requested, if the rendering can be resumed, or if an older state
+   file would otherwise remain beside a newer image. */
 static kd_status keep_state(const render_saving *saving, const frame *of, const film *from,
                             kd_status status) {
     const render_keeping *keeping = saving->keeping;
@@ -277,7 +278,8 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
-/* Tree, integrator, samples; an interruption is a status like any other here. */
+/* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
+ * result. */
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *of,
                        film *to, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
@@ -314,7 +316,7 @@ static kd_status open_figures(render_result *out, const ranks *among) {
     return KD_OK;
 }
 
-/* The picture, where the film is. */
+/* Produces the image, on rank 0 only. */
 static kd_status finish(render_saving *saving, const frame *of, const film *from) {
     if (of->among && of->among->rank > 0) return KD_OK;
     if (saving->keeping->display) display_show(&saving->viewer, from, true);
@@ -330,7 +332,7 @@ static void aim(frame *of, const scene *from) {
     of->moves = scene_camera_moves(from);
 }
 
-/* If there is one; then ranks that have one each are linked. */
+/* Opens the device if there is one, then the NCCL communicator if every rank has a device. */
 static kd_status open_device(frame *of, frame_cuda *there, const device *where) {
     if (where->kind == DEVICE_CUDA) {
         job_stage_begin(of->watched, "context", 0);
@@ -342,7 +344,7 @@ static kd_status open_device(frame *of, frame_cuda *there, const device *where) 
     return ranks_link_open(of->among, of->there != NULL);
 }
 
-/* CPUs tell each other other things than devices do. */
+/* CPU and GPU ranks exchange different data for distributed photons and cannot be combined. */
 static kd_status check_apart(const frame *of) {
     bool cpus = false, devices = false;
     if (!of->apart) return KD_OK;
@@ -354,7 +356,7 @@ static kd_status check_apart(const frame *of) {
     return KD_OK;
 }
 
-/* Nothing is left to do there. */
+/* Releases the device as soon as it is no longer needed. */
 static void leave_device(frame *of, frame_cuda *there, const render_keeping *keeping) {
     if (!of->there || !keeping->done_with || ranks_shared(of->among)) return;
     job_stage_begin(of->watched, "free", 0);
@@ -446,7 +448,8 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
     if (!full || ranks_shared(keeping->among) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
-    if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto"); /* a device's alone */
+    /* the option names a builder of devices only */
+    if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");
     say_retreat(where.name, "the CPU");
     device_cpu_describe(&where);
     return run_on(&where, out, from, &here, keeping, started, watched);

@@ -1,5 +1,5 @@
-/* From a scene and options to a picture with its figures: builds the triangle tree, prepares the
-   integrator, runs the frame. What the program, the tests and the C API call. */
+/* Renders a scene: builds the triangle tree, prepares the integrator, runs the frame, and returns
+   the image with its statistics. Called by the program, the tests and the C API. */
 #ifndef KD_RENDER_API_RENDER_H
 #define KD_RENDER_API_RENDER_H
 #include "accel/tree/tritree.h"
@@ -19,82 +19,91 @@ typedef struct render_result {
     tritree_statistics tree;
     uint64_t tree_hash;
     frame_statistics frame;
-    int32_t samples_done; /* per pixel: fewer than asked after a time limit or an interruption */
+    /* per pixel; fewer than requested after a time limit or an interruption */
+    int32_t samples_done;
     uint32_t triangle_count, material_count, light_count;
     uint64_t image_hash;
     float mean_radiance[3];
-    double error;        /* film_error of the picture */
+    double error;        /* film_error of the image */
     bool on_target;      /* options->target_error was reached */
-    bool maps_cut;       /* the limit of time left fewer photons than were asked for */
-    rank_figures *ranks; /* of each of rank_count ranks; NULL: rendered alone */
+    bool maps_cut;       /* the time limit left fewer photons than requested */
+    rank_figures *ranks; /* one for each of rank_count ranks; NULL: a single process */
     int32_t rank_count;
 } render_result;
 
-/* What is kept of a rendering that may be cut short. */
+/* What to save of a rendering that may be interrupted, and how to resume it. */
 typedef struct render_keeping {
-    const char *state;    /* file, written at the end and on the way; NULL: none */
-    bool state_if_cut;    /* not when all is done, unless it was written before */
-    bool resume;          /* go on from that file */
-    double every_seconds; /* between savings on the way; 0: none */
-    /* Gets the picture so far at each saving on the way; may be NULL. */
+    const char *state;    /* state file, written at the end and between; NULL: none */
+    bool state_if_cut;    /* omit the final state if the rendering is complete, unless the file was
+                             written before */
+    bool resume;          /* continue from the state file */
+    double every_seconds; /* interval between saves; 0: save at the end only */
+    /* Receives the image so far at each save; may be NULL. */
     kd_status (*show)(void *context, const render_result *so_far);
     void *context;
-    /* Begins with the options' device once all samples are here, where no other ranks share it:
-       beside what is left to do. NULL: devices stay as they are. */
+    /* Started with the devices of `options` once all samples are on the host, if no ranks share the
+       rendering: releases the devices asynchronously. NULL: devices are kept. */
     struct retiring *done_with;
-    const char *display; /* address of a viewer (film.h) that shows passes; NULL: none */
-    const char *title;   /* of the picture there */
-    /* Who render it together (distributed/render), all by this call with the same scene and
-       options; all that is kept and the picture are rank 0's, the others' result has none. NULL:
-       alone */
+    /* address of a viewer (film.h) that is updated after each pass; NULL: none */
+    const char *display;
+    const char *title; /* of the image in the viewer */
+    /* Ranks that render together (distributed/render). Collective, with the same scene and options
+       on all ranks. State files and the image belong to rank 0; the result of other ranks has no
+       image. NULL: a single process. */
     ranks *among;
 } render_keeping;
 
-/* Where a rendering will run: "auto" takes the first CUDA device, if there is one and the
-   integrator runs there. */
+/* Selects the device to render on. "auto" is the first CUDA device if there is one and the
+   integrator supports it, otherwise the CPU. */
 kd_status render_choose_device(device *out, const kd_render_options *options);
-/* Whether all devices that the options name are CUDA devices on which the integrator runs. */
+/* Returns true if all devices named by the options are CUDA devices that the integrator supports.
+ */
 bool render_is_on_devices(const kd_render_options *options);
 
-/* Where "auto" finds too little memory on a device it goes on with the next builder of trees, then
-   with one on the CPU, then with all of the rendering on the CPU, and logs each step.
-   KD_INTERRUPTED if the job was cancelled: `out` then holds what was finished, to be kept and
-   closed just as after KD_OK. Any other failure leaves `out` closed. */
+/* Renders an image. If a device chosen by "auto" is short of memory, retries with the next tree
+   builder, then with a tree built on the CPU, then with the whole rendering on the CPU; each step
+   is logged. Returns KD_INTERRUPTED if the job was cancelled: `out` then holds the partial result,
+   which the caller must close as after KD_OK. After other errors `out` is closed. */
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
                      job *watched);
-/* The same, keeping its state; `keeping` may be NULL. */
+/* As render_run, with saving and resuming; `keeping` may be NULL. */
 kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
                           const render_keeping *keeping, job *watched);
-void render_close(render_result *owned); /* takes a zeroed one */
+void render_close(render_result *owned); /* `owned` may be zeroed */
 
-/* One rendering on several devices of this machine. */
+/* --- several devices of one machine -------------------------------------------------------------
+ */
 
-/* render_run_kept where options->device is a list (device_list_count): a thread for each device,
-   which are the ranks. A device may be named twice; "cpu" may be one. */
+/* render_run_kept for a list of devices in options->device (device_list_count): starts one thread
+   per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
+ */
 kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
                             const render_keeping *keeping, job *watched);
 
-/* Whether what is placed in a scene becomes copies. */
+/* --- instances or copies ---------------------------------------------------------------------- */
 
-/* What becomes of placements: copies take more bytes, and rays find them sooner. */
+/* What to do with the instances of a scene: copies take more memory, but rays traverse them faster.
+ */
 typedef enum render_placing {
-    RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory, or the method
-                            looks at no placements */
+    RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory or the integrator
+                            does not support instances */
     RENDER_PLACING_KEEP,
     RENDER_PLACING_COPY
 } render_placing;
-const char *render_placing_name(int index); /* NULL from the end of the list on */
-/* Copies what is placed in the scene (scene_copy_placements), or leaves it. `most`: bytes that may
-   be taken; 0: the machine's. KD_ERROR_USAGE: the method needs copies, which take more. */
+const char *render_placing_name(int index); /* NULL beyond the last */
+/* Expands the instances of the scene to copies (scene_copy_placements), or leaves them. `most`:
+   limit in bytes; 0: the memory of the machine. Returns KD_ERROR_USAGE if the integrator requires
+   copies that exceed the limit. */
 kd_status render_settle_placements(struct scene *of, const kd_render_options *options,
                                    uint64_t most, render_placing how);
 
-/* The photons of a scene, without a picture: what `kandela photons` and the C API emit. */
+/* --- photons without an image: `kandela photons` and kd_photons_emit ----------------------------
+ */
 
 struct photon_file;
 
-/* Lists and the scene's hash, as a file of them has them; `out` is zeroed, and closed by
-   photon_file_close after a failure, too. What is placed in the scene becomes copies. Stages of the
+/* Emits the photon lists of a scene and stores its hash, as in a photon file. `out` must be zeroed;
+   close it by photon_file_close, after an error, too. Expands instances to copies. Stages of the
    job: build, emit. */
 kd_status photons_emit(struct photon_file *out, struct scene *from,
                        const kd_render_options *options, job *watched);

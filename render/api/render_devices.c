@@ -1,9 +1,10 @@
+/* One rendering on several devices: a thread and a rank for each. */
 #include "distributed/ranks/ranks.h"
 #include "render/api/render.h"
 #include <string.h>
 
 typedef struct device_party {
-    render_result *out; /* rank 0's */
+    render_result *out; /* the result of rank 0 */
     const scene *from;
     const kd_render_options *options;
     const render_keeping *keeping;

@@ -1,3 +1,4 @@
+/* Expands instances to copies if needed, and emits photons without an image. */
 #include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/status.h"
@@ -8,7 +9,7 @@
 #include "scenes/assembly/scene.h"
 #include <string.h>
 
-enum { COPIES_SHARE = 8 }; /* copies may take a part of so many of the memory, if nobody says */
+enum { COPIES_SHARE = 8 }; /* by default, copies may take 1/COPIES_SHARE of the memory */
 
 const char *render_placing_name(int index) {
     static const char *const names[] = {"auto", "keep", "copy", NULL};

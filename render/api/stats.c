@@ -1,3 +1,4 @@
+/* Serialises the statistics of a rendering by cJSON. */
 #include "render/api/stats.h"
 #include "core/device/device_memory.h"
 #include "core/files/file.h"
@@ -16,7 +17,7 @@ static void add_number(cJSON *to, const char *name, double value) {
 
 static void add_count(cJSON *to, const char *name, uint64_t value) {
     char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, value); /* all of them, not a double's 53 bits */
+    snprintf(digits, sizeof digits, "%" PRIu64, value); /* all digits; a double has 53 bits only */
     cJSON_AddRawToObject(to, name, digits);
 }
 
@@ -50,13 +51,13 @@ static void add_run(cJSON *root, const stats_input *input) {
     add_count(root, "device_peak_bytes", device_memory_peak_bytes());
 }
 
-/* A number, a text, or a list of numbers. */
+/* Returns a number, a string or an array of numbers. */
 static cJSON *option_value(const option_row *row, const void *field) {
     char text[OPTION_TEXT_BYTES];
     option_print(text, sizeof text, row, field);
     switch (row->kind) {
     case OPTION_UINT64:
-    case OPTION_BYTES: return cJSON_CreateRaw(text); /* all digits, not a double's 53 bits */
+    case OPTION_BYTES: return cJSON_CreateRaw(text); /* all digits; a double has 53 bits only */
     case OPTION_INT32:
         return row->count > 1 ? cJSON_CreateIntArray((const int *)field, row->count)
                               : cJSON_CreateNumber(*(const int32_t *)field);
@@ -131,7 +132,7 @@ static void add_light(cJSON *root, const render_result *result) {
                           cJSON_CreateFloatArray(result->mean_radiance, 3));
 }
 
-/* What each of several ranks did, and which part of its time it had nothing to do. */
+/* What each rank did, and the fraction of the time that it was idle. */
 static void add_ranks(cJSON *root, const render_result *result) {
     if (!result->ranks) return;
     cJSON *list = cJSON_AddArrayToObject(root, "ranks");
@@ -149,7 +150,7 @@ static void add_ranks(cJSON *root, const render_result *result) {
     }
 }
 
-/* How photons were spread, and by what that was chosen. */
+/* How photons were assigned to ranks, and the figures that decided it. */
 static void add_choice(cJSON *root, const maps_choice *choice) {
     if (!choice || choice->rank_count < 2) return;
     cJSON *to = cJSON_AddObjectToObject(root, "rank_maps");

@@ -1,24 +1,24 @@
-/* The figures of a rendering as a JSON file; its names are documented in tools/README.md. */
+/* Writes the statistics of a rendering as JSON; tools/README.md documents the names. */
 #ifndef KD_RENDER_API_STATS_H
 #define KD_RENDER_API_STATS_H
 #include "core/job.h"
 #include "distributed/render/maps_choice.h"
 #include "render/api/render.h"
 
-/* Raised when a name changes its meaning or goes; new names alone do not raise it. */
+/* Incremented if a name is removed or changes its meaning, not if names are added. */
 enum { STATS_SCHEMA = 1 };
 
 typedef struct stats_input {
-    const char *scene; /* as the caller named it */
+    const char *scene; /* name given by the caller */
     const kd_render_options *options;
     const render_result *result;
-    const job *watched;        /* whose stages are the seconds */
-    double total_seconds;      /* from the program's start on */
+    const job *watched;        /* source of the stage times */
+    double total_seconds;      /* since the start of the program */
     const char *outcome;       /* "complete", "target error", "time limit", "interrupted" */
-    const maps_choice *choice; /* how photons were spread over ranks; NULL: nothing to choose */
+    const maps_choice *choice; /* how photons were assigned to ranks; NULL: a single process */
 } stats_input;
 
-/* Written to a temporary file and renamed. KD_ERROR_RUNTIME if it cannot be. */
+/* Writes to a temporary file, then renames it. Returns KD_ERROR_RUNTIME on failure. */
 kd_status stats_write(const char *path, const stats_input *input);
 
 #endif

@@ -1,3 +1,4 @@
+/* Client of the tev protocol for live preview; film.h describes the packets. */
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -13,7 +14,7 @@ enum { PACKET_CLOSE = 2, PACKET_CREATE = 4, PACKET_UPDATE = 5 };
 enum { CHANNELS = 4, HEADER_BYTES = 512, PATIENCE_SECONDS = 2 };
 enum { PACKET_BYTES = HEADER_BYTES + CHANNELS * DISPLAY_TILE * DISPLAY_TILE * (int)sizeof(float) };
 
-static const char channel_names[] = "R\0G\0B\0A"; /* and the zero of C */
+static const char channel_names[] = "R\0G\0B\0A"; /* followed by the terminating zero */
 static const double pause_seconds = 0.25;
 
 /* --- address and connection --------------------------------------------------------------------
@@ -30,7 +31,7 @@ static kd_status split_address(display_address *out, const char *address) {
     char *end = NULL;
     const long number = strtol(port, &end, 10);
     const bool bracketed = length >= 2 && address[0] == '[' && address[length - 1] == ']';
-    if (bracketed) ++address, length -= 2; /* an address of IPv6 */
+    if (bracketed) ++address, length -= 2; /* IPv6 address */
     KD_REQUIRE(length > 0 && length < sizeof out->host && *port >= '0' && *port <= '9' && !*end &&
                    number >= 1 && number <= 65535,
                KD_ERROR_USAGE, "display server \"%s\", expected host:port, as localhost:14158",
@@ -65,7 +66,7 @@ kd_status display_open(display *out, const char *address, const char *title) {
     KD_TRY(split_address(&parts, address));
     KD_TRY(KD_RESERVE(out->packet, PACKET_BYTES));
     snprintf(out->address, sizeof out->address, "%s", address);
-    /* of a long path the end */
+    /* keep the end of a long path */
     const size_t length = strlen(title), most = sizeof out->title - 1;
     snprintf(out->title, sizeof out->title, "%s", title + (length > most ? length - most : 0));
     find_server(out, &parts);
@@ -79,10 +80,10 @@ void display_close(display *owned) {
     owned->socket = -1;
 }
 
-/* --- packets ------------------------------------------------------------------------------------
+/* --- packets -----------------------------------------------------------------------------------
  */
 
-/* Appends to the packet, whose bytes so far are *used. */
+/* Appends bytes to the packet; *used is its size so far. */
 static void put(display *to, size_t *used, const void *bytes, size_t count) {
     assert(*used + count <= PACKET_BYTES);
     memcpy(to->packet + *used, bytes, count);
@@ -94,7 +95,7 @@ static void put_number(display *to, size_t *used, int32_t value) {
 }
 
 static size_t packet_begin(display *to, uint8_t what) {
-    size_t used = sizeof(uint32_t); /* the length comes last */
+    size_t used = sizeof(uint32_t); /* packet_send fills in the length */
     const uint8_t front = 0;
     put(to, &used, &what, sizeof what);
     if (what != PACKET_CLOSE) put(to, &used, &front, sizeof front);

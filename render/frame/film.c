@@ -6,7 +6,7 @@
 
 enum { ROWS_GRAIN = 8 };
 
-/* Pages that nobody has touched cost more to get than to clear: by all threads. */
+/* All threads clear their part: first-touch page faults cost more than clearing. */
 static void clear_pixels(void *context, int64_t begin, int64_t end, int worker) {
     film_pixel *pixels = (film_pixel *)context;
     (void)worker;
@@ -42,7 +42,7 @@ uint32_t film_samples(const film *of, int32_t x, int32_t y) {
 
 typedef struct least_found {
     const film *of;
-    atomic_uint least; /* so far */
+    atomic_uint least; /* minimum so far */
 } least_found;
 
 static void find_least(void *context, int64_t begin, int64_t end, int worker) {
@@ -65,14 +65,15 @@ uint32_t film_least_samples(const film *of) {
 }
 
 /* --- sums over the film -----------------------------------------------------------------------
-   Of rows by all threads, then of the rows in their order: the same bits for any number of them. */
+   Threads sum rows, then the row sums are added in order, so the result does not depend on the
+   number of threads. */
 
 enum { ROW_SUMS = 3 };
 
 typedef struct row_summing {
     const film *of;
     void (*add)(const film_pixel *, double sums[ROW_SUMS]);
-    double *rows; /* ROW_SUMS each */
+    double *rows; /* ROW_SUMS values per row */
 } row_summing;
 
 static void sum_rows(void *context, int64_t begin, int64_t end, int worker) {
@@ -98,7 +99,7 @@ static kd_status sum_film(double sums[ROW_SUMS], const film *of,
     return KD_OK;
 }
 
-/* The variance over the square of the mean, and whether there is none. */
+/* Relative variance of the pixel; sums[1] is set if there are too few samples to estimate it. */
 static void add_error(const film_pixel *pixel, double sums[ROW_SUMS]) {
     if (pixel->samples < 2) {
         sums[1] = 1;
@@ -130,7 +131,7 @@ kd_status film_mean(float mean[3], const film *of) {
     return KD_OK;
 }
 
-/* --- the picture ------------------------------------------------------------------------------ */
+/* --- image ------------------------------------------------------------------------------------ */
 
 enum { CHANNELS = 11 };
 static const char *const channel_names[CHANNELS] = {

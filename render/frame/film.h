@@ -1,5 +1,6 @@
-/* Where samples add up: sums per pixel in double, in sample order, so that the picture does not
-   depend on threads, tiles or passes. */
+/* The film: sums of samples per pixel, in double precision and in the order of sample numbers, so
+   that the image does not depend on threads, tiles or passes. Also its saved state and the
+   connection to a viewer. */
 #ifndef KD_RENDER_FRAME_FILM_H
 #define KD_RENDER_FRAME_FILM_H
 #include "core/image/image.h"
@@ -10,94 +11,97 @@ extern "C" {
 #endif
 
 typedef struct film {
-    int32_t x0, y0, width, height; /* the part of the full image that is kept */
+    int32_t x0, y0, width, height; /* the crop of the full image that the film holds */
     film_pixel *pixels;
-    bool resumed; /* it holds samples of another run */
+    bool resumed; /* it holds samples of an earlier run */
 } film;
 
 kd_status film_open(film *out, const int32_t crop[4]); /* x0, y0, x1, y1, half open */
-void film_close(film *owned);                          /* takes a zeroed one */
+void film_close(film *owned);                          /* `owned` may be zeroed */
 
-/* Adds a sample to pixel (x, y) of the full image; one that is not finite counts as black. False if
-   it was such a one. */
+/* Adds a sample to pixel (x, y) of the full image. A sample that is not finite is added as black,
+   and the function returns false. */
 bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
 
 uint32_t film_samples(const film *of, int32_t x, int32_t y);
 
-/* Smallest number of samples that any pixel has. */
+/* Smallest number of samples of any pixel. */
 uint32_t film_least_samples(const film *of);
 
-/* The root of the relMSE (compare.h) that the picture's noise makes, by the samples' own variance:
-   of v, the mean of the channels, the root of the mean over the pixels of
-   variance(v) / samples / (v^2 + 0.01). INFINITY where a pixel has less than two samples. Samples
-   are taken as independent of each other: what all share, as photons of one map, is not seen. */
+/* Estimates the square root of the relMSE (compare.h) due to noise from the variance of the
+   samples: with v the mean of the channels, the square root of the mean over pixels of variance(v)
+   / samples / (v^2 + 0.01). INFINITY if a pixel has fewer than two samples. Assumes independent
+   samples: errors that all samples share, as those of one photon map, are not included. */
 kd_status film_error(double *error, const film *of);
 
-/* Of the pixels' means; those without a sample are black. */
+/* Mean colour of the pixels; pixels without samples count as black. */
 kd_status film_mean(float mean[3], const film *of);
 
-/* Means as channels R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B. Pixels without a sample
-   are black and empty. */
+/* Divides the sums by the sample counts, into the channels R G B A, Z, N.X N.Y N.Z, Albedo.R
+   Albedo.G Albedo.B. Pixels without samples become black and transparent. */
 kd_status film_resolve(const film *from, image *out);
 
-/* What a film of so many pixels takes, and the picture of it. */
+/* Bytes of a film of `pixels` pixels, and of the image that film_resolve makes of it. */
 uint64_t film_bytes_of(uint64_t pixels);
 uint64_t film_picture_bytes(uint64_t pixels);
 
-/* A rendering's state beside its picture: from it a later run goes on as if it had never stopped.
+/* The state file of a rendering, from which a later run resumes with the same bits as an
+   uninterrupted one.
 
-   The file, little endian: a header of 64-bit words, then the film's pixels.
+   File format, little endian: a header of 64-bit words, then the film's pixels.
      0  "KDSTATE\0"          8  version            16 hash of the program's version
-     24 scene_hash           32 hash of the options that a sample depends on, and of the camera
+     24 scene_hash           32 hash of the camera and of the options that a sample depends on
      40 crop x0 y0 x1 y1 (int32)
      56 frame_statistics: rays, photon_rays, nan_samples, photons_emitted, photons_stored,
         caustics_stored, photon_hash, strayed_stored, watts emitted, absorbed, escaped, ended,
         media (double)
      160 frame.carried, 16 doubles
      288 hash of the pixels  296 hash of the 296 bytes before
-   A pixel: radiance (3 doubles), squares (double); alpha, depth, normal (3), albedo (3) (floats):
-   all sums over its samples; samples, hits (uint32). XXH3 is the hash. */
+   Each pixel: radiance (3 doubles), squares (double); alpha, depth, normal (3), albedo (3)
+   (floats), all sums over its samples; samples, hits (uint32). Hashes are XXH3. */
 
-/* Of the scene, the options that a sample depends on, the camera and the program. */
+/* Hash of the scene, the options that a sample depends on, the camera and the program's version. */
 uint64_t state_identity(const frame *of);
 
-/* Written to a temporary file and renamed. */
+/* Writes to a temporary file, then renames it. */
 kd_status state_write(const char *path, const frame *of, const film *from);
 
-/* Fills film, statistics and carried. KD_ERROR_INPUT, with what differs, for a file that is no
-   state, is damaged, or belongs to another scene, other options or another program. */
+/* Fills film, statistics and carried. Returns KD_ERROR_INPUT, with a message that says what
+   differs, if the file is not a state, is damaged, or belongs to another scene, other options or
+   another version. */
 kd_status state_read(const char *path, frame *of, film *to);
 
-/* The picture while it is made, in a viewer that speaks tev's protocol over TCP.
+/* Shows the image while it is rendered, in a viewer that supports tev's protocol over TCP.
    Source: tev's src/Ipc.cpp (github.com/Tom94/tev); pbrt-v4 is another client.
-   The packets, little endian: u32 bytes of the whole packet, u8 what it is, then
+   Packets, little endian: u32 size of the whole packet in bytes, u8 type, then
      2 close   name
-     4 create  u8 whether to bring it to the front, name, i32 width, height, channels, their names
-     5 update  u8 whether to bring it to the front, name, i32 channels, their names, i32 x, y,
-   width, height of a tile, f32 its values, one channel after the other, rows from the top Texts end
-   with a zero byte. A picture of the same name is closed first; the last state stays on view when
-   the connection ends. */
+     4 create  u8 grab focus, name, i32 width, height, number of channels, their names
+     5 update  u8 grab focus, name, i32 number of channels, their names, i32 x, y, width, height of
+               a tile, f32 values, one channel after the other, rows from the top
+   Strings are zero-terminated. An image of the same name is closed first; the last update stays in
+   the viewer after the connection has ended. */
 
 enum { DISPLAY_TILE = 128 }; /* pixels a side */
 
 typedef struct display {
-    intptr_t socket; /* -1: nobody looks on */
+    intptr_t socket; /* -1: not connected */
     char address[256], title[256];
-    uint8_t *packet; /* room for one */
+    uint8_t *packet; /* buffer for one packet */
     bool created;
     double next; /* timing_now() before which nothing is sent */
 } display;
 
-/* KD_ERROR_USAGE if `address` is not "host:port" or "host" (port 14158 then). */
+/* Returns KD_ERROR_USAGE unless `address` is "host:port" or "host" (with port 14158). */
 kd_status display_check(const char *address);
 
-/* A viewer that is not there, or goes away later, is a warning (log_message), no failure. */
+/* Connects. A viewer that cannot be reached, or disconnects later, is logged as a warning; it is
+   not an error. */
 kd_status display_open(display *out, const char *address, const char *title);
 
-/* Sends the means so far, at most four times a second unless it is the last time. */
+/* Sends the current image, at most four times a second unless `last` is set. */
 void display_show(display *to, const film *from, bool last);
 
-void display_close(display *owned); /* takes a zeroed one */
+void display_close(display *owned); /* `owned` may be zeroed */
 
 #ifdef __cplusplus
 }

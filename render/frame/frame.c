@@ -1,8 +1,8 @@
-/* Takes the samples of a picture: passes over its tiles, on all cores or on a device, until it is
-   complete, cancelled or out of time.
-   Idea: a pass gives every pixel the same samples, so a picture may end after any of them. Between
-         parts of a pass the keeper may save picture and state (state.c), from which --resume goes
-         on. "there", as in of->there, is the CUDA device. */
+/* The frame loop: takes the samples of an image in passes over its tiles, on all cores or on a CUDA
+   device (`frame.there`), until it is complete, cancelled or out of time.
+   Idea: a pass gives every pixel the same number of samples, so a rendering may end after any pass.
+         Between parts of a pass the keeper may save image and state (state.c), from which --resume
+         continues. */
 #include "render/frame/frame.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -16,14 +16,15 @@ typedef struct tile_pass {
     frame *of;
     film *to;
     frame_pass samples;
-    int32_t across;      /* tiles in a row */
-    int32_t top, bottom; /* rows of the film */
+    int32_t across;      /* tiles per row */
+    int32_t top, bottom; /* rows of the film, [top, bottom) */
     atomic_bool paused;
-    atomic_llong fresh; /* tiles done since the last saving */
+    atomic_llong fresh; /* tiles completed since the last save */
     atomic_ullong rays, nan_samples;
 } tile_pass;
 
-/* --- what a row of the table leaves out ------------------------------------------------------- */
+/* --- defaults of optional members of an integrator ---------------------------------------------
+ */
 
 int32_t integrator_batches_most(const integrator *of, const kd_render_options *options) {
     return of->batches_most ? of->batches_most(options) : 1;
@@ -71,7 +72,7 @@ bool integrator_has_cutouts(const scene_view *scene) {
     return false;
 }
 
-/* --- when it ends ------------------------------------------------------------------------------
+/* --- termination -------------------------------------------------------------------------------
  */
 
 bool frame_is_overdue(const frame *of) {
@@ -96,7 +97,7 @@ static bool pass_is_over(const tile_pass *pass) {
     return frame_is_over(pass->of, pass->samples.begin);
 }
 
-/* What is asked for at a time. */
+/* Samples of a tile to be taken in one call. */
 typedef struct tile_samples {
     pixel_request *asked;
     pixel_sample *found;
@@ -104,21 +105,22 @@ typedef struct tile_samples {
     uint64_t rays, nan_samples;
 } tile_samples;
 
-/* Where there is no memory for a tile, a few samples are taken at a time. */
+/* Fallback on the stack if memory for a whole tile cannot be allocated. */
 typedef struct few_samples {
     pixel_request asked[FEW_SAMPLES];
     pixel_sample found[FEW_SAMPLES];
 } few_samples;
 
-/* The sample by whose numbers the camera's ray is drawn: of a method by passes that counts its
-   samples (ppm) they come again after spp. */
+/* Returns the sample number that the camera ray is drawn by: ppm reuses the camera rays of its
+   first spp samples. */
 static uint32_t camera_sample(const frame *of, uint32_t sample) {
     const bool again =
         of->how->pass && of->how->counts_samples && of->how->counts_samples(of->options);
     return again ? sample % (uint32_t)of->options->spp : sample;
 }
 
-/* Takes the samples asked for; the film adds up each pixel's in their order. */
+/* Takes the requested samples and adds them to the film, each pixel's in the order of sample
+ * numbers. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
     const integrator *how = pass->of->how;
     const pixel_view view = integrator_view(pass->of);
@@ -138,7 +140,7 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
     tile->count = 0;
 }
 
-/* The samples of this pass that the pixel does not have yet: a pass may have been begun before. */
+/* Requests the samples of this pass that the pixel lacks; a resumed film may have some of them. */
 static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_samples *tile) {
     const uint32_t done = film_samples(pass->to, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
@@ -147,13 +149,13 @@ static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_sampl
     }
 }
 
-/* Whether to stop for a saving: never before there is something new to save. */
+/* Returns true if the keeper is due and there is something new to save. */
 static bool wants_pause(const tile_pass *pass) {
     return atomic_load(&pass->fresh) > 0 && keeper_waits(pass->of);
 }
 
-/* Whether all pixels of the film's part have the pass's samples: another run, whose tiles lay
-   elsewhere, may have ended in the middle of it. */
+/* Returns true if all pixels of the rectangle have the samples of this pass. An interrupted run
+   with a different tiling may have left part of a pass. */
 static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t right,
                     int32_t bottom) {
     const film *to = pass->to;
@@ -164,7 +166,7 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
     return true;
 }
 
-/* The returned block, which may be NULL, is freed by the caller. */
+/* The caller frees the returned block, which may be NULL. */
 static void *make_room(tile_samples *tile, few_samples *few, uint64_t wanted) {
     const uint32_t most = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
@@ -212,8 +214,8 @@ static void note_counts(frame *of, tile_pass *pass) {
     of->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
-/* Saves what is there whenever the keeper's time has come; it comes again no sooner than the saving
-   itself took, so that at most half of the time goes there. */
+/* Saves the film if the keeper is due. The next save follows no sooner than this one took, so
+   saving takes at most half of the time. */
 static kd_status keep(frame *of, tile_pass *pass) {
     const frame_keeper *keeper = of->keeper;
     const double begun = timing_now();
@@ -231,7 +233,7 @@ static void take_tiles(tile_pass *pass) {
     parallel_for(pass->across * down, 1, render_tiles, pass);
 }
 
-/* All tiles of a pass. */
+/* Takes the samples of a pass, pausing to save. */
 static kd_status run_pass(frame *of, tile_pass *pass) {
     do {
         atomic_store(&pass->paused, false);
@@ -242,8 +244,8 @@ static kd_status run_pass(frame *of, tile_pass *pass) {
     return KD_OK;
 }
 
-/* Launches for the rows [top, bottom), each of as many rows as one takes; `keeping` (may be NULL)
-   is asked in between. */
+/* Launches kernels for the rows [top, bottom), as many rows at a time as one launch takes. With
+   `keeping` (may be NULL), saves between launches if the keeper is due. */
 static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
     const uint64_t most = frame_cuda_launch_samples(of->how, of->options);
@@ -255,21 +257,22 @@ static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, in
         KD_TRY(frame_cuda_take(of, of->how, &range, &taken));
         counts->rays += taken.rays;
         counts->nan_samples += taken.nan_samples;
-        if (keeping && taken.rays) { /* there is something new */
+        if (keeping && taken.rays) { /* samples were taken since the last save */
             atomic_store(&keeping->rays, counts->rays);
             atomic_store(&keeping->nan_samples, counts->nan_samples);
             memset(counts, 0, sizeof *counts);
             note_counts(of, keeping);
             KD_TRY(keep(of, keeping));
         }
-        if (of->there->stopped) continue; /* it stopped early, for a save: the same rows again */
+        /* stopped early to let the keeper save; repeat these rows */
+        if (of->there->stopped) continue;
         job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
     return KD_OK;
 }
 
-/* The same on a device. */
+/* As run_pass, on a device. */
 static kd_status run_pass_there(frame *of, tile_pass *pass) {
     sample_counts counts = {0, 0};
     KD_TRY(take_rows_there(of, pass->to, &pass->samples, 0, pass->to->height, &counts, pass));
@@ -293,7 +296,7 @@ kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t t
     return KD_OK;
 }
 
-/* The batch that a sample is in, and the first sample of a batch. */
+/* Batch of a sample, and first sample of a batch. */
 static uint32_t batch_of(const frame *of, uint32_t samples, uint32_t sample) {
     if (!of->begin_batch) return 0;
     return (uint32_t)((uint64_t)sample * (uint64_t)of->options->batches / samples);
@@ -313,7 +316,8 @@ bool frame_is_awaited(const frame *of) {
            (of->watched && of->watched->deadline > 0);
 }
 
-/* Samples of a pass that nobody waits for, on a device where a launch takes many at once. */
+/* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this kind.
+ */
 static uint32_t pass_unseen(const frame *of, const film *to) {
     if (!of->there || !of->how->launch_samples || frame_is_awaited(of)) return 0;
     const uint64_t whole =
@@ -321,7 +325,8 @@ static uint32_t pass_unseen(const frame *of, const film *to) {
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
-/* Each prefix of a power of two is evenly spread. */
+/* Passes end at powers of two, since each such prefix of the Sobol' sequence is well distributed.
+ */
 uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen) {
     if (of->how->pass) return 1;
     const uint32_t batch = batch_of(of, pass->samples, pass->begin);
@@ -352,7 +357,8 @@ bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to)
     const double target = of->options->target_error;
     double error = 0;
     if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
-    return film_error(&error, to) == KD_OK && error <= target; /* without memory it goes on */
+    /* without memory for the estimate, rendering continues */
+    return film_error(&error, to) == KD_OK && error <= target;
 }
 
 kd_status frame_run(frame *of, const integrator *how, film *to) {
@@ -374,7 +380,8 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     while (pass->begin < samples && !(of->on_target = frame_is_on_target(of, pass, to))) {
         pass->count = frame_pass_count(of, pass, pass_unseen(of, to));
         KD_TRY_GOTO(frame_pass_prepare(of, to, pass));
-        if (of->maps_cut && pass->begin > 0 && !of->film_cut) break; /* nor spoil what is there */
+        /* do not mix samples of a truncated map into the film */
+        if (of->maps_cut && pass->begin > 0 && !of->film_cut) break;
         of->film_cut |= of->maps_cut;
         KD_TRY_GOTO(of->there ? run_pass_there(of, &tiles) : run_pass(of, &tiles));
         if (of->there && frame_is_looked_at(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));

@@ -1,5 +1,6 @@
-/* The frame loop: every sample of every pixel, by tiles on all cores, in passes over the picture so
-   that a limit of time or an interruption leaves a whole one. It knows no integrator. */
+/* The frame loop: takes every sample of every pixel, by tiles on all cores or on a CUDA device, in
+   passes over the image, so that a time limit or an interruption leaves a complete image.
+   Independent of the integrators. */
 #ifndef KD_RENDER_FRAME_FRAME_H
 #define KD_RENDER_FRAME_FRAME_H
 #include "accel/rays/tree_device.h"
@@ -12,10 +13,11 @@
 extern "C" {
 #endif
 
-/* A frame on a CUDA device: tree, scene and film in its memory, and the launches that take samples
-   there. Without CUDA in the build opening is KD_ERROR_DEVICE. */
+/* --- a frame on a CUDA device -------------------------------------------------------------------
+   Tree, scene and film in device memory, and the launches that take samples. Without CUDA in the
+   build, frame_cuda_open fails with KD_ERROR_DEVICE. */
 
-/* Sums over samples, in device memory. */
+/* Sums over samples, in device memory or on the host. */
 typedef struct sample_counts {
     uint64_t rays, nan_samples;
 } sample_counts;
@@ -23,92 +25,99 @@ typedef struct sample_counts {
 typedef struct frame_cuda {
     tritree_cuda tree;
     scene_cuda scene;
-    film_pixel *pixels; /* the film's, row by row */
+    film_pixel *pixels; /* the film's pixels, row by row */
     sample_counts *counts;
-    device_buffer work; /* of launches by waves */
-    bool stopped;       /* the last launch left samples out, since somebody waits for the film */
-    int32_t previous;   /* device to go back to */
+    device_buffer work; /* scratch memory of wavefront launches */
+    bool stopped;     /* the last launch left out samples because the keeper or a limit requires the
+                         film */
+    int32_t previous; /* the thread's device before frame_cuda_open, restored by frame_cuda_close */
     bool entered;
 } frame_cuda;
 
-/* Makes the device the thread's current one, until frame_cuda_close. */
+/* Makes the device the thread's current one until frame_cuda_close. */
 kd_status frame_cuda_open(frame_cuda *out, const device *where);
-/* Builds the tree there by a builder of tritree_builders_cuda, or brings `host_tree` there if that
-   is not NULL; then the scene. `built` (may be NULL) gets the tree as a host's. */
+/* Builds the tree on the device by the builder `builder` of tritree_builders_cuda, or copies
+   `host_tree` to it if that is not NULL; then copies the scene. If `built` is not NULL, it receives
+   a copy of the tree in host memory. */
 kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const tritree *host_tree,
                                  const tritree_options *how, const char *builder, tritree *built);
-/* Gives the tree, and the scene's view of it, the form that batches of rays walk, once. */
+/* Converts the tree, and the scene's view of it, to the form used for batches of rays. Does nothing
+   if that is done already. */
 kd_status frame_cuda_pack(frame_cuda *of);
-void frame_cuda_remove_scene(frame_cuda *from); /* and its tree; what there is of them */
-/* The film's sums go there, if it has any, and come back. */
+void frame_cuda_remove_scene(frame_cuda *from); /* frees scene and tree; either may be missing */
+/* Copy the film's sums, if it has any, to the device and back. */
 kd_status frame_cuda_place_film(frame_cuda *to, const film *from);
 kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to);
-/* Some rows of them alone. */
+/* The same for the rows [top, bottom). */
 kd_status frame_cuda_place_rows(frame_cuda *to, const film *from, int32_t top, int32_t bottom);
 kd_status frame_cuda_fetch_rows(const frame_cuda *from, film *to, int32_t top, int32_t bottom);
-void frame_cuda_close(frame_cuda *owned); /* takes a zeroed one */
+void frame_cuda_close(frame_cuda *owned); /* `owned` may be zeroed */
 
-/* Samples [begin, begin + count) of the pixels of the film's rows [top, bottom): those of them that
-   a pixel does not have yet. */
+/* Samples [begin, begin + count) of the pixels in the film's rows [top, bottom). Samples that a
+   pixel already has are skipped. */
 typedef struct sample_range {
-    int32_t x0, y0, width; /* the film's place in the whole picture */
+    int32_t x0, y0, width; /* position and width of the film within the full image */
     int32_t top, bottom;
     uint32_t begin, count;
 } sample_range;
 
-/* Samples that an integrator's launch takes at most: by the kernel that takes them a thread each so
-   many that the host can look up in between. */
+/* Most samples of a launch with one thread per pixel; bounds the time until the host can check for
+   cancellation. frame_cuda_launch_samples returns the limit of an integrator. */
 enum { LAUNCH_SAMPLES = 1 << 23 };
 uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_options *options);
-/* Pixels of all tiles of 8 by 4 that cover a picture. */
+/* Number of pixels of all 8 x 4 tiles that cover an image. */
 uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height);
-/* Rows of a launch that takes `count` samples of their pixels. */
+/* Number of rows of a launch that takes `count` samples per pixel. */
 int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t launch_samples);
 
-/* Takes the samples, waits, and adds to `counts` what was counted since the last call. If
-   of->there->stopped, not all were taken. */
+/* Takes the samples, waits for completion, and adds rays and discarded samples to `counts`. If
+   of->there->stopped is set, some samples were left out. */
 kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
                           sample_counts *counts);
 
-/* Runs the stage "render" of of->watched, from the samples on that the film has. Adds rays and
-   samples that are no numbers to of->statistics. KD_INTERRUPTED if the job was cancelled; a limit
-   of time (of->deadline, or the job's) ends early with KD_OK, after one sample per pixel at
-   least, and before samples of maps that it cut short would mix with others (of->maps_cut); so does
-   options->target_error (film_error), looked at between passes from the fourth sample on: a
-   function of the film, so that a resumed frame ends where a whole one does. The film's sums are
-   the same bits for any number of threads, and on a CUDA device (of->there), from which the film
-   has come back at the end. */
+/* Runs the stage "render" of of->watched, starting with the first sample that the film lacks. Adds
+   rays and non-finite samples to of->statistics. Returns KD_INTERRUPTED if the job was cancelled.
+   Returns KD_OK early
+   - at a time limit (of->deadline, or the job's), but not before every pixel has one sample;
+   - before samples of photon maps that the limit truncated would mix with others (of->maps_cut);
+   - when film_error has reached options->target_error. It is tested between passes from the fourth
+     sample on and depends on the film only, so a resumed frame ends at the same sample.
+   The film's sums have the same bits for any number of threads, and on a CUDA device (of->there);
+   they are copied back to `to` at the end. */
 kd_status frame_run(frame *of, const integrator *how, film *to);
 bool frame_is_overdue(const frame *of);
-/* Whether no more samples behind number `begin` are to be begun: the job is cancelled or, but for a
-   first sample of each pixel, the time is up. */
+/* Returns true if no samples beyond number `begin` may be started: the job is cancelled or, unless
+   begin is 0, the time is up. */
 bool frame_is_over(const frame *of, uint32_t begin);
-/* Whether a launch that can end early is to do so: that, or the keeper waits for a film. */
+/* Returns true if a launch should end early: frame_is_over, or the keeper is due. */
 bool frame_is_waited_for(const frame *of, uint32_t begin);
 
-/* --- the steps of frame_run, for ranks that take them together (distributed/render) ---
- */
+/* --- the steps of frame_run, for ranks that render together (distributed/render) -------------- */
 
 /* Samples [begin, begin + count) of all pixels. */
 typedef struct frame_pass {
-    uint32_t samples; /* of the whole frame */
+    uint32_t samples; /* per pixel, of the whole frame */
     uint32_t begin, count;
-    uint32_t batch; /* whose maps are there; UINT32_MAX: none */
+    uint32_t batch; /* batch of the current maps; UINT32_MAX: none */
 } frame_pass;
 
-/* Samples of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ... or, where nobody looks
-   at the frame between passes, up to `unseen`; of one batch. */
+/* Number of samples per pixel of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ...,
+   or up to `unseen` if nothing inspects the frame between passes. A pass does not extend beyond a
+   batch. */
 uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen);
-/* Whether a frame may end, or be looked at, before all samples are taken but by an interruption. */
+/* Returns true if the frame may end, or be inspected, before all samples are taken, other than by
+   cancellation. */
 bool frame_is_awaited(const frame *of);
-/* Whether somebody wants to see the film between passes. */
+/* Returns true if the film is inspected between passes. */
 bool frame_is_looked_at(const frame *of);
-/* What has to be made before the samples of a pass are taken. */
+/* Prepares what the samples of a pass need: the integrator's pass or the maps of a batch. */
 kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass);
-/* Between passes, where all pixels have equally many samples. */
+/* Returns true if the target error is reached. Call between passes, when all pixels have equally
+   many samples. */
 bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to);
-/* The pass's samples of the film's rows [top, bottom): those that a pixel does not have yet; on a
-   CUDA device of the film that lies there. Ends early if the frame is over. Adds to `counts`. */
+/* Takes the samples of a pass for the film's rows [top, bottom), skipping those that a pixel
+   already has; on a CUDA device, into the film in device memory. Ends early if the frame is over.
+   Adds to `counts`. */
 kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
                           sample_counts *counts);
 

@@ -1,4 +1,4 @@
-/* What a frame keeps on a CUDA device. */
+/* The copy of a frame on a CUDA device: tree, scene, film. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device_memory.h"
@@ -44,7 +44,7 @@ void frame_cuda_close(frame_cuda *owned) {
 
 /* --- tree and scene --------------------------------------------------------------------------- */
 
-/* The tree that was built, where it lies. */
+/* Makes *out from the tree that a build has left in device memory. */
 static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *from,
                            const tritree_built *built, uint32_t triangle_count) {
     const tritree_build_cuda *build = &from->build;

@@ -1,5 +1,6 @@
-/* What a row of the table of integrators offers. An integrator turns a pixel sample into radiance;
-   the frame loop (render/frame/frame.c) knows none of them. */
+/* The interface of an integrator, and the frame that it renders. An integrator estimates the
+   radiance of a pixel sample; the frame loop (render/frame/frame.c) depends on this interface only.
+ */
 #ifndef KD_RENDER_FRAME_INTEGRATOR_H
 #define KD_RENDER_FRAME_INTEGRATOR_H
 #include "core/job.h"
@@ -11,17 +12,18 @@
 extern "C" {
 #endif
 
-typedef struct frame_statistics { /* sums over threads: integers only, so order does not matter */
-    uint64_t rays;                /* cast by camera paths, shadow rays included */
+typedef struct frame_statistics { /* integer sums over threads, which do not depend on the order */
+    uint64_t rays;                /* traced for camera paths, including shadow rays */
     uint64_t photon_rays;
-    uint64_t nan_samples; /* set to zero and counted */
+    uint64_t nan_samples; /* samples with a NaN or an infinity, replaced by black */
     uint64_t photons_emitted, photons_stored, caustics_stored, strayed_stored;
-    uint64_t looks_bounded; /* estimates that met more tiles than they look at */
+    uint64_t looks_bounded; /* estimates that met more surface tiles than their limit */
     uint64_t photon_hash;
-    double radius; /* usual one of an estimate in the global map, scene units; 0: none */
-    /* photon tracing's ledger */
+    double radius; /* typical estimation radius of the global map, scene units; 0: none */
+    /* energy balance of photon tracing, W */
     double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
-    double look_seconds, gather_seconds, film_seconds; /* of the stage render, on a CUDA device */
+    /* parts of the stage "render" on a CUDA device */
+    double look_seconds, gather_seconds, film_seconds;
 } frame_statistics;
 
 struct film;
@@ -32,17 +34,17 @@ struct frame_cuda;
 struct sample_range;
 struct sample_counts;
 
-/* A sample of all pixels that ranks take together, of which each keeps a band of rows. */
+/* One sample of all pixels, taken by all ranks together; each rank keeps a band of rows. */
 typedef struct apart_range {
     uint32_t sample;
-    int32_t own_top, own_bottom; /* of the film */
+    int32_t own_top, own_bottom; /* the rank's own rows of the film */
 } apart_range;
 
-/* Saves what is there while a frame runs. */
+/* Callbacks to save or show the film while a frame is rendered. */
 typedef struct frame_keeper {
     double every_seconds;
     kd_status (*save)(void *context, const struct frame *of, const struct film *from);
-    /* After each pass, to be watched; may be NULL. */
+    /* Called after each pass, e.g. to update a viewer; may be NULL. */
     void (*look)(void *context, const struct film *from);
     void *context;
 } frame_keeper;
@@ -53,88 +55,95 @@ typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
     const struct integrator *how;
-    camera view, view_end; /* the second one if it moves while the shutter is open */
-    bool moves;
-    void *state;                   /* the integrator's own: photon maps, ... */
-    double carried[FRAME_CARRIED]; /* its numbers that a resumed frame needs back; at first all 0 */
+    camera view, view_end;         /* at shutter opening and, if `moves`, at shutter closing */
+    bool moves;                    /* the camera moves while the shutter is open */
+    void *state;                   /* private data of the integrator, e.g. photon maps */
+    double carried[FRAME_CARRIED]; /* numbers of the integrator that are saved for resuming; 0 at
+                                      first */
     frame_statistics statistics;
     job *watched;
-    const frame_keeper *keeper; /* NULL: nothing is saved on the way */
-    struct ranks *among; /* who work at this frame together (distributed/render); NULL: alone */
-    bool apart;          /* their photons stay where they are traced (take_apart) */
-    double pause;        /* timing_now() after which the keeper waits for a film; 0: none */
-    struct frame_cuda *there; /* on a CUDA device (frame.h); NULL: on the CPU */
+    const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
+    struct ranks *among; /* the ranks that render this frame together (distributed/render); NULL:
+                            one process */
+    bool apart;          /* photons stay at the ranks that traced them (take_apart) */
+    double pause;        /* timing_now() from which the keeper is to save the film; 0: never */
+    struct frame_cuda *there; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
     bool on_target;           /* options->target_error was reached */
-    double deadline;          /* timing_now() after which only a first sample is taken; 0: none */
-    /* The deadline came while the maps of now were made: of fewer photons than asked for. They are
-       of use to a film without samples, or one of such maps; nothing goes on from such a film. */
+    /* timing_now() after which only the first sample per pixel is taken; 0: none */
+    double deadline;
+    /* maps_cut: the deadline truncated the current maps, so they hold fewer photons than requested.
+       film_cut: the film holds samples of such maps. Truncated maps are used only if the film is
+       empty or has film_cut set, and a film with film_cut is not saved for resuming. */
     bool maps_cut, film_cut;
-    uint64_t photon_map_hash; /* photon_file.content of options->photon_map; 0: none */
-    /* Before the first sample of batch `batch` of options->batches is taken, if prepare sets it:
-       batches are runs of samples, as even as they can be. NULL: all samples are alike. */
+    uint64_t photon_map_hash; /* photon_file.content of the file options->photon_map; 0: none */
+    /* Called before the first sample of batch `batch` of options->batches, if set by `prepare`.
+       Batches are ranges of sample numbers of nearly equal length. NULL: no batches. */
     kd_status (*begin_batch)(struct frame *of, uint32_t batch);
 } frame;
 
-/* Photon maps, as bits 1 << PHOTON_LIST_GLOBAL ... of a mask. */
+/* Sets of photon maps: masks of the bits 1 << PHOTON_LIST_GLOBAL and so on. */
 enum { MAPS_NONE = 0, MAPS_GLOBAL = 1, MAPS_ALL = 7 };
 
 typedef struct integrator {
     const char *name;
-    const char *source;                    /* paper */
-    kd_status (*prepare)(frame *prepared); /* fills state; may be NULL */
-    /* Radiance of sample `sample` of pixel (x, y): a pure function of its arguments. */
+    const char *source;                    /* the paper that describes the method */
+    kd_status (*prepare)(frame *prepared); /* allocates `state`; may be NULL */
+    /* Estimates the radiance of sample `sample` of pixel (x, y). Pure function of its arguments.
+       Thread-safe. */
     pixel_sample (*sample)(const frame *of, int32_t x, int32_t y, uint32_t sample);
-    /* The same for many at once, where that is faster; NULL: they are taken one by one. */
+    /* Takes many samples in one call, where that is faster; NULL: they are taken one by one. */
     void (*samples)(const frame *of, const pixel_request *asked, uint32_t count, pixel_sample *out);
-    void (*close)(frame *closed); /* frees state; may be NULL */
-    /* Before sample `pass` of every pixel is taken, for methods that change from sample to sample:
-       then options->passes is how many there are. NULL: samples know nothing of each other, and
-       options->spp says how many. */
+    void (*close)(frame *closed); /* frees `state`; may be NULL */
+    /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
+       to pass; options->passes is then the number of samples. NULL: samples are independent of each
+       other, and options->spp is their number. */
     kd_status (*pass)(frame *of, uint32_t pass);
-    /* The same samples on a CUDA device (frame.h), not waited for; prepare, pass and close
-       then care for what lies there. NULL: it runs on the CPU only. */
+    /* Takes the same samples on a CUDA device (frame.h), asynchronously; prepare, pass and close
+       then manage the data on the device. NULL: CPU only. */
     kd_status (*launch)(const frame *of, const struct sample_range *range);
-    /* The same on a CPU, of photons that lie apart (distributed/render): all ranks call it. *over:
-       one of them was told to stop. NULL: it has none, or only `may_be_apart` options let it. */
+    /* Takes a sample of all pixels on the CPU with photons distributed over ranks
+       (distributed/render). Collective. Sets *over if some rank is to stop. NULL: not supported. */
     kd_status (*take_apart)(struct frame *of, struct film *to, const apart_range *range,
                             struct sample_counts *counts, bool *over);
+    /* Returns true if the options permit distributed photons; NULL: all do. */
     bool (*may_be_apart)(const kd_render_options *options);
-    bool apart_there; /* on devices its launch looks into such photons, too: of whole bands */
-    /* Of those whose launch takes samples by waves (render/waves): how many it takes at most, and
-       the device's bytes that it needs. NULL: it takes them a thread each. */
+    bool apart_there; /* its launch supports distributed photons, too, for whole bands of rows */
+    /* For launches that trace wavefronts (render/waves): most samples per launch, and bytes of
+       device memory needed. NULL: a launch uses one thread per pixel. */
     uint64_t (*launch_samples)(const kd_render_options *options);
     uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);
-    /* Before all else, if it takes photons of a file: sets photon_map_hash, KD_ERROR_INPUT if there
-       is no such file; NULL: it takes none. */
+    /* Called first, if the integrator reads photons from a file: sets photon_map_hash;
+       KD_ERROR_INPUT if the file does not exist. NULL: it reads none. */
     kd_status (*identify)(frame *of);
-    /* What others have to know of it; each may be NULL. */
-    /* which photon maps the options make it need: a mask; NULL: none */
+    /* Properties that depend on the options; each may be NULL. */
+    /* mask of the photon maps needed; NULL: none */
     uint32_t (*maps)(const kd_render_options *options);
-    /* in how many batches its photons can be made at most; NULL: in one */
+    /* largest number of photon batches; NULL: 1 */
     int32_t (*batches_most)(const kd_render_options *options);
-    /* whether a sample depends on how many there are to be; NULL: never */
+    /* true if a sample depends on the number of samples; NULL: it never does */
     bool (*counts_samples)(const kd_render_options *options);
-    /* bytes that it keeps beside its maps, where samples are taken; NULL: next to none */
+    /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
-    bool box_alone; /* its pixels know no other filter than the box, and a camera that stands */
-    bool placed;    /* it looks at placements (scene_view.placed); else it is given copies */
+    bool box_alone; /* supports the box filter and a static camera only */
+    bool placed; /* supports instances (scene_view.placed); otherwise they are expanded to copies */
 } integrator;
 
 enum { BATCHES_MOST = 65536 };
-/* In how many batches its photons can be made at most; 1 for one that makes none. */
+/* Largest number of photon batches; 1 if the integrator uses no photons. */
 int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
-/* Whether several ranks can keep their photons apart, and show the same picture. */
+/* Returns true if ranks can keep photons distributed and still render the same image. */
 bool integrator_may_be_apart(const integrator *of, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *of, const kd_render_options *options);
 uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options);
-/* The device's memory that its launches need. */
+/* Bytes of device memory that its launches need. */
 uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
                                  const kd_render_options *options);
-/* Samples that each pixel is to get: options->passes of all batches, or options->spp. */
+/* Number of samples per pixel: options->passes times batches, or options->spp. */
 int32_t integrator_samples(const integrator *of, const kd_render_options *options);
-/* The frame as samples see it; on a CUDA device the thread that takes them sets the scene. */
+/* Returns the view of the frame that samples use. In device code, the kernel replaces `scene` by
+   the copy on the device. */
 pixel_view integrator_view(const frame *of);
-/* Whether some material lets a part of the light pass by its opacity. */
+/* Returns true if some material is partly transparent by its opacity (a cut-out). */
 bool integrator_has_cutouts(const scene_view *scene);
 
 #ifdef __cplusplus

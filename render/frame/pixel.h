@@ -1,5 +1,5 @@
-/* One sample of one pixel: where its ray comes from, and what the film takes of it. What all
-   integrators share, on CPU and GPU. */
+/* Code per pixel sample that all integrators share, on CPU and GPU: pixel filters, camera rays, and
+   the sums that the film keeps. */
 #ifndef KD_RENDER_FRAME_PIXEL_H
 #define KD_RENDER_FRAME_PIXEL_H
 #include "core/math/elementary.h"
@@ -8,31 +8,32 @@
 #include "shaders/path.h"
 #include "shaders/scene_view.h"
 
-/* Where in and around its pixel a sample looks. A filter is drawn from, instead of weighing samples
-   of a film that pixels share: pixels stay independent, and a sample counts 1.
-   Source: Ernst, Stamminger, Greiner 2006, "Filter importance sampling"; the window is Harris's of
-           1978 with four terms, without side lobes above -92 dB; Mitchell, Netravali 1988,
+/* Pixel filters. Samples are drawn in proportion to the filter (filter importance sampling) instead
+   of being weighted and added to several pixels: pixels stay independent of each other.
+   Source: Ernst, Stamminger, Greiner 2006, "Filter importance sampling"; the window is the
+           four-term window of Harris 1978, with side lobes below -92 dB; Mitchell, Netravali 1988,
            "Reconstruction filters in computer graphics", B = C = 1/3.
-   Idea: Blackman-Harris separably, by bisection of its integral, which is a sum of sines; a Gaussian
-         by its radius, cut at PIXEL_FILTER_RADIUS. Mitchell's has negative lobes: its magnitude is
-         drawn from, separably, and a sample counts by its sign and the integral of the magnitude,
-         +-1.145. That is right in the mean, but even light has noise then, which more samples end.
-   */
+   Idea: Blackman-Harris is separable and drawn by bisection of its integral, a sum of sines. The
+         Gaussian is drawn in polar coordinates and truncated at PIXEL_FILTER_RADIUS. Mitchell's
+         filter has negative lobes: its magnitude is drawn, separably, and the sample is weighted by
+         the sign times the integral of the magnitude, +-1.145. This is unbiased, but adds noise
+   even in areas of constant radiance. */
 
 #define PIXEL_FILTER_RADIUS 1.5f   /* pixels */
-#define PIXEL_FILTER_SIGMA 0.5f    /* of the Gaussian */
-#define MITCHELL_ZERO (8.0f / 7)   /* where the lobes begin; they end at 2 */
-#define MITCHELL_BELOW 0.01749271f /* minus the integral of one of them */
+#define PIXEL_FILTER_SIGMA 0.5f    /* standard deviation of the Gaussian, pixels */
+#define MITCHELL_ZERO (8.0f / 7)   /* where the negative lobes begin, pixels; they end at 2 */
+#define MITCHELL_BELOW 0.01749271f /* minus the integral of one lobe */
 
 #define PIXEL_FILTER_ID(id, name) PIXEL_FILTER_##id,
 typedef enum pixel_filter { PIXEL_FILTER_NAMES(PIXEL_FILTER_ID) PIXEL_FILTERS } pixel_filter;
 #undef PIXEL_FILTER_ID
 
-/* The share of the window before t, 0 to 1. */
+/* Integral of the window from 0 to t, divided by the whole integral; t in [0, 1]. */
 KD_FN float blackman_harris_share(float t) {
     const float angle = 2 * KD_PI * t;
     const float s = float_sin(angle), c = float_cos(angle);
-    const float s2 = 2 * s * c, s3 = s * (4 * c * c - 1); /* of twice and three times the angle */
+    /* sines of the double and the triple angle */
+    const float s2 = 2 * s * c, s3 = s * (4 * c * c - 1);
     const float sines = 0.48829f * s - 0.5f * 0.14128f * s2 + 0.01168f / 3 * s3;
     return t - sines * (1 / (2 * KD_PI * 0.35875f));
 }
@@ -50,7 +51,7 @@ KD_FN float blackman_harris_draw(float u) {
     return (low + high - 1) * PIXEL_FILTER_RADIUS;
 }
 
-/* The integral of Mitchell's magnitude from 0 to x, at most 2. */
+/* Integral of the magnitude of Mitchell's filter from 0 to x, for x <= 2. */
 KD_FN float mitchell_share(float x) {
     const float middle = x * (16.0f / 3 + x * x * (-4 + 1.75f * x)) / 6;
     if (x <= 1) return middle;
@@ -73,7 +74,7 @@ KD_FN float mitchell_draw(float u) {
     return side * 0.5f * (low + high);
 }
 
-/* From the pixel's corner, in pixels; u, v in [0, 1). */
+/* Offset from the pixel's corner, in pixels; u, v in [0, 1). */
 KD_FN_CALL vec2 pixel_filter_draw(int32_t filter, float u, float v) {
     if (filter == PIXEL_FILTER_BLACKMAN_HARRIS)
         return vec2_make(0.5f + blackman_harris_draw(u), 0.5f + blackman_harris_draw(v));
@@ -88,23 +89,23 @@ KD_FN_CALL vec2 pixel_filter_draw(int32_t filter, float u, float v) {
     return vec2_make(u, v);
 }
 
-/* What a sample at that place counts. */
+/* Weight of a sample at that offset. */
 KD_FN float pixel_filter_weight(int32_t filter, vec2 place) {
     if (filter != PIXEL_FILTER_MITCHELL) return 1;
     const bool below =
         (fabsf(place.x - 0.5f) > MITCHELL_ZERO) != (fabsf(place.y - 0.5f) > MITCHELL_ZERO);
-    const float all = 1 + 4 * MITCHELL_BELOW; /* in one axis */
+    const float all = 1 + 4 * MITCHELL_BELOW; /* integral of the magnitude along one axis */
     return below ? -all * all : all * all;
 }
 
-enum { PIXEL_PASS = 0x70697865 }; /* rng_key.pass of pixel samples: none of a photon's */
+enum { PIXEL_PASS = 0x70697865 }; /* rng_key.pass of pixel samples; photons never use this value */
 
-/* What is looked at, from where, by how many pixels. */
+/* Scene, camera and image size. */
 typedef struct pixel_view {
     const scene_view *scene;
-    camera eye, eye_end; /* as the shutter opens and, if it moves, as it closes */
+    camera eye, eye_end; /* at shutter opening and, if the camera moves, at shutter closing */
     bool moves;
-    int32_t width, height; /* of the whole picture */
+    int32_t width, height; /* of the full image */
     int32_t filter;        /* pixel_filter */
     uint64_t seed;
 } pixel_view;
@@ -117,21 +118,21 @@ typedef struct pixel_request {
 
 typedef struct pixel_sample {
     vec3 radiance; /* W/(sr m^2) */
-    float alpha;   /* 1: a surface or a sky is seen */
-    float depth;   /* distance along the view axis of the first hit, INFINITY: none */
-    vec3 normal;   /* shading normal of the first hit, world */
+    float alpha;   /* 1: a surface or the sky is visible */
+    float depth;   /* of the first hit, along the view axis; INFINITY: none */
+    vec3 normal;   /* shading normal of the first hit, world space */
     vec3 albedo;   /* of the first hit */
-    uint32_t rays; /* cast for this sample */
+    uint32_t rays; /* rays traced for this sample */
 } pixel_sample;
 
-/* Random numbers of a pixel's sample. */
+/* Random key of a pixel sample. */
 KD_FN rng_key pixel_key(const pixel_view *of, int32_t x, int32_t y, uint32_t sample) {
     const uint32_t pixel = (uint32_t)y * (uint32_t)of->width + (uint32_t)x;
     return rng_key_make(of->seed, PIXEL_PASS, sobol_path(pixel, sample));
 }
 
-/* Its ray from the camera by `random`, drawn as PATH_DRAW_CAMERA. `sight`: of the eye as the
-   shutter opens. */
+/* Camera ray of a sample; `random` was drawn in the dimension PATH_DRAW_CAMERA. `sight` is that of
+   the camera at shutter opening. */
 KD_FN ray pixel_ray_by(const pixel_view *of, const camera_sight *sight, int32_t x, int32_t y,
                        rng_key key, rng_block random) {
     if (of->filter != PIXEL_FILTER_BOX) {
@@ -149,8 +150,8 @@ KD_FN ray pixel_ray(const pixel_view *of, int32_t x, int32_t y, rng_key key) {
     return pixel_ray_by(of, &sight, x, y, key, sobol_draw(key, 0, PATH_DRAW_CAMERA));
 }
 
-/* What the film takes: radiance, and the first surface that was met (triangle KD_NONE: none).
-   `forward`: of the eye's axes. */
+/* Assembles a sample from its radiance and the first surface hit (triangle KD_NONE: none).
+   `forward` is the camera's viewing direction. */
 KD_FN pixel_sample pixel_of_by(const pixel_view *of, vec3 forward, const ray *cast,
                                const surface *first, vec3 radiance, uint32_t rays) {
     pixel_sample sample;
@@ -172,7 +173,7 @@ KD_FN pixel_sample pixel_of(const pixel_view *of, const ray *cast, const surface
     return pixel_of_by(of, camera_frame(&of->eye).normal, cast, first, radiance, rays);
 }
 
-/* By the filter, where it has lobes of both signs; before the film takes the sample. */
+/* Applies the weight of Mitchell's filter; to be called before the sample is added to the film. */
 KD_FN void pixel_weigh(const pixel_view *of, int32_t x, int32_t y, uint32_t number,
                        pixel_sample *sample) {
     if (of->filter != PIXEL_FILTER_MITCHELL) return;
@@ -187,9 +188,9 @@ KD_FN void pixel_weigh(const pixel_view *of, int32_t x, int32_t y, uint32_t numb
 
 typedef struct film_pixel {
     double radiance[3];
-    double squares; /* of the mean of a sample's channels: film_error */
+    double squares; /* sum of squares of the mean channel, for film_error */
     float alpha;
-    float depth, normal[3], albedo[3]; /* over the samples that met a surface */
+    float depth, normal[3], albedo[3]; /* sums over the samples that hit a surface */
     uint32_t samples, hits;
 } film_pixel;
 
@@ -199,7 +200,7 @@ KD_FN void film_pixel_add_vector(float to[3], vec3 value) {
     to[2] += value.z;
 }
 
-/* A sample that is not finite counts as black; false if it was such a one. */
+/* Adds a sample; one that is not finite is added as black, and the function returns false. */
 KD_FN bool film_pixel_add(film_pixel *to, const pixel_sample *sample) {
     ++to->samples;
     const bool finite = vec3_is_finite(sample->radiance);

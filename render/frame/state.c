@@ -1,3 +1,4 @@
+/* Reads and writes the state file of a rendering; film.h describes the format. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "render/frame/film.h"
@@ -35,7 +36,8 @@ static uint64_t camera_hash(uint64_t hash, const camera *view) {
     return hash_combine(hash, view, sizeof *view);
 }
 
-/* All that a sample depends on, and nothing that may change from run to run. */
+/* Covers all that a sample depends on, but nothing that may differ between the runs of a rendering,
+   such as time limits and the number of threads. */
 static uint64_t options_hash(const frame *of) {
     const kd_render_options *options = of->options;
     const bool counted = of->how->counts_samples && of->how->counts_samples(options);
@@ -85,7 +87,7 @@ kd_status state_write(const char *path, const frame *of, const film *from) {
     header.header_hash = hash_bytes(&header, offsetof(state_header, header_hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
-    fwrite(&header, sizeof header, 1, output.stream); /* commit sees what fails */
+    fwrite(&header, sizeof header, 1, output.stream); /* file_output_commit reports write errors */
     fwrite(from->pixels, sizeof *from->pixels, count, output.stream);
     KD_TRY(file_output_commit(&output));
     return KD_OK;

@@ -1,10 +1,12 @@
-/* The kernel that takes samples of pixels, for any integrator whose sample is a KD_FN.
-   Idea: one thread a pixel takes the pass's samples of it one after the other and adds them up in
-   that order, so that the film's sums are the CPU's. A warp has a tile of 8 by 4 pixels, whose rays
-   begin alike. `method` is a plain struct with
-       pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample) const
-   Data flow: a thread a pixel: its film_pixel -> registers, samples added -> the same
-              film_pixel; rays and NaNs of a warp -> counts, by an atomic. Pixels are apart. */
+/* Kernel template that takes pixel samples, for any integrator whose sample function is a KD_FN.
+   Idea: one thread per pixel takes the samples of the pass in order and adds them in that order, so
+         the film's sums have the same bits as on the CPU. A warp covers 8 x 4 pixels, so that its
+         rays are coherent. `method` is a trivially copyable struct with the member
+             pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample)
+   const
+   Data flow: each thread reads the film_pixel of its pixel into registers, adds the samples, and
+              writes it back; no other thread accesses it. Each warp adds its counts of rays and
+   NaNs to `counts` by an atomic. */
 #ifndef KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #define KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #include "core/device/cuda.h"
@@ -12,19 +14,19 @@
 
 enum {
     TAKE_BLOCK = 128,
-    TAKE_EACH = 8 /* on a multiprocessor: 64 registers */,
+    TAKE_EACH = 8 /* blocks per multiprocessor: at most 64 registers per thread */,
     TAKE_WIDTH = 16,
     TAKE_HEIGHT = 8
 };
 
 struct sample_work {
-    pixel_view view; /* its scene is set by the thread */
+    pixel_view view; /* `scene` is set by each thread */
     sample_range range;
     film_pixel *pixels;
     sample_counts *counts;
 };
 
-/* Adds up the warp's counts; one atomic each. */
+/* Adds the counts of all lanes of a warp, with one atomic for each count. */
 __device__ __forceinline__ void take_counts(sample_counts *to, uint32_t rays, uint32_t nans) {
     rays = __reduce_add_sync(0xffffffffu, rays);
     nans = __reduce_add_sync(0xffffffffu, nans);

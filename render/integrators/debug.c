@@ -1,23 +1,24 @@
-/* Pictures of what an estimate works with instead of light (render/integrators/debug_channel.h). */
+/* The integrator `debug`: images of surface and photon map data instead of radiance
+   (render/integrators/debug_channel.h). */
 #include "core/memory.h"
 #include "render/integrators/debug_channel.h"
 #include "render/integrators/integrators.h"
 #include "render/photon_mapping/photon.h"
 
 typedef struct debug_state {
-    debug_pixels shown; /* first: what a device needs */
-    photon_maps maps;   /* only if the channel looks at photons */
-    photon_cuda there;  /* instead, on a CUDA device */
+    debug_pixels shown; /* must be the first member: debug.cu casts the state to it */
+    photon_maps maps;   /* built only for channels that use photons */
+    photon_cuda there;  /* used instead of `maps` on a CUDA device */
 } debug_state;
 
-/* Of a name that was checked before. */
+/* `name` is known to be valid. */
 static int32_t find_channel(const char *name) {
     int32_t i = 0;
     while (i + 1 < DEBUG_CHANNELS && strcmp(debug_channel_name(i), name) != 0) ++i;
     return i;
 }
 
-/* Channels from DEBUG_DENSITY on look at photons. */
+/* Channels from DEBUG_DENSITY on need the global photon map. */
 static uint32_t debug_maps(const kd_render_options *options) {
     for (int i = DEBUG_DENSITY; i < DEBUG_CHANNELS; ++i)
         if (strcmp(debug_channel_name(i), options->channel) == 0) return MAPS_GLOBAL;

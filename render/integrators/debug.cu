@@ -1,4 +1,4 @@
-/* `debug` on a CUDA device. */
+/* `debug` on a CUDA device: one thread per pixel. */
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/debug_channel.h"
 #include "render/integrators/integrators.h"

@@ -1,14 +1,14 @@
-/* What can be shown of a surface instead of its light. */
+/* Quantities that `debug` shows. */
 #ifndef KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #define KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #include "render/frame/pixel.h"
 #include "render/options/render_options.h"
 #include "render/photon_mapping/eye_path.h"
 
-/* Normals: shading normals towards the eye, -1..1 as 0..1; depth: along the view axis, scene units;
-   ids: a colour for each triangle; density: photons of the global map per square unit; radius: of
-   the estimate in the global map, scene units; distance: to the k-th photon of the global map at
-   any distance, scene units. */
+/* Channels. Normals: shading normals facing the camera, mapped from [-1, 1] to [0, 1]. Depth: along
+   the view axis, scene units. Ids: a colour per triangle. Density: photons of the global map per
+   unit area. Radius: estimation radius in the global map, scene units. Distance: to the k-th
+   nearest photon of the global map, however far it is, scene units. */
 #define DEBUG_ID(id, name) DEBUG_##id,
 typedef enum debug_channel { DEBUG_CHANNEL_NAMES(DEBUG_ID) DEBUG_CHANNELS } debug_channel;
 #undef DEBUG_ID
@@ -19,7 +19,7 @@ KD_FN vec3 debug_id_colour(uint32_t id) {
                      0.1f + 0.9f * drawn.value[2]);
 }
 
-/* Photons per area: the estimate of irradiance with every photon's power 1. */
+/* Photons per unit area: the irradiance estimate with unit photon powers. */
 KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, const surface *at) {
     photon_gathering gathered;
     const estimate_point here = estimate_point_of(at);
@@ -34,7 +34,7 @@ KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, co
     return scale > 0 ? sum * scale : 0;
 }
 
-/* Of the first surface that a camera ray meets; `depth` along the view axis. */
+/* Value at the first hit of a camera ray; `depth` is along the view axis. */
 KD_FN vec3 debug_value(const photon_view *photons, int32_t channel, const surface *at, vec3 wo,
                        float depth) {
     photon_map_view map = photons->global;
@@ -55,10 +55,10 @@ KD_FN vec3 debug_value(const photon_view *photons, int32_t channel, const surfac
     return vec3_all(gathered.radius <= FLT_MAX ? gathered.radius : 0);
 }
 
-/* What a sample of a pixel needs beside the picture. */
+/* Data of a channel besides the pixel view. */
 typedef struct debug_pixels {
-    photon_view photons;   /* only for channels of photons */
-    path_options straight; /* to the first surface */
+    photon_view photons;   /* used by photon channels only */
+    path_options straight; /* traces a path to the first surface only */
     int32_t channel;
 } debug_pixels;
 

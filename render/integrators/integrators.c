@@ -1,5 +1,5 @@
-/* The table of integrators, and those that are a function of a pixel sample alone: `path`,
-   `direct`, `whitted`, `ao`. */
+/* The table of integrators, and those that need no preprocessing: `path`, `direct`, `whitted` and
+ * `ao`. */
 #include "render/integrators/integrators.h"
 #include "core/memory.h"
 #include "render/integrators/pixel_methods.h"
@@ -15,7 +15,7 @@ const integrator *integrator_find(const char *name) {
     return NULL;
 }
 
-/* Path tracing: shaders/path.h for every pixel sample. */
+/* Path tracing: shaders/path.h for each pixel sample. */
 
 static kd_status prepare(frame *prepared, int32_t scatterings) {
     path_options *options;
@@ -32,8 +32,8 @@ static kd_status path_prepare(frame *prepared) {
     return prepare(prepared, INT32_MAX);
 }
 
-/* Direct light shows what surfaces emit, and the light that reaches them from lights without a
-   bounce between; through mirrors and smooth glass before the eye too. */
+/* Direct lighting: emission and light that arrives from a light source without an intermediate
+   bounce, also as seen through mirrors and smooth glass. */
 static kd_status direct_prepare(frame *prepared) {
     return prepare(prepared, 1);
 }
@@ -78,7 +78,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .launch_bytes = waves_bytes,
                                       .placed = true};
 
-/* Pictures that need no light to have bounced: `whitted`, and `ao`, ambient occlusion. */
+/* Whitted ray tracing and ambient occlusion. */
 
 static kd_status whitted_prepare(frame *prepared) {
     whitted_options *state = NULL;
@@ -88,7 +88,7 @@ static kd_status whitted_prepare(frame *prepared) {
     state->path.max_depth = prepared->options->max_depth;
     state->path.scatterings = 1;
     state->path.cutouts = integrator_has_cutouts(prepared->scene);
-    /* a tenth of the scene's diagonal: rooms are no black boxes then */
+    /* a tenth of the scene's diagonal, so that closed interiors are not black */
     state->reach = radius > 0 ? radius : 0.1f * vec3_length(box3_size(prepared->scene->box));
     prepared->state = state;
     return KD_OK;

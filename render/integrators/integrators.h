@@ -1,4 +1,4 @@
-/* The table of integrators, by the names of render/options/render_options.h. */
+/* The table of integrators, in the order of INTEGRATOR_ROWS in render/options/render_options.h. */
 #ifndef KD_RENDER_INTEGRATORS_INTEGRATORS_H
 #define KD_RENDER_INTEGRATORS_INTEGRATORS_H
 #include "core/device/device.h"
@@ -13,16 +13,17 @@ extern "C" {
 INTEGRATOR_ROWS(INTEGRATOR_DECLARE)
 #undef INTEGRATOR_DECLARE
 
-extern const integrator *const *integrators;         /* ends with NULL */
-const integrator *integrator_find(const char *name); /* NULL: there is none */
+extern const integrator *const *integrators;         /* terminated by NULL */
+const integrator *integrator_find(const char *name); /* NULL if no integrator has that name */
 
-/* How integrators take samples on a CUDA device: each in the .cu file of its name. A row names its
-   launch by KD_IF_CUDA, so that nothing of this is looked for in a build without CUDA. */
+/* Launches on a CUDA device (integrator.launch), each defined in the .cu file named after its
+   integrator. A row refers to its launch through KD_IF_CUDA, so a build without CUDA needs none of
+   them. */
 
 kd_status path_launch(const frame *of, const struct sample_range *range);
 kd_status whitted_launch(const frame *of, const struct sample_range *range);
 kd_status ambient_launch(const frame *of, const struct sample_range *range);
-/* The same of scenes in which something is placed: a thread takes a pixel's samples. */
+/* Variants for scenes with instances, with one thread per pixel. */
 kd_status whitted_launch_placed(const frame *of, const struct sample_range *range);
 kd_status ambient_launch_placed(const frame *of, const struct sample_range *range);
 kd_status light_launch(const frame *of, const struct sample_range *range);

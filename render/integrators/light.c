@@ -1,15 +1,15 @@
-/* Light tracing: paths from the lamps, each of their surfaces connected to the eye.
+/* Light tracing: paths from the light sources, each vertex connected to the camera.
    Source: Dutre, Lafortune and Willems 1993, "Monte Carlo light tracing with direct computation of
            pixel intensities".
-   Idea: a pass traces --photons paths and adds what they send to the eye into pixels as 64-bit
-         fixed point numbers: integers add up to the same in any order, so that pictures are the
-         same bits on any number of threads. What lamps send straight to the eye comes by a camera
-         ray. Caustics are sharp; a mirror shows nothing but lamps, since no path of light hits a
-         pinhole through it.
-   Memory: 24 bytes a pixel.
-   Invariants: no overflow: a splat is at most 2^36 units, a pass has at most 2^20 paths of at most
-   64 surfaces. Larger splats (of a surface nearer than about 1/256 of the scene's size) are cut to
-         that, counted and reported. */
+   Idea: a pass traces --photons paths and adds their contributions to pixels as 64-bit fixed-point
+         numbers. Integer sums do not depend on the order, so images have the same bits for any
+         number of threads. Light sources seen directly are added by camera rays. Caustics are
+         sharp; a mirror shows light sources only, since no light path can hit a pinhole by
+         specular reflection.
+   Memory: 24 bytes per pixel.
+   Invariants: no overflow: a splat is at most 2^36 units, and a pass has at most 2^20 paths of at
+               most 64 surfaces. Larger splats, from surfaces closer than about 1/256 of the
+               scene's size, are clamped, counted and reported. */
 #include "render/integrators/light.h"
 #include "core/device/device_memory.h"
 #include "core/memory.h"
@@ -21,7 +21,7 @@
 
 enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
 
-/* Reached only by a frame on a device: never without CUDA. */
+/* Used for frames on a device only, so never NULL when used. */
 static const light_device *const on_device = KD_IF_CUDA(&light_on_device);
 
 typedef struct light_work {
@@ -60,7 +60,8 @@ static kd_status light_prepare(frame *prepared) {
     state->eye.cutouts = integrator_has_cutouts(scene);
     state->straight.max_depth = state->straight.scatterings = 1;
     state->straight.cutouts = state->eye.cutouts;
-    /* 2^20 units are what one path sends to a pixel if light is spread evenly over the scene */
+    /* 2^20 units: the contribution of one path to a pixel if light were spread evenly over the
+     * scene */
     state->unit = scene->total_power / (KD_PI * diagonal * diagonal) * (float)pixels * 0x1p-20f;
     state->paths = (uint32_t)options->photons;
     prepared->state = state;
@@ -117,7 +118,7 @@ static kd_status trace_pass(frame *of, light_state *state) {
     return KD_OK;
 }
 
-/* Splats are whole numbers: the ranks' sums add up to those of one. */
+/* Adds the splats of all ranks; as integers, they have the same sums as on a single rank. */
 static kd_status add_ranks(const frame *of, light_state *state) {
     int64_t counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
@@ -151,7 +152,8 @@ static kd_status light_pass(frame *of, uint32_t pass) {
     state->counts.cut += cut;
     const uint64_t rays = state->counts.rays;
     state->counts.rays = 0;
-    if (dark || pass < (uint32_t)of->carried[0]) return KD_OK; /* begun before: counted before */
+    /* a resumed pass is already in the statistics */
+    if (dark || pass < (uint32_t)of->carried[0]) return KD_OK;
     of->carried[0] = pass + 1;
     of->statistics.photon_rays += rays;
     of->statistics.photons_emitted += state->paths;

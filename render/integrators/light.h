@@ -1,4 +1,5 @@
-/* What light tracing keeps between passes, on the CPU or on a CUDA device. */
+/* Light tracing: paths from the light sources whose vertices are connected to the camera; the state
+   kept between passes, on the CPU or on a CUDA device. */
 #ifndef KD_RENDER_INTEGRATORS_LIGHT_H
 #define KD_RENDER_INTEGRATORS_LIGHT_H
 #include "core/status.h"
@@ -11,32 +12,33 @@
 extern "C" {
 #endif
 
-/* One path of light and what each of its surfaces sends straight into a pinhole camera.
+/* One light path and its contributions to a pinhole camera.
    Source: Dutre, Lafortune and Willems 1993, "Monte Carlo light tracing with direct computation of
            pixel intensities"; the camera's factor after Veach 1997, section 8.3.
-   Idea: flux P that lands at distance d shows as f P |cos_surface| / (d^2 cos_camera^3 A) in the
-         pixel, A the pixel's area on a film at distance 1, P over the number of paths.
-   Invariants: a pure function of (seed, pass, path); the same photons as photon_trace's. */
+   Idea: flux P that arrives at distance d contributes f P |cos_surface| / (d^2 cos_camera^3 A) to
+         its pixel, where A is the area of the pixel on an image plane at distance 1. Sums are
+         divided by the number of paths.
+   Invariants: a pure function of (seed, pass, path); traces the same photons as photon_trace. */
 
 typedef struct light_eye {
     camera view;
     int32_t width, height;
-    int32_t max_depth; /* surfaces of a path from light to eye */
+    int32_t max_depth; /* most surfaces between light and camera */
     bool cutouts;
 } light_eye;
 
 typedef struct light_path {
     photon_way way;
-    photon_turn turn; /* where it has arrived; PHOTON_ENDS: nowhere yet */
-    surface at;       /* of PHOTON_SCATTERS */
-    uint32_t landed;  /* surfaces met, and places in media */
+    photon_turn turn; /* kind of the current vertex; PHOTON_ENDS: none yet */
+    surface at;       /* valid if `turn` is PHOTON_SCATTERS */
+    uint32_t landed;  /* vertices so far, on surfaces and in media */
     uint32_t rays;
     bool over;
 } light_path;
 
 typedef struct light_splat {
     int32_t x, y;
-    vec3 radiance; /* W/(sr m^2), to be divided by the number of paths */
+    vec3 radiance; /* W/(sr m^2), not yet divided by the number of paths */
 } light_splat;
 
 KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission *emission,
@@ -49,7 +51,7 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
     return begun;
 }
 
-/* To the next surface or place in a medium; false if the path is over. */
+/* Advances to the next vertex, on a surface or in a medium; returns false if the path has ended. */
 KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
     const photon_wish all = {0, 0, 0, false, false};
     photon_way *way = &path->way;
@@ -71,7 +73,8 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
     return path->turn != PHOTON_ENDS;
 }
 
-/* Where a point is seen, and how much of the flux there; false: not in the picture. */
+/* Projects a point to its pixel and computes the radiance per flux; returns false outside the
+ * image. */
 KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out, float *per_area) {
     const frame3 axes = camera_frame(&eye->view);
     const vec3 local = frame3_to_local(&axes, vec3_sub(point, eye->view.eye));
@@ -89,7 +92,7 @@ KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out,
     return *per_area <= FLT_MAX;
 }
 
-/* The same from a place in a medium. */
+/* Contribution of a vertex in a medium. */
 KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, light_path *path,
                                light_splat *out) {
     float per_area;
@@ -105,7 +108,7 @@ KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, li
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
 
-/* What the surface that the path is at sends to the eye; false: nothing. */
+/* Contribution of the current vertex to the camera; returns false if there is none. */
 KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light_path *path,
                             light_splat *out) {
     float per_area;
@@ -126,8 +129,8 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
 
-/* A splat's channel in whole units, which add up to the same in any order. One that is larger than
-   a sum may hold is cut and counted. */
+/* Converts a channel of a splat to fixed point: sums of integers do not depend on the order. Values
+   above the limit are clamped and counted. */
 #define LIGHT_SPLAT_LIMIT 0x1p36f
 KD_FN int64_t light_splat_units(float value, float unit, uint32_t *cut) {
     float units = value / unit;
@@ -140,30 +143,29 @@ KD_FN int64_t light_splat_units(float value, float unit, uint32_t *cut) {
 
 typedef struct light_counts {
     uint64_t rays;
-    uint64_t cut; /* splats too large for a sum */
+    uint64_t cut; /* number of clamped values */
 } light_counts;
 
 typedef struct light_state {
     light_eye eye;
     photon_emission emission;
-    path_options straight; /* from the eye to the lamps */
-    int64_t *sums;         /* 3 per pixel, in units; where the samples are taken */
-    float unit;            /* W/(sr m^2) */
-    uint32_t paths;        /* a pass */
-    uint32_t first, own;   /* of them, that this rank traces */
-    light_counts counts;   /* not read yet */
-    light_counts *there;   /* the same in device memory; NULL: on the CPU */
+    path_options straight; /* paths from the camera that see light sources directly */
+    int64_t *sums;         /* 3 per pixel, in units; on the device if the frame is rendered there */
+    float unit;            /* radiance of a fixed-point unit, W/(sr m^2) */
+    uint32_t paths;        /* per pass */
+    uint32_t first, own;   /* the part of the pass's paths that this rank traces */
+    light_counts counts;   /* not yet added to the statistics */
+    light_counts *there;   /* `counts` in device memory; NULL: on the CPU */
 } light_state;
 
 light_pixels light_state_pixels(const light_state *of);
 
-/* The same on a CUDA device (light.cu). */
+/* Operations on a CUDA device, defined in light.cu. */
 typedef struct light_device {
-    /* Memory of the current device for sums and counts. */
+    /* Allocates sums and counts in memory of the current device. */
     kd_status (*place)(light_state *to, uint64_t sums);
     void (*leave)(light_state *owned);
-    /* Traces the pass's paths there, waits, and adds to `counts`. `scene` points to device
-       memory. */
+    /* Traces the paths of a pass, waits, and adds to `counts`. `scene` holds device pointers. */
     kd_status (*trace)(light_state *of, const scene_view *scene);
 } light_device;
 extern const light_device light_on_device;

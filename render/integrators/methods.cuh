@@ -1,5 +1,6 @@
-/* Methods of pixels as take_samples (render/frame/take_samples.cuh) wants them, by what their rays
-   look at: a constant, so that kernels which meet no placements need no registers for them. */
+/* Sample functions in the form that take_samples (render/frame/take_samples.cuh) expects. Whether
+   rays have to visit instances is a template parameter, so that kernels for scenes without
+   instances do not spend registers on them. */
 #ifndef KD_RENDER_INTEGRATORS_METHODS_CUH
 #define KD_RENDER_INTEGRATORS_METHODS_CUH
 #include "render/frame/take_samples.cuh"
@@ -30,7 +31,7 @@ template <scene_extent extent> struct ambient_method {
     }
 };
 
-/* A launch of such a method, whose options are the frame's state. */
+/* Launches a method whose options are the integrator's state. */
 template <class method, class method_options>
 kd_status launch_method(const frame *of, const sample_range *range) {
     const method how = {*(const method_options *)of->state};

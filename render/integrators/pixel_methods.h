@@ -1,42 +1,43 @@
-/* What the integrators that need no photon map do for one sample of one pixel: each a pure function
-   of its arguments. */
+/* Sample functions of the integrators that use no photon maps, for CPU and GPU. Each is a pure
+   function of its arguments. */
 #ifndef KD_RENDER_INTEGRATORS_PIXEL_METHODS_H
 #define KD_RENDER_INTEGRATORS_PIXEL_METHODS_H
 #include "render/frame/pixel.h"
 #include "shaders/path.h"
 
-/* Radiance along a camera ray by a tree of mirrored and refracted rays.
-   Source: Whitted 1980, "An improved illumination model for shaded display"; the cut of weak
+/* Radiance along a camera ray by recursive (Whitted) ray tracing.
+   Source: Whitted 1980, "An improved illumination model for shaded display"; the cutoff of weak
            branches after Hall and Greenberg 1983, "A testbed for realistic image synthesis".
-   Idea: smooth glass and coats are followed both ways, weighted by Fresnel's shares, so that
-         they show no noise; other surfaces get light straight from one light drawn.
-   Memory: a list of the rays to come, of fixed length.
+   Idea: at smooth glass and smooth coats both the reflected and the refracted ray are traced,
+         weighted by the Fresnel terms, so they cause no noise; other surfaces receive direct light
+         from one sampled light.
+   Memory: a stack of pending rays of fixed size.
    Invariants: the expected value is that of direct light seen through mirrors and smooth glass
-               (path.h with one scattering). Media: one place of a flight may scatter light,
-               straight from one light.
-   Differs from the sources in: a branch that is too weak to split is not cut but drawn, which is
-         right in the mean; no ambient term. */
+               (path.h with one scattering). Media: at most one point of a ray segment scatters
+               light, which comes directly from one light.
+   Differs from the sources in: at a branch too weak to split, one of the two rays is sampled
+         instead of both being cut off, which is unbiased; there is no ambient term. */
 
 enum { WHITTED_RAYS = 32 };
-/* A ray worth less than this is not split. */
+/* A ray with a smaller throughput is not split. */
 #define WHITTED_LEAST_SPLIT 0.015625f
 
 typedef struct whitted_ray {
     ray cast;
     vec3 throughput;
-    int32_t depth;  /* surfaces met before it */
-    uint32_t where; /* as in path_state */
+    int32_t depth;  /* surfaces before this ray */
+    uint32_t where; /* the medium, as in path_state */
     float wavelength;
 } whitted_ray;
 
 typedef struct whitted_tree {
-    whitted_ray rays[WHITTED_RAYS]; /* to come */
+    whitted_ray rays[WHITTED_RAYS]; /* stack of pending rays */
     uint32_t count;
-    uint32_t step; /* surfaces met so far on all branches: the bounce of random numbers */
+    uint32_t step; /* surfaces so far on all branches: the step of the random numbers */
     path_result found;
 } whitted_tree;
 
-/* The chance with which bsdf_draw takes the smooth upper boundary; 0: there is none. */
+/* Probability with which bsdf_draw selects the smooth upper interface; 0: there is none. */
 KD_FN float whitted_mirror_odds(const surface *at, vec3 wo) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     if (at->kind == MATERIAL_DIFFUSE || (at->kind != MATERIAL_MIRROR && at->alpha > 0)) return 0;
@@ -56,11 +57,11 @@ KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray
     next->wavelength = from->wavelength;
 }
 
-/* On by mirror and refraction. */
+/* Traces the reflected and the refracted ray. */
 KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *from,
                          rng_block random) {
     const vec3 wo = vec3_negate(from->cast.direction);
-    if (at->kind == MATERIAL_PRINCIPLED) { /* what it mirrors or passes unbent is drawn */
+    if (at->kind == MATERIAL_PRINCIPLED) { /* specular scattering of layered surfaces is sampled */
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
         if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, from, &drawn, 1);
         return;
@@ -75,18 +76,18 @@ KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ra
         whitted_push(tree, at, from, &drawn, 1);
         return;
     }
-    random.value[2] = 0; /* the upper boundary */
+    random.value[2] = 0; /* selects reflection at the upper interface */
     if (odds > 0) {
         const bsdf_sample mirrored = bsdf_draw(at, wo, random, BSDF_RADIANCE);
         whitted_push(tree, at, from, &mirrored, odds);
     }
     if (!glass || !(odds < 1)) return;
-    random.value[2] = 0x1.fffffep-1f; /* what is below it */
+    random.value[2] = 0x1.fffffep-1f; /* selects what lies below the interface */
     const bsdf_sample refracted = bsdf_draw(at, wo, random, BSDF_RADIANCE);
     whitted_push(tree, at, from, &refracted, 1 - odds);
 }
 
-/* The state of a path that has come to a ray. */
+/* Returns a path state at the origin of a ray. */
 KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
                                 const whitted_ray *from) {
     path_state state = path_begin(from->cast);
@@ -124,7 +125,7 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
     if (from->depth == 0) tree->found.first = at;
     seen = path_emission(scene, &state, &at);
     if (!last) {
-        whitted_ray here = *from; /* as it has come here */
+        whitted_ray here = *from; /* with the throughput, medium and wavelength on arrival */
         here.throughput = state.throughput;
         here.where = state.where;
         here.wavelength = state.wavelength;
@@ -162,9 +163,9 @@ KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
     return tree.found;
 }
 
-/* The share of a white sky that reaches the first surface if nothing beyond `reach` stands in its
-   way: ambient occlusion. Source: Zhukov, Iones and Kronin 1998, "An ambient light illumination
-   model". */
+/* Ambient occlusion: the fraction of a uniform white sky visible from the first surface, ignoring
+   occluders further away than `reach`.
+   Source: Zhukov, Iones and Kronin 1998, "An ambient light illumination model". */
 KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
                                    const path_options *options, ray cast, rng_key key,
                                    float reach) {
@@ -198,7 +199,7 @@ KD_FN pixel_sample path_pixel(const pixel_view *of, scene_extent extent,
 
 typedef struct whitted_options {
     path_options path;
-    float reach; /* of occlusion, scene units */
+    float reach; /* occluders beyond this distance are ignored, scene units */
 } whitted_options;
 
 KD_FN pixel_sample whitted_pixel(const pixel_view *of, scene_extent extent,
@@ -220,11 +221,11 @@ KD_FN pixel_sample ambient_pixel(const pixel_view *of, scene_extent extent,
     return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
 }
 
-/* Light tracing: what lamps send straight to the eye, and the pixel's splats. */
+/* Light tracing: light sources seen directly, plus the splats of the pixel. */
 typedef struct light_pixels {
-    path_options straight; /* from the eye to the lamps */
-    const int64_t *sums;   /* 3 per pixel of the whole picture, in units */
-    double weight;         /* W/(sr m^2) of a unit */
+    path_options straight; /* paths from the camera that see light sources directly */
+    const int64_t *sums;   /* 3 fixed-point values per pixel of the full image */
+    double weight;         /* radiance of one unit of `sums`, W/(sr m^2) */
 } light_pixels;
 
 KD_FN pixel_sample light_pixel(const pixel_view *of, const light_pixels *splats, int32_t x,

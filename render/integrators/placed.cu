@@ -1,6 +1,6 @@
-/* Methods that look at placements, on a CUDA device: a thread a pixel, whose rays walk the trees of
-   placed meshes by accel/placed_walk.h. And `path` and `direct`, which go by waves where
-   nothing is placed. */
+/* Launches for scenes with instances on a CUDA device: one thread per pixel, whose rays traverse
+   the trees of the instances by accel/placed_walk.h. Also the launch of `path` and `direct`, which
+   traces wavefronts if there are no instances. */
 #include "render/integrators/methods.cuh"
 #include "render/waves/waves.h"
 

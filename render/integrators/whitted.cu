@@ -1,4 +1,4 @@
-/* `whitted` and `ao` on a CUDA device: a thread a pixel. */
+/* `whitted` and `ao` on a CUDA device: one thread per pixel. */
 #include "render/integrators/methods.cuh"
 
 kd_status whitted_launch(const frame *of, const sample_range *range) {

@@ -1,4 +1,4 @@
-/* The table of options. Rows of a group stand as --help shows them. */
+/* The table of options. The rows of a group are in the order of --help. */
 #include "render/options/render_options.h"
 #include "accel/builders.h"
 #include "core/hash.h"
@@ -25,14 +25,14 @@
 #define END                                                                                        \
     { .name = NULL }
 
-/* rows that set several fields, which have to lie side by side */
+/* These rows set several fields, which must be adjacent. */
 static_assert(offsetof(kd_render_options, height) == offsetof(kd_render_options, width) + 4, "");
 static_assert(offsetof(kd_render_options, sah_intersect_cost) ==
                   offsetof(kd_render_options, sah_traversal_cost) + sizeof(float),
               "");
 static_assert(sizeof(kd_tonemap) == sizeof(int32_t), "");
 
-/* Builders of the CPU, then those that are a device's alone. */
+/* Builders of the CPU, then those available on devices only. */
 static const char *builder_choice(int index) {
     if (index == 0) return "auto";
     int left = index - 1;
@@ -146,7 +146,7 @@ const option_row render_picture_rows[] = {
      .choice = tonemap_name, FREE, .help = "tone curve, in 8-bit files only"},
     END};
 
-/* Not for scene files, which come from strangers. */
+/* Not accepted in scene files, which may be untrusted. */
 const option_row render_input_rows[] = {
     {OPTION("allow-outside", OPTION_FLAG, allow_outside), .no_key = true, FREE,
      .help = "the scene's files may name files outside of its folder, too; without it these are "
@@ -240,7 +240,7 @@ void kd_render_options_default_sized(kd_render_options *options, size_t struct_s
         const kd_status set = row->initial ? option_set(row, row->initial, OPTION_BY_NAME,
                                                         (char *)&defaults + row->offset)
                                            : KD_OK;
-        assert(set == KD_OK); /* test_render_options sets each */
+        assert(set == KD_OK); /* test_render_options sets each default */
         (void)set;
     }
     sized_give(options, struct_size, &defaults, sizeof defaults);
@@ -268,7 +268,7 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options) {
     return hash;
 }
 
-/* --- by name, for callers in other languages -------------------------------------------------- */
+/* --- access by name, for other languages ------------------------------------------------------ */
 
 int32_t kd_render_option_count(void) {
     int32_t count = 0;

@@ -1,7 +1,7 @@
-/* The options of a rendering: ONE table. A new option is a row in render_options.c and its field at
-   the end of kd_render_options. Defaults, checks, the command line and --help, keys of scene files
-   (scenes/DESCRIPTION.md), Python's keyword arguments, --stats and the hash of a saved state come
-   from it. */
+/* The options of a rendering, in one table. A new option is a row in render_options.c and a field
+   at the end of kd_render_options. The table defines defaults, checks, the command line and --help,
+   keys of scene files (scenes/DESCRIPTION.md), Python's keyword arguments, --stats and the hash of
+   a saved state. */
 #ifndef KD_RENDER_OPTIONS_RENDER_OPTIONS_H
 #define KD_RENDER_OPTIONS_RENDER_OPTIONS_H
 #include "core/option.h"
@@ -11,27 +11,27 @@
 extern "C" {
 #endif
 
-/* Rows of kd_render_options by group, each ending with name NULL. */
+/* Rows by group, each terminated by a row with name NULL. */
 extern const option_row render_method_rows[], render_photon_rows[], render_picture_rows[],
     render_input_rows[], render_device_rows[], render_lab_rows[];
-extern const option_group render_option_groups[]; /* all of them; ends with heading NULL */
+extern const option_group render_option_groups[]; /* all groups; terminated by heading NULL */
 
-/* The table's row after `row`, the first one after NULL; NULL: there is none. */
+/* Returns the row after `row`, the first one for NULL; NULL at the end. */
 const option_row *render_option_next(const option_row *row);
-/* By its name, with - or _; NULL: there is none. */
+/* Finds a row by name, with - or _; NULL if there is none. */
 const option_row *render_option_find(const char *name);
 
-/* Copies what says how the files of a scene may be read: the rows of render_input_rows. */
+/* Copies the options of render_input_rows, which limit what scene files may do. */
 void render_options_take_input(kd_render_options *to, const kd_render_options *from);
 
-/* KD_ERROR_USAGE with the first field whose value its row does not take. */
+/* Returns KD_ERROR_USAGE for the first field whose value its row does not accept. */
 kd_status render_options_check(const kd_render_options *options);
-/* Of all options that have to be the same where a rendering goes on from a saved state. */
+/* Hash of all options that must be the same when a rendering is resumed from a saved state. */
 uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
 
-/* The names that options of rendering choose from, each list once: enums, tables of rows, --help,
-   keys of scene files and their errors come from these. A new integrator is a file that ends with
-   its row, integrator_NAME, and its NAME in the list here. */
+/* Lists of the names that options choose from. Enums, tables, --help, keys of scene files and their
+   errors are generated from them. A new integrator is a file that ends with its row,
+   integrator_NAME, and its NAME in the list here. */
 
 #define INTEGRATOR_ROWS(ROW)                                                                       \
     ROW(path) ROW(direct) ROW(photon) ROW(sppm) ROW(ppm) ROW(light) ROW(whitted) ROW(ao) ROW(debug)
@@ -46,7 +46,7 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
     ROW(BLACKMAN_HARRIS, "blackman-harris") ROW(GAUSSIAN, "gaussian") ROW(MITCHELL, "mitchell")
 #define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(APART, "apart")
 
-/* NULL for an index that has no name. */
+/* NULL for an invalid index. */
 const char *integrator_name(int index);
 const char *debug_channel_name(int index);
 const char *pixel_filter_name(int index);

@@ -1,14 +1,16 @@
-/* What the eye sees by photon maps.
+/* Radiance along a camera ray, estimated from photon maps.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapters 8 and 9; direct
-           light by two techniques after Veach 1997, section 9.2.
-   Idea: light that leaves a diffuse or glossy surface is the sum of four parts that no path has two
-         of: emitted, direct (shadow rays), caustic (the caustic map: only lenses between lamp and
-         here), indirect (the global map, or final gather rays that stop at the next such surface
-         and take its four parts, but not what it emits through lenses). Lenses (mirror, glass,
-         metal) are followed by drawn rays.
-   Media weaken what is seen through them; what they scatter into a ray is direct light and the map
-   of the media (media_estimate.h), at places that are drawn on each of its flights. Near corners a
-   gather ray's end is as blurred as a direct look: there it goes on as a path. */
+           light by multiple importance sampling of two techniques after Veach 1997, section 9.2.
+   Idea: light that leaves a diffuse or glossy surface is the sum of four disjoint parts: emitted,
+         direct (shadow rays), caustic (caustic map: light that met only specular surfaces after it
+         left the source) and indirect (global map, or final gather rays, which end at the next
+         surface that stores photons and take its four parts there, without emission seen through
+         specular surfaces). Specular surfaces (mirror, glass, metal; "lenses") are sampled by
+         tracing a ray on. A gather ray that ends nearby, as in a corner, sees a photon map lookup
+         as blurred as a direct one would be: it goes on as a path instead.
+         Media attenuate what is seen through them. The light that they scatter into a ray is the
+         sum of direct light and the media map (media_estimate.h), at points sampled on each
+         segment of the path. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #define KD_RENDER_PHOTON_MAPPING_EYE_PATH_H
 #include "accel/rays/batch.h"
@@ -20,45 +22,52 @@
 #include "shaders/path.h"
 #include <stddef.h>
 
-/* dimension of sobol_draw for gather rays, and the first one for places in media: their lights,
-   then their rays; the others are path.h's */
+/* Dimensions of sobol_draw beyond those of path.h: gather rays; points in media, first for sampling
+   lights, then (plus EYE_HAZE_SEEN) for phase function rays. */
 enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
-/* places looked at on a flight: of a path from the eye, of a gather ray */
+/* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
 
-/* How a path comes to what maps hold: it looks into them, in media too, and gathers; or, on
-   devices, it only notes in `later` where it would. A constant wherever it is handed over, and one
-   in all of a file: then functions that are kept apart (KD_FN_APART) lack the other way's code and
-   its room for lists of photons. */
+/* Whether photon map lookups run inline. EYE_LOOKS: lookups in media and final gather do; lookups
+   at surfaces that the camera sees do, too, unless photon_view.later has a list. EYE_ASKS, on
+   devices: surfaces are only recorded in photon_view.later for a batched kernel. Every caller
+   passes a constant, the same one in all of a translation unit: the compiler then removes the other
+   branch, and with it the stack memory for photon lists, from functions that are not inlined
+   (KD_FN_APART). */
 typedef enum eye_way { EYE_LOOKS, EYE_ASKS } eye_way;
 
+/* Buffers of deferred lookups. */
 typedef struct eye_requests {
-    eye_request *list; /* NULL: maps are looked into at once */
-    eye_packet *packets;
-    eye_asked *asked;
-    uint32_t room; /* of both */
+    eye_request *list;   /* NULL: lookups run inline */
+    eye_packet *packets; /* used on devices only */
+    eye_asked *asked;    /* counts of both; may exceed the capacity */
+    uint32_t room;       /* capacity of each */
 } eye_requests;
 
 typedef struct photon_view {
     photon_map_view global, caustic, media;
-    beam_view beams;    /* of the media, in place of their map's photons */
-    eye_requests later; /* of devices; on a CPU where photons lie apart */
+    beam_view beams;    /* in media, instead of the photons of `media`; none: node_count is 0 */
+    eye_requests later; /* deferred lookups: on devices, and on a CPU if photons are distributed
+                           over ranks */
     tile_view tiles;
-    path_options path;     /* its scatterings are not looked at */
-    uint32_t final_gather; /* rays, at most FINAL_GATHER_MOST; 0: the global map is seen directly */
-    float near;            /* gather rays shorter than this go on, scene units */
+    path_options path;     /* its `scatterings` is ignored */
+    uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MOST; 0: look up the
+                              global map directly */
+    float near;            /* gather rays shorter than this, in scene units, go on as paths */
 } photon_view;
 
-/* A path from the eye while it runs. */
+/* State of a camera path. */
 typedef struct eye_path {
     rng_key key;
     path_state state;
     path_result found;
-    int32_t depth; /* surfaces met */
-    bool emission; /* what the next surface, or the sky, emits counts */
-    uint32_t haze; /* places looked at in media on each flight */
-    vec3 gathered; /* apart from found.radiance: what maps showed at the first surfaces */
-    uint32_t first_request, last_request; /* KD_NONE: none */
+    int32_t depth; /* number of surface intersections */
+    bool emission; /* emission of the next surface or of the sky is added */
+    uint32_t haze; /* points to sample in media on each segment */
+    vec3 gathered; /* radiance of inline lookups at surfaces the camera sees; not in found.radiance,
+                      as the batched order of sums adds it last */
+    /* chain of deferred lookups, indices into the request list; KD_NONE: none */
+    uint32_t first_request, last_request;
 } eye_path;
 
 KD_FN void eye_add(eye_path *path, vec3 radiance) {
@@ -70,7 +79,8 @@ KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
     return sobol_draw(path->key, path->state.step, dimension);
 }
 
-/* Direct light by one light drawn and, with `both`, a half left to the ray drawn next. */
+/* Adds direct light from one sampled light; with `both`, weighted by multiple importance sampling
+   against the ray that the caller traces next. */
 KD_FN_APART void eye_add_direct(const scene_view *world, const photon_view *photons, eye_path *path,
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
@@ -82,7 +92,7 @@ KD_FN_APART void eye_add_direct(const scene_view *world, const photon_view *phot
                                           random, rays));
 }
 
-/* Radiance towards `wo` by the photons of a map. */
+/* Radiance towards `wo` by density estimation in one map. */
 KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const tile_view *tiles,
                                      const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, tiles, at, wo);
@@ -95,8 +105,8 @@ KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const tile_view
     return photon_sum_radiance(map, tiles, &here, gathered.radius, &sum);
 }
 
-/* The light of both maps at the end of a gather ray, where it is seen from afar: a diffuse surface
-   takes what the nearest photon knows. */
+/* Radiance of both maps at the far end of a gather ray; a diffuse surface uses the precomputed
+   irradiance of the nearest photon if there is one. */
 KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, vec3 wo) {
     const estimate_point here = estimate_point_of(at);
     vec3 irradiance;
@@ -107,12 +117,13 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
 }
 
-/* Whether a ray can meet light: some lamp has a size. */
+/* Returns true if a sampled ray can hit a light: some light has an area, or there is an
+ * environment. */
 KD_FN bool eye_rays_meet_light(const scene_view *world) {
     return world->triangle_lights || world->environment.light != KD_NONE;
 }
 
-/* path_passes in media without a draw. */
+/* path_passes for media that are crossed without sampling a collision. */
 KD_FN bool eye_passes(const scene_view *world, const path_options *options, path_state *state,
                       rng_key key, ray_hit *hit) {
     const uint32_t met = hit->triangle, layers = state->layers;
@@ -122,9 +133,9 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
     return goes_on;
 }
 
-/* The drawn half of direct light in a medium: what lamps and sky send along a ray that the phase
-   function draws. Close to a lamp it is bounded, where the light of the lamp's own points is not.
- */
+/* Phase function half of direct light in a medium: radiance of area lights and of the sky along a
+   ray sampled from the phase function. The multiple importance sampling weight keeps it bounded
+   close to a light, where sampling points on that light has unbounded variance. */
 KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *photons,
                                    eye_path *path, const haze_point *at, rng_block random) {
     path_state state = path->state;
@@ -147,7 +158,7 @@ KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *p
     return path_emission(world, &state, &met);
 }
 
-/* What a medium scatters into the first `length` of a ray, at drawn places. */
+/* Adds the light that a medium scatters into a segment of the ray, estimated at sampled points. */
 KD_FN void eye_add_haze(const scene_view *world, const photon_view *photons, eye_path *path,
                         const medium *in, float begin, float length) {
     const path_state *state = &path->state;
@@ -178,7 +189,7 @@ KD_FN void eye_add_haze(const scene_view *world, const photon_view *photons, eye
     eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
 }
 
-/* What it scatters there from beams. */
+/* Adds the light that a medium scatters into a segment of the ray, estimated from photon beams. */
 KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, eye_path *path,
                          const medium *in, float begin, float length) {
     const path_state *state = &path->state;
@@ -191,14 +202,15 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
     eye_add(path, beams_radiance(world, &photons->beams, &on, &path->found.rays));
 }
 
-/* The part of a ray up to t = end: what media scatter into it, and how they weaken it. */
+/* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the
+ * throughput. */
 KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way way, eye_path *path,
                    float end) {
     path_state *state = &path->state;
     const medium *in = medium_of(world, state->where);
     if (!in) return;
     const medium_span span = passage_span(world, &state->cast, end);
-    const float length = span.end - span.begin; /* directions are unit vectors */
+    const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return;
     if (way == EYE_LOOKS && path->haze > 0) {
         eye_add_haze(world, photons, path, in, span.begin, length);
@@ -207,7 +219,7 @@ KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way 
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }
 
-/* path_advance, through media without a draw. */
+/* path_advance for media that are crossed without sampling a collision. */
 KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, eye_way way,
                           eye_path *path) {
     path_state *state = &path->state;
@@ -223,8 +235,8 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, e
     return hit;
 }
 
-/* The next surface; false: the ray left the scene, or has met as many surfaces as it may. The sky
-   and what the surface emits are added if they count. */
+/* Advances to the next surface; returns false if the ray leaves the scene or the path has reached
+   its maximum depth. Adds the emission of the surface or the sky if path->emission is set. */
 KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, eye_way way,
                           eye_path *path, surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
@@ -236,27 +248,28 @@ KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, e
         return false;
     }
     *at = path_surface(world, &path->state, hit, path->key);
-    *travelled += hit.t; /* directions are unit vectors */
+    *travelled += hit.t; /* ray directions are unit vectors */
     if (path->emission)
         path->found.radiance =
             vec3_add(path->found.radiance, path_emission(world, &path->state, at));
     return true;
 }
 
-/* Sends the path on as the surface scatters it; false if it ends here. */
+/* Samples the BSDF and continues the path in that direction; returns false if the path ends. */
 KD_FN_APART bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
     return path_scatter(&path->state, at, wo, path->depth, random);
 }
 
-/* A smooth coat over a diffuse ground both holds photons and mirrors: whether the path goes on by
-   the mirror. */
+/* A smooth coat over a diffuse base both stores photons and mirrors. Returns true if the path
+   continues with a mirror reflection. */
 KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
     if (!surface_mirrors(at)) return false;
     return eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER)) && path->state.specular;
 }
 
-/* On through lenses to the next surface that holds photons. What lenses show of the lamps is a
-   caustic where the path began: it does not count. */
+/* Continues through specular surfaces to the next surface that stores photons. Light sources seen
+   through specular surfaces are not added: that light is a caustic at the surface where the gather
+   ray started. */
 KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
     while (eye_next(world, photons, EYE_LOOKS, path, at, travelled)) {
@@ -268,9 +281,9 @@ KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photon
     return false;
 }
 
-/* One gather ray, which has left its surface (then what it meets first counts by its emission, and
-   it has travelled nothing) or goes on somewhere: what comes back by it, without the light that the
-   surface's caustic map holds. */
+/* Adds the radiance of a gather ray, without light that the caustic map of its first surface holds.
+   `travelled` is the length of the path so far; it is 0 for a new gather ray, whose first
+   intersection contributes emission. */
 KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, eye_path *path,
                           float travelled) {
     surface at;
@@ -291,8 +304,8 @@ KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, e
     }
 }
 
-/* The drawn half of direct light, and with final gather the light that other surfaces send: one
-   ray does both. */
+/* Samples the BSDF once for both estimates: the BSDF half of direct light and, with final gather,
+   the indirect light from other surfaces. */
 KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_way way,
                       eye_path *path, const surface *at, vec3 wo) {
     const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
@@ -300,8 +313,9 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
     for (uint32_t i = 0; i < rays; ++i) {
         eye_path part = *path;
         part.found.radiance = vec3_all(0);
-        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0; /* else it is in the map */
-        /* the rays of a pixel's samples are points of one evenly spread sequence */
+        /* without final gather, the maps hold the light scattered in media */
+        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0;
+        /* The gather rays of all samples of a pixel are points of one low-discrepancy sequence. */
         part.key.path =
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
         const bool goes_on = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
@@ -321,7 +335,8 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
 }
 
 #ifdef __CUDACC__
-/* Layers are a principled surface's alone: of others they are left as they are. */
+/* Copies `layers`, the largest member, for principled surfaces only; it is not initialised for
+ * others. */
 __device__ inline void eye_request_place(eye_request *made, const surface *at) {
     void *to = &made->at;
     const void *from = at;
@@ -330,8 +345,9 @@ __device__ inline void eye_request_place(eye_request *made, const surface *at) {
     if (at->kind == MATERIAL_PRINCIPLED) made->at.layers = at->layers;
 }
 
-/* A request behind the others, in the chain after the path's `last` one, KD_NONE if it has none;
-   its place, also if there is no room for it. */
+/* Appends a request and links it behind `last`, the path's previous one (KD_NONE: none). The
+   threads of a warp that are active share one packet. Returns the index of the request, which is at
+   or beyond the capacity if the buffer is full; the counters then say how much is needed. */
 __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at, vec3 wo,
                                    vec3 throughput, uint32_t last) {
 #ifdef __CUDA_ARCH__
@@ -362,7 +378,8 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
 #endif
 
 #ifndef __CUDA_ARCH__
-/* The same on a CPU, by one thread: those of a path lie one behind the other. */
+/* Appends a request on a CPU. Requests of a path are adjacent, so they are not linked. Not
+ * thread-safe. */
 static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
                             vec3 throughput) {
     const uint32_t place = later->asked->requests++;
@@ -375,7 +392,7 @@ static inline void eye_note(const eye_requests *later, const surface *at, vec3 w
 }
 #endif
 
-/* What the maps show of a surface that the eye sees. */
+/* Adds the map lookups at a surface that the camera sees, or records them for later. */
 KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way, const surface *at,
                         vec3 wo) {
 #ifdef __CUDA_ARCH__
@@ -398,16 +415,18 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
     path->gathered = vec3_add(path->gathered, vec3_mul(path->state.throughput, sum));
 }
 
-/* All light that a surface with photons sends towards wo, but for what a smooth coat mirrors. */
+/* Adds all light that a surface with photons sends towards `wo`, except for the mirror reflection
+   of a smooth coat. */
 KD_FN void eye_look_up(const scene_view *world, const photon_view *photons, eye_way way,
                        eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
     eye_add_maps(path, photons, way, at, wo);
-    if (way == EYE_ASKS && photons->final_gather) return; /* gather_waves.cu does it */
+    /* gather_waves.cu traces the gather rays */
+    if (way == EYE_ASKS && photons->final_gather) return;
     eye_gather(world, photons, way, path, at, wo);
 }
 
-/* Follows a path to its end. */
+/* Traces the path to its end. */
 KD_FN void eye_follow(const scene_view *world, const photon_view *photons, eye_way way,
                       eye_path *path) {
     surface at;
@@ -425,6 +444,7 @@ KD_FN void eye_follow(const scene_view *world, const photon_view *photons, eye_w
     }
 }
 
+/* Starts a path outside all media. */
 KD_FN eye_path eye_begin(ray cast, rng_key key) {
     eye_path path;
     memset(&path, 0, sizeof path);
@@ -437,7 +457,7 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
     return path;
 }
 
-/* In whatever medium the eye is. */
+/* Starts a path in the medium that contains the camera. */
 KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
     if (world->medium_count > 0)
@@ -445,7 +465,8 @@ KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
     return path;
 }
 
-/* The path of a camera ray of unit direction; what maps show is apart or still to come. */
+/* Traces the path of a camera ray with a unit direction. Radiance from map lookups is kept in
+   `gathered` or deferred. */
 KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons, eye_way way,
                                ray cast, rng_key key) {
     eye_path path = eye_begin_in(world, cast, key);
@@ -453,7 +474,7 @@ KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photo
     return path;
 }
 
-/* Radiance along a camera ray of unit direction. */
+/* Radiance along a camera ray with a unit direction, with inline lookups. */
 KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
                                       rng_key key) {
     eye_path path = photon_eye_path(world, photons, EYE_LOOKS, cast, key);

@@ -1,7 +1,7 @@
-/* Paths of `photon`, `ppm` and `sppm` from the eye on a CUDA device, one sample of each pixel of a
-   range at a time: with deferred lookups (eye_waves.cu, gather_waves.cu) or inline (eye_walk.cu).
-   What the host asks of these, and what their kernels share: how paths lie between two waves, how
-   a kernel of them starts, and what maps have shown of requests. */
+/* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device, one sample of each pixel of a range
+   at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones (eye_walk.cu):
+   the host's interface, and what the kernels share: the storage of paths between two wavefronts,
+   kernel launches, and the results of lookups. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #include "render/frame/take_samples.cuh"
@@ -10,68 +10,69 @@
 #include "render/waves/path_store.cuh"
 
 enum {
-    EYE_FEW = 1 << 15, /* paths that are not worth a wave */
+    EYE_FEW = 1 << 15, /* paths below which a wavefront does not pay */
     EYE_LOOK_FIRST = 4,
-    EYE_LOOK_EVERY = 2, /* waves between two looks of the host */
+    EYE_LOOK_EVERY = 2, /* wavefronts between two checks by the host */
     EYE_FINISH_BLOCK = 32,
     EYE_FINISH_EACH = 8,
     EYE_ALL_BLOCK = 128,
     EYE_ALL_EACH = 4
 };
 
-/* How many ends of a wave's gather rays ask for what. */
+/* Counts of the ends of gather rays in a wavefront, by kind of lookup. */
 struct gather_tally {
     uint32_t known, more;
     uint32_t requests, packets, far_packets;
 };
 
-/* Where gather rays of a wave end, and want to know what maps show (gather_waves.cu). */
+/* Ends of the gather rays of a wavefront that need lookups (gather_waves.cu). */
 struct gather_ends {
     gather_tally *tally;
-    float4 *known;  /* what the nearest photon knows is wanted there: KNOWN_PARTS arrays */
-    uint32_t *more; /* of these, those that want another photon's */
+    float4 *known;  /* points that use precomputed irradiance: KNOWN_PARTS arrays */
+    uint32_t *more; /* indices of those for which the nearest photon does not apply */
     eye_request *requests;
-    eye_packet *packets, *far_packets; /* of all requests; of those that want both maps' light */
+    eye_packet *packets, *far_packets; /* of all requests; of those that need both maps */
     uint32_t *alone;
     flux_sum *sums[2]; /* global, caustic */
     float *radii[2], *integrals[2];
 };
 
-/* What the paths of a launch have brought, a slot each: radiance and first surface, but for the
-   maps, in `waves`. */
+/* Results of the paths of a launch, one slot per path. `waves` holds radiance without map lookups,
+   and first surfaces. */
 struct eye_slots {
     path_waves waves;
     uint32_t *first_request; /* of each slot; KD_NONE: none */
-    uint32_t camera_sample;  /* whose camera ray the sample takes */
-    bool by_waves;           /* else a thread follows each path: only the samples have memory */
-    /* Of a final gather, else not there (gather_waves.cu): */
-    path_store landed; /* of each slot: the path at its first request's surface */
-    float4 *part;      /* of each gather ray of a slot that is on its way: what it brings */
-    float4 *gathered;  /* of each slot: the sum of the rays before */
+    uint32_t camera_sample;  /* sample number that determines the camera ray */
+    bool by_waves; /* traced as wavefronts; otherwise one thread per path, and only samples are
+                      stored */
+    /* For final gather, otherwise NULL (gather_waves.cu): */
+    path_store landed; /* per slot: the path at the surface of its first request */
+    float4 *part;      /* per active gather ray: its radiance */
+    float4 *gathered;  /* per slot: sum over the completed rays */
     gather_ends ends;
-    uint32_t together;      /* gather rays of a slot at a time */
-    uint32_t gather_number; /* the first of them */
+    uint32_t together;      /* number of gather rays per slot in a wavefront */
+    uint32_t gather_number; /* number of the first of them */
 };
 
-/* Memory of the device for the range's slots, one sample a pixel, by waves or not, and for their
-   final gather, so many rays of each `together`; 0: there is none. Which sample, and whose camera
-   ray it takes, is for the caller to set: waves.range.begin, camera_sample. */
+/* Reserves device memory for the slots of `range`, one sample per pixel, with or without
+   wavefronts, and for `together` final gather rays per slot; 0: no final gather. The caller sets
+   the sample number (waves.range.begin) and camera_sample. */
 kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
                          uint32_t together);
-/* The paths of all slots, as photon_eye_path takes them with EYE_ASKS: `photons->later` gets the
-   requests. What it counts is in waves.counts, which is cleared first. */
+/* Traces the paths of all slots as photon_eye_path does with EYE_ASKS; requests go to
+   `photons->later`. Clears waves.counts and counts there. */
 kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
-/* The same with EYE_LOOKS; what surfaces that the eye sees ask the maps is a request, too, if
+/* As eye_ask_slots, with EYE_LOOKS; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
 kd_status eye_walk_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
-/* Adds their final gather, once all requests are there. */
+/* Adds the final gather, once all requests are complete. */
 kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);
-/* Places what is kept of the ends of so many gather rays. */
+/* Lays out the arrays for the ends of `rays` gather rays. */
 void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays);
 
-/* A path in no medium and with no cut-outs to pass has no use for `layers` and `where`: there lie a
-   small number and a word of whoever keeps it. */
+/* Paths without media and cut-outs do not use `layers` and `where`: these store `number`, which
+   must be small, and `word` instead. */
 __device__ __forceinline__ void store_eye_path(const path_store &to, uint32_t at, wave_path p,
                                                uint32_t number, uint32_t word) {
     p.state.layers = number;
@@ -90,8 +91,8 @@ __device__ __forceinline__ wave_path load_eye_path(const path_store &from, uint3
     return p;
 }
 
-/* Whether a slot has a path, and its first ray: not outside of the picture, and not where the film
-   has the sample already. */
+/* Returns true, and the camera ray, if the slot has a path: its pixel is inside the image, and the
+   film lacks the sample. */
 __device__ __forceinline__ bool slot_begins(const eye_slots &slots, uint32_t slot, ray *cast) {
     const path_waves &w = slots.waves;
     const slot_place at = place_of_slot(w, slot);
@@ -103,7 +104,7 @@ __device__ __forceinline__ bool slot_begins(const eye_slots &slots, uint32_t slo
     return true;
 }
 
-/* KERNEL(scene, photons, slots, wave). */
+/* Launches KERNEL(scene, photons, slots, wave). */
 template <class KERNEL>
 kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_slots *slots,
                     KERNEL kernel, int block, const char *name) {
@@ -114,7 +115,7 @@ kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_s
     return KD_OK;
 }
 
-/* --- what maps have shown of requests, once the gathering kernels are done ------------------- */
+/* --- results of requests, once the gathering kernels are complete ----------------------------- */
 
 struct shown_requests {
     const eye_request *requests;

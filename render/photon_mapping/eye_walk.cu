@@ -1,7 +1,8 @@
-/* Paths from the eye that look into the maps on their way, a thread each: adaptive estimates, a
-   final gather where it does not go by waves, places in media that scatter light. What surfaces
-   that the eye sees want to know of the maps they ask, where they can.
-   Data flow: a thread a slot: scene, maps -> radiance, first surface, requests, counts. */
+/* Camera paths with inline lookups, one thread per path: for the adaptive estimator, final gather
+   that cannot be traced as wavefronts, and points in media that scatter light. Lookups at surfaces
+   that the camera sees are deferred where possible.
+   Data flow: one thread per slot reads the scene and the maps, and writes radiance, first surface,
+              requests and counts. */
 #include "render/photon_mapping/eye_store.cuh"
 
 namespace {

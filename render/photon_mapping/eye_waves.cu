@@ -1,23 +1,25 @@
-/* Paths from the eye whose lookups are deferred: they leave requests for what the maps hold.
-   Idea: the waves of `path` (render/waves), one sample of each pixel: a path that meets a surface
-         which holds photons leaves a request there, asks for light, and goes on as its drawn half
-         of direct light alone, which ends at the next surface. A warp's requests make a packet:
-         its paths are those of one list by kind, neighbours in the picture's tiles. Where a smooth
-         coat over such a surface also mirrors, the order of what is added wants all of that
-         surface's light before the path goes on: its thread takes it at once, as photon_eye_path
-         does.
-   Memory: that of waves for all slots of a launch.
-   Invariants: what is added to a slot, and in which order, is photon_eye_path's: emission or sky,
-               then what the shadow ray brings, then, one wave later, the drawn half. */
+/* Camera paths with deferred lookups, traced as wavefronts.
+   Idea: the wavefronts of `path` (render/waves), with one sample of each pixel. A path that hits a
+         surface that stores photons records a lookup request there, samples a light, and continues
+         only as the BSDF half of direct light, which ends at the next surface. The requests of a
+         warp form a packet: its paths come from one list by material kind and are neighbours in the
+         image tiles. Where a smooth coat over such a surface also mirrors, the order of additions
+         requires all light of that surface before the path continues: its thread evaluates it at
+         once, as photon_eye_path does.
+   Memory: that of wavefronts for all slots of a launch.
+   Invariants: the terms added to a slot, and their order, are those of photon_eye_path: emission or
+               sky, then the contribution of the shadow ray, then, one wavefront later, the BSDF
+               half. */
 #include "core/device/wave_parts.cuh"
 #include "render/photon_mapping/eye_store.cuh"
 
 namespace {
 
-/* What a ray of an eye's path is for. */
+/* Purpose of a ray: the camera path itself, or the BSDF half of direct light. */
 enum eye_part { EYE_MAIN, EYE_DRAWN_HALF };
 
-/* Data flow: slots -> paths, radiance 0. A slot without a path becomes a path that is none. */
+/* Data flow: reads slots; writes paths, and radiance 0. A slot without a path gets an empty
+         path. */
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void eye_begin_all(const __grid_constant__ eye_slots slots) {
     const path_waves &w = slots.waves;
@@ -42,16 +44,16 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
 
 /* --- at surfaces ------------------------------------------------------------------------------ */
 
-/* A path on its way through the steps. */
+/* A path during the steps of a wavefront. */
 struct eye_shaded {
     wave_path path;
     uint32_t part; /* eye_part */
     uint32_t last_request;
     rng_key key;
     surface at;
-    bool is_there; /* a path of the main part has met a surface, which is `at` */
-    bool lands;    /* that holds photons */
-    bool goes_on;  /* it is known already where to */
+    bool is_there; /* a path of the kind EYE_MAIN has hit a surface, which is `at` */
+    bool lands;    /* the surface stores photons */
+    bool goes_on;  /* the next ray is already set */
 };
 
 __device__ __forceinline__ vec3 eye_of(const eye_shaded &on) {
@@ -84,7 +86,7 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
     on.lands = surface_holds_photons(&on.at);
 }
 
-/* All light of a surface that also mirrors, and on by the mirror. */
+/* Evaluates all light of a surface that also mirrors, and continues with the reflection. */
 __device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
                                                  const photon_view *photons, const eye_slots *slots,
                                                  eye_shaded *on) {
@@ -106,7 +108,7 @@ __device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
     on->is_there = false;
 }
 
-/* The request, and direct light by one light drawn. */
+/* Records the request, and samples a light for direct light. */
 template <bool diffuse>
 __device__ __forceinline__ void
 eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye_slots &slots,
@@ -130,18 +132,18 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     const bool both = !on.lands || (int32_t)on.path.depth < photons.path.max_depth;
     const bool asks = path_ask_at(&scene, &on.at, eye_of(on), state.where, both,
                                   sobol_draw(on.key, state.step, PATH_DRAW_LIGHT), &asked);
-    /* what is sure to be added is 0, or no number at all */
+    /* what is certain to be added is 0, or NaN */
     add_radiance(w, on.path.slot,
                  vec3_mul(state.throughput, path_asked_light(&asked, vec3_all(0))));
     if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
 }
 
-/* Whether the path has another ray. */
+/* Returns true if the path has another ray. */
 template <bool diffuse>
 __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const eye_slots &slots,
                                             eye_shaded &on) {
     path_state &state = on.path.state;
-    if (on.is_there && on.lands && photons.final_gather) { /* later, from here */
+    if (on.is_there && on.lands && photons.final_gather) { /* gather rays start here later */
         store_eye_path(slots.landed, on.path.slot, on.path, 0, 0);
         return false;
     }
@@ -157,8 +159,9 @@ __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const ey
     return on.goes_on && depth < photons.path.max_depth;
 }
 
-/* Data flow: paths of the lists, hits -> radiance, first surfaces, requests, shadow rays, the next
-   wave's paths behind each other; as wave_shade. */
+/* Data flow: as wave_shade; reads the paths of the lists and their hits; writes radiance, first
+              surfaces, requests, shadow rays, and, contiguously, the paths of the next
+              wavefront. */
 template <bool diffuse>
 __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void eye_shade(
@@ -186,7 +189,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
                  fetch, shade);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- completion of paths ---------------------------------------------------------------------- */
 
 __device__ __forceinline__ void store_landed(const eye_slots &slots, wave_path p,
                                              const eye_path &path) {
@@ -199,15 +202,15 @@ constexpr int finish_block(bool all) {
     return all ? EYE_ALL_BLOCK : EYE_FINISH_BLOCK;
 }
 
-/* Where a path stands that a thread follows to its end. */
+/* State of a path that one thread traces to its end. */
 struct eye_rest {
-    ray first; /* that it begins or goes on with */
+    ray first; /* the ray with which it starts or continues */
     wave_path stored;
     uint32_t part;
     eye_path path;
 };
 
-/* The path of slot i as it begins; false: it has none. */
+/* Starts the path of slot i; returns false if there is none. */
 __device__ __forceinline__ bool eye_start(const scene_view &scene, const eye_slots &slots,
                                           uint32_t i, eye_rest *on) {
     slots.first_request[i] = KD_NONE;
@@ -220,7 +223,7 @@ __device__ __forceinline__ bool eye_start(const scene_view &scene, const eye_slo
     return true;
 }
 
-/* Path i of the wave's store; false: it is none. */
+/* Loads path i of the wavefront; returns false if it is empty. */
 __device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_store &from,
                                            uint32_t i, eye_rest *on) {
     const path_waves &w = slots.waves;
@@ -238,9 +241,10 @@ __device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_st
     return true;
 }
 
-/* Paths to their ends, a thread each: `all` of them from the eye, of scenes that do not go by
-   waves, else the last few.
-   Data flow: slots, or paths of the wave -> radiance, first surfaces, requests, counts. */
+/* Traces paths to their ends, one thread per path: `all` paths from the camera, for scenes that are
+   not traced as wavefronts, otherwise the last few.
+   Data flow: reads slots, or paths of the wavefront; writes radiance, first surfaces, requests,
+         counts. */
 template <bool all>
 __global__
 __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void eye_finish(
@@ -272,7 +276,7 @@ __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void 
     take_counts(w.counts, rays, 0);
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- host code -------------------------------------------------------------------------------- */
 
 kd_status eye_begin_paths(const eye_slots *slots) {
     unsigned blocks = 0;
@@ -291,7 +295,8 @@ kd_status run_eye_wave(const wave_run *run, const photon_view *photons, const ey
     return add_unblocked(run);
 }
 
-/* All paths by waves, but for the last few. `run->wave`: the one that these are left of. */
+/* Traces all paths as wavefronts, except for the last few; `run->wave` becomes the wavefront
+   with these. */
 kd_status go_by_waves(wave_run *run, const photon_view *photons, const eye_slots *slots) {
     KD_CUDA(cudaMemsetAsync(run->work.ring, 0, WAVE_RING * sizeof(wave_record)));
     for (;; ++run->wave) {

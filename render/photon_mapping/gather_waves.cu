@@ -1,25 +1,27 @@
-/* Rays of the final gather by waves.
-   Idea: the eye's waves (eye_waves.cu) leave at most one surface a slot that is to be gathered at:
-         the request has it, and `landed` the path as it came there. Then the gather rays of all
-         slots go together, some of each at a time: a wave takes each one surface further, as `path`
-         does, until none is left: threads that followed the last few would take longer. What rays
-         of a slot bring is added up in order.
-         A look into a map is long work, and only some lanes of a warp have one: looks that a thread
-         takes for itself let all others wait. So where rays end they only leave what they want to
-         know: what the nearest photon knows (a diffuse surface from afar), or a request, which is
-         answered as those of the eye's paths are, by packets and by a warp each. Few have no photon
-         near that knows: they make a request, too.
-   Work: rays by the batch's loops, looks by the gathering kernels.
-   Memory: 164 bytes a slot, 719 a ray: 84 of them for what is known, 336 for requests.
-   Invariants: what is added to a gather ray, and in which order, is eye_gather_ray's: emission or
-               sky, then what the shadow ray brings, then what the maps show: photon_far_radiance
-               or, near by, photon_map_radiance of the caustic map, bit for bit.
-   Data flow: of some numbers: gather_begin, a thread a ray: requests, landed -> paths; waves of
-              gather_shade, others and diffuse ones: paths, hits -> part, shadow rays, ends, the
-              next wave's paths; wave_add: -> part; photon_maps_cuda_known: known ends -> answers;
-              gather_known, a thread a known end: these -> part or requests; the gathering
-              kernels: requests -> sums; gather_add, a thread a request: sums -> part;
-              gather_sum, a thread a slot: part -> sum, with the last number -> radiance. */
+/* Final gather rays, traced as wavefronts.
+   Idea: the camera's wavefronts (eye_waves.cu) leave at most one surface per slot from which to
+         gather: it is stored in the request, and the path's state there in `landed`. Then several
+         gather rays of every slot are traced together: each wavefront advances them by one surface,
+         as in `path`, until none is left; tracing the last few by a thread each would take longer.
+         The results of the rays of a slot are added in order.
+         Only some lanes of a warp have a lookup at a time; an inline lookup, which takes long,
+         would make the others wait. So ray ends only record what they need: the precomputed
+         irradiance of the nearest photon (diffuse surfaces far away), or a request, which is
+         answered like those of camera paths, by packets and by a warp each. The few points where no
+         nearby photon applies make a request, too.
+   Work: rays by the loops for batches, lookups by the gathering kernels.
+   Memory: 164 bytes per slot, 719 per ray: of these 84 for precomputed irradiance, 336 for
+         requests.
+   Invariants: the terms added to a gather ray, and their order, are those of eye_gather_ray:
+               emission or sky, then the contribution of the shadow ray, then the maps:
+               photon_far_radiance or, nearby, photon_map_radiance of the caustic map, bit for bit.
+   Data flow: for a range of ray numbers: gather_begin, one thread per ray, reads requests and
+              landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
+              surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
+              wave_add adds to part; photon_maps_cuda_known answers the known ends; gather_known,
+              one thread per known end, writes part or requests; the gathering kernels answer
+              requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
+              slot, adds part to the sum, and after the last number to the radiance. */
 #include "photon/maps/maps_device.h"
 #include "render/photon_mapping/eye_store.cuh"
 
@@ -27,14 +29,14 @@ namespace {
 
 enum { KNOWN_PARTS = 5, KNOWN_BLOCK = 128, GATHER_BLOCK = 256 };
 
-/* A diffuse surface that is seen from afar. */
+/* A diffuse surface far away. */
 struct known_end {
-    surface at; /* of it what a look reads */
+    surface at; /* only what a lookup reads */
     vec3 wo, throughput;
     uint32_t slot;
 };
 
-/* --- asking ----------------------------------------------------------------------------------- */
+/* --- recording lookups ------------------------------------------------------------------------ */
 
 __device__ __forceinline__ void store_known(const eye_slots &slots, uint32_t place,
                                             const known_end &end) {
@@ -63,8 +65,8 @@ __device__ __forceinline__ known_end load_known(const eye_slots &slots, uint32_t
     return end;
 }
 
-/* A request, by the lanes that come here together: they make a packet. `far`: both maps' light is
-   wanted, else the caustic map's. */
+/* Records requests; the active lanes form a packet. `far`: for both maps, otherwise for the caustic
+   map only. */
 template <bool far>
 __device__ __forceinline__ void gather_ask_maps(const gather_ends &ends, const surface *at, vec3 wo,
                                                 vec3 throughput, uint32_t slot) {
@@ -86,9 +88,9 @@ __device__ __forceinline__ void gather_ask_maps(const gather_ends &ends, const s
     made->next = slot << 1 | (far ? 1 : 0);
 }
 
-/* --- answering -------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
-/* What photons knew; places without an answer ask the maps. */
+/* Adds the irradiance found; points without one become requests. */
 __global__
 __launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ eye_slots slots) {
     const uint32_t count = slots.ends.tally->known;
@@ -120,12 +122,13 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_add(
 
 /* --- rays ------------------------------------------------------------------------------------- */
 
-/* A gather ray's place: the first number's rays, one a slot, those of the next, ... */
+/* Slot of a gather ray: all slots for the first ray number, then all slots for the next, and so
+   on. */
 __device__ __forceinline__ uint32_t slot_of_ray(const eye_slots &slots, uint32_t ray) {
     return ray % slots.waves.slots;
 }
 
-/* Its random numbers: as eye_gather has them. */
+/* Random key of a gather ray, as in eye_gather. */
 __device__ __forceinline__ rng_key gather_key(const eye_slots &slots, const photon_view &photons,
                                               uint32_t ray) {
     const uint32_t number = slots.gather_number + ray / slots.waves.slots;
@@ -168,10 +171,10 @@ struct gather_shaded {
     rng_key key;
     surface at;
     float travelled;
-    bool emission; /* what the ray meets next counts by what it emits */
-    bool is_there; /* it has met a surface, which is `at` */
-    bool lands;    /* that holds photons */
-    bool near;     /* too near to be blurred: the ray goes on */
+    bool emission; /* emission of the next surface is added */
+    bool is_there; /* the ray has hit a surface, which is `at` */
+    bool lands;    /* the surface stores photons */
+    bool near;     /* too close for a lookup: the ray continues as a path */
 };
 
 __device__ __forceinline__ vec3 gather_eye(const gather_shaded &on) {
@@ -208,7 +211,7 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
         on.lands && on.travelled < photons.near && (int32_t)on.path.depth < photons.path.max_depth;
 }
 
-/* Direct light by one light drawn. */
+/* Samples a light for direct light. */
 template <bool diffuse>
 __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_slots &slots,
                                            uint32_t *shadows, gather_shaded &on) {
@@ -224,8 +227,8 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
     if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
 }
 
-/* What is to be added of the maps, once the shadow ray is cast. Lanes make packets of those alone
-   that ask for the same: the other ones wait. */
+/* Records the lookup to be added after the shadow ray. Lanes with different kinds of lookups take
+   turns, so that packets contain one kind only. */
 template <bool diffuse>
 __device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
                                             gather_shaded &on) {
@@ -244,7 +247,8 @@ __device__ __forceinline__ void gather_look(const photon_view &photons, const ey
     if (far && !known) gather_ask_maps<true>(slots.ends, &on.at, gather_eye(on), throughput, slot);
 }
 
-/* Whether the ray goes on, through a lens or from too near a place. */
+/* Returns true if the ray continues, through a specular surface or from a point that is too
+   close. */
 template <bool diffuse>
 __device__ __forceinline__ bool gather_goes_on(const photon_view &photons, gather_shaded &on) {
     path_state &state = on.path.state;
@@ -290,9 +294,10 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
                  fetch, shade);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- completion of rays ----------------------------------------------------------------------- */
 
-/* `radiance`: of the eye's paths; `count`: gather rays of each slot that were on their way. */
+/* `radiance`: of camera paths; `count`: number of gather rays per slot in this wavefront
+   sequence. */
 __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant__ eye_slots slots,
                                                            float4 *radiance, uint32_t count,
                                                            uint32_t numbers) {
@@ -312,7 +317,7 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
     }
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- host code -------------------------------------------------------------------------------- */
 
 kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     const gather_ends *ends = &slots->ends;
@@ -326,7 +331,8 @@ kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     return KD_OK;
 }
 
-/* What one map shows of the requests in these packets; sums of others are 0 or theirs. */
+/* Answers the requests of these packets from one map; does not change the
+   results of other requests. */
 kd_status ask_map(const photon_maps_cuda *maps, int which, const photon_view *photons,
                   const photon_gather_cuda *asked, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
@@ -372,7 +378,7 @@ kd_status begin_gather(const wave_run *run, const photon_view *photons, const ey
     return KD_OK;
 }
 
-/* One wave, and what its rays' ends see. `*left`: rays of the next one. */
+/* Runs one wavefront and the lookups at its rays' ends. *left: number of rays of the next one. */
 kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
                           const photon_view *photons, const eye_slots *slots, uint32_t *left) {
     const wave_record *next = run->work.ring + (run->wave + 1) % WAVE_RING;
@@ -390,7 +396,8 @@ kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
     return tally.requests ? answer_requests(maps, photons, slots, &tally) : KD_OK;
 }
 
-/* `count` rays of each slot. The first wave's number is not 0: its rays are in no order. */
+/* Traces `count` rays of each slot. The first wavefront does not have number 0, since its rays are
+   not sorted. */
 kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const photon_view *photons,
                          const eye_slots *slots, uint32_t count) {
     uint32_t left = 0;
@@ -401,7 +408,7 @@ kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const phot
         KD_TRY(run_gather_wave(run, maps, photons, slots, &left));
         ++run->wave;
     } while (left);
-    return plan_wave(run, false); /* counts the last wave's rays */
+    return plan_wave(run, false); /* adds the rays of the last wavefront to the counts */
 }
 
 } // namespace
@@ -423,7 +430,7 @@ void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays) {
 
 kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots) {
-    eye_slots rays = *slots; /* what is added goes to the ray's own sum */
+    eye_slots rays = *slots; /* results are added to each ray's own sum */
     unsigned blocks = 0;
     wave_run run;
     rays.waves.radiance = slots->part;

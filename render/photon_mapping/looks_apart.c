@@ -1,11 +1,13 @@
-/* Idea: a path from the eye does not hang on what maps show, so it only notes where it looks, in
-         the order of pixels, which all ranks have. Photons within a radius add up to whole numbers
-         (flux_sum.h), whose sum over the ranks knows no order. For the k nearest the radius is
-         found first: each rank has its own k nearest in the order (distance, place in the list of
-         all), and how many of them lie before a key is a sum over the ranks, too; so the k-th key
-         of all is found by bisection.
-   Work: eye paths by every rank, looks into 1/N of the photons; 64 sums for the k nearest.
-   Memory: a chunk of rows: 300 bytes a look and 48 for its sums, 24 k more for the k nearest. */
+/* Idea: a camera path does not depend on the results of lookups, so each rank traces all paths and
+         records the lookups, in the order of pixels. Sums over the photons within a radius are
+         integers (flux_sum.h) and can be reduced over the ranks. For the k nearest photons, the
+         radius is found first: each rank has its own k nearest, ordered by the key (distance, index
+         in the list of all ranks). The number of keys below a given one is a sum over ranks, too,
+         so the k-th key of all ranks is found by bisection.
+   Work: all camera paths on every rank, lookups in 1/N of the photons; 64 reductions for the k
+         nearest.
+   Memory: one chunk of rows at a time: 300 bytes per lookup and 48 for its sums, 24 k more for the
+           k nearest. */
 #include "render/photon_mapping/looks_apart.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -13,20 +15,20 @@
 
 enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KEY_BITS = 64 };
 
-/* The looks of a row's paths. */
+/* Lookups of the paths of a row. */
 typedef struct row_looks {
     eye_request *list;
     eye_asked asked;
-    uint32_t room;
-    uint64_t before; /* of the rows before it in the chunk */
+    uint32_t room;   /* capacity of `list` */
+    uint64_t before; /* number of lookups in earlier rows of the chunk */
     pixel_sample *samples;
-    uint32_t *first; /* of each pixel's looks; width + 1 */
+    uint32_t *first; /* index of each pixel's first lookup; width + 1 values */
     kd_status status;
 } row_looks;
 
-/* The k nearest of a look into one map. */
+/* The k nearest photons of a lookup in one map. */
 typedef struct near_keys {
-    uint64_t *keys; /* distance and place, ascending */
+    uint64_t *keys; /* distance and index, ascending */
     uint32_t *nodes;
     uint32_t count;
 } near_keys;
@@ -43,11 +45,11 @@ typedef struct apart_chunk {
     const apart_range *range;
     row_looks *row;
     uint64_t looks;
-    int64_t *sums;   /* of each look and map three, and one: a rank was told to stop */
-    near_keys *near; /* of each look and map; NULL: the radius is fixed */
+    int64_t *sums;   /* three for each lookup and map, and one that counts cancelled ranks */
+    near_keys *near; /* for each lookup and map; NULL: fixed radius */
     uint64_t *keys;
     uint32_t *nodes;
-    uint64_t *lo, *hi; /* the k-th key is one of these */
+    uint64_t *lo, *hi; /* bounds of the k-th key */
     int64_t *counted;
     atomic_ullong rays, nan_samples;
 } apart_chunk;
@@ -58,7 +60,7 @@ static uint32_t room_for(uint32_t requests) {
     return requests + requests / 4 + 16;
 }
 
-/* A path's sample; again with more room if it has looked more often than there was. */
+/* Traces a path; repeats it with a larger list if the lookups did not fit. */
 static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int32_t y,
                         pixel_sample *out) {
     const pixel_view eye = integrator_view(work->of);
@@ -112,8 +114,7 @@ static kd_status follow_all(apart_chunk *work) {
     return KD_RESERVE_ZEROED(work->sums, work->looks * MAPS * CHANNELS + 1);
 }
 
-/* --- the k nearest of all ----------------------------------------------------------------------
- */
+/* --- k nearest photons of all ranks ----------------------------------------------------------- */
 
 static uint64_t key_of(const photon_map *map, const neighbour *found) {
     const uint64_t place = photon_run_place(map->runs, map->run_count, map->tree.ids[found->node]);
@@ -156,7 +157,8 @@ static void count_slots(void *context, int64_t begin, int64_t end, int thread) {
             keys_up_to(&work->near[s], work->lo[s] + (work->hi[s] - work->lo[s]) / 2);
 }
 
-/* The least key up to which all ranks have k photons; all ones where they have fewer. */
+/* Finds the smallest key up to which all ranks together have k photons; all bits set if they
+   have fewer. */
 static kd_status find_last_keys(apart_chunk *work) {
     const uint64_t slots = work->looks * MAPS;
     const int64_t k = work->view->global.gather;
@@ -359,14 +361,14 @@ kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
     return KD_OK;
 }
 
-/* One look a path, or one and a quarter. */
+/* Assumes one and a quarter lookups per path. */
 uint64_t looks_apart_bytes(uint32_t gather) {
     const uint64_t near = gather ? 12 * (uint64_t)gather + 48 : 0;
     return chunk_samples(gather) * 5 / 4 *
            (sizeof(eye_request) + sizeof(pixel_sample) + MAPS * (sizeof(flux_sum) + near));
 }
 
-/* A sum over N ranks sends twice all but the own part. */
+/* An all-reduce over N ranks sends all but the rank's own part twice. */
 uint64_t looks_apart_sent(uint64_t pixels, uint32_t gather, int32_t rank_count) {
     const uint64_t each = MAPS * (sizeof(flux_sum) + (gather ? KEY_BITS * sizeof(int64_t) : 0));
     return pixels * each * 2 * ((uint64_t)rank_count - 1) / (uint64_t)rank_count;

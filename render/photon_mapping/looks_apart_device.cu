@@ -1,13 +1,14 @@
-/* Looks into photons that lie apart, by ranks with a CUDA device each.
-   Idea: each rank follows the paths of its own rows only; what they ask goes to all ranks, each
-         answers all of it by its own photons in whole-number sums (flux_sum.h), which meet by one
-         sum over the ranks; of the sums each rank takes those of its own requests.
-   Work: paths and film of 1/N of the rows, looks of all rows into 1/N of the photons.
-   Memory: beside the own requests those of all ranks, and 48 bytes of sums for each.
-   Invariants: the sums are those of one rank with all photons, bit for bit.
-   Data flow: own requests -> requests of all, packets likewise, whose firsts shift_packets, a
-              thread a packet, moves behind the ranks before; gathering, once a map -> sums of all;
-              the sum over the ranks; own sums are copied, fill_radii, a thread a request. */
+/* Lookups in photons that are distributed over ranks with a CUDA device each.
+   Idea: each rank traces the paths of its own rows only. Their requests are gathered on all ranks;
+         each answers all of them from its own photons, in integer sums (flux_sum.h), which are
+         reduced over the ranks; each rank then uses the sums of its own requests.
+   Work: paths and film for 1/N of the rows, lookups of all rows in 1/N of the photons.
+   Memory: the requests of all ranks, and 48 bytes of sums for each.
+   Invariants: the sums have the bits of a single rank with all photons.
+   Data flow: the requests and packets of all ranks are gathered; shift_packets, one thread per
+              packet, adds the offset of the rank's requests; the gathering kernels, once per map,
+              write the sums of all requests; the sums are reduced over ranks; the rank's own sums
+              are copied, and fill_radii, one thread per request, writes the radii. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
@@ -33,7 +34,7 @@ __global__ void fill_radii(float *radii, uint32_t count, float radius) {
     if (i < count) radii[i] = radius;
 }
 
-/* Where each rank's requests and packets begin among those of all; size + 1 of each. */
+/* Offsets of each rank's requests and packets among those of all; size + 1 values each. */
 struct places {
     uint64_t *requests, *packets;
 };
@@ -56,8 +57,8 @@ kd_status find_places(places *out, ranks *among, const eye_asked *own) {
     return status;
 }
 
-/* Room for what is of all ranks. Devices wait for each other without end: so ranks meet once more
-   by the host when all have it, and one that has not is heard of there. */
+/* Reserves memory for the data of all ranks. If one rank fails, the others must not start a device
+   collective, which would never end: so the ranks exchange the result through the host first. */
 kd_status reserve_met(looks_met *met, ranks *among, const places *at) {
     const uint64_t requests = at->requests[among->size], packets = at->packets[among->size];
     bool any = false;
@@ -69,7 +70,7 @@ kd_status reserve_met(looks_met *met, ranks *among, const places *at) {
     return ranks_any(among, false, &any);
 }
 
-/* One's own of a list behind those of the ranks before. */
+/* Copies this rank's part of a list to its offset. */
 kd_status put_own(device_buffer *to, const device_buffer *from, const uint64_t *begins,
                   const ranks *among, uint64_t bytes) {
     const uint64_t begin = begins[among->rank], end = begins[among->rank + 1];
@@ -77,7 +78,7 @@ kd_status put_own(device_buffer *to, const device_buffer *from, const uint64_t *
                        NULL);
 }
 
-/* Everybody's, in place of item numbers by those of bytes. */
+/* All-gather of a list, with offsets converted to bytes. */
 kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, uint64_t bytes) {
     uint64_t *in_bytes = NULL;
     KD_TRY(KD_RESERVE(in_bytes, (uint64_t)among->size + 1));
@@ -107,7 +108,7 @@ const photon_map_view *map_of(const photon_view *view, int m) {
     return m ? &view->caustic : &view->global;
 }
 
-/* Of all requests, by one's own photons; then by all. */
+/* Answers all requests from this rank's photons, then reduces the sums over the ranks. */
 kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
     looks_met *met = &with->met;
     const uint64_t count = at->requests[among->size];

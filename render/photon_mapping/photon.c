@@ -1,8 +1,9 @@
-/* The photon integrator: maps are made once, then each pixel sample looks things up.
-   In batches (options->batches = m): the samples of a pixel are shared among m maps of 1/m of the
-   photons each, with estimates of k/m of them. Each map holds all the light, and a disc that holds
-   k/m of 1/m of the photons is as large as one that holds k of all: the mean over the samples has
-   the expected value that it has with one map. */
+/* The integrator `photon`: photon maps are built once, then looked up by every pixel sample.
+   Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping".
+   Memory: with --batches m, the samples of a pixel are divided among m maps of 1/m of the photons
+           each, with estimates of k/m photons. Each map represents all the light, and a disc that
+           holds k/m of 1/m of the photons is as large as one that holds k of all of them, so the
+           mean over the samples has the same expected value as with a single map. */
 #include "render/photon_mapping/photon.h"
 #include "core/hash.h"
 #include "core/job.h"
@@ -13,12 +14,13 @@
 #include "render/photon_mapping/looks_apart.h"
 #include "scenes/assembly/scene.h"
 
-enum { CARRIED_BATCHES }; /* frame.carried: batches whose photons are in the statistics */
+/* index into frame.carried: number of batches that the statistics include */
+enum { CARRIED_BATCHES };
 
 typedef struct photon_state {
-    photon_options options; /* of a batch */
-    photon_maps maps;       /* of this batch */
-    photon_cuda there;      /* the same on a CUDA device */
+    photon_options options; /* of one batch */
+    photon_maps maps;       /* of the current batch */
+    photon_cuda there;      /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;
 
@@ -50,7 +52,7 @@ void photon_share_options(photon_options *of, const kd_render_options *options) 
 void photon_limit_time(photon_options *to, const frame *of, bool first) {
     memset(to->deadlines, 0, sizeof to->deadlines);
     if (!(of->deadline > 0)) return;
-    /* irradiance at every photon takes about as long as emission */
+    /* Precomputing the irradiance at every photon takes about as long as emission. */
     const double share = of->options->final_gather && of->options->precompute ? 0.25 : 0.5;
     const double now = timing_now();
     if (first) photon_options_limit(to, now + share * (of->deadline - now));
@@ -69,8 +71,10 @@ photon_figures photon_figures_of(const photon_maps *maps) {
     return figures;
 }
 
-/* A batch that was begun before counts once, one that was cut and will not be seen not at all. Each
- * batch's ledger is of all the light. */
+/* Adds the counts of a batch to the statistics. A resumed batch that was counted before the
+   interruption is skipped, and so is one whose maps a deadline truncated, since no sample uses
+   them. The energies are means over batches, as the ledger of each batch accounts for all the
+   light. */
 static void note_statistics(frame *of, const photon_figures *figures, uint32_t batch) {
     frame_statistics *to = &of->statistics;
     const photon_ledger *ledger = &figures->ledger;
@@ -91,15 +95,16 @@ static void note_statistics(frame *of, const photon_figures *figures, uint32_t b
     to->watts_ended += share * (ledger->ended + ledger->cut - to->watts_ended);
 }
 
-/* Whether gather rays will ask more often than there are photons. A crop does not change that: its
-   pixels are those of the whole picture. */
+/* Returns true if there are more gather rays than photons. Cropping does not change the answer,
+   since the number of pixels is that of the whole image. */
 static bool precomputation_pays(const kd_render_options *options, uint64_t photons) {
     const double asked = (double)options->width * (double)options->height * (double)options->spp *
                          (double)options->final_gather / (double)options->batches;
     return options->precompute && asked > (double)photons;
 }
 
-/* Every so many-th photon of a file is a batch of its own, with the power of all. */
+/* Keeps every `batches`-th photon of a map file, starting with number `batch`, and scales the
+   powers so that each batch carries the power of all photons. */
 static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches) {
     photon *kept = NULL;
     uint64_t count = 0;
@@ -117,8 +122,7 @@ static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches)
     return KD_OK;
 }
 
-/* A final gather, an estimate of as many photons as the light allows, and whoever is told to, walk
-   the trees. */
+/* Final gather, the adaptive estimator and --lookup walk traverse the tree itself. */
 static bool walks_trees(const photon_state *of) {
     return of->view.final_gather || photon_estimators[of->options.estimator].adaptive ||
            photon_lookups[of->options.lookup].walks;
@@ -137,7 +141,7 @@ static kd_status photon_identify(frame *of) {
     return photon_file_read_content(&of->photon_map_hash, path);
 }
 
-/* Emitted, or from the file that the options name. */
+/* Emits the photons, or reads them from the file of --photon-map. */
 static kd_status open_maps(photon_state *to, const frame *of) {
     const photon_options *options = &to->options;
     const char *path = of->options->photon_map;
@@ -185,7 +189,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
     return KD_OK;
 }
 
-/* The maps of a batch, instead of those of the one before. */
+/* Replaces the maps of the previous batch by those of this one. */
 static kd_status begin_batch(frame *of, uint32_t batch) {
     photon_state *state = (photon_state *)of->state;
     of->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
@@ -196,7 +200,7 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     of->maps_cut =
         of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
     KD_TRY(of->there ? view_maps_there(state, of) : view_maps(state, of));
-    /* an estimate's usual radius */
+    /* Near a surface, gather rays go on within the radius that an estimate typically has. */
     state->view.near = (photon_estimators[state->options.estimator].one_radius ? 1 : 0.5f) *
                        state->view.global.radius;
     of->statistics.radius = (double)state->view.near;
@@ -206,7 +210,7 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     return KD_OK;
 }
 
-/* A batch of each sample, and an estimate of BATCH_GATHER_LEAST photons each. */
+/* At most one batch per sample, and at least BATCH_GATHER_LEAST photons per estimate. */
 static int32_t photon_batches_most(const kd_render_options *options) {
     const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
     if (photon_estimator_named(options->estimator)->one_radius) return samples;
@@ -254,8 +258,8 @@ done:
     return status;
 }
 
-/* A tile's, whose looks into the caustic map, and into the global one without a final gather, lie
-   side by side. */
+/* Takes the samples of an image tile in one call, so that consecutive lookups are close to each
+   other and can start from the result of the last one. */
 static void photon_samples(const frame *of, const pixel_request *asked, uint32_t count,
                            pixel_sample *out) {
     const photon_state *state = (const photon_state *)of->state;
@@ -286,7 +290,8 @@ static kd_status photon_take_apart(frame *of, film *to, const apart_range *range
     return looks_apart_take(of, to, &state->maps, &state->view, range, 0, counts, over);
 }
 
-/* A final gather and an adaptive estimate ask for photons, not for sums of them; a file has all. */
+/* Final gather and the adaptive estimator need the photons themselves, not sums over them, which is
+   all that ranks exchange; a map file is read whole by every rank. */
 static bool photon_may_be_apart(const kd_render_options *options) {
     return options->final_gather == 0 && !options->photon_map &&
            !photon_estimator_named(options->estimator)->adaptive;
@@ -302,7 +307,7 @@ uint32_t photon_all_maps(const kd_render_options *options) {
     return MAPS_ALL;
 }
 
-/* Whether irradiance is precomputed, and which batch a sample is in, hang on spp. */
+/* Both precomputation of irradiance and the assignment of samples to batches depend on spp. */
 static bool photon_counts_samples(const kd_render_options *options) {
     return (options->final_gather && options->precompute) || options->batches > 1;
 }

@@ -1,4 +1,4 @@
-/* What the integrators by photon maps share. */
+/* Interfaces shared by the integrators that use photon maps: `photon`, `sppm` and `ppm`. */
 #ifndef KD_RENDER_PHOTON_MAPPING_PHOTON_H
 #define KD_RENDER_PHOTON_MAPPING_PHOTON_H
 #include "core/device/absent.h"
@@ -12,99 +12,109 @@
 extern "C" {
 #endif
 
-/* An estimate of fewer photons is too noisy to be shared any further. */
+/* The smallest k of a batch: estimates by fewer photons are too noisy. */
 enum { BATCH_GATHER_LEAST = 5 };
 
-/* What the command line says of photons, checked. */
+/* Fills *out from the rendering options and checks them. */
 kd_status photon_read_options(photon_options *out, const kd_render_options *options);
-/* Photons and k of one of options->batches. */
+/* Divides the photon counts and k by options->batches, rounding up. */
 void photon_share_options(photon_options *of, const kd_render_options *options);
-/* The time that photons may take of what the frame's deadline leaves: those of its first maps a
-   part of it, since maps and a first sample of every pixel are to follow; those of later ones all.
- */
+/* Sets the deadlines of photon emission from the frame's deadline. The first maps get a part of the
+   remaining time, since building them and one sample per pixel have to follow; later maps may take
+   all of it. */
 void photon_limit_time(photon_options *to, const frame *of, bool first);
+/* Returns the set of maps that a rendering builds (integrator.maps): all of them. */
 uint32_t photon_all_maps(const kd_render_options *options);
 
-/* What statistics tell of a pair of maps, wherever they lie. */
+/* Counts of a set of maps for the statistics, on the host or on a device. */
 typedef struct photon_figures {
     uint64_t emitted, rays, stored, caustics, strayed, hash;
-    photon_ledger ledger; /* of the global map's photons */
+    photon_ledger ledger; /* W; of the global map's photons */
 } photon_figures;
 photon_figures photon_figures_of(const photon_maps *maps);
 
-/* What `photon`, `sppm` and `ppm` keep on a CUDA device, and how they take samples there: all
-   pixels' paths to the surfaces that hold photons, then all looks into the maps, then the film.
-   Without CUDA in the build every call is KD_ERROR_DEVICE. */
+/* --- on a CUDA device ---------------------------------------------------------------------------
+   A launch traces the camera paths of all pixels to the surfaces that store photons, then performs
+   all photon map lookups, then adds the results to the film. Without CUDA in the build every call
+   fails with KD_ERROR_DEVICE. */
 
-enum { GATHERS_TOGETHER = 8 };
+enum { GATHERS_TOGETHER = 8 }; /* most gather rays of one sample in a wavefront */
+/* timed stages: trace, look up, add to the film */
 enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
-/* What ranks whose photons lie apart ask of each other (looks_apart_device.cu). */
+/* Lookup requests and answers of all ranks, for photons distributed over ranks
+   (looks_apart_device.cu). */
 typedef struct looks_met {
-    device_buffer requests, packets, alone, sums, radii; /* of all ranks, in their order */
+    /* of all ranks, in the order of their numbers */
+    device_buffer requests, packets, alone, sums, radii;
 } looks_met;
 
 typedef struct photon_cuda {
     photon_maps_cuda maps;
-    bool apart; /* photons of the global and of the caustic map are at the ranks that traced them */
+    bool apart; /* photons of the global and caustic map stay at the ranks that traced them */
     looks_met met;
-    photon_order orders[PHOTON_LISTS]; /* of the pass before */
+    photon_order orders[PHOTON_LISTS]; /* of the previous pass */
     bool has_orders;
     device_buffer requests; /* eye_request */
-    device_buffer packets;  /* eye_packet, of these */
-    device_buffer alone;    /* those that packets leave */
+    device_buffer packets;  /* eye_packet, each a run of requests */
+    device_buffer alone;    /* indices of the requests that no packet answers */
     device_buffer sums[2], radii[2], integrals[2];
-    device_buffer asked;                 /* eye_asked */
-    uint32_t room;                       /* for requests, and for packets */
-    void *marks[PHOTON_CUDA_STAGES + 1]; /* cudaEvent_t */
+    device_buffer asked; /* one eye_asked: counts of requests and packets */
+    uint32_t room;       /* capacity of `requests` and of `packets` */
+    /* cudaEvent_t: one before each stage, one after the last */
+    void *marks[PHOTON_CUDA_STAGES + 1];
     double seconds[PHOTON_CUDA_STAGES];
-    uint64_t looks_bounded; /* through tiles that others have followed */
+    uint64_t looks_bounded; /* lookups that met more than TILE_EXACT boxes and tiles */
 } photon_cuda;
 
-void photon_cuda_close(photon_cuda *owned); /* takes a zeroed one */
-/* Gives the memory of requests and of their answers back. */
+void photon_cuda_close(photon_cuda *owned); /* `owned` may be zeroed */
+/* Frees the buffers of requests and of their answers. */
 void photon_cuda_drop_requests(photon_cuda *of);
 
-/* Maps of a pass's photons. `ordered`: kernels look into them by themselves, too. */
+/* Emits the photons of a pass and builds their maps. `ordered`: also stores the photons in tree
+   order, for kernels that traverse the tree themselves. */
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
                                 bool ordered);
-/* Orders of the options' pass, which `of` has made for another one. */
+/* Updates the orders, made for another pass, to the pass of `options`. */
 void photon_cuda_renew_orders(photon_cuda *of, const photon_options *options);
-/* Maps from lists on the host. */
+/* Builds maps from photon lists in host memory. */
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job *watched);
-/* Finds the tiles for estimates of this radius and brings them there. */
+/* Finds the tiles for estimates within `radius` (scene units) and copies them to the device. */
 kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *from);
 void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to);
 
-/* The samples of the range by a view whose maps and tiles are of the device, in parts of its rows
-   where memory is short. The camera's ray is that of sample modulo `period`, if that is not 0. Of
-   photons that lie apart all ranks call it together. */
+/* Takes the samples of `range`; maps and tiles of `view` are in device memory. Splits the rows into
+   parts if memory is short. If `period` is not 0, the camera ray of sample s is that of sample s
+   modulo `period`. Collective over the ranks if photons are distributed. */
 KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * with, const frame *of, const photon_view *view,
                                   const sample_range *range, uint32_t period));
 
-/* Whether final gathers of this scene go by waves: without media or cut-outs, and where nothing
-   mirrors beside what holds photons. */
+/* Returns true if final gather rays of this scene are traced as wavefronts: it has neither media
+   nor cut-outs, and no surface both stores photons and mirrors. */
 bool photon_cuda_gathers_by_waves(const scene_view *scene);
-/* Gather rays of a sample that go together, of so many pixels' samples; 0: there are none. */
+/* Number of gather rays of each sample in one wavefront, for a launch of `pixels` samples; 0
+   without final gather. */
 uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather);
-/* Device memory for the samples of so many pixels, where each path asks once; a launch takes no
-   more than LAUNCH_SAMPLES of them. `final_gather`: rays that go by waves; 0: none do. */
+/* Bytes of device memory for one sample of each of `pixels` pixels, where each path makes one
+   lookup request; a launch takes at most LAUNCH_SAMPLES of them. `final_gather`: gather rays traced
+   as wavefronts; 0: none are. */
 uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather);
 
-/* --- photons that lie apart, at ranks with a CUDA device each ------------------------------- */
+/* --- photons distributed over ranks, each with a CUDA device ---------------------------------- */
 
-/* with->sums and with->radii of one's own requests, `asked` of them, by the photons of all ranks
-   and the view's fixed radii. All ranks call it together, one that asks nothing, too. */
+/* Answers this rank's requests, counted by `asked`, from the photons of all ranks within the fixed
+   radii of `view`; the results are in with->sums and with->radii. Collective: a rank without
+   requests calls it, too. */
 KD_DEVICE_CALL(looks_apart_there, (photon_cuda * with, struct ranks *among, const photon_view *view,
                                    const struct eye_asked *asked));
-/* Device memory for the looks of so many pixels of all ranks, one each. */
+/* Bytes of device memory for one lookup request for each of `pixels` pixels of all ranks. */
 uint64_t looks_apart_there_bytes(uint64_t pixels);
-/* What a rank sends for the looks of so many pixels, one each. */
+/* Bytes that a rank sends for one lookup request for each of `pixels` pixels. */
 uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count);
 
-/* Of a zeroed one, and of its marks alone. */
+/* Destroys the events in `marks`; `owned` may be zeroed. */
 KD_DEVICE_ANSWER(void, photon_cuda_drop_marks, (photon_cuda * owned), );
 
 #ifdef __cplusplus

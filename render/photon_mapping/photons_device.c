@@ -1,4 +1,4 @@
-/* Maps for the photon integrators on a CUDA device; and a build without CUDA. */
+/* Host code of the photon integrators on a CUDA device. */
 #include "render/photon_mapping/photon.h"
 #include "render/waves/waves.h"
 
@@ -47,14 +47,15 @@ uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
 uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
-    /* of whole tiles; paths that a thread follows take less */
+    /* of whole tiles; a thread per path takes less */
     const uint64_t slots = taken + taken / 16 + 4096;
     const uint64_t sums = 2 * (sizeof(flux_sum) + 2 * sizeof(float));
     uint64_t slot = waves_sample_bytes() + sizeof(uint32_t), path = waves_path_bytes(false);
     const uint32_t together = photon_cuda_gathers_together(taken, final_gather);
     if (together) {
-        slot += 6 * 16 + 16; /* a path of a store, a sum */
-        path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) + sums; /* an end */
+        slot += 6 * 16 + 16; /* a path in the store, and a sum */
+        /* the end of a gather ray */
+        path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) + sums;
         path *= together;
     }
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);

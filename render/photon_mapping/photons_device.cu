@@ -1,19 +1,20 @@
 /* Samples of the photon integrators on a CUDA device.
-   Idea: a path from the eye is short work of one thread; a look into a map is long work that a
+   Idea: a camera path is a short task for one thread; a photon map lookup is a long one, which a
          warp does better (photon/density/warp_per_surface.cuh). So lookups are deferred: paths only
-         note where they want to look, in the order of the picture's tiles; then every look is
-         answered; then each pixel adds up what its path has seen (eye_waves.cu, gather_waves.cu).
-         Inline (eye_walk.cu) are those that hang on what was found before: an adaptive estimate,
-         places on the way through media that scatter, a final gather where coats mirror or where
-         media or cut-outs are.
-   Work: waves, or a kernel, a sample of every pixel, two for the maps (five by tiles), one for the
-         film.
-   Memory: 335 bytes a pixel by waves, or 164 and 719 a gather ray, else 52; 300 a look. Where the
-           device has less, the rows of a launch go in parts.
-   Invariants: the film's sums are the CPU's, bit for bit (flux_sum.h).
-   Data flow: of each sample: eye_ask_slots or eye_walk_slots -> slots and requests; gathering, once
-              a map -> sums and radii of each request, and by tiles integrals (tile_looks.cu);
-              add_to_film, a thread a slot: its requests' sums in order -> the film. */
+         record them, in the order of image tiles; then all lookups are performed; then each pixel
+         adds the results of its path (eye_waves.cu, gather_waves.cu). Lookups run inline
+         (eye_walk.cu) where later steps depend on them or on their order: the adaptive estimator,
+         points in media that scatter light, and final gather with mirroring coats, media or
+         cut-outs.
+   Work: for one sample of every pixel, wavefronts or one kernel for the paths, two kernels for the
+         maps (five with tiles), one for the film.
+   Memory: 335 bytes per pixel with wavefronts, or 164 and 719 per gather ray, otherwise 52; 300 per
+           lookup. If memory is short, a launch is split by rows.
+   Invariants: the film's sums have the bits of the CPU (flux_sum.h).
+   Data flow: for each sample: eye_ask_slots or eye_walk_slots write slots and requests; the
+              gathering kernels, once per map, read requests and write sums and radii, and with
+              tiles the integrals (tile_looks.cu); add_to_film, one thread per slot, adds the
+              results of its requests in order to the film. */
 #include "distributed/ranks/ranks.h"
 #include "render/photon_mapping/eye_store.cuh"
 #include "render/waves/waves.h"
@@ -22,14 +23,14 @@ namespace {
 
 enum { FILM_BLOCK = 128, PART_ROWS = 4 /* of a tile of slots */ };
 
-/* What all parts of a launch share. */
+/* State shared by all parts of a launch. */
 struct eye_launch {
     photon_cuda *with;
     const frame *of;
     photon_view view;
-    uint32_t period; /* of the camera's rays; 0: none */
-    bool later;      /* maps are asked */
-    bool walks;      /* lookups inline */
+    uint32_t period; /* period of the camera rays; 0: none */
+    bool later;      /* lookups at surfaces the camera sees are deferred */
+    bool walks;      /* paths run by eye_walk.cu */
 };
 
 struct film_work {
@@ -51,14 +52,14 @@ __device__ __forceinline__ vec3 gathered(const photon_view *photons, const film_
     return all;
 }
 
-/* False: the sample was no number. */
+/* Returns false if the sample was not finite. */
 __device__ __forceinline__ bool add_slot(const photon_view &photons, const film_work &work,
                                          uint32_t slot) {
     const path_waves &w = work.slots.waves;
     const slot_place at = place_of_slot(w, slot);
     if (!slot_is_inside(w, at)) return true;
     film_pixel *to = w.pixels + (int64_t)at.y * w.range.width + at.x;
-    if (to->samples > at.sample) return true; /* the film has it already */
+    if (to->samples > at.sample) return true; /* the film already has the sample */
     pixel_sample seen = sample_of_slot(w, slot);
     if (work.later)
         seen.radiance =
@@ -87,7 +88,7 @@ kd_status mark(photon_cuda *with, int which) {
     return KD_OK;
 }
 
-/* Waits for the last mark. */
+/* Waits for the last event. */
 kd_status add_seconds(photon_cuda *with) {
     KD_CUDA(cudaEventSynchronize((cudaEvent_t)with->marks[PHOTON_CUDA_STAGES]));
     for (int stage = 0; stage < PHOTON_CUDA_STAGES; ++stage) {
@@ -113,7 +114,8 @@ kd_status reserve_requests(photon_cuda *with, uint32_t room) {
     return KD_OK;
 }
 
-/* Paths of one sample of every pixel; again with more room if there were more looks. */
+/* Traces the paths of one sample of every pixel; repeats with larger buffers if the requests did
+   not fit. */
 kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *asked) {
     photon_cuda *with = launch->with;
     eye_requests *later = &launch->view.later;
@@ -142,7 +144,7 @@ photon_gather_cuda gather_of(const photon_cuda *with, int m, const eye_asked *as
     return gather;
 }
 
-/* What the maps show of all requests, and its integrals over the tiles. */
+/* Performs the lookups of all requests, with integrals over tiles. */
 kd_status look_into_maps(const eye_launch *launch, const eye_asked *asked) {
     photon_cuda *with = launch->with;
     const photon_view *view = &launch->view;
@@ -176,8 +178,8 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
     return KD_OK;
 }
 
-/* One sample of every pixel of the slots. What paths do that look by themselves counts as looks
-   into the maps, most of it. */
+/* Takes one sample of every slot's pixel. If no lookup is deferred, the time of the paths counts as
+   time of lookups, which are most of their work. */
 kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
     photon_cuda *with = launch->with;
     eye_asked asked = {0, 0};
@@ -215,8 +217,7 @@ kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots
     }
 }
 
-/* Room for one sample of every pixel of the part, which is shortened to what there is memory for.
- */
+/* Reserves memory for one sample of each pixel of a part, reducing the part to what fits. */
 kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *slots) {
     for (;;) {
         const int32_t rows = part->bottom - part->top;
@@ -228,8 +229,8 @@ kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *
     }
 }
 
-/* All samples of the first rows of `left`, as many as there is memory for: *done. Of no rows: what
-   other ranks ask of one's photons. */
+/* Takes all samples of the first rows of `left`, as many as fit in memory; their number is *done.
+   With no rows, only answers the lookups of other ranks. */
 kd_status take_part(eye_launch *launch, const sample_range *left, int32_t *done) {
     const eye_asked none = {0, 0};
     const bool any = pixels_of(left) > 0;
@@ -256,7 +257,7 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
 
 extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
                                       const sample_range *range, uint32_t period) {
-    /* an adaptive estimate needs its photons in order */
+    /* the adaptive estimator needs photons in order */
     const bool later = !view->caustic.adaptive && !view->caustic.walks;
     const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(of->scene);
     eye_launch launch = {with,  of,

@@ -1,21 +1,25 @@
-/* Progressive photon mapping: `sppm` and `ppm`.
+/* Progressive photon mapping: the integrators `sppm` and `ppm`.
    Source: Hachisuka and Jensen 2009, "Stochastic progressive photon mapping"; Hachisuka, Ogaki
            and Jensen 2008, "Progressive photon mapping"; Knaus and Zwicker 2011, "Progressive
            photon mapping: a probabilistic approach".
-   Idea: a pass makes photon maps of its own and takes one sample of every pixel with one radius
-         per map for the whole picture (photon/density/estimate_radius.h). The picture is the mean
-         of all passes. Why one radius and no statistics per pixel: a pass is then a pure
-         function of its number and two lengths, so it is the same bits on any device and thread,
-         and a rendering goes on from the film and those lengths alone. Media: places on the ray
-         are drawn anew in each pass; the cube of their map's radius shrinks as the squares of
-         the others do, and so does that of beams, which are blurred along lines (Jarosz et al.
-         2011, "Progressive photon beams", section 4.2).
-   Memory: the maps of one pass. In m batches a pass is m passes of 1/m of the photons each and
-           of the same radius: the sum over photons within a radius is the sum of its parts.
-   Differs from the papers in: a map's first radius is the median distance from its photons to
-         their k-th neighbours in pass 0; direct light comes from shadow rays, not from photons.
-         `ppm` draws spp rays a pixel once and takes them again in turn, as its fixed measurement
-         points, but draws the ways through rough lenses behind them anew. */
+   Idea: each pass emits new photons, builds photon maps of them, and takes one sample of every
+         pixel. Following Knaus and Zwicker, all lookups of a pass into the same map use the same
+         radius, which shrinks from pass to pass (photon/density/estimate_radius.h), and the image
+         is the mean of all passes. No statistics are kept per pixel, so a pass depends on the pass
+         number and the initial radii only: it has the same bits on any device with any number of
+         threads, and a rendering is resumed from the film and the initial radii.
+         Media: every pass draws new points along the camera rays. The cube of the media map's
+         radius shrinks as the square of a surface map's radius does; the radius of beams, which
+         blur along one dimension only, shrinks as that square itself (Jarosz et al. 2011,
+         "Progressive photon beams", section 4.2).
+   Memory: the photon maps of one pass; two passes on a CUDA device that builds them ahead. With
+           --batches m, each pass becomes m passes of 1/m of the photons and equal radius: a sum
+           over the photons within a fixed radius is the sum of its parts.
+   Differs from the papers in: the initial radius of a map is the median distance from its photons
+         to their k-th nearest neighbour in pass 0; direct light is estimated by shadow rays, not by
+         photons. `ppm` has fixed measurement points: it draws spp camera rays per pixel and reuses
+         them in turn in later passes; scattering at rough specular surfaces behind them is drawn
+         anew in each pass. */
 #include "core/device/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -24,30 +28,33 @@
 #include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photon.h"
 
-/* frame.carried: what is fixed by pass 0, and sums over passes */
+/* Indices into frame.carried, which is saved with the film: values fixed by pass 0, and sums over
+   passes. */
 enum {
-    CARRIED_RADIUS,        /* of pass 0: global, caustic; 0: that map stores nothing */
-    CARRIED_PASSES = 2,    /* whose photons are in the sums */
-    CARRIED_EMITTED_WATTS, /* sums over passes */
+    CARRIED_RADIUS, /* initial radii of the global and the caustic map (2 values), scene units; 0:
+                       that map is empty */
+    CARRIED_PASSES = 2,    /* number of passes that the sums include */
+    CARRIED_EMITTED_WATTS, /* W, summed over passes, as are the next three */
     CARRIED_ABSORBED_WATTS,
     CARRIED_ESCAPED_WATTS,
     CARRIED_ENDED_WATTS,
-    CARRIED_MEDIA_RADIUS, /* as CARRIED_RADIUS */
-    CARRIED_MEDIA_WATTS
+    CARRIED_MEDIA_RADIUS, /* initial radius of the media map */
+    CARRIED_MEDIA_WATTS   /* W absorbed by media, summed over passes */
 };
 
-/* --- maps ahead -------------------------------------------------------------------------------
-   The next pass's maps on a CUDA device, made beside this pass's samples: waves of photons and
-   waves of the eye's paths each leave much of a device idle when they are alone. */
+/* --- prefetched maps --------------------------------------------------------------------------
+   On a CUDA device the maps of the next pass are built on a second stream while this pass takes its
+   samples: the wavefronts of photons and those of camera paths each leave much of the GPU idle when
+   they run alone. */
 
 typedef struct maps_ahead {
     photon_maps_cuda maps;
-    photon_options options; /* of their pass */
+    photon_options options; /* of the pass that the maps are for */
     photon_order orders[PHOTON_LISTS];
-    scene_view scene; /* the device's */
-    bool ordered;     /* as of photon_cuda_make_maps */
-    beside_task *by;  /* who makes them; NULL: nobody */
-    bool too_large;   /* the device has no memory for two passes' maps */
+    scene_view scene; /* device pointers */
+    bool ordered;     /* as for photon_cuda_make_maps */
+    beside_task *by;  /* the asynchronous task that builds the maps; NULL: none is running */
+    bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
 static kd_status make_ahead(void *context, job *watched) {
@@ -56,8 +63,9 @@ static kd_status make_ahead(void *context, job *watched) {
     return photon_maps_cuda_plant(&ahead->maps, &ahead->options, ahead->ordered, watched);
 }
 
-/* Begins with the maps of these options' pass; `there` has made maps before. Nothing is begun where
-   they are being made already, memory was short before, or no thread is to be had. */
+/* Starts building the maps of the pass that `options` describe; `there`, the integrator's state on
+   the device, has built maps before. Does nothing if a task is already running or memory ran short
+   before. If no thread can be started, the maps are built later, when they are needed. */
 static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *of,
                              const photon_options *options, bool ordered) {
     if (out->by || out->too_large) return;
@@ -66,7 +74,8 @@ static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *o
     out->options = *options;
     out->ordered = ordered;
     out->scene = of->there->scene.view;
-    if (beside_begin(&out->by, make_ahead, out) != KD_OK) status_clear(); /* when they are due */
+    /* built later, when needed */
+    if (beside_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
 }
 
 static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
@@ -77,8 +86,9 @@ static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
     }
 }
 
-/* Waits for them, if they were begun; those of the options' pass become the maps of `to`. `taken`:
-   false if there are none: they are to be made now. Stage of the frame's job: emit. */
+/* Waits for the task, if one is running. If it built the maps of the pass that `options` describe,
+   moves them into `to` and sets *taken; otherwise *taken is false and the caller has to build them.
+   The wait counts as the job's stage "emit". */
 static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame *of,
                                  const photon_options *options, bool *taken) {
     *taken = false;
@@ -110,12 +120,12 @@ static void maps_ahead_close(maps_ahead *owned) {
 
 typedef struct progressive_state {
     photon_options photons;
-    photon_maps maps; /* of this pass */
+    photon_maps maps; /* of the current pass; empty on a CUDA device */
     tile_set tiles;
-    bool tiled;        /* these are found, here or there */
-    photon_cuda there; /* instead of both, on a CUDA device */
-    maps_ahead ahead;  /* of the next pass there */
-    bool has_room;     /* what samples take there is reserved */
+    bool tiled;        /* the tiles have been found, on the host or on the device */
+    photon_cuda there; /* maps and tiles on a CUDA device, instead of the two above */
+    maps_ahead ahead;  /* maps of the next pass on the device */
+    bool has_room;     /* a launch has allocated the device buffers for samples */
     photon_view view;
 } progressive_state;
 
@@ -142,7 +152,7 @@ static kd_status progressive_prepare(frame *prepared) {
     state->photons.among = prepared->among;
     KD_TRY_GOTO(check_apart(prepared, &state->photons));
     state->photons.tiles = false;
-    state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* its radii are its own */
+    state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* only fixed radii are used */
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
@@ -166,7 +176,9 @@ static void progressive_close(frame *closed) {
     closed->state = NULL;
 }
 
-/* A pass that was begun before counts once, one that was cut and will not be seen not at all. */
+/* Adds the counts and energies of a pass to the statistics. A resumed pass that was counted before
+   the interruption is skipped, and so is one whose maps a deadline truncated, since no sample uses
+   them. */
 static void note_statistics(frame *of, const photon_figures *figures, uint32_t pass) {
     double *carried = of->carried;
     if (pass < (uint32_t)carried[CARRIED_PASSES] || (of->maps_cut && pass > 0)) return;
@@ -191,20 +203,22 @@ static void note_statistics(frame *of, const photon_figures *figures, uint32_t p
     to->watts_ended = carried[CARRIED_ENDED_WATTS] / (pass + 1.0);
 }
 
-/* The maps' own radius is the largest one of an estimate by k nearest: twice the usual. */
+/* `own`, the radius of a map, is the largest that a k-nearest-neighbour estimate may use: twice the
+   median distance to the k-th neighbour. */
 static double first_radius(const kd_render_options *options, uint64_t photons, float own) {
     if (photons == 0) return 0;
     return (double)(options->radius > 0 ? options->radius : 0.5f * own);
 }
 
-/* A radius of beams is the usual one already. */
+/* The radius of a beam set is not doubled, in contrast to that of a photon map. */
 static double first_media_radius(const progressive_state *state, const kd_render_options *options,
                                  uint64_t photons, float own) {
     const bool beams = photon_media_rows[state->photons.media].beams;
     return first_radius(options, photons, beams ? 2 * own : own);
 }
 
-/* This pass's maps, and on the first one the radii. */
+/* Emits the photons of this pass and builds their maps; on the first pass also sets the initial
+ * radii. */
 static kd_status make_maps(progressive_state *state, frame *of, bool first) {
     double *radius = of->carried + CARRIED_RADIUS;
     photon_maps_close(&state->maps);
@@ -247,7 +261,7 @@ static kd_status find_tiles_here(progressive_state *state, const frame *of, floa
     return status;
 }
 
-/* Once: they are of the scene, not of the pass. */
+/* The tiles depend on the scene only, so they are found once. */
 static kd_status find_tiles(progressive_state *state, frame *of, float radius) {
     if (state->tiled) return KD_OK;
     if (of->there)
@@ -280,18 +294,19 @@ static void view_maps(progressive_state *state, const frame *of, uint32_t pass) 
     view->beams.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
-/* Of passes whose radii are known. */
+/* For passes after the first: a map that was empty in pass 0 is not emitted again. */
 static void leave_out_empty(photon_options *options, const frame *of) {
     const double *radius = of->carried + CARRIED_RADIUS;
-    options->radius = 1; /* not looked at: no need to find one */
+    options->radius = 1; /* any value above 0 skips the search for a radius, which is not used */
     if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
     if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
     if (!(of->carried[CARRIED_MEDIA_RADIUS] > 0)) options->strayed = 0;
 }
 
-/* Begins with the next pass's maps beside this one's samples, where there is a next pass for sure,
-   its photons are this process's alone, and the host makes no beams of them. Not before samples
-   have taken their memory: these cannot do without. */
+/* Starts building the next pass's maps on the device, unless a time limit may make this pass the
+   last one, ranks share the photons, or the media use beams, which the host builds. Waits for the
+   first launch to allocate the sample buffers, since the samples take precedence when memory is
+   short. */
 static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
     const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
     const bool timed = of->deadline > 0 || (of->watched && of->watched->deadline > 0);
@@ -311,7 +326,8 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
-    /* a device's radius is chosen among all photons: they lie apart from the next pass on */
+    /* On a device, the initial radii are derived from the photons of all ranks, so the first pass
+       keeps all of them on each rank; photons are distributed from the next pass on. */
     options->apart = of->apart && !(of->there && first && !(of->options->radius > 0));
     state->there.apart = options->apart && of->there;
     photon_limit_time(options, of, pass == 0);
@@ -331,7 +347,8 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     return KD_OK;
 }
 
-/* One sample whose camera ray is drawn by `camera_sample`. */
+/* Takes one sample. The camera ray is that of sample number `camera_sample`; all else is drawn by
+   `sample`. */
 static pixel_sample sample_pass(const frame *of, int32_t x, int32_t y, uint32_t sample,
                                 uint32_t camera_sample) {
     const progressive_state *state = (const progressive_state *)of->state;
@@ -383,7 +400,7 @@ static int32_t progressive_batches_most(const kd_render_options *options) {
     return BATCHES_MOST;
 }
 
-/* Its rays are taken again after spp of them. */
+/* ppm reuses its camera rays after spp samples, so every sample depends on spp. */
 static bool ppm_counts_samples(const kd_render_options *options) {
     (void)options;
     return true;

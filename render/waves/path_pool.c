@@ -1,13 +1,15 @@
-/* Paths by waves on a CPU.
+/* Path tracing as wavefronts on a CPU.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: rays alone wait for each of their steps; in batches of hundreds each waits while the others
-         go on (accel/wide). So a thread keeps a pool of paths. A wave takes each of them one
-         surface further: new paths fill the pool, all rays are cast, random numbers drawn for
-         sixteen paths at a time, all surfaces shaded, all shadow rays cast.
-   Memory: some 160 kB of the heap while it works.
-   Invariants: what is added to a sample, and in which order, is path_follow's (shaders/path.h), and
-               random numbers are drawn by (pixel, sample, step): the bits are path_radiance's. */
+   Idea: a single ray waits for the memory access of each traversal step; in batches of hundreds,
+         others proceed meanwhile (accel/wide). So each thread has a pool of paths, and a wavefront
+         advances all of them by one surface: new paths fill the pool, all rays are traced, random
+         numbers are drawn for sixteen paths at a time, all surfaces are shaded, all shadow rays are
+         traced.
+   Memory: some 160 kB of heap while it runs.
+   Invariants: the terms added to a sample, and their order, are those of path_follow
+               (shaders/path.h), and random numbers depend on (pixel, sample, step): the bits are
+               those of path_radiance. */
 #include "accel/rays/batch.h"
 #include "core/math/sobol_many.h"
 #include "core/memory.h"
@@ -19,14 +21,14 @@ typedef struct pooled_path {
     path_state state;
     rng_key key;
     int32_t depth;
-    uint32_t sample; /* where what it finds is added */
+    uint32_t sample; /* index of the sample to add to */
 } pooled_path;
 
 typedef struct pooled_shadow {
     path_asked asked;
     vec3 throughput;
     uint32_t sample;
-    bool indirect; /* the path has been scattered before */
+    bool indirect; /* the path has scattered before */
 } pooled_shadow;
 
 typedef struct path_pool {
@@ -34,10 +36,10 @@ typedef struct path_pool {
     const path_options *options;
     const pixel_request *asked;
     pixel_sample *samples;
-    uint32_t count, next;     /* samples asked for; the next one to begin */
-    uint32_t active, shadows; /* paths; shadow rays of this wave */
+    uint32_t count, next;     /* number of samples; next one to start */
+    uint32_t active, shadows; /* number of paths; number of shadow rays in this wavefront */
     camera_sight sight;
-    rng_block light[POOL], scatter[POOL]; /* what the paths draw at their next surface */
+    rng_block light[POOL], scatter[POOL]; /* random numbers for the paths' next surfaces */
     pooled_path paths[POOL];
     pooled_shadow asks[POOL];
     ray rays[POOL];
@@ -45,7 +47,7 @@ typedef struct path_pool {
     uint8_t blocked[POOL];
 } path_pool;
 
-/* A draw of each of the paths begin ... end - 1, for the surface that is `steps` further. */
+/* Draws random numbers for the paths begin ... end - 1, for the surface `steps` further. */
 static void draw_numbers(const path_pool *p, uint32_t begin, uint32_t end, uint32_t steps,
                          uint32_t dimension, rng_block *out) {
     sobol_asked asked = {.seed = p->of->seed, .pass = PIXEL_PASS, .dimension = dimension};
@@ -84,7 +86,7 @@ static void begin_paths(path_pool *p) {
     }
 }
 
-/* What the film takes of a path's first surface; what has been added up stays. */
+/* Sets the first surface of a sample; keeps the radiance and ray count. */
 static void take_first(const path_pool *p, pixel_sample *to, const ray *cast, const surface *at) {
     *to = pixel_of_by(p->of, p->sight.axes.normal, cast, at, to->radiance, to->rays);
 }
@@ -103,7 +105,7 @@ static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn,
     to->radiance = vec3_add(to->radiance, vec3_mul(path->state.throughput, none));
 }
 
-/* The path's ray has found a hit; true: it has another ray. */
+/* Shades the hit of a path's ray; returns true if the path has another ray. */
 static bool shade_path(path_pool *p, uint32_t number) {
     pooled_path *path = p->paths + number;
     ray_hit hit = p->hits[number];
@@ -123,8 +125,7 @@ static bool shade_path(path_pool *p, uint32_t number) {
            path_go_on_by(scene, &path->state, turn, &at, path->depth++, p->scatter[number]);
 }
 
-/* Casts what all paths are at and takes each one surface further; those that go on stay, in order.
- */
+/* Traces the rays of all paths and shades their hits; paths that continue are kept in order. */
 static void take_step(path_pool *p) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->active; ++i) p->rays[i] = p->paths[i].state.cast;
@@ -141,7 +142,7 @@ static void take_step(path_pool *p) {
     p->active = kept;
 }
 
-/* The share of light that comes along a shadow ray, whose first part is cast. */
+/* Fraction of light transmitted along a shadow ray whose first segment has been traced. */
 static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     const scene_view *scene = p->of->scene;
     const path_asked *asked = &p->asks[i].asked;

@@ -1,9 +1,9 @@
-/* What all that go by waves share: how a wave begins, and the host's side: what a run is, its
-   memory, rays.
-   Idea: what is left of the pool is filled up with new paths, if that is a quarter of it: few are
-         not worth a kernel's start. New paths lie behind those that go on, in the order of their
-         slots, so that camera rays of neighbours are neighbours.
-   Work: a kernel's grid is what the device holds; no count comes to the host. */
+/* Code shared by all kernels that trace wavefronts: the start of a wavefront, and the host's state,
+   memory and launches.
+   Idea: new paths are started when they fill at least a quarter of the pool: fewer do not pay for
+         the launch. They are placed behind the continuing paths, in the order of their slots, so
+         that neighbouring camera rays stay together.
+   Work: grids have the size that the device can hold; the host does not read counts. */
 #ifndef KD_RENDER_WAVES_PATH_RUN_CUH
 #define KD_RENDER_WAVES_PATH_RUN_CUH
 #include "accel/rays/batch_device.h"
@@ -12,11 +12,11 @@
 
 enum { ADD_BLOCK = 256, BEGIN_BLOCK = 128 };
 
-/* --- how a wave begins ------------------------------------------------------------------------ */
+/* --- start of a wavefront --------------------------------------------------------------------- */
 
-/* Data flow: records of this wave and the one before -> this one's begin, end and rays, counts; the
-   next one's record is cleared. By one thread. `more`: whether paths may begin at all. `shadows`:
-   whether shadow rays are counted here. */
+/* Data flow: one thread reads the records of this wavefront and the previous one; it writes this
+              one's begin, end and rays, and the counts, and clears the next record. `more`: paths
+              may be started. `shadows`: count shadow rays here. */
 static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t wave, bool more,
                                  bool shadows) {
     wave_record *now = wave_at(w, wave);
@@ -34,8 +34,8 @@ static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t 
     memset(wave_at(w, wave + 1), 0, sizeof *now);
 }
 
-/* Data flow: slots begin to end -> paths behind those kept, radiance 0. A slot outside of the
-   picture, or of a sample that the film has, becomes a path that is none. */
+/* Data flow: reads the slots begin to end; writes their paths behind those kept, and radiance 0. A
+              slot outside the image, or whose sample the film has, gets an empty path. */
 template <bool general>
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void wave_begin(const __grid_constant__ scene_view scene,
@@ -71,12 +71,12 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
     if (rays) atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- host code -------------------------------------------------------------------------------- */
 
 static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uint32_t),
               "what the casters need");
 
-/* A launch on its way. */
+/* State of a launch. */
 struct wave_run {
     const frame *of;
     path_waves work;
@@ -92,7 +92,7 @@ static inline void lay_out_store(path_store *to, cuda_arena *arena, uint64_t pat
     to->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
 }
 
-/* What is kept of each sample. */
+/* Lays out the arrays with an element per sample. */
 static inline void lay_out_samples(path_waves *w, cuda_arena *arena) {
     w->radiance = (float4 *)cuda_arena_take(arena, w->slots, 16);
     w->first = (float4 *)cuda_arena_take(arena, w->slots, 32);
@@ -112,14 +112,14 @@ static inline void lay_out_waves(path_waves *w, cuda_arena *arena, bool general)
     lay_out_samples(w, arena);
 }
 
-/* Of one wave; `more`: whether paths may begin. */
+/* Plans a wavefront; `more`: paths may be started. */
 static inline kd_status plan_wave(const wave_run *run, bool more) {
     wave_plan<<<1, 1>>>(run->work, run->wave, more, !run->general);
     KD_CUDA_LAUNCHED("wave_plan");
     return KD_OK;
 }
 
-/* KERNEL(scene, work, wave) by as many blocks as the device holds. */
+/* Launches KERNEL(scene, work, wave) with as many blocks as the device can hold. */
 template <class KERNEL>
 kd_status start(const wave_run *run, KERNEL kernel, int block, const char *name) {
     unsigned blocks = 0;
@@ -165,7 +165,8 @@ static inline kd_status cast_shadows(const wave_run *run) {
     return trace_counted_cuda(&run->of->there->tree, &rays);
 }
 
-/* What shadow rays bring that nothing blocks. Data flow: blocked, gain -> radiance. */
+/* Adds the contributions of unoccluded shadow rays. Data flow: reads blocked and gain; adds to
+   radiance. */
 static __global__ __launch_bounds__(ADD_BLOCK) void wave_add(const __grid_constant__ path_waves w,
                                                              uint32_t wave) {
     const uint32_t count = wave_at(w, wave)->shadows;

@@ -1,14 +1,15 @@
-/* What waves keep of paths and samples, and how it lies.
-   Idea: a path between two surfaces is 96 bytes in arrays of 16-byte parts, so that a warp reads
-   and writes whole lines. There are two such stores: a wave reads one and writes those that go on
-         behind each other into the other. A sample has a slot that stays where it is: its radiance
-         so far, and what the film takes of the first surface.
-   Slots: the first sample of every pixel, then, pixel after pixel, the others of each; pixels in
-         tiles of 8 by 4. Paths begin in this order: whenever that ends, every pixel has the first
-         ones of its samples.
-   Counts: a wave's record says how many paths and rays it has. Kernels read and write it there; the
-         host knows none of them. Records are a ring: the wave at hand, the one before it, the next.
-   Memory: 283 bytes a path at a time (315 in the general form), 48 a slot. */
+/* Storage of paths and samples between wavefronts.
+   Idea: the state of a path between two surfaces is 96 bytes in arrays of 16-byte elements, so that
+         a warp reads and writes whole cache lines. There are two such stores: a wavefront reads one
+         and writes the continuing paths contiguously into the other. A sample has a fixed slot,
+         with its radiance so far and the first surface for the film.
+         Slots: the first sample of every pixel, then the other samples, pixel by pixel; pixels are
+         in tiles of 8 x 4. Paths are started in this order: whenever it is interrupted, every pixel
+         has the first ones of its samples.
+         Counts: a wavefront's record holds its numbers of paths and rays. Kernels read and write
+         them on the device; the host does not need them. The records of the current, the previous
+         and the next wavefront form a ring.
+   Memory: 283 bytes per path in flight (315 in the general form), 48 per slot. */
 #ifndef KD_RENDER_WAVES_PATH_STORE_CUH
 #define KD_RENDER_WAVES_PATH_STORE_CUH
 #include "core/device/wave_parts.cuh"
@@ -17,27 +18,27 @@
 enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
 
 struct wave_record {
-    uint32_t rays;       /* paths of this wave */
-    uint32_t kept;       /* those of them that the wave before has left */
-    uint32_t begin, end; /* slots of the others: they begin here */
+    uint32_t rays;       /* paths of this wavefront */
+    uint32_t kept;       /* those left by the previous wavefront */
+    uint32_t begin, end; /* slots of the others, which start here */
     uint32_t shadows;    /* shadow rays */
-    uint32_t fresh;      /* not 0: a wave before this one had paths that began and were some */
-    uint32_t left_out;   /* paths that are none: no rays */
-    uint32_t ray_cursor[4], shadow_cursor[4]; /* of the casters */
-    kind_counts<WAVE_LISTS> kinds;            /* of what the paths met */
+    uint32_t fresh;      /* not 0: an earlier wavefront has started paths that were not empty */
+    uint32_t left_out;   /* empty paths: no rays */
+    uint32_t ray_cursor[4], shadow_cursor[4]; /* of the ray tracing kernels */
+    kind_counts<WAVE_LISTS> kinds;            /* of the surfaces hit */
 };
 
 struct path_store {
     float4 *rays;       /* 2 each: origin, tmin; direction, tmax */
     float4 *throughput; /* and pdf */
-    float4 *from;       /* and squeeze */
+    float4 *from;       /* and eta_scale */
     float4 *normal;     /* from_normal, and wavelength */
     uint4 *ids; /* slot; step | layers << 16 | specular << 31; depth | scattered << 24; where */
 };
 
-/* What kernels of waves are given, beside the scene. */
+/* Arguments of wavefront kernels besides the scene. */
 struct path_waves {
-    pixel_view view; /* its scene is set by the thread */
+    pixel_view view; /* `scene` is set by each thread */
     sample_range range;
     path_options options;
     film_pixel *pixels;
@@ -45,21 +46,21 @@ struct path_waves {
     wave_record *ring;
     path_store stores[2];
     float4 *hits;
-    void *scratch;       /* of the casters, for wave_scratch_room(capacity) rays */
-    kind_lists kinds;    /* paths by what they met */
+    void *scratch;       /* of the ray tracing kernels, for wave_scratch_room(capacity) rays */
+    kind_lists kinds;    /* paths by the kind of material hit */
     float4 *shadow_rays; /* 2 each */
-    float4 *shadow_gain; /* what is added if nothing is in the way, slot; general form: 3 each, sent
-                            and slot, throughput and weight, medium */
+    float4 *shadow_gain; /* contribution if unoccluded, and slot; general form, 3 each: radiance and
+                            slot, throughput and weight, medium */
     uint8_t *blocked;
-    float4 *radiance;  /* of each slot */
-    float4 *first;     /* 2 of each slot: depth, normal; albedo, alpha */
-    uint32_t across;   /* tiles in a row */
-    uint32_t tiled;    /* pixels of all tiles */
-    uint32_t slots;    /* of all samples of this launch */
-    uint32_t capacity; /* paths at a time */
+    float4 *radiance;  /* per slot */
+    float4 *first;     /* 2 per slot: depth, normal; albedo, alpha */
+    uint32_t across;   /* tiles per row */
+    uint32_t tiled;    /* number of pixels of all tiles */
+    uint32_t slots;    /* number of samples of this launch */
+    uint32_t capacity; /* paths in flight */
 };
 
-/* One ray in eight is put off at most in all but the strangest scenes. */
+/* At most one ray in eight is deferred, except in pathological scenes. */
 static inline uint32_t wave_scratch_room(uint32_t capacity) {
     return capacity / 8 + 32;
 }
@@ -91,7 +92,7 @@ __device__ __forceinline__ slot_place place_of_slot(const path_waves &w, uint32_
     return at;
 }
 
-/* The slot of a pixel's sample number `of` of the range. */
+/* Slot of sample number `of` of a pixel in the range. */
 __device__ __forceinline__ uint32_t slot_of_pixel(const path_waves &w, uint32_t pixel,
                                                   uint32_t of) {
     return of == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (of - 1);
@@ -112,7 +113,7 @@ __device__ __forceinline__ void add_radiance(const path_waves &w, uint32_t slot,
     w.radiance[slot] = make_float4(sum.x, sum.y, sum.z, 0);
 }
 
-/* What the paths of a slot have brought. */
+/* Result of the path of a slot. */
 __device__ __forceinline__ pixel_sample sample_of_slot(const path_waves &w, uint32_t slot) {
     const float4 depth = w.first[2 * (uint64_t)slot], albedo = w.first[2 * (uint64_t)slot + 1];
     pixel_sample made;
@@ -131,8 +132,8 @@ enum { SCATTERED_MOST = 127, DEPTH_MOST = (1 << 24) - 1 };
 
 struct wave_path {
     path_state state;
-    uint32_t slot;  /* KD_NONE: this path is none */
-    uint32_t depth; /* surfaces met, with the one that its ray goes to */
+    uint32_t slot;  /* KD_NONE: empty path */
+    uint32_t depth; /* surfaces, including the one that its ray will hit */
 };
 
 __device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
@@ -166,7 +167,7 @@ __device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t 
     return p;
 }
 
-/* Its lines on their way to the cache. */
+/* Prefetches a path. */
 __device__ __forceinline__ void fetch_path_ahead(const path_store &from, uint32_t at) {
     fetch_ahead(from.rays + 2 * (uint64_t)at);
     fetch_ahead(from.throughput + at);
@@ -175,16 +176,16 @@ __device__ __forceinline__ void fetch_path_ahead(const path_store &from, uint32_
     fetch_ahead(from.ids + at);
 }
 
-/* What paths do at the surfaces that their rays have met.
-   Idea: two kernels of some 200 KB; the warps of a block wait for each other after each of three
-         steps (arrive, ask for light, go on), and their paths are listed by the kind of material
-         that they met (core/device/wave_parts.cuh).
-   Work: about a third of a picture's time.
-   Invariants: what is added to a slot, and in which order, is path_follow's (shaders/path.h): in
-               one wave sky or emission here, then what the shadow ray brings (path_waves.cu).
-               A path has one slot, and one thread a kernel. */
+/* --- shading ----------------------------------------------------------------------------------
+   Idea: two kernels with some 200 KB of code. The warps of a block synchronise after each of three
+         steps (arrive, sample a light, continue), and paths are listed by the kind of material that
+         they hit (core/device/wave_parts.cuh), so that warps execute the same code.
+   Work: about a third of the rendering time.
+   Invariants: the terms added to a slot, and their order, are those of path_follow
+               (shaders/path.h): in each wavefront the sky or emission here, then the contribution
+               of the shadow ray (path_waves.cu). A path has one slot, and one thread per kernel. */
 
-/* Data flow: hits -> lists by kind. */
+/* Data flow: reads hits; writes lists by kind. */
 static __global__
 __launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view scene,
                                              const __grid_constant__ path_waves w, uint32_t wave) {
@@ -195,7 +196,7 @@ __launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view 
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* What the film takes of a path's first surface. */
+/* Stores the first surface of a path for the film. */
 __device__ __forceinline__ void store_first(const scene_view &scene, const path_waves &w,
                                             uint32_t slot, const ray *cast, const surface *at) {
     pixel_view view = w.view;
@@ -206,14 +207,14 @@ __device__ __forceinline__ void store_first(const scene_view &scene, const path_
     w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
 }
 
-/* What a list says of its surfaces, said anew before their light or way is reckoned: over barriers,
-   atomic operations and calls the compiler does not keep it, and without it the kernel of diffuse
-   surfaces has the code of all others, too. */
+/* Repeats the kind of a listed surface, before each use: the compiler does not retain it across
+   barriers, atomics and calls, and the kernel for diffuse surfaces would contain the code for
+   all others, too. */
 template <bool diffuse> __device__ __forceinline__ void as_listed(surface &at) {
     if (diffuse) at.kind = MATERIAL_DIFFUSE;
 }
 
-/* A path on its way through the steps. */
+/* A path during the steps of a wavefront. */
 struct shaded_path {
     wave_path path;
     rng_key key;
@@ -240,13 +241,14 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     vec3 sent;
     const path_turn turn =
         path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
-    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS; /* the last: for the compiler */
+    /* the last condition is for the optimiser */
+    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS;
     as_listed<diffuse>(on.at);
     if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
     add_radiance(w, on.path.slot, sent);
 }
 
-/* The light that was asked for, as path_waves.cu adds it. */
+/* Stores the pending light sample, to be added by path_waves.cu. */
 template <bool general>
 __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
                                              const wave_path &path, const path_asked &asked) {
@@ -265,7 +267,7 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
     w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
 }
 
-/* What is sure to be added is 0, or no number at all. */
+/* What is certain to be added is 0, or NaN. */
 template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
                                           uint32_t *shadows, shaded_path &on) {
@@ -281,7 +283,7 @@ __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_wa
     if (asks) store_shadow<general>(w, take_place(shadows), on.path, asked);
 }
 
-/* Whether the path has another ray. */
+/* Returns true if the path has another ray. */
 template <bool general, bool diffuse>
 __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &on) {
     if (general && on.turn == PATH_PASSES) return true;
@@ -292,8 +294,8 @@ __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path
     return path_go_on(&scene, &on.path.state, turn, &on.at, depth, on.key);
 }
 
-/* Data flow: paths of the lists, hits -> radiance, first surfaces, shadow rays, the next wave's
-   paths behind each other. */
+/* Data flow: reads the paths of the lists and their hits; writes radiance, first surfaces, shadow
+              rays, and, contiguously, the paths of the next wavefront. */
 template <bool general, bool diffuse>
 __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void wave_shade(

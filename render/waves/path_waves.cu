@@ -1,15 +1,16 @@
-/* Path tracing by waves.
+/* Path tracing as wavefronts on a CUDA device.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: a pool of paths. A wave takes each of them one surface further: begin (new paths fill
-         the pool), cast closest, list by kind, shade (others; diffuse), cast any, add. A kernel
-         reads how much there is to do from the wave's record; its grid is what the device holds.
-         So the host starts waves ahead and looks only every fourth one. End: when all samples
-         have begun and few paths are left, these are finished a thread each. If somebody waits
-         for the film, no more paths begin, and it ends the same way.
-   Memory: path_store.cuh says it.
-   Invariants: the film's bits are those of path_pixel, sample by sample: the same functions in
-               the same order for each path, sums in slots of their own. */
+   Idea: a pool of paths. A wavefront advances each by one surface: begin (new paths fill the pool),
+         trace closest hits, list by kind, shade (others; diffuse), trace shadow rays, add. Kernels
+         read the amount of work from the wavefront's record; their grids have the size that the
+         device can hold. So the host launches ahead, and checks only after every fourth wavefront.
+         When all samples have been started and few paths are left, these are completed by one
+         thread each. If the film is waited for, no more paths are started, and the launch ends in
+         the same way.
+   Memory: see path_store.cuh.
+   Invariants: the film has the bits of path_pixel, sample by sample: the same functions are called
+               in the same order for each path, and each sample has its own sum. */
 #include "render/frame/frame.h"
 #include "render/frame/take_samples.cuh"
 #include "render/waves/path_run.cuh"
@@ -18,11 +19,12 @@
 
 namespace {
 
-/* --- shadow rays through cut-outs and media, when it is known what is in their way ------------ */
+/* --- shadow rays through cut-outs and media, after their first hit is known ------------------- */
 
 enum { SHADOW_BLOCK = 128 };
 
-/* The share of light that comes along shadow ray i; its first part was cast with all others'. */
+/* Fraction of light transmitted along shadow ray i; its first segment was traced with all
+   others. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
                                              uint32_t i, uint32_t where, uint32_t *rays) {
     passage on = passage_begin(load_stored_ray(w.shadow_rays, i), where);
@@ -40,7 +42,7 @@ __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path
     return on.share;
 }
 
-/* Data flow: blocked or, with cut-outs, hits; gain -> radiance, counts. */
+/* Data flow: reads blocked or, with cut-outs, hits, and gain; adds to radiance and counts. */
 __global__ __launch_bounds__(SHADOW_BLOCK,
                              4) void wave_add_shares(const __grid_constant__ scene_view scene,
                                                      const __grid_constant__ path_waves w,
@@ -63,18 +65,18 @@ __global__ __launch_bounds__(SHADOW_BLOCK,
         atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
 }
 
-/* --- the end: the last few paths, and the film ------------------------------------------------ */
+/* --- completion of the last few paths, and the film ------------------------------------------- */
 
 enum {
-    WAVE_FEW =
-        1 << 14, /* paths that are not worth a wave: one of 100 takes as long as of so many */
+    WAVE_FEW = 1 << 14, /* paths below which a wavefront does not pay: one of 100 takes as long as
+                           one of this many */
     FINISH_BLOCK = 32,
     FINISH_EACH = 8,
     FILM_BLOCK = 128
 };
 
-/* The last few paths, a thread each, to their ends.
-   Data flow: paths of the wave -> radiance, first surfaces, counts. */
+/* Traces the last few paths to their ends, one thread each.
+   Data flow: reads the paths of the wavefront; adds to radiance, first surfaces, counts. */
 __global__ __launch_bounds__(FINISH_BLOCK,
                              FINISH_EACH) void wave_finish(const __grid_constant__ scene_view scene,
                                                            const __grid_constant__ path_waves w,
@@ -100,8 +102,8 @@ __global__ __launch_bounds__(FINISH_BLOCK,
     take_counts(w.counts, rays, 0);
 }
 
-/* A thread a pixel adds up its samples in their order.
-   Data flow: slots before the wave's end -> film, counts. */
+/* Adds the samples of each pixel in order, one thread per pixel.
+   Data flow: reads the slots before the wavefront's end; adds to the film and the counts. */
 __global__ __launch_bounds__(FILM_BLOCK) void wave_film(const __grid_constant__ path_waves w,
                                                         uint32_t wave) {
     const uint32_t pixel = blockIdx.x * FILM_BLOCK + threadIdx.x, end = wave_at(w, wave)->end;
@@ -123,13 +125,13 @@ __global__ __launch_bounds__(FILM_BLOCK) void wave_film(const __grid_constant__ 
     take_counts(w.counts, 0, nans);
 }
 
-/* --- the host's side -------------------------------------------------------------------------- */
+/* --- host code -------------------------------------------------------------------------------- */
 
 enum { LOOK_EVERY = 4, RESERVE_TRIES = 8 };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* With fewer paths at a time where the device has no room for more. */
+/* Reserves memory, with fewer paths in flight if the device is short of it. */
 kd_status reserve(wave_run *run) {
     path_waves *w = &run->work;
     device_buffer *memory = &run->of->there->work;
@@ -179,7 +181,7 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
     return KD_OK;
 }
 
-/* --- a wave ----------------------------------------------------------------------------------- */
+/* --- one wavefront ---------------------------------------------------------------------------- */
 
 kd_status add_shadows(const wave_run *run) {
     return run->general ? start(run, wave_add_shares, SHADOW_BLOCK, "wave_add_shares")
@@ -196,16 +198,16 @@ template <bool general> kd_status run_wave(const wave_run *run) {
     return add_shadows(run);
 }
 
-/* --- all waves -------------------------------------------------------------------------------- */
+/* --- all wavefronts --------------------------------------------------------------------------- */
 
-/* Never for a saving before there is something new to save. */
+/* The launch does not end for a save before there is something new to save. */
 bool is_to_end(const wave_run *run, const wave_record *seen) {
     const uint32_t begin = run->work.range.begin;
     return seen->fresh ? frame_is_waited_for(run->of, begin) : frame_is_over(run->of, begin);
 }
 
-/* Until all samples have begun, or somebody waits, and few paths are left. *seen: the last record.
- */
+/* Runs wavefronts until all samples have been started, or the film is waited for, and few paths are
+   left. *seen: the last record. */
 kd_status run_waves(wave_run *run, wave_record *seen) {
     const uint32_t few = min((uint32_t)WAVE_FEW, run->work.capacity / 8);
     bool more = true;

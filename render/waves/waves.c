@@ -1,8 +1,8 @@
-/* What waves need. */
+/* Memory needed by wavefronts. */
 #include "render/waves/waves.h"
 
-/* what path_store.cuh lays out, a path and a sample; each array begins at a multiple of 256 bytes
- */
+/* Bytes per path and per sample as laid out by path_store.cuh; each array is aligned to 256
+   bytes. */
 enum { PLAIN_PATH = 283, GENERAL_PATH = 315, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTES = 48 * 256 };
 
 static uint64_t paths_of(const kd_render_options *options) {

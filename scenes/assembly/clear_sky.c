@@ -1,11 +1,11 @@
 /* Source: Preetham, Shirley and Smits 1999, "A practical analytic model for daylight": the sky's
-           distribution (appendix A.2: coefficients of Perez's formula, luminance and chromaticity
-   of the zenith), the sun's way through the air (A.1: Rayleigh, aerosols, ozone); Wyman, Sloan and
-   Shirley 2013 for the observer; Clarberg 2008, "Fast equal-area mapping of the (hemi)sphere using
-   SIMD".
-   Differs from the paper in: above the air the sun is a black body of 5778 K that gives 128 klx;
-           water vapour and mixed gases, which absorb where eyes see next to nothing, are left out.
- */
+     distribution (appendix A.2: coefficients of Perez's formula, luminance and chromaticity of the
+     zenith), transmittance of the atmosphere for sunlight (A.1: Rayleigh, aerosols, ozone); Wyman,
+     Sloan and Shirley 2013 for the colour matching functions; Clarberg 2008, "Fast equal-area
+     mapping of the (hemi)sphere using SIMD".
+   Differs from the paper in: the extraterrestrial sun is a black body of 5778 K with an
+     illuminance of 128 klx; absorption by water vapour and mixed gases is ignored, because it is
+     outside the visible range. */
 #include "scenes/assembly/clear_sky.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -15,7 +15,7 @@
 static const double pi = 3.14159265358979323846;
 static const double lumens_a_watt = 683, sun_lux = 128000, sun_degrees = 0.2666;
 
-static void colour_of(double rgb[3], double x, double y, double z) { /* CIE XYZ, D65 */
+static void colour_of(double rgb[3], double x, double y, double z) { /* from CIE XYZ, D65 */
     rgb[0] = fmax(0, 3.2404542 * x - 1.5371385 * y - 0.4985314 * z);
     rgb[1] = fmax(0, -0.9692660 * x + 1.8760108 * y + 0.0415560 * z);
     rgb[2] = fmax(0, 0.0556434 * x - 0.2040259 * y + 1.0572252 * z);
@@ -37,7 +37,7 @@ static void observer(double xyz[3], double nm) {
 
 enum { NM_FIRST = 380, NM_LAST = 750, NM_STEP = 10 };
 
-/* 1/cm, from 450 nm on. */
+/* Absorption coefficient of ozone in 1/cm; the table begins at 450 nm. */
 static double ozone(int nm) {
     static const double table[] = {0.003, 0.006, 0.009, 0.014, 0.021, 0.030, 0.040, 0.048,
                                    0.063, 0.075, 0.085, 0.103, 0.120, 0.120, 0.115, 0.125,
@@ -130,7 +130,7 @@ static void texel_direction(double way[3], double x, double y) {
     way[2] = -sin(theta) * cos(phi);
 }
 
-/* Steradians of a texel in row y. */
+/* Solid angle in sr of a texel in row y. */
 static double texel_size(int64_t y) {
     const double step = pi / CLEAR_SKY_HEIGHT;
     return 2 * pi / CLEAR_SKY_WIDTH * (cos((double)y * step) - cos((double)(y + 1) * step));
@@ -139,7 +139,7 @@ static double texel_size(int64_t y) {
 typedef struct picture_work {
     clear_sky_model model;
     float *floats;
-    double (*rows)[3]; /* irradiance of the ground by each row of the sky */
+    double (*rows)[3]; /* irradiance on the ground from each row of the sky */
 } picture_work;
 
 static void sky_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -160,7 +160,7 @@ static void sky_rows(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The share of texel (x, y) that the sun covers, from 8 x 8 points in it. */
+/* The fraction of texel (x, y) that the sun's disc covers, estimated from 8 x 8 points. */
 static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double cosine) {
     enum { POINTS = 8 };
     int inside = 0;
@@ -173,7 +173,8 @@ static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double 
     return (double)inside / (POINTS * POINTS);
 }
 
-/* Twice over the rows that it may touch: its solid angle in texels, then its radiance. */
+/* Pass 0 sums the solid angle of the disc as the texels resolve it; pass 1 divides the irradiance
+   by that, so that the energy is exact. */
 static void sun_add(const picture_work *work) {
     const double radius = sun_degrees * pi / 180, cosine = cos(radius);
     const int64_t middle = (int64_t)(acos(work->model.sun[1]) / pi * CLEAR_SKY_HEIGHT);
@@ -193,7 +194,7 @@ static void sun_add(const picture_work *work) {
             }
 }
 
-/* Lambertian, lit by sky and sun. */
+/* A Lambertian ground, lit by sky and sun. */
 static void ground_add(const picture_work *work, const clear_sky *from) {
     const double albedo[3] = {(double)from->ground.x, (double)from->ground.y,
                               (double)from->ground.z};
@@ -227,9 +228,9 @@ done:
 
 /* --- equal-area pictures ---------------------------------------------------------------------- */
 
-/* Where a direction lies in the square, 0 to 1 from its top left. */
+/* Maps a direction to the square, 0 to 1 from its top left. */
 static void square_place(double place[2], const double way[3]) {
-    const double px = way[0], py = -way[2], pz = way[1]; /* z is the middle */
+    const double px = way[0], py = -way[2], pz = way[1]; /* z points to the square's centre */
     const double x = fabs(px), y = fabs(py), radius = sqrt(fmax(0, 1 - fabs(pz)));
     double share = x > 0 || y > 0 ? atan2(fmin(x, y), fmax(x, y)) * 2 / pi : 0;
     if (x < y) share = 1 - share;
@@ -267,7 +268,7 @@ typedef struct square_work {
 } square_work;
 
 static void square_rows(void *context, int64_t begin, int64_t end, int thread) {
-    enum { POINTS = 4 }; /* of a texel, each way */
+    enum { POINTS = 4 }; /* samples per texel along each axis */
     const square_work *work = (const square_work *)context;
     const int32_t height = work->side, width = 2 * height;
     (void)thread;

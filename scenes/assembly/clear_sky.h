@@ -1,4 +1,4 @@
-/* The clear sky by the position of the sun, in the light that eyes see: radiance is luminance over
+/* The clear daylight sky for a position of the sun. Radiance is photometric: luminance divided by
    683 lm/W, in W/(sr m^2), linear Rec. 709. */
 #ifndef KD_SCENES_ASSEMBLY_CLEAR_SKY_H
 #define KD_SCENES_ASSEMBLY_CLEAR_SKY_H
@@ -8,22 +8,24 @@
 enum { CLEAR_SKY_WIDTH = 2048, CLEAR_SKY_HEIGHT = 1024 };
 
 typedef struct clear_sky_model {
-    double perez[3][5], zenith[3]; /* of Y (kcd/m^2), x and y */
-    double sun[3];                 /* towards it */
-    double sun_irradiance[3];      /* across the beam, Rec. 709, W/m^2 */
+    double perez[3][5], zenith[3]; /* for Y (kcd/m^2), x and y */
+    double sun[3];                 /* unit vector towards the sun */
+    double sun_irradiance[3];      /* on a plane perpendicular to the beam, Rec. 709, W/m^2 */
 } clear_sky_model;
 
 void clear_sky_open(clear_sky_model *out, const clear_sky *from);
-/* Of a unit direction above the horizon, without the sun's disc. */
+/* Computes the sky's radiance along a unit direction above the horizon, without the sun's disc. */
 void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double direction[3]);
 
-/* *floats = a latitude-longitude picture of CLEAR_SKY_WIDTH x CLEAR_SKY_HEIGHT, 3 a texel, of sky,
-   ground and sun; owned, by memory_free. Its sun has the right energy, and a disc as small as
-   texels allow. The same for any number of threads. */
+/* Sets *floats to a latitude-longitude image of CLEAR_SKY_WIDTH x CLEAR_SKY_HEIGHT texels, 3
+   floats each, of sky, ground and sun. The caller frees it by memory_free. The sun has the correct
+   energy; its disc is as small as the texels allow. The result does not depend on the number of
+   threads. */
 kd_status clear_sky_picture(float **floats, const clear_sky *from);
 
-/* An equal-area octahedral square of side x side texels (Clarberg 2008, as in pbrt: its middle is
-   +y, its corners -y, its right +x, its bottom -z) as a latitude-longitude one of 2 side x side. */
+/* Resamples an equal-area octahedral square of side x side texels (Clarberg 2008; orientation as
+   in pbrt: the centre is +y, the corners -y, right +x, bottom -z) to a latitude-longitude image of
+   2 side x side texels. The caller frees *floats by memory_free. */
 kd_status equal_area_to_latlong(float **floats, const float *square, int32_t side);
 
 #endif

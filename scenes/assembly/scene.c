@@ -1,3 +1,5 @@
+/* Opens scenes: reads a description or a mesh into a draft (scenes/describe/draft.h), then
+   assembles the scene from the draft, one step per file of this directory. */
 #include "scenes/assembly/scene.h"
 #include "accel/placed.h"
 #include "core/files/file.h"
@@ -12,7 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* The box of all triangles' corners; what a mesh must keep for everybody else is checked here. */
+/* Computes the bounding box, and validates the mesh: indices are in range, positions are finite.
+   Later code relies on both. */
 static kd_status measure_box(scene *to) {
     const mesh *geometry = &to->geometry;
     to->box = scene_placed_box(to);
@@ -63,7 +66,7 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
     to->moves = from->moves;
     from->keys = NULL;
     for (uint32_t i = 0; i < to->key_count; ++i) {
-        scene_draft keyed = *from; /* with what a key says, and the rest as ever */
+        scene_draft keyed = *from; /* the draft, with the view of this key */
         keyed.view = to->keys[i].view;
         to->keys[i].view = scene_frame_camera(&keyed, to->box, aspect);
     }
@@ -84,7 +87,8 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
     return KD_OK;
 }
 
-/* A glTF file without lights, whose emission is all by images: displays and windows, not lamps. */
+/* Returns true for a glTF file without lights all of whose emission is textured: it has displays
+   and windows, but no lamps, and needs a default light. */
 static bool only_glows(const mesh *of, const char *path) {
     bool any = false;
     if (of->light_count || mesh_reader_find(path)->load != gltf_load) return false;
@@ -97,7 +101,7 @@ static bool only_glows(const mesh *of, const char *path) {
     return any;
 }
 
-/* Parts of a mesh file become shapes, and where it puts them placements. */
+/* Turns the parts of a mesh file into shapes, and their transforms into placements. */
 static kd_status draft_parts(scene_draft *to) {
     const mesh *from = &to->geometry;
     for (uint32_t i = 0; i < from->part_count; ++i) {
@@ -115,7 +119,7 @@ static kd_status draft_parts(scene_draft *to) {
     return KD_OK;
 }
 
-/* A mesh by itself is its own scene: with the file's lights, by its first camera. */
+/* A mesh file alone is a scene, with the lights and the first camera of the file. */
 static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
     const obj_options options = {.keep_parts = true};
     KD_TRY(mesh_load(&to->geometry, path, &options, watched));
@@ -140,7 +144,7 @@ static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
     return KD_OK;
 }
 
-/* In place of the described one. */
+/* Replaces the environment of the description. */
 static kd_status replace_sky(scene_draft *of, const char *environment) {
     const size_t bytes = strlen(environment) + 1;
     memory_free(of->sky_image);
@@ -158,7 +162,8 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
     return scene_open_lit(out, path, NULL, options, watched);
 }
 
-/* Everybody may work at it. */
+/* Expands all placements, for integrators without support for instances. Closes the scene on
+   failure. */
 static kd_status copy_all(scene **of, kd_status status) {
     if (status == KD_OK) status = scene_copy_placements(*of);
     if (status == KD_OK) return KD_OK;
@@ -188,7 +193,7 @@ kd_status scene_open_placed(scene **out, const char *path, const char *environme
         options->exposure = NAN;
     }
     if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));
-    job_stage_begin(watched, "load", 0); /* goes on: the readers of meshes have ended it */
+    job_stage_begin(watched, "load", 0); /* restart the stage: the mesh readers have ended it */
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());

@@ -1,5 +1,5 @@
 /* A scene: one world-space mesh, materials, textures, lights, environment, camera, and the render
-   options its file asks for. Owner; what per-item functions get is its scene_view. */
+   options of its file. The struct owns its data; rendering functions take a borrowed scene_view. */
 #ifndef KD_SCENES_ASSEMBLY_SCENE_H
 #define KD_SCENES_ASSEMBLY_SCENE_H
 #include "core/job.h"
@@ -9,67 +9,67 @@
 
 typedef struct scene scene;
 
-/* Loads by suffix and form: "*.json" a scene description, "gen:NAME:N" a generator, anything else a
-   mesh file (by its reader: readers.h). A mesh alone gets its file's lights and
-   first camera, else a camera that frames its box from the front, a soft default light if nothing
-   shines (log_message says so), and an exposure by the picture (NAN). `options` holds defaults on
-   entry and what the file says on return. */
+/* Opens the scene at `path`: "*.json" is a scene description, "gen:NAME:N" a generator, anything
+   else a mesh file (reader by suffix: readers.h). A mesh file alone gets the lights and the first
+   camera of the file. Without a camera, the view frames the bounding box from the front; without
+   any light, a soft default sky is added (logged); the exposure is automatic (NAN). On entry
+   `options` holds defaults; on return, the values of the file. All placements (instances) are
+   expanded to copies. */
 kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched);
-/* The same, lit by the picture `environment` (a path) instead of the environment that the file
-   describes, if it has one. NULL: as it is. */
+/* As scene_open, but the image at path `environment` replaces the environment of the file. NULL
+   keeps the file's environment. */
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job *watched);
-/* The same from a description in memory and meshes that it may name. Relative paths in it begin in
-   `folder`; NULL: the working directory. */
+/* As scene_open_placed and scene_open, but parse a description in memory. The description may name
+   the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
 kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
                              const kd_scene_mesh *given, uint64_t given_count,
                              kd_render_options *options, job *watched);
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
                       job *watched);
-void scene_close(scene *owned); /* takes NULL */
+void scene_close(scene *owned); /* accepts NULL */
 
-/* How many placements the scene has in memory as such, and the bytes that copies of their meshes
-   would take with a tree above them, about. Scenes are opened with all placements copied, but by
-   scene_open_placed. */
+/* The number of instances that are not expanded, and an estimate of the memory, in bytes, that
+   expanding them would take, including the tree above the copies. Only scenes opened by
+   scene_open_placed or scene_parse_placed have any. */
 uint32_t scene_placement_count(const scene *of);
 uint64_t scene_copies_bytes(const scene *of);
-/* Each placement becomes a copy of its mesh, behind all triangles and in the placements' order.
-   KD_ERROR_MEMORY: they are too many. */
+/* Expands each instance to a copy of its mesh, appended after all triangles in the order of the
+   instances. Returns KD_ERROR_MEMORY if there would be too many triangles or vertices. */
 kd_status scene_copy_placements(scene *of);
-/* scene_open_lit, but what is placed stays so, unless it emits. */
+/* As scene_open_lit, but keeps instances. Exception: if an instanced mesh emits light, all
+   instances are expanded. */
 kd_status scene_open_placed(scene **out, const char *path, const char *environment,
                             kd_render_options *options, job *watched);
 
-/* Borrowed, complete but for `tree`, which the caller fills after building. */
+/* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
 scene_view scene_get_view(const scene *from);
 camera scene_camera(const scene *from);
-/* As the shutter closes; and whether that is another one. */
+/* The camera at the end of the exposure, and whether it differs from the one at the beginning. */
 camera scene_camera_end(const scene *from);
 bool scene_camera_moves(const scene *from);
-/* As options->frame begins, and after options->shutter frames: by the camera's keys, if it has any,
-   else both as it is. */
+/* Computes the cameras at options->frame and options->shutter frames later, by interpolating the
+   camera's keyframes. Without keyframes, both are the scene's camera. */
 void scene_cameras_at(const scene *from, const kd_render_options *options, camera ends[2]);
 void scene_set_cameras(scene *to, const camera *begin, const camera *end);
-/* Whether another frame is another scene: something other than the camera has keys. */
+/* Returns true if something other than the camera has keyframes, so that each frame needs a scene
+   of its own. */
 bool scene_moves(const scene *of);
-/* Another view of the same scene: what the command line says beats what the file says. */
+/* Replaces the camera; options of the command line take precedence over the file. */
 void scene_set_camera(scene *to, const camera *view);
-/* The camera of that name, or of that number counted from 0, of those that the mesh file has.
-   KD_ERROR_USAGE with their names. */
+/* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list
+   of the cameras if there is none. */
 kd_status scene_find_camera(const scene *from, const char *wanted, camera *view);
-/* Whether the camera is the default one, which frames the box: nobody has said where to stand. */
+/* Returns true if the camera is the default one, which frames the bounding box. */
 bool scene_camera_is_default(const scene *from);
 
-/* Materials that may be glass (mesh_material.perhaps_glass) are glass from now on, through and
-   through. */
+/* Makes solid glass of all materials that may be glass (mesh_material.perhaps_glass). */
 kd_status scene_take_glass(scene *to);
 
-/* One number for all that light can meet in a scene: what files kept from one run to the next say
-   of the scene they belong to. */
-
-/* Mesh, materials, textures, lights and environment; not the camera, nor the tree. Work: reads the
-   whole scene once. */
+/* Hashes everything that light can interact with: mesh, materials, textures, lights and
+   environment, but neither camera nor tree. Photon maps and saved states store it, to detect a
+   scene that has changed. Work: reads the whole scene once. */
 uint64_t scene_hash(const scene_view *of);
 
 #endif

@@ -1,4 +1,4 @@
-/* The camera that a file does not describe, or only in part. */
+/* Default cameras: for files that describe no camera, or only part of one. */
 #include "scenes/assembly/scene_camera.h"
 #include "accel/rays/batch.h"
 #include "core/math/rng.h"
@@ -6,8 +6,8 @@
 #include "scenes/assembly/scene_parts.h"
 #include "shaders/scene_view.h"
 
-/* Smallest distance from `centre` along the unit direction `back` at which the whole box is in the
-   picture: every corner within both half angles. */
+/* Returns the smallest distance from `centre` along the unit direction `back` at which the whole
+   box is in the image: every corner is within both half angles. */
 static float framing_distance(box3 box, vec3 centre, vec3 back, vec3 up, float tan_y, float tan_x) {
     const vec3 right = vec3_normalize(vec3_cross(up, back)), above = vec3_cross(back, right);
     float distance = 0;
@@ -50,21 +50,22 @@ camera scene_frame_camera(const scene_draft *from, box3 box, float aspect) {
     return view;
 }
 
-/* Idea: from the middle of a solid every ray meets a back, from outside a hull some meet
-         nothing; only in a room nearly all meet fronts. That is true inside a mesh wound inwards
-         too, so two more things are asked of a room: it is as closed around the place where the
-         camera would stand, which a body of legs and necks is not, and light comes in. Then a
-         few standpoints are tried for the far view.
-   Work: 1024 rays, and 256 for each of nine standpoints.
-   Invariants: scale-free, a pure function of the mesh, its lights and the picture's shape. */
+/* Idea: rays from inside a solid hit only back faces; from outside a closed surface some rays hit
+     nothing; only inside a room almost all rays hit front faces. A mesh with reversed winding
+     passes that test, too, so a room must meet two more conditions: the surroundings of the
+     proposed camera are as closed as those of the centre, which fails for bodies with legs and
+     necks, and light enters. The camera is then the candidate with the farthest view.
+   Work: 1024 rays, and 256 for each of nine candidate cameras.
+   Invariants: scale-invariant; a pure function of the mesh, its lights and the aspect ratio. */
 
 enum { ROOM_RAYS = 512, VIEW_RAYS = 16 };
-static const float room_share = 0.9f; /* an open side of a cube leaves 0.83 */
-/* Of all rays that must get away where only the sky gives light: a mesh of an animal that has small
-   holes is no room with windows. */
+static const float room_share = 0.9f; /* a cube with one open side has 0.83 */
+/* The fraction of rays that must leave the scene if only the sky emits light; it exceeds that of
+   small holes in the mesh of an animal. */
 static const float window_share = 0.02f;
 
-/* What rays in all directions from a place meet; the others meet backs. */
+/* Counts of rays, cast in all directions from a point, that hit front faces and that miss; the
+   others hit back faces. */
 typedef struct outlook {
     int fronts, nothing;
 } outlook;
@@ -92,7 +93,7 @@ static bool is_hollow(outlook seen) {
     return (float)seen.fronts >= room_share * ROOM_RAYS;
 }
 
-/* Lamps shine in a closed room; the sky and the sun need windows. */
+/* Lamps light a closed room; the sky and the sun need windows. */
 static bool is_lit_within(const scene_view *world, outlook middle, outlook stand) {
     for (uint32_t i = 0; i < world->light_count; ++i) {
         const int32_t kind = world->lights[i].kind;
@@ -108,7 +109,8 @@ bool room_camera_is_room(const scene_view *world) {
     return is_hollow(stand) && is_lit_within(world, middle, stand);
 }
 
-/* How far the view reaches: the mean distance of what is seen, in lengths of the room. */
+/* Measures how far a camera sees: the sum over its rays of the hit distance, in units of the
+   room's length and at most 1 each. Misses count 0. */
 static float reach(const scene_view *world, const camera *view, float length) {
     float sum = 0;
     for (int y = 0; y < VIEW_RAYS; ++y)

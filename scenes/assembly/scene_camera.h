@@ -1,16 +1,18 @@
-/* The camera of a mesh that is a room, of which nothing can be seen from outside. */
+/* Default camera for architectural interiors: closed meshes that show nothing from outside. */
 #ifndef KD_SCENES_ASSEMBLY_SCENE_CAMERA_H
 #define KD_SCENES_ASSEMBLY_SCENE_CAMERA_H
 #include "shaders/scene_view.h"
 
-/* Whether the middle of the scene is a hollow: rays from there meet a surface nearly everywhere,
-   and meet its outside (the winding's side), so that it is not the inside of a solid; the same
-   holds where room_camera would stand; and light comes in, by a lamp or from the sky by windows,
-   so that a solid wound inwards is seen from outside and not black from within. */
+/* Returns true if the scene is an interior. Three conditions must hold: (1) rays from the centre
+   of the bounding box hit front faces (by winding) almost everywhere, so that the centre is not
+   inside a solid; (2) the same holds at the position of room_camera; (3) light enters, from a lamp
+   or from the sky through windows, so that a solid with reversed winding is viewed from outside
+   instead of from its dark inside. */
 bool room_camera_is_room(const scene_view *scene);
 
-/* Stands near one end of the longest axis and looks along it, 70 degrees: from the height and the
-   distance, of a few, that see farthest. `aspect` is width over height. */
+/* Places a camera near one end of the longest axis, looking along it, with a field of view of 70
+   degrees (90 if `aspect`, width over height, is below 1). Of a few heights and distances it takes
+   those with the farthest view. */
 camera room_camera(const scene_view *scene, float aspect);
 
 #endif

@@ -1,20 +1,20 @@
-/* One block of device memory for a whole scene. Parts are measured, placed and filled by the same
-   list, so that they cannot disagree. */
+/* Copies a scene into one block of device memory. The same function measures and fills the block,
+   so that the two passes cannot disagree on sizes or order. */
 #include "scenes/assembly/scene_cuda.h"
 #include "core/device/device_memory.h"
 #include "core/memory.h"
 
 enum { PART_ALIGN = 256 };
 
-/* With memory NULL it only counts; then `used` is what is needed. */
+/* A cursor in the block. With `memory` NULL it only measures: `used` becomes the size needed. */
 typedef struct placing {
     char *memory;
     uint64_t used;
     bool uploads;
-    kd_status status; /* of the first part that failed */
+    kd_status status; /* first failure of an upload */
 } placing;
 
-/* Room for one array, filled from the host's; NULL stays NULL. */
+/* Reserves space for one array and uploads it. NULL stays NULL. */
 static const void *place(placing *to, const void *host, uint64_t count, size_t item_bytes) {
     if (!host || count == 0) return NULL;
     char *at = to->memory ? to->memory + to->used : NULL;
@@ -38,7 +38,8 @@ static void place_mesh(placing *to, mesh_view *mesh) {
     mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->stored_count);
 }
 
-/* Shapes with their trees' nodes, placements, boxes. `moved` has room for every shape. */
+/* Copies shapes with the nodes of their trees, placements, and the top-level tree. `moved` has
+   space for every shape. */
 static void place_placed(placing *to, placed_view *view, const placed_view *host,
                          placed_shape *moved) {
     if (host->count == 0) return;
@@ -66,7 +67,7 @@ static void place_lights(placing *to, scene_view *view) {
     sky->column_cdf = PLACE(to, float, sky->column_cdf, rows *(columns + 1));
 }
 
-/* Texels, and the list of views that point to them. Views of one image share its texels. */
+/* Copies the texels, then the views that point to them. Views of one image share its texels. */
 static void place_textures(placing *to, scene_view *view, const scene_view *host,
                            texture_view *moved) {
     for (uint32_t i = 0; i < host->texture_count; ++i) {
@@ -95,7 +96,8 @@ static void place_textures(placing *to, scene_view *view, const scene_view *host
     view->textures = PLACE(to, texture_view, moved, host->texture_count);
 }
 
-/* Copies whose pointers are the device's, while they are placed. */
+/* Temporary host copies of the records that contain device pointers, from which these are
+   uploaded. */
 typedef struct moved_parts {
     texture_view *textures;
     placed_shape *shapes;
@@ -106,7 +108,7 @@ static void place_scene(placing *to, scene_view *view, const scene_view *host,
     const uint32_t *triangles = host->mesh.triangles;
     place_mesh(to, &view->mesh);
     place_placed(to, &view->placed, &host->placed, moved->shapes);
-    if (host->placed.count) /* the device's tree knows the plain ones alone */
+    if (host->placed.count) /* the device's tree has only the triangles outside shapes */
         view->mesh.triangles =
             PLACE(to, uint32_t, triangles, 3 * (uint64_t)host->mesh.stored_count);
     view->materials = PLACE(to, material, view->materials, view->material_count);

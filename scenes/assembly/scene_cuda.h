@@ -1,5 +1,5 @@
-/* A scene in a CUDA device's memory: what kernels get as their scene_view. Without CUDA in the
-   build every call is KD_ERROR_DEVICE. */
+/* A copy of a scene in the memory of a CUDA device, as the scene_view that kernels take. In builds
+   without CUDA every call returns KD_ERROR_DEVICE. */
 #ifndef KD_SCENES_ASSEMBLY_SCENE_CUDA_H
 #define KD_SCENES_ASSEMBLY_SCENE_CUDA_H
 #include "core/status.h"
@@ -10,19 +10,19 @@ extern "C" {
 #endif
 
 typedef struct scene_cuda {
-    scene_view view; /* every pointer is device memory; kernels take it by value */
-    void *memory;    /* all of it but the tree's */
+    scene_view view; /* all pointers are device memory; passed to kernels by value */
+    void *memory;    /* one allocation for everything except the tree */
     uint64_t bytes;
 } scene_cuda;
 
 /* Copies mesh, materials, textures with their texels, lights and tables to the current device.
-   `device_tree` is the view of a tree over the same mesh whose arrays are memory of that device;
-   its vertices and triangles are used, not copied again. It must outlive the scene; the host's
-   scene need not. KD_ERROR_MEMORY says the bytes needed and the bytes free. */
+   `device_tree` is a tree over the same mesh whose arrays are memory of that device; its vertices
+   and triangles are shared, not copied again. It must outlive the scene; the host's scene need
+   not. KD_ERROR_MEMORY states the bytes needed and the bytes free. */
 kd_status scene_cuda_open(scene_cuda *out, const scene_view *host, const tritree_view *device_tree);
-/* The bytes that a copy of the host's scene takes there. */
+/* Computes the device memory that scene_cuda_open would allocate. */
 kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host);
-void scene_cuda_close(scene_cuda *owned); /* takes a zeroed one */
+void scene_cuda_close(scene_cuda *owned); /* accepts a zeroed struct */
 
 #ifdef __cplusplus
 }

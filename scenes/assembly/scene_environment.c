@@ -1,11 +1,11 @@
-/* Sampling tables of a latitude-longitude sky.
+/* Sampling tables for a latitude-longitude environment map.
    Source: Pharr, Jakob, Humphreys, Physically Based Rendering, "Sampling light sources: infinite
-   area lights": a marginal distribution over rows, a conditional one in each row.
-   Idea: one cell a texel; its weight is the integral of the bilinear image over the texel's solid
-   angle, so that it is zero only where the image is. Along x that is one eighth, three quarters and
-   one eighth of the neighbours (x wraps); along y the same, each part times sin(theta) (y holds the
-   edge).
-   Memory: 4 bytes a texel. */
+     area lights": a marginal distribution over rows, a conditional distribution within each row.
+   Idea: one table entry per texel. Its weight is the integral of the bilinearly filtered image
+     over the texel's solid angle, so that it is zero only where the image is. Along x the filter
+     weights are 1/8, 3/4, 1/8 (x wraps around); along y the same, each part weighted by sin(theta)
+     (y is clamped).
+   Memory: 4 bytes per texel. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene_parts.h"
@@ -13,11 +13,11 @@
 typedef struct sky_tables {
     const texture_view *image;
     float *column_cdf;    /* height x (width + 1) */
-    double *row_sums;     /* of the weights of each row */
-    double (*colours)[3]; /* of each row: sums of its colours */
+    double *row_sums;     /* sum of the weights of each row */
+    double (*colours)[3]; /* sum of the RGB values of each row */
 } sky_tables;
 
-/* Shares of the rows above, here and below in the mean of row y, weighted by sin(theta). */
+/* Filter weights, along y, of the rows above, at and below row y, weighted by sin(theta). */
 typedef struct row_mix {
     float above, here, below;
 } row_mix;
@@ -56,7 +56,8 @@ static void weigh_row(const sky_tables *of, int32_t y) {
     double *colours = of->colours[y], sum = 0;
     vec3 before = row_texel(of, mix, width - 1, y), here = row_texel(of, mix, 0, y);
     colours[0] = colours[1] = colours[2] = 0;
-    for (int32_t x = 0; x < width; ++x) { /* cdf[x + 1] holds the weight of x for now */
+    for (int32_t x = 0; x < width; ++x) {
+        /* cdf[x + 1] holds the weight of x until the prefix sum below */
         const vec3 after = row_texel(of, mix, x + 1 < width ? x + 1 : 0, y);
         const vec3 mean = vec3_along(vec3_scale(vec3_add(before, after), 0.125f), 0.75f, here);
         cdf[x + 1] = (float)texel_weight(mean);
@@ -69,7 +70,8 @@ static void weigh_row(const sky_tables *of, int32_t y) {
     }
     double running = 0;
     cdf[0] = 0;
-    for (int32_t x = 0; x < width; ++x) { /* a black row is even: it is never chosen */
+    for (int32_t x = 0; x < width; ++x) {
+        /* a black row gets a uniform distribution; it is never sampled */
         running += sum > 0 ? (double)cdf[x + 1] : 1;
         cdf[x + 1] = (float)(running / (sum > 0 ? sum : (double)width));
     }
@@ -82,7 +84,7 @@ static void weigh_rows(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t y = begin; y < end; ++y) weigh_row((const sky_tables *)context, (int32_t)y);
 }
 
-/* Half the integral of sin(theta) over row y: its share of the sphere. */
+/* The fraction of the sphere that row y covers: half the integral of sin(theta). */
 static double row_share(int32_t y, int32_t height) {
     const double step = 3.14159265358979323846 / height;
     return 0.5 * (cos(y * step) - cos((y + 1) * step));
@@ -129,9 +131,8 @@ done:
     return status;
 }
 
-/* A studio's soft light: a bright broad lobe from the upper left in front, a pale sky, a dim
- * ground.
- */
+/* Adds a soft studio light: a broad bright lobe from the upper left in front, a pale sky, a dim
+   ground. */
 kd_status scene_add_default_sky(scene *to) {
     enum { WIDTH = 128, HEIGHT = 64 };
     const vec3 key = vec3_normalize(vec3_make(-0.55f, 0.75f, 0.6f));

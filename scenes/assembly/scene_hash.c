@@ -1,7 +1,9 @@
+/* The hash of a scene (scene_hash in scene.h), field by field in a fixed order. Optional data is
+   hashed only if present, so that adding a feature keeps the hashes of scenes without it. */
 #include "core/hash.h"
 #include "scenes/assembly/scene.h"
 
-/* records without padding: their bytes are their fields */
+/* The records are hashed as bytes, so they must have no padding. */
 static_assert(sizeof(material) == 36 * 4, "padding would be hashed");
 static_assert(sizeof(principled) == 24 * 4, "padding would be hashed");
 static_assert(sizeof(light) == 16 * 4, "padding would be hashed");
@@ -37,9 +39,9 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
     return hash;
 }
 
-/* Textures are hashed as they lay in memory before they were kept as their files have them: a sky
-   as floats, others as four bytes, of which the last is alpha, or again the value of a map of
-   single ones. Several texels at a time: each update of a hash has a cost. */
+/* Hashes texels in a form that does not depend on how they are stored, so that equal textures have
+   equal hashes: a sky as the decoded floats, other textures as RGBA bytes, where the alpha of a
+   scalar map repeats its value. Several texels per update: each update has a fixed cost. */
 typedef struct texel_run {
     const texture_view *of;
     uint64_t count;
@@ -89,7 +91,8 @@ static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky
     return add_runs(hash, from, texels, is_sky);
 }
 
-/* Of rough boundaries: files of photons from when they scattered light once are of other scenes. */
+/* Hashes the energy compensation of rough materials. Without it, photon files written when these
+   materials had single scattering would match the scene. */
 static uint64_t add_energy(uint64_t hash, const material *from) {
     const bool rough = from->roughness > 0 || from->roughness_map != KD_NONE;
     const bool scatters = from->kind == MATERIAL_GLASS || from->kind == MATERIAL_CONDUCTOR ||
@@ -97,7 +100,7 @@ static uint64_t add_energy(uint64_t hash, const material *from) {
     return rough && scatters ? hash_combine(hash, &from->energy, sizeof from->energy) : hash;
 }
 
-/* Where a triangle's light lies and faces is said by the triangle. */
+/* Position and direction of a triangle light follow from the triangle, so they are left out. */
 static void light_alone(const void *context, uint64_t i, void *out) {
     const scene_view *of = (const scene_view *)context;
     light alone = of->lights[i];

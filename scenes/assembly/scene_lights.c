@@ -1,6 +1,6 @@
-/* The table of lights: every emitting triangle, then the lights of the description, then the sky;
-   the power of each, and the choice between them in proportion to it. */
-#include "shaders/surface.h" /* first: its functions have parameters named scene */
+/* Builds the light table: every emissive triangle, then the lights of the description, then the
+   sky; the power of each, and a distribution that selects lights in proportion to power. */
+#include "shaders/surface.h" /* must come first: its functions have parameters named scene */
 
 #include "core/memory.h"
 #include "core/status.h"
@@ -15,7 +15,7 @@ static float channel_mean(vec3 colour) {
 
 /* --- triangles -------------------------------------------------------------------------------- */
 
-/* Twice the area, in double precision: small models' areas are far below a float's. */
+/* The area of a triangle, in double: squared lengths of small models underflow a float. */
 static double triangle_area(const mesh *of, uint64_t triangle) {
     double edges[2][3], cross[3];
     const vec3 a = of->positions[of->triangles[3 * triangle]];
@@ -32,7 +32,8 @@ static double triangle_area(const mesh *of, uint64_t triangle) {
     return 0.5 * sqrt(cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]);
 }
 
-/* Mean of a map over a triangle: the centroids of n x n equal parts, two parts a texel. */
+/* The mean of a texture over a triangle, sampled at the centroids of n x n congruent parts; n is
+   about twice the number of texels along the longest side, at most 256. */
 static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     float span = 0;
     for (int i = 0; i < 3; ++i) {
@@ -46,7 +47,8 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     const int n = span < 127 ? 1 + 2 * (int)ceilf(span) : 256;
     double sum[3] = {0, 0, 0};
     for (int i = 0; i < n; ++i)
-        for (int j = 0; j < 2 * (n - i) - 1; ++j) { /* strip i: triangles up and down in turn */
+        for (int j = 0; j < 2 * (n - i) - 1; ++j) {
+            /* strip i: alternately upright and inverted triangles */
             const float third = 1.0f / 3, half = (float)(j / 2), odd = (float)(j % 2);
             const float b = ((float)i + third * (1 + odd)) / (float)n;
             const float c = (half + third * (1 + odd)) / (float)n, a = 1 - b - c;
@@ -61,7 +63,7 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
     return vec3_make((float)(sum[0] / parts), (float)(sum[1] / parts), (float)(sum[2] / parts));
 }
 
-/* Mean radiance of a triangle. */
+/* Mean radiance of an emissive triangle. */
 static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
     const mesh *geometry = &of->geometry;
     const material *made_of = &of->materials[geometry->triangle_materials[triangle]];
@@ -100,7 +102,7 @@ static light triangle_light(const scene *of, uint64_t triangle) {
 }
 
 static kd_status add_triangles(scene *to, uint32_t others) {
-    const uint64_t triangles = to->plain_count; /* what is placed emits nothing */
+    const uint64_t triangles = to->plain_count; /* instanced meshes do not emit */
     uint64_t count = 0;
     for (uint64_t i = 0; i < triangles; ++i) count += emits(to, i);
     KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT, "%llu emitting triangles are too many",
@@ -122,16 +124,18 @@ static kd_status add_triangles(scene *to, uint32_t others) {
 
 /* --- the others ------------------------------------------------------------------------------- */
 
-/* W that the light sends into the scene. */
+/* Power in W that the light sends into the scene. Directional lights and the sky are limited to
+   the bounding sphere. */
 static double light_power(const scene *of, const light *from) {
     const double strength = (double)channel_mean(from->emitted);
     const double radius = (double)of->environment.scene_radius;
     switch (from->kind) {
     case LIGHT_POINT: return 4 * pi * strength;
-    case LIGHT_SPOT: /* the integral of light_spot_falloff */
+    case LIGHT_SPOT: /* the integral of light_spot_falloff over the sphere */
         return pi * (2 - (double)from->cos_inner - (double)from->cos_outer) * strength;
     case LIGHT_DIRECTIONAL: return pi * radius * radius * strength;
-    default: return 4 * pi * pi * radius * radius * strength; /* sky: strength is its mean */
+    /* sky; `strength` is its mean radiance */
+    default: return 4 * pi * pi * radius * radius * strength;
     }
 }
 
@@ -142,7 +146,7 @@ static void bound_scene(scene *to) {
                                (double)half.z * (double)half.z);
     to->environment.light = to->environment.texture = KD_NONE;
     to->environment.scene_centre = box3_centre(to->box);
-    /* a little more, so that rounded corners lie inside */
+    /* slightly enlarged, so that rounded corners lie inside */
     to->environment.scene_radius = (float)(radius * (1 + 0x1p-20));
 }
 
@@ -163,7 +167,7 @@ static kd_status add_sky(scene *to, vec3 factor, vec3 mean) {
     return KD_OK;
 }
 
-/* Its texels in the other projection. */
+/* Resamples an equal-area sky to latitude-longitude. */
 static kd_status turn_equal_area(texture_store *in, uint32_t index) {
     texture_image *image = &in->images[in->view_images[index]];
     float *floats = NULL;
@@ -175,7 +179,7 @@ static kd_status turn_equal_area(texture_store *in, uint32_t index) {
     memory_free(image->floats);
     image->floats = floats;
     image->width *= 2;
-    KD_TRY(texture_store_load(in)); /* fills the views */
+    KD_TRY(texture_store_load(in)); /* update the views */
     return KD_OK;
 }
 
@@ -219,7 +223,8 @@ static kd_status add_default_light(scene *to) {
     return KD_OK;
 }
 
-/* cdf[i] = share of the power in lights before i; sums in double precision, in order. */
+/* cdf[i] is the fraction of the power of all lights before i, summed in double precision in index
+   order. */
 static kd_status build_cdf(scene *to) {
     double total = 0, before = 0;
     for (uint32_t i = 0; i < to->light_count; ++i) total += (double)to->lights[i].power;
@@ -237,7 +242,7 @@ static kd_status build_cdf(scene *to) {
 
 kd_status scene_build_lights(scene *to, const scene_draft *from) {
     bound_scene(to);
-    KD_TRY(add_triangles(to, from->light_count + 1)); /* room for the sky */
+    KD_TRY(add_triangles(to, from->light_count + 1)); /* + 1: the sky */
     for (uint32_t i = 0; i < from->light_count; ++i) {
         light made = from->lights[i];
         made.triangle = KD_NONE;

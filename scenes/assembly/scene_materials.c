@@ -1,4 +1,4 @@
-/* Materials as importers yield them become records with texture indices. */
+/* Converts materials from the readers to material records: resolves maps to texture indices. */
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
 
@@ -33,7 +33,7 @@ static kd_status request(scene *to, mesh_material *from, mesh_map map, texture_r
     return texture_store_add(&to->textures, &asked, index);
 }
 
-/* Roughness and metallic in one file lie in its green and blue channels (glTF's way). */
+/* As in glTF: roughness and metallic in one file are its green and blue channels. */
 static bool is_packed(const mesh_material *from) {
     return from->roughness_map && from->metallic_map &&
            strcmp(from->roughness_map, from->metallic_map) == 0;
@@ -42,10 +42,10 @@ static bool is_packed(const mesh_material *from) {
 typedef struct map_row {
     mesh_map map;
     texture_role usual;
-    size_t offset; /* of the index in its record */
+    size_t offset; /* offset of the texture index in its record */
 } map_row;
 
-/* In the order in which textures are numbered. */
+/* The order determines the texture indices. */
 static const map_row plain_rows[] = {
     {MESH_MAP_DIFFUSE, TEXTURE_COLOUR, offsetof(material, diffuse_map)},
     {MESH_MAP_SPECULAR, TEXTURE_COLOUR, offsetof(material, specular_map)},
@@ -67,7 +67,7 @@ static const map_row layer_rows[] = {
     {MESH_MAP_COAT_NORMAL, TEXTURE_NORMAL, offsetof(principled, coat_normal_map)},
     {MESH_MAP_TRANSMISSION, TEXTURE_GREY, offsetof(principled, transmission_map)}};
 
-/* A picture of both colour and opacity has the latter in its alpha alone. */
+/* If one image has both colour and opacity, opacity is its alpha channel only. */
 static texture_role opacity_role(const mesh_material *from) {
     const bool same =
         from->diffuse_map && from->opacity_map && strcmp(from->diffuse_map, from->opacity_map) == 0;
@@ -86,7 +86,7 @@ static kd_status build_one(scene *to, mesh_material *from, material *made) {
     *made = from->record;
     for (size_t i = 0; i < sizeof plain_rows / sizeof *plain_rows; ++i) {
         map_row row = plain_rows[i];
-        /* a principled one's is a number, in its layers */
+        /* principled: specular is a scalar, set by layer_rows */
         if (row.map == MESH_MAP_SPECULAR && made->kind == MATERIAL_PRINCIPLED) continue;
         if (row.map == MESH_MAP_OPACITY) row.usual = opacity_role(from);
         if (row.map == MESH_MAP_ROUGHNESS && is_packed(from)) row.usual = TEXTURE_GREEN;
@@ -96,7 +96,7 @@ static kd_status build_one(scene *to, mesh_material *from, material *made) {
     return KD_OK;
 }
 
-/* One a material, if any is principled. */
+/* Allocates the layers, one per material, if any material is principled. */
 static kd_status build_layers(scene *to) {
     const mesh *geometry = &to->geometry;
     bool any = false;
@@ -116,7 +116,7 @@ static kd_status build_layers(scene *to) {
     return KD_OK;
 }
 
-/* Programs name pictures of normals as bump maps: such a picture is read again as what it shows. */
+/* Some programs export normal maps as bump maps: loads such an image again as a normal map. */
 static kd_status turn_bumps(scene *to) {
     bool any = false;
     for (uint32_t i = 0; i < to->geometry.material_count; ++i) {
@@ -149,7 +149,7 @@ kd_status scene_take_glass(scene *to) {
     const mesh *geometry = &to->geometry;
     for (uint32_t i = 0; i < geometry->material_count; ++i) {
         if (!geometry->materials[i].perhaps_glass) continue;
-        if (to->materials[i].flags & MATERIAL_THIN) { /* of glTF: as rough as it is */
+        if (to->materials[i].flags & MATERIAL_THIN) { /* glTF: the roughness is kept */
             to->materials[i].flags &= (uint8_t)~MATERIAL_THIN;
             continue;
         }

@@ -1,6 +1,7 @@
-/* The images of a scene: asked for by materials, read all at once, shared where they are the same.
-   One that cannot be used is a warning and becomes a single neutral texel, so that the material's
-   constant alone counts. */
+/* Internals of a scene, shared by the steps of its assembly, and the texture store. Materials
+   request images; the store reads all of them at once and shares identical ones. If an image
+   cannot be used, the store logs a warning and substitutes one neutral texel, so that only the
+   material's constant counts. */
 #ifndef KD_SCENES_ASSEMBLY_SCENE_PARTS_H
 #define KD_SCENES_ASSEMBLY_SCENE_PARTS_H
 #include "core/files/file.h"
@@ -10,42 +11,44 @@
 #include "shaders/texture.h"
 
 typedef enum texture_role {
-    TEXTURE_COLOUR,  /* sRGB; HDR and EXR files are linear */
-    TEXTURE_NORMAL,  /* linear, three channels */
-    TEXTURE_GREY,    /* one value: the first channel */
-    TEXTURE_GREEN,   /* one value: the second channel (roughness in packed files) */
-    TEXTURE_BLUE,    /* one value: the third channel (metallic in packed files) */
-    TEXTURE_ALPHA,   /* one value: alpha, 1 if the image has none */
-    TEXTURE_OPACITY, /* one value: alpha if the image has one that is not all 1, else the first
-                        channel */
-    TEXTURE_SKY      /* HDR, EXR or sRGB */
+    TEXTURE_COLOUR, /* sRGB; HDR and EXR files are linear */
+    TEXTURE_NORMAL, /* linear, three channels */
+    TEXTURE_GREY,   /* one value: the first channel */
+    TEXTURE_GREEN,  /* one value: the second channel (roughness of packed files) */
+    TEXTURE_BLUE,   /* one value: the third channel (metallic of packed files) */
+    TEXTURE_ALPHA,  /* one value: alpha, or 1 if the image has none */
+    /* one value: alpha if the image has one that is not 1 everywhere, else the first channel */
+    TEXTURE_OPACITY,
+    TEXTURE_SKY /* HDR, EXR or sRGB */
 } texture_role;
 
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    uint8_t *bytes;   /* `samples` a texel, of two bytes each if `is_wide`, or */
-    float *floats;    /* 3 a texel; owned, by memory_free */
-    uint32_t samples; /* as in texture_view */
-    bool is_wide;
+    uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; or NULL, and then: */
+    float *floats;    /* owned; 3 per texel */
+    uint32_t samples; /* per texel of `bytes` */
+    bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;
-    bool loaded;        /* not the neutral texel */
-    bool shows_normals; /* of heights, but its colours are those of a tangent-space normal map */
-    uint64_t kept;      /* bytes that its texels take */
-    uint64_t passing;   /* and bytes beside these while it is read */
-    kd_status status;   /* of reading it */
-    char trouble[512];  /* why not */
+    bool loaded;        /* false: not read, or replaced by the neutral texel */
+    bool shows_normals; /* a height map whose colours are those of a tangent-space normal map */
+    uint64_t kept;      /* bytes of the texels */
+    uint64_t passing;   /* additional bytes while the image is being read */
+    kd_status status;   /* status of reading the image */
+    char trouble[512];  /* error message if status is not KD_OK */
 } texture_image;
 
 typedef struct texture_store {
-    const mesh_picture *pictures; /* borrowed while images are read: a path may be one's name */
+    /* embedded images, looked up by name before files; borrowed while reading */
+    const mesh_picture *pictures;
     uint32_t picture_count;
     texture_image *images;
     texture_view *views;
-    uint32_t *view_images; /* image of each view */
+    uint32_t *view_images; /* index of each view's image */
     uint32_t image_count, image_room, view_count, view_room;
-    float *curve;    /* texture_view.curve of all views; owned; NULL: none needs it */
-    uint64_t budget; /* bytes that all images may take; 0: a quarter of the machine's memory */
+    float *curve; /* owned; texture_view.curve of all views, or NULL if none needs it */
+    /* limit for all images together, in bytes; 0: a quarter of the machine's memory */
+    uint64_t budget;
 } texture_store;
 
 typedef struct texture_request {
@@ -55,37 +58,42 @@ typedef struct texture_request {
     uint32_t wraps;            /* texture_wraps */
 } texture_request;
 
-/* *index = the view that the request will get; images are read by texture_store_load. */
+/* Sets *index to the view for this request. texture_store_load reads the image. */
 kd_status texture_store_add(texture_store *to, const texture_request *asked, uint32_t *index);
-/* Takes over `floats` (3 a texel, by memory_reserve) as an image without a file. */
+/* Takes ownership of `floats` (3 per texel, allocated by memory_reserve), also on failure, and
+   adds it as an image without a file. */
 kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, int32_t height,
                               uint32_t *index);
-/* Reads what is not read yet, on all cores, fills the views, warns of what cannot be used.
-   KD_ERROR_MEMORY, before anything is read, if all images together take more than the budget. */
+/* Reads all images that are not read yet, on all cores, fills in the views, and warns of images
+   that cannot be used. Returns KD_ERROR_MEMORY before reading anything if all images together
+   exceed the budget. */
 kd_status texture_store_load(texture_store *of);
-/* The texels of an image of bytes, as `view` shows them, become its floats. */
+/* Replaces the bytes of an image by the floats that `view` decodes them to. */
 kd_status texture_make_floats(texture_image *of, const texture_view *view);
-/* KD_ERROR_INPUT for one that is too large. */
+/* Returns KD_ERROR_INPUT if the image is too large. */
 kd_status texture_check_size(const texture_image *of, int width, int height);
-/* Bytes of an EXR file's texels, and of its planes while it is read. */
+/* Sets `kept` and `passing` of an EXR image: the bytes of its texels, and of its planes while
+   reading. */
 void texture_measure_exr(texture_image *to, const file_view *file);
-/* scene_textures.c: an EXR file's radiance; KD_ERROR_INPUT in a role that wants data. */
+/* scene_texture_exr.c: reads an EXR file as radiance. Returns KD_ERROR_INPUT for roles other than
+   colour and sky. */
 kd_status texture_read_exr(texture_image *to, const file_view *file);
-/* No NaN, nothing negative: it is light. */
+/* Clamps radiance to finite, non-negative values; NaN becomes 0. */
 static inline float texture_light(float value) {
     return value > 0 ? float_min(value, 1e30f) : 0;
 }
-void texture_store_close(texture_store *owned); /* takes a zeroed one */
+void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 
 struct scene {
-    mesh geometry;        /* world space; behind plain_count triangles those of shapes */
-    uint32_t plain_count; /* of triangles that are in no shape */
-    draft_shape *parts;   /* of the geometry: the shapes */
-    placed_shape *shapes; /* the same, as rays want them */
+    /* world space; the first plain_count triangles are in no shape, those of the shapes follow */
+    mesh geometry;
+    uint32_t plain_count; /* number of triangles that are in no shape */
+    draft_shape *parts;   /* where each shape's triangles and vertices are in `geometry` */
+    placed_shape *shapes; /* the same shapes, for ray tracing */
     placement *placements;
     uint32_t shape_count, placement_count;
     material *materials;
-    principled *layers; /* one a material, or NULL: none is principled */
+    principled *layers; /* one per material, or NULL if no material is principled */
     texture_store textures;
     light *lights;
     float *light_cdf;
@@ -98,34 +106,35 @@ struct scene {
     medium *media;
     uint32_t medium_count, fog;
     camera view, view_end;
-    camera_key *keys; /* of the camera; NULL: none */
+    camera_key *keys; /* keyframes of the camera, or NULL */
     uint32_t key_count;
-    bool moves; /* something else has keys */
+    bool moves; /* something other than the camera has keyframes */
     bool view_is_default;
-    char *photon_map; /* path that the options of the description name; NULL: none */
+    char *photon_map; /* path in the options of the description, or NULL */
 };
 
-/* Moves the draft's parts into a new scene and makes everything that follows from them. */
+/* Creates a scene from the draft, takes ownership of the draft's parts, and computes everything
+   derived from them. */
 kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options);
-/* The same into a zeroed scene, which is to be closed whatever the status is. */
+/* The same into a zeroed scene. The caller must close it whatever the status. */
 kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options);
 
-/* scene_placed.c: the draft's shapes and placements; needs the geometry */
+/* scene_placed.c: takes over the draft's shapes and placements. Needs the geometry. */
 kd_status scene_take_placed(scene *to, scene_draft *from);
-/* The box of the placements. */
+/* Returns the bounding box of all instances. */
 box3 scene_placed_box(const scene *of);
-/* Whether a shape has a surface that emits: each of its placements would be lamps. */
+/* Returns true if a shape has an emissive surface; each of its instances would be a light. */
 bool scene_placed_emits(const scene *of);
 
-/* scene_materials.c: records with texture indices, images read */
+/* scene_materials.c: resolves texture indices and reads the images. */
 kd_status scene_build_materials(scene *to);
-/* scene_lights.c: needs materials, textures, box */
+/* scene_lights.c: builds the light table. Needs materials, textures and the bounding box. */
 kd_status scene_build_lights(scene *to, const scene_draft *from);
-/* scene_environment.c: tables over the image's texels, weighted by solid angle;
- *mean = mean radiance of the image over the sphere */
+/* scene_environment.c: builds sampling tables over the image's texels, weighted by solid angle,
+   and sets *mean to the mean radiance over the sphere. */
 kd_status scene_build_sky_tables(scene *to, vec3 *mean);
 kd_status scene_add_default_sky(scene *to);
-/* scene_camera.c */
+/* scene_camera.c: completes a camera that the file describes only in part, or not at all. */
 camera scene_frame_camera(const scene_draft *from, box3 box, float aspect);
 
 #endif

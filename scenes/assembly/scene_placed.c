@@ -1,9 +1,10 @@
-/* Meshes that are placed, and the copies that stand for them where a method knows no placements. */
+/* Instanced meshes, and their expansion to copies for methods that do not support instances. */
 #include "accel/placed.h"
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
 
-/* of a triangle: its tree while it is made, and in its wide form, as render/api/plan.c has them */
+/* Bytes per triangle of the tree while it is built and in its wide form; the same figure as in
+   render/api/plan.c. */
 enum { TREE_BYTES = 900 };
 
 kd_status scene_take_placed(scene *to, scene_draft *from) {
@@ -17,7 +18,7 @@ kd_status scene_take_placed(scene *to, scene_draft *from) {
     from->placements = NULL;
     from->shape_count = from->placement_count = 0;
     if (to->shape_count == 0) return KD_OK;
-    to->plain_count = to->parts[0].first; /* they are the last */
+    to->plain_count = to->parts[0].first; /* shapes are the last triangles */
     KD_TRY(KD_RESERVE_ZEROED(to->shapes, to->shape_count));
     for (uint32_t i = 0; i < to->shape_count; ++i) {
         placed_shape *shape = to->shapes + i;
@@ -91,7 +92,7 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
     }
 }
 
-/* A placement's copy goes behind what `to` has; corners name its own vertices. */
+/* Appends the transformed copy of one instance to `to`. Its triangles refer to its own vertices. */
 static void copy_one(const scene *of, const placement *put, mesh *to) {
     const mesh *from = &of->geometry;
     const draft_shape *part = of->parts + put->shape;
@@ -121,7 +122,7 @@ static void copy_one(const scene *of, const placement *put, mesh *to) {
     to->triangle_count += part->count;
 }
 
-/* Room in `to` for all of it, and what is plain in it. */
+/* Allocates all arrays of `to`, and copies the vertices and the triangles outside shapes. */
 static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) {
     const mesh *from = &of->geometry;
     const uint64_t plain = of->plain_count, triangles = plain + more->triangles;
@@ -148,7 +149,7 @@ static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) 
     return KD_OK;
 }
 
-/* The arrays that copies change are the second mesh's from now on, and the other way round. */
+/* Swaps the arrays that expansion changes. */
 static void exchange(mesh *a, mesh *b) {
     mesh made = *a;
     made.positions = b->positions;
@@ -183,7 +184,7 @@ static void drop_placed(scene *of) {
     of->plain_count = of->geometry.triangle_count;
 }
 
-/* Lights know triangles by number: those of copies are none. */
+/* Extends triangle_lights; copies do not emit (KD_NONE). */
 static kd_status grow_lights(scene *of, uint64_t triangles) {
     if (!of->triangle_lights) return KD_OK;
     KD_TRY(KD_GROW(of->triangle_lights, of->plain_count, triangles));

@@ -1,4 +1,4 @@
-/* EXR files as images of a scene: radiance, as colours and skies are. */
+/* Reads EXR files as radiance, for colour maps and environments. */
 #include "core/image/formats.h"
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
@@ -23,8 +23,8 @@ static int64_t int_at(const char *at) {
     return value;
 }
 
-/* The largest of what the header, or anything that looks like it, says; what is no window is
-   refused when the file is read. */
+/* Scans for data and display windows without parsing the header, and takes the largest, which is
+   an upper bound. Reading the file rejects malformed ones. */
 void texture_measure_exr(texture_image *to, const file_view *file) {
     static const char window[] = "Window\0box2i\0\x10\0\0";
     const char *at = file->bytes, *const end = file->bytes + file->count;

@@ -1,3 +1,5 @@
+/* The texture store: deduplicates requests, decodes images in parallel within a memory budget, and
+   converts texels to the layout of texture_view. */
 #include "core/files/file.h"
 #include "core/image/picture.h"
 #include "core/memory.h"
@@ -9,7 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* larger ones are refused */
+enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* limits of an image */
 
 static kd_status add_image(texture_store *to, const char *path, texture_role role,
                            uint32_t *index) {
@@ -92,7 +94,7 @@ kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, i
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Takes them over. */
+/* Takes ownership of the decoded texels. */
 static kd_status keep_floats(texture_image *image, picture *decoded, uint64_t texels) {
     image->floats = (float *)decoded->texels;
     decoded->texels = NULL;
@@ -100,7 +102,8 @@ static kd_status keep_floats(texture_image *image, picture *decoded, uint64_t te
     return KD_OK;
 }
 
-/* Tangent-space normals: blue on the whole, red and green around the middle, and unit vectors. */
+/* Detects tangent-space normal maps in a sample of texels: most are unit vectors with blue the
+   largest component. */
 static bool samples_are_normals(const picture *decoded, uint64_t texels) {
     const uint64_t step = texels / 4096 + 1, samples = (uint64_t)decoded->samples;
     const float middle = (float)picture_white(decoded) / 2;
@@ -128,7 +131,7 @@ static bool role_is_colours(texture_role role) {
     return role == TEXTURE_COLOUR || role == TEXTURE_NORMAL || role == TEXTURE_SKY;
 }
 
-/* Which sample of a texel a map of single values has; -1: all are white. */
+/* Returns the index of the sample that a scalar map uses; -1: all texels are white. */
 static int32_t sample_of_role(const texture_image *image, const picture *decoded, uint64_t texels) {
     const int channels = decoded->info.channels;
     const bool alpha = image->role == TEXTURE_OPACITY && (channels == 2 || channels == 4) &&
@@ -139,7 +142,7 @@ static int32_t sample_of_role(const texture_image *image, const picture *decoded
                                                                          : 0);
 }
 
-/* Sample number `sample` of each texel becomes number `to` of the kept ones; white if it is -1. */
+/* Copies sample `sample` of each texel to sample `to` of the kept image; white if it is -1. */
 static void keep_sample(texture_image *image, uint32_t to, const picture *decoded, int32_t sample,
                         uint64_t texels) {
     const uint64_t step = (uint64_t)decoded->samples, own = image->samples;
@@ -153,10 +156,10 @@ static void keep_sample(texture_image *image, uint32_t to, const picture *decode
     }
 }
 
-/* As many samples as the file has, of its bits, but one of a map of single values. */
+/* Keeps the samples of the file at its bit depth; of a scalar map only the sample that is used. */
 static kd_status keep_samples(texture_image *image, const picture *decoded, uint64_t texels) {
     const bool whole = role_is_colours(image->role);
-    /* a grey one of normals has alpha beside it, which tells it from a map of single values */
+    /* scene_hash.c takes a linear texture of one sample for a scalar map, hence the alpha */
     const bool pads = image->role == TEXTURE_NORMAL && decoded->samples == 1;
     image->samples = pads ? 2 : whole ? (uint32_t)decoded->samples : 1;
     image->is_wide = decoded->sample_bytes == 2;
@@ -175,7 +178,7 @@ static kd_status keep_samples(texture_image *image, const picture *decoded, uint
     return KD_OK;
 }
 
-/* Whether its floats are wanted, not bytes. */
+/* Returns true if the image is to be kept as floats. */
 static bool picture_is_light(const texture_image *image, const picture_info *info) {
     return info->kind == PICTURE_HDR &&
            (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY);
@@ -219,14 +222,14 @@ static void note_trouble(texture_image *of) {
     status_clear();
 }
 
-/* The bytes that came with the mesh file, or NULL. */
+/* Returns the embedded image of that name, or NULL. */
 static const mesh_picture *find_picture(const texture_store *in, const char *name) {
     for (uint32_t i = 0; i < in->picture_count; ++i)
         if (strcmp(in->pictures[i].name, name) == 0) return &in->pictures[i];
     return NULL;
 }
 
-/* The bytes that came with the mesh file, or those of a file; to file_close. */
+/* Opens an embedded image or a file; closed by file_close. */
 static kd_status open_bytes(file_view *out, const texture_store *in, const char *path) {
     const mesh_picture *kept = find_picture(in, path);
     memset(out, 0, sizeof *out);
@@ -237,12 +240,12 @@ static kd_status open_bytes(file_view *out, const texture_store *in, const char 
 }
 
 /* --- the budget --------------------------------------------------------------------------------
-   What all images will take is added up from their heads; then they are read, as many at a time as
-   the rest of the budget has room for. */
+   The headers of the files give the memory that all images will take. Then as many images are
+   decoded at a time as fit into the rest of the budget. */
 
 typedef struct texture_reading {
     texture_store *of;
-    uint64_t room, used; /* bytes beside those that are kept */
+    uint64_t room, used; /* bytes for decoding: limit, and in use */
     pthread_mutex_t lock;
     pthread_cond_t given;
 } texture_reading;
@@ -260,7 +263,7 @@ static kd_status measure(texture_image *image, const file_view *file) {
     const uint64_t samples = whole ? (uint64_t)info.channels + 1 : 1;
     image->kept = (is_light ? 12 : info.is_wide ? 2 * samples : samples) * texels;
     image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_DEEP);
-    if (is_light) image->passing -= image->kept; /* they are taken over */
+    if (is_light) image->passing -= image->kept; /* decoding allocates the floats that are kept */
     return KD_OK;
 }
 
@@ -278,7 +281,7 @@ static void measure_images(void *context, int64_t begin, int64_t end, int thread
     }
 }
 
-/* *room = what is left for reading, at least what the most demanding image takes. */
+/* Sets to->room to the budget left for decoding, which is at least the largest single need. */
 static kd_status check_budget(texture_reading *to) {
     const texture_store *of = to->of;
     const uint64_t share = machine_bytes() / 4;
@@ -343,7 +346,7 @@ static kd_status read_all(texture_store *of) {
     return KD_OK;
 }
 
-/* White, or for normals the one that points straight up. */
+/* White, or for normal maps the normal (0, 0, 1). */
 static kd_status make_neutral(texture_image *image) {
     memory_free(image->bytes);
     memory_free(image->floats);
@@ -358,8 +361,8 @@ static kd_status make_neutral(texture_image *image) {
     return KD_OK;
 }
 
-/* Once for all views. Where a sample of 8 bits has the same colour, it is srgb_to_linear's value.
- */
+/* Sets the view's curve, which is shared by all views. For the values 257 i it equals
+   srgb_to_linear(i). */
 static kd_status make_curve(texture_store *in, texture_view *view) {
     const bool is_made = in->curve;
     if (!is_made) KD_TRY(KD_RESERVE(in->curve, TEXTURE_WIDE_VALUES));
@@ -376,9 +379,9 @@ kd_status texture_store_load(texture_store *of) {
     KD_TRY(read_all(of));
     for (uint32_t i = 0; i < of->image_count; ++i) {
         texture_image *image = &of->images[i];
-        if (image->loaded || image->bytes) continue; /* the neutral texel: it was told */
+        if (image->loaded || image->bytes) continue; /* has been reported and replaced */
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
-        if (image->role != TEXTURE_SKY) /* which is asked for alone, and refused */
+        if (image->role != TEXTURE_SKY) /* an unusable sky is an error, which the caller reports */
             log_message(LOG_WARNING, "%s: the constant is used instead of this texture",
                         image->trouble);
         KD_TRY(make_neutral(image));

@@ -1,3 +1,4 @@
+/* Runs all checks on a mesh file and collects the problems. */
 #include "scenes/check/check.h"
 #include "accel/builders.h"
 #include "core/files/file.h"
@@ -28,9 +29,9 @@ kd_status check_refused(examination *of) {
     kd_render_options options;
     memset(&draft, 0, sizeof draft);
     kd_render_options_default(&options);
-    draft.geometry = of->body; /* lent: taken back below */
+    draft.geometry = of->body; /* borrowed: taken back below */
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
-    log_mute(true); /* the report says it */
+    log_mute(true); /* the report contains the messages */
     kd_status status = scene_assemble_parts(made, &draft, &options);
     log_mute(false);
     if (status == KD_ERROR_INPUT) {
@@ -46,7 +47,7 @@ kd_status check_refused(examination *of) {
     return status;
 }
 
-/* One more of a kind: is it among the first CHECK_PROBLEMS? */
+/* Counts a problem of a kind. Returns true if it is among the first CHECK_PROBLEMS. */
 static bool kind_has_room(check_report *report, const char *name, check_severity severity) {
     check_kind *kind = report->kinds, *end = kind + report->kind_count;
     while (kind < end && kind->name != name && strcmp(kind->name, name) != 0) ++kind;
@@ -95,7 +96,7 @@ void check_note(examination *of, const char *file, uint32_t line, const char *ki
     note_keep(of, file, line, kind, severity, what);
 }
 
-/* With the line, or in a format without lines with the number of what is meant. */
+/* Adds a problem with its line; in a format without lines, with the index of the element. */
 static void note_numbered(examination *of, const uint32_t *lines, uint64_t number, const char *noun,
                           const char *kind, check_severity severity, const char *what) {
     char longer[600];
@@ -144,7 +145,7 @@ static void hear(void *context, const obj_problem *found) {
                found->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", found->what);
 }
 
-/* What made a reader give up, without the file's name before it. */
+/* Adds the error of a reader, without the file name that precedes it. */
 static void reader_gave_up(examination *of) {
     char message[512];
     const char *at = kd_last_error();
@@ -184,14 +185,14 @@ static void counts_fill(examination *of) {
     for (uint64_t i = 0; i < body->triangle_count; ++i) of->report->lights += emits(body, i);
 }
 
-/* A body of points alone has a picture, if an empty one; a body of nothing has none. */
+/* A point cloud can be rendered, to an empty image; a mesh without finite vertices cannot. */
 static bool has_a_place(const mesh *body) {
     for (uint64_t i = 0; i < body->position_count; ++i)
         if (vec3_is_finite(body->positions[i])) return true;
     return false;
 }
 
-/* The tree is a means here: what rays find in it does not depend on it. */
+/* Any builder will do: the results of the ray queries do not depend on the tree. */
 static kd_status tree_examine(examination *of) {
     const mesh *body = &of->body;
     const tritree_input input = {body->positions, body->triangles, body->position_count,

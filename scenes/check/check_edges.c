@@ -1,10 +1,10 @@
-/* Edges of the surface: edges of more than two triangles, and vertices where parts of it meet in a
-   point only; shells, and faces that are wound against the rest of theirs; the loops of the rim.
-   Idea: half edges sorted by their places; the corners at a vertex that share an edge are one fan,
-         and a vertex has one. Two triangles that share an edge run through it in opposite ways:
-         union-find with a parity says whether a triangle is wound like its root. The smaller side
-   of a shell is the flipped one; where both ways lead to a contradiction (a Moebius strip) no
-         winding is right. */
+/* Topology of edges: non-manifold edges and vertices; shells and faces with inconsistent winding;
+   boundary loops.
+   Idea: half-edges are sorted by their vertices. Corners at a vertex that share an edge form a
+     fan, and a manifold vertex has one. Two consistently wound triangles traverse their common
+     edge in opposite directions: union-find with a parity bit tells whether a triangle is wound
+     like the root of its shell. The minority of a shell is considered flipped; a contradiction (a
+     Moebius strip) means that no consistent winding exists. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 
@@ -49,7 +49,7 @@ static void edges_tell(examination *of) {
     }
 }
 
-/* The corner of the half edge's triangle that lies at the place. */
+/* Returns the corner of the half-edge's triangle at the vertex `place`. */
 static uint32_t corner_of(const examination *of, uint32_t half, uint32_t place) {
     return check_half_of(of, half).from == place ? half : 3 * (half / 3) + (half + 1) % 3;
 }
@@ -67,7 +67,7 @@ static void fans_join(examination *of, uint32_t *fan) {
     }
 }
 
-/* Told at the first corner of a second fan. */
+/* Reports a non-manifold vertex at the first corner of its second fan. */
 static void fans_tell(examination *of, uint32_t *fan, uint32_t *first, uint8_t *told) {
     for (uint32_t corner = 0; corner < 3 * of->body.triangle_count; ++corner) {
         if (of->marks[corner / 3] & CHECK_IDLE || check_root(fan, corner) != corner) continue;
@@ -117,17 +117,17 @@ kd_status check_edges(examination *of) {
 typedef struct windings {
     examination *of;
     uint32_t *parent;
-    uint8_t *parity;   /* against the parent's winding */
-    uint8_t *one_side; /* of roots: the strip's */
-    uint32_t *against; /* of roots: triangles wound against it */
-    uint32_t *all;     /* of roots: triangles */
+    uint8_t *parity;   /* winding relative to the parent */
+    uint8_t *one_side; /* of roots: the shell is not orientable */
+    uint32_t *against; /* of roots: number of triangles with opposite winding */
+    uint32_t *all;     /* of roots: number of triangles */
 } windings;
 
 static uint32_t root_of(windings *w, uint32_t i, uint8_t *parity) {
     uint8_t sum = 0;
     while (w->parent[i] != i) {
         const uint32_t above = w->parent[i];
-        w->parity[i] ^= w->parity[above]; /* a root's is 0 */
+        w->parity[i] ^= w->parity[above]; /* that of a root is 0 */
         w->parent[i] = w->parent[above];
         sum ^= w->parity[i];
         i = w->parent[i];

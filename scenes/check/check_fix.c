@@ -1,8 +1,8 @@
-/* What can be mended safely: vertices at one place become one, those that nobody uses go, faces
-   without area and copies of one material go, flipped faces and bodies wound inwards are turned,
-   normals of length zero go. The rest of the file stays as it is, line by line.
-   Idea: two walks over the text. The first finds what becomes of each face, and which normals
-         are wanted turned round; the second writes. Numbers of vertices are told from the front. */
+/* Repairs what is safe to repair: merges vertices at equal positions; removes unused vertices,
+   degenerate faces, duplicates of one material, and normals of length zero; reverses flipped faces
+   and inverted bodies. All other lines of the file are preserved.
+   Idea: two passes over the text. The first determines the fate of each face, and which normals
+     are needed reversed; the second writes. Vertex indices are written as positive numbers. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/system/files.h"
@@ -16,22 +16,23 @@ enum { NORMAL_PLAIN = 1, NORMAL_TURNED = 2 };
 
 typedef struct fixing {
     examination *of;
-    const uint32_t *lines; /* of each triangle, in the text */
+    const uint32_t *lines; /* line of each triangle in the text */
     char *text;
     const char *begin, *end;
-    uint32_t *vertex_number;    /* of each position, 1-based in the new file; 0: it goes */
-    uint32_t *normal_number[2]; /* of each normal, and of its opposite; 0: none */
-    uint8_t *normals_wanted;    /* NORMAL_PLAIN, ... */
+    uint32_t *vertex_number;    /* per position: 1-based index in the new file, 0: removed */
+    uint32_t *normal_number[2]; /* per normal: 1-based index of it and of its reverse, 0: none */
+    uint8_t *normals_wanted;    /* per normal: NORMAL_PLAIN, NORMAL_TURNED or both */
     obj_ring ring;
     obj_seen seen;
-    uint64_t triangle;  /* the next one whose face has not come */
-    FILE *to;           /* NULL in the first walk */
-    const char *folder; /* of the library files, where the new file lies elsewhere; else NULL */
+    uint64_t triangle; /* first triangle of the next face */
+    FILE *to;          /* NULL in the first pass */
+    /* prefix of library paths if the new file is in another directory, else NULL */
+    const char *folder;
 } fixing;
 
 /* --- what becomes of a face ------------------------------------------------------------------- */
 
-/* The triangles of the face on that line; none if it was left out. */
+/* Returns the end of the triangles of the face on that line; an empty range if it was dropped. */
 static uint64_t triangles_end(const fixing *fix, uint32_t line) {
     uint64_t end = fix->triangle;
     while (end < fix->of->body.triangle_count && fix->lines[end] == line) ++end;
@@ -42,14 +43,15 @@ static bool is_turned(uint8_t marks) {
     return !(marks & CHECK_AGAINST) != !(marks & CHECK_INWARDS);
 }
 
-/* -1: it goes; 1: it is turned; 0: it stays. */
+/* Returns -1 to remove a face, 1 to reverse it, 0 to keep it. */
 static int fate_of(const fixing *fix, uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) {
         const uint8_t marks = fix->of->marks[i];
         if (marks & CHECK_IDLE) continue;
         return is_turned(marks);
     }
-    for (uint64_t i = begin; i < end; ++i) /* beside its twin, which it follows */
+    /* a duplicate with another material follows its original */
+    for (uint64_t i = begin; i < end; ++i)
         if (fix->of->marks[i] & CHECK_OTHER_LOOK)
             return is_turned(fix->of->marks[fix->of->twin[i]]);
     return -1;
@@ -66,7 +68,7 @@ static bool normals_are_sound(const fixing *fix) {
     return true;
 }
 
-/* Whether the normals look to the side that the old winding says. */
+/* Returns true if the normals point to the front side of the original winding. */
 static bool normals_follow(const fixing *fix, uint64_t triangle) {
     const mesh *body = &fix->of->body;
     const vec3 a = check_point(fix->of, triangle, 0), b = check_point(fix->of, triangle, 1);
@@ -86,7 +88,7 @@ static bool normals_follow(const fixing *fix, uint64_t triangle) {
     return along > 0;
 }
 
-/* Takes corners out that lie at the place of the one before. */
+/* Removes corners that coincide with the previous one. */
 static void ring_clean(fixing *fix) {
     obj_ring *ring = &fix->ring;
     const uint32_t *welded = fix->of->welded;
@@ -163,7 +165,7 @@ static kd_status element_write(fixing *fix, const obj_line *line, const char *re
     return KD_OK;
 }
 
-/* A library is beside the old file: the new one names it by its whole path. */
+/* Library paths are relative to the old file; writes an absolute path. */
 static void library_write(const fixing *fix, const obj_line *line) {
     text_cursor cursor = {line->rest, 0};
     text_word(&cursor);
@@ -226,7 +228,7 @@ static kd_status vertices_number(fixing *fix) {
     return KD_OK;
 }
 
-/* Those that nobody wants keep their line, if they have a direction. */
+/* Numbers the normals. Unused ones are kept unless they have length zero. */
 static kd_status normals_number(fixing *fix) {
     const mesh *body = &fix->of->body;
     uint32_t next = 0;
@@ -255,7 +257,7 @@ static kd_status source_read(fixing *fix, uint32_t **made_lines) {
     return KD_OK;
 }
 
-/* The folder of a path as the system knows it; false if there is none. */
+/* Gets the canonical directory of a path. Returns false if it does not exist. */
 static bool folder_of(char out[PLACE_BYTES], const char *path) {
     char copy[PLACE_BYTES];
     snprintf(copy, sizeof copy, "%s", path);
@@ -304,7 +306,7 @@ done:
     return status;
 }
 
-/* A mesh that came from another format as the text of an OBJ file. */
+/* Writes a mesh of another format as the text of an OBJ file. */
 
 static void obj_corner_write(FILE *to, const mesh *body, uint64_t corner) {
     const uint32_t texcoord = body->texcoord_indices ? body->texcoord_indices[corner] : KD_NONE;
@@ -345,7 +347,7 @@ static void mesh_write(FILE *to, const mesh *body, uint32_t *lines) {
         fputc('\n', to);
         lines[i] = ++line;
     }
-    fputs("\n\n", to); /* ends the text, as readers want it */
+    fputs("\n\n", to); /* terminates the text as the parser requires */
 }
 
 kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines) {

@@ -1,11 +1,11 @@
-/* Triangles that cut each other.
-   Idea: two triangles that meet in a point are both in the leaf of the triangle tree that holds the
-   point, so the pairs of each leaf are all that can cut. A pair cuts if an edge of one passes
-   through the other, or if both lie in one plane and overlap. Signs are exact; to touch is not to
-   cut, so neighbours are judged by what they do not share.
-   Work: the pairs of all leaves, those of the smallest leaves first, up to CHECK_WORK and
-   CHECK_PAIRS_EACH; heaps of triangles at one place exceed it, and the report says so. The result
-   is the same for any number of threads. */
+/* Self-intersections.
+   Idea: two triangles that share a point are both in the leaf of the triangle tree that contains
+     the point, so it suffices to test the pairs within each leaf. A pair intersects if an edge of
+     one crosses the interior of the other, or if both are coplanar and overlap. Predicates are
+     exact; touching does not count, so that adjacent triangles need no special treatment.
+   Work: the pairs of all leaves, smallest leaves first, limited by CHECK_WORK and
+     CHECK_PAIRS_EACH. Degenerate input with many triangles in one place exceeds the limit, and the
+     report says so. The result does not depend on the number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/check/check_parts.h"
@@ -14,14 +14,14 @@
 enum { GRAIN = 4096 };
 
 typedef struct partner_cell {
-    _Atomic uint32_t first; /* KD_NONE: none */
+    _Atomic uint32_t first; /* KD_NONE: empty */
 } partner_cell;
 
 typedef struct cutting {
     const examination *of;
     const tritree *tree;
-    partner_cell *partner; /* of each triangle, the first one before it that it cuts */
-    uint64_t pairs_most;   /* leaves of more are left out */
+    partner_cell *partner; /* per triangle: the first preceding triangle that it intersects */
+    uint64_t pairs_most;   /* leaves with more pairs are skipped */
     bool left_out;
 } cutting;
 
@@ -64,7 +64,7 @@ static int turn_of(const corner3 *of, int i, int j) {
     return exact_turn(of->p[0], of->p[1], of->p[2], i, j);
 }
 
-/* Some edge of `a` has all of `b` on its outer side or on it. */
+/* Returns true if all of `b` is on or outside an edge of `a`. */
 static bool edge_parts(const corner3 *a, int turn, const corner3 *b, int i, int j) {
     for (int k = 0; k < 3; ++k) {
         const int l = (k + 1) % 3;
@@ -78,7 +78,7 @@ static bool edge_parts(const corner3 *a, int turn, const corner3 *b, int i, int 
     return false;
 }
 
-/* Their shadows along an axis do not overlap. */
+/* Returns true if the projections along an axis do not overlap. */
 static bool shadows_part(const corner3 *a, const corner3 *b, int axis) {
     const int i = (axis + 1) % 3, j = (axis + 2) % 3;
     const int turn_a = turn_of(a, i, j), turn_b = turn_of(b, i, j);
@@ -104,8 +104,8 @@ static int widest_axis(const corner3 *of) {
 
 /* --- edges through triangles ------------------------------------------------------------------ */
 
-/* Ends on either side, and the line through the triangle or through an edge; a corner that lies on
-   the edge only touches it. */
+/* Returns true if the end points are on opposite sides and the line passes through the triangle or
+   an edge. A corner on the edge counts as touching only. */
 static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
     const vec3 a = of->p[0], b = of->p[1], c = of->p[2];
     if (exact_side(a, b, c, p) * exact_side(a, b, c, q) >= 0) return false;
@@ -114,7 +114,7 @@ static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
     return (x >= 0 && y >= 0 && z >= 0) || (x <= 0 && y <= 0 && z <= 0);
 }
 
-/* `b` does not pass through the plane of `a`. */
+/* Returns true if `b` does not cross the plane of `a`. */
 static bool all_on_one_side(const corner3 *a, const corner3 *b, bool *in_plane) {
     int low = 1, high = -1;
     for (int k = 0; k < 3; ++k) {
@@ -136,14 +136,14 @@ static bool edges_cut(const corner3 *a, const corner3 *b) {
     return false;
 }
 
-/* Not of the same three places: copies are told elsewhere. */
+/* Ignores triangles with the same three vertices: duplicates are reported elsewhere. */
 static bool pair_cuts(const corner3 *a, const corner3 *b) {
     if (!boxes_meet(a, b)) return false;
     const int axis = widest_axis(a);
     if (shadows_part(a, b, axis)) return false;
     bool in_plane = false;
     if (all_on_one_side(a, b, &in_plane)) return false;
-    if (in_plane) return true; /* and the shadows overlap */
+    if (in_plane) return true; /* since the projections overlap */
     return edges_cut(a, b) || edges_cut(b, a);
 }
 
@@ -187,11 +187,11 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The largest power of two of pairs up to which all leaves together are within the bound; returns
-   how many pairs they have. */
+/* Finds the largest power of two such that skipping leaves with more pairs keeps the total within
+   the limit. Returns the number of pairs. */
 static uint64_t bound_find(cutting *c) {
     const uint64_t most = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
-    uint64_t pairs_of[65] = {0}, sum = 0; /* by the bits of a leaf's pairs less one */
+    uint64_t pairs_of[65] = {0}, sum = 0; /* indexed by the number of bits of (pairs - 1) */
     for (uint64_t i = 0; i < c->tree->node_count; ++i) {
         const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);
         int bits = 0;
@@ -243,7 +243,7 @@ kd_status check_intersections(examination *of, const tritree *tree) {
     return status;
 }
 
-/* A sum of numbers that do not overlap, smallest first: exact. */
+/* An expansion: an exact sum of non-overlapping doubles, smallest first. */
 typedef struct expansion {
     double part[64];
     int count;
@@ -262,12 +262,12 @@ static void expansion_add(expansion *to, double more) {
     to->count = kept;
 }
 
-/* Products of two floats fit a double. */
+/* The product of two floats is exact in double. */
 static void add_product(expansion *to, float a, float b, double sign) {
     expansion_add(to, sign * (double)a * (double)b);
 }
 
-/* Of three: the first product is cut into halves. */
+/* Product of three floats, exact: the first product is split into halves. */
 static void add_product3(expansion *to, float a, float b, float c, double sign) {
     const double ab = sign * (double)a * (double)b, wide = 134217729.0 * ab;
     const double high = wide - (wide - ab), low = ab - high;
@@ -303,7 +303,7 @@ bool exact_is_flat(vec3 a, vec3 b, vec3 c) {
            exact_turn(a, b, c, 2, 0) == 0;
 }
 
-/* sign times the determinant of three points. */
+/* Adds sign times the determinant of three points. */
 static void add_determinant(expansion *to, vec3 a, vec3 b, vec3 c, double sign) {
     add_product3(to, a.x, b.y, c.z, sign);
     add_product3(to, a.y, b.z, c.x, sign);

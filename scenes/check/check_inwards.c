@@ -1,28 +1,28 @@
-/* Shells whose fronts look inwards.
-   Idea: a shell is closed, or nearly: its holes are small beside it. Its volume is then signed
-         by its winding, once each hole has a lid. A shell wound inwards is a fault unless it is
-         the wall of a cavity (the shells around it make it so: the winding number inside is not
-         negative), or of a room: something lies in it that is open or has its front outside, or
-         it emits light. What lies in what is told by the signs of the triangles that a ray from
-         each shell meets, found by the triangle tree.
-   Work: O(n), and a ray a shell where any is wound inwards: bounded by CHECK_WORK and
-         CHECK_MEETINGS_EACH. Beyond that nobody knows what is a cavity or a room: no body is
-         told as inside out then, and the report says so. */
+/* Inverted shells: closed surfaces whose front faces inwards.
+   Idea: a shell is a body if it is closed except for holes that are small relative to it. With
+     lids over the holes its volume has a sign, determined by its winding. A negative volume is a
+     fault unless the shell is the wall of a cavity (the winding number inside, given the shells
+     around it, is not negative), or of a room (it contains something that is open or faces
+     outwards), or unless it emits light. Nesting is determined by a ray from each shell, from the
+     signs of the triangles that it crosses, found with the triangle tree.
+   Work: O(n), and one ray per shell if some shell is inverted, limited by CHECK_WORK and
+     CHECK_MEETINGS_EACH. Beyond the limit cavities and rooms cannot be told from faults: no body
+     is reported as inverted, and the report says so. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
-/* Holes of this share of a shell's area leave it a body. */
+/* A shell is considered a body if its holes have less than this fraction of its area. */
 static const double hole_share = 0.05;
 
 typedef struct bodies {
     examination *of;
     const tritree *tree;
-    double *volume, *area, *open; /* of each shell, by its first triangle */
-    uint8_t *room;                /* of each: something is in it */
-    uint32_t *shells;             /* those there are */
+    double *volume, *area, *open; /* per shell, indexed by its first triangle */
+    uint8_t *room;                /* per shell: it contains another one */
+    uint32_t *shells;             /* first triangles of all shells */
     uint32_t shell_count;
-    /* the ray that is cast, and the triangles that it meets */
+    /* The current ray, and the triangles that it hits. */
     double from[3];
     uint32_t *met;
     uint64_t met_count, met_room, meetings, meetings_most;
@@ -53,7 +53,7 @@ static double way_of(const examination *of, uint64_t triangle) {
     return of->marks[triangle] & CHECK_AGAINST ? -1 : 1;
 }
 
-/* Six times the volume and twice the area, as most of the shell is wound. */
+/* Computes six times the volume and twice the area, with the winding of the majority. */
 static void shells_measure(bodies *b) {
     const examination *of = b->of;
     for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
@@ -68,7 +68,7 @@ static void shells_measure(bodies *b) {
     }
 }
 
-/* The lids of holes: fans around a point of each. */
+/* Adds lids over the holes: fans around a point of each boundary loop. */
 static kd_status lids_measure(bodies *b) {
     const examination *of = b->of;
     const vec3 *p = of->body.positions;
@@ -82,7 +82,8 @@ static kd_status lids_measure(bodies *b) {
         const uint32_t shell = of->shell[half->triangle];
         const vec3 r = p[of->rim[loop[i]].from];
         const wide3 from = apart(p[half->from], r), to = apart(p[half->to], r);
-        const wide3 normal = cross(to, from); /* it runs against the rim */
+        /* the lid traverses the edge in the opposite direction */
+        const wide3 normal = cross(to, from);
         const double way = way_of(of, half->triangle);
         b->volume[shell] += way * dot(apart(r, check_point(of, shell, 0)), normal);
         for (int k = 0; k < 3; ++k) lid[loop[i]].x[k] += way * normal.x[k];
@@ -118,7 +119,8 @@ static void met_keep(bodies *b, uint32_t triangle) {
     b->met[b->met_count++] = triangle;
 }
 
-/* On which side of the edge the ray runs; the same numbers for both triangles of the edge. */
+/* Returns the side of an edge on which the ray passes; computed identically for both triangles of
+   the edge. */
 static int side_of(const bodies *b, uint32_t from, uint32_t to) {
     const bool turned = from > to;
     const vec3 p = b->of->body.positions[turned ? to : from];
@@ -128,7 +130,7 @@ static int side_of(const bodies *b, uint32_t from, uint32_t to) {
     return (area >= 0) != turned ? 1 : -1;
 }
 
-/* 1 where the ray leaves through the triangle's front, -1 where it enters, 0: not met. */
+/* Returns 1 if the ray leaves through the triangle's front, -1 if it enters, 0 if it misses. */
 static int meet(const bodies *b, uint32_t triangle) {
     const examination *of = b->of;
     const int side = side_of(b, check_place(of, triangle, 0), check_place(of, triangle, 1));
@@ -142,7 +144,7 @@ static int meet(const bodies *b, uint32_t triangle) {
     const double above = (b->from[0] - (double)a.x) * normal.x[0] +
                          (b->from[1] - (double)a.y) * normal.x[1] +
                          (b->from[2] - (double)a.z) * normal.x[2];
-    if ((side > 0 ? above : -above) >= 0) return 0; /* below where the ray begins */
+    if ((side > 0 ? above : -above) >= 0) return 0; /* behind the ray's origin */
     return side;
 }
 
@@ -174,8 +176,8 @@ static int number_order(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-/* *winding = the winding number of all other bodies around the shell's point; marks those that have
-   something in them. */
+/* Computes the winding number of all other bodies around a point of the shell, and marks bodies
+   that contain it. */
 static kd_status surroundings_look(bodies *b, uint32_t shell, int *winding) {
     const examination *of = b->of;
     uint64_t *sorted = NULL;
@@ -197,7 +199,8 @@ static kd_status surroundings_look(bodies *b, uint32_t shell, int *winding) {
         int sum = 0;
         for (end = begin; end < b->met_count && sorted[end] >> 32 == other; ++end) {
             const uint32_t triangle = (uint32_t)sorted[end];
-            if (end > begin && sorted[end] == sorted[end - 1]) continue; /* in several leaves */
+            /* listed in several leaves */
+            if (end > begin && sorted[end] == sorted[end - 1]) continue;
             sum += meet(b, triangle) * (of->marks[triangle] & CHECK_AGAINST ? -1 : 1);
         }
         if (other == shell || sum == 0 || !is_body(b, other)) continue;
@@ -216,7 +219,7 @@ static void lamps_mark(bodies *b) {
         const material *made = &body->materials[body->triangle_materials[i]].record;
         if (b->of->shell[i] != KD_NONE &&
             (!vec3_is_zero(made->emission) || material_bounds_media(made)))
-            b->room[b->of->shell[i]] = 1; /* glass has findings of its own */
+            b->room[b->of->shell[i]] = 1; /* check_shells.c reports glass */
     }
 }
 
@@ -241,7 +244,7 @@ static kd_status shells_judge(bodies *b) {
         memory_free(winding);
         return KD_OK;
     }
-    uint8_t *wrong = b->room; /* reused: 2 says so */
+    uint8_t *wrong = b->room; /* reused: 2 marks an inverted shell */
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count; ++i) {
         const uint32_t shell = b->shells[i];
         if (!is_inwards(b, shell) || winding[i] > 0 || b->room[shell]) continue;

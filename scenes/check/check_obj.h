@@ -1,37 +1,38 @@
-/* The text of an OBJ file by lines, for who wants to know more than the mesh that it yields: the
-   same statements, in the same order and with the same line numbers as the reader's. */
+/* Reads the text of an OBJ file line by line, for checks that need more than the mesh. Statements,
+   their order and their line numbers are the same as in the OBJ reader. */
 #ifndef KD_SCENES_CHECK_OBJ_H
 #define KD_SCENES_CHECK_OBJ_H
 #include "scenes/formats/obj_chunk.h"
 
 typedef struct obj_line {
     obj_statement kind;
-    const char *begin, *end; /* with its line end, and with lines joined to it */
-    const char *rest;        /* behind the keyword; of STATEMENT_OTHER: the keyword */
+    const char *begin, *end; /* including its line end and continuation lines */
+    const char *rest;        /* after the keyword; STATEMENT_OTHER: the keyword */
     uint32_t line;           /* 1-based */
 } obj_line;
 
-/* Corners of a face, or vertices of a line or a point: counted from 0; KD_NONE: none. */
+/* Corners of a face, or vertices of a line or point element: 0-based; KD_NONE if absent. */
 typedef struct obj_ring {
-    uint32_t *position, *texcoord, *normal; /* `room` of each; owned */
+    uint32_t *position, *texcoord, *normal; /* `room` elements each; owned */
     uint64_t count, room;
-    bool sound; /* all could be read; they may be out of range */
+    bool sound; /* all corners could be parsed; they may be out of range */
 } obj_ring;
 
-/* How many there were before a line. */
+/* Numbers of elements before a line. */
 typedef struct obj_seen {
     uint64_t positions, texcoords, normals;
 } obj_seen;
 
-/* The whole file with two line ends behind it, to memory_free; *begin is behind its mark. */
+/* Reads the whole file and terminates it by two line ends; freed by memory_free. *begin is after
+   the byte order mark. */
 kd_status obj_text_read(char **text, const char **begin, const char **end, const char *path);
-/* False at the end. The cursor begins at line 0. */
+/* Reads the next line. Returns false at the end. The cursor must start at line 0. */
 bool obj_line_next(text_cursor *cursor, const char *end, obj_line *out);
-/* Counts the line's vertex. */
+/* Counts the vertex, texture coordinate or normal of the line. */
 void obj_seen_add(obj_seen *seen, const obj_line *line);
-/* Whether the line is `l` or `p`; *rest is behind the keyword then. */
+/* Returns true for an `l` or `p` statement; *rest is then after the keyword. */
 bool obj_line_is_element(const obj_line *line, const char **rest);
-/* v, v/vt, v//vn, v/vt/vn up to the line's end. KD_ERROR_MEMORY. */
+/* Parses v, v/vt, v//vn or v/vt/vn up to the line's end. May return KD_ERROR_MEMORY. */
 kd_status obj_ring_read(obj_ring *ring, const char *rest, const obj_seen *seen);
 void obj_ring_close(obj_ring *owned);
 

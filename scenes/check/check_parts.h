@@ -1,4 +1,5 @@
-/* The parts of the mesh doctor: one file under examination, the checks, and exact predicates. */
+/* Internals of the mesh checker: the state of a file, the checks, and exact geometric
+   predicates. */
 #ifndef KD_SCENES_CHECK_CHECK_PARTS_H
 #define KD_SCENES_CHECK_CHECK_PARTS_H
 #include "accel/tree/tritree.h"
@@ -6,56 +7,58 @@
 #include "scenes/check/check.h"
 #include "scenes/mesh/mesh.h"
 
-/* What is known of a triangle, as bits. */
+/* Properties of a triangle, as bits. */
 enum {
-    CHECK_FLAT = 1,                      /* without area */
-    CHECK_COPY = 2,                      /* an earlier one is at the same three places */
-    CHECK_AGAINST = 4,                   /* wound against most of its shell */
-    CHECK_INWARDS = 8,                   /* of a shell wound inwards */
-    CHECK_ONE_SIDED = 16,                /* of a shell without a right winding */
-    CHECK_OTHER_LOOK = 32,               /* a copy too, but the first one of its material there */
-    CHECK_IDLE = CHECK_FLAT | CHECK_COPY /* no part of the surface */
+    CHECK_FLAT = 1,                      /* degenerate: zero area */
+    CHECK_COPY = 2,                      /* has the same vertices as an earlier triangle */
+    CHECK_AGAINST = 4,                   /* winding opposite to most of its shell */
+    CHECK_INWARDS = 8,                   /* belongs to a shell whose front faces inwards */
+    CHECK_ONE_SIDED = 16,                /* belongs to a non-orientable shell */
+    CHECK_OTHER_LOOK = 32,               /* a duplicate, but the first one with its material */
+    CHECK_IDLE = CHECK_FLAT | CHECK_COPY /* ignored as part of the surface */
 };
 
-/* Who uses a position. */
-enum { CHECK_USED_BY_FACE = 1, CHECK_USED_ELSEWHERE = 2 /* by a line or a point, or both */ };
+/* Uses of a position, as bits. */
+enum { CHECK_USED_BY_FACE = 1, CHECK_USED_ELSEWHERE = 2 /* by a line or point element */ };
 
-/* One of the three edges of a triangle that is part of the surface, run through as it runs. */
+/* A half-edge: an edge of a triangle, in the direction of the triangle's winding. */
 typedef struct check_half {
-    uint32_t from, to; /* welded positions */
+    uint32_t from, to; /* merged vertices */
     uint32_t triangle;
 } check_half;
 
-/* One file under examination. */
+/* The state of a file under examination. */
 typedef struct examination {
     check_report *report;
     const char *path;
-    job *watched; /* NULL: nobody */
+    job *watched; /* NULL: not cancellable */
     mesh body;
-    uint32_t *lines;          /* of each triangle's face; NULL: a format without lines */
-    uint32_t *position_lines; /* of each position; NULL: the same */
-    bool is_obj;              /* its text can be read again line by line */
-    uint32_t *welded;         /* of each position, the first position at the same place */
-    uint32_t *twin;           /* of each triangle, the first one at its places; KD_NONE: itself */
-    uint8_t *marks;           /* of each triangle: CHECK_FLAT, ... */
-    uint8_t *used;            /* of each position: CHECK_USED_BY_FACE, ..., or 0 */
-    /* half edges, sorted by their places: those of one edge are neighbours */
-    uint64_t *edge_keys;   /* lower place << 32 | higher place */
-    uint32_t *edge_halves; /* 3 triangle + side */
+    uint32_t *lines;          /* line of each triangle's face; NULL: a format without lines */
+    uint32_t *position_lines; /* line of each position; NULL: a format without lines */
+    bool is_obj;              /* an OBJ, whose text can be parsed again */
+    uint32_t *welded;         /* per position: the first position with equal coordinates */
+    uint32_t *twin; /* per triangle: the first one with the same vertices; KD_NONE: itself */
+    uint8_t *marks; /* per triangle: CHECK_FLAT and so on */
+    uint8_t *used;  /* per position: CHECK_USED_BY_FACE and so on */
+    /* Half-edges sorted by their vertices; those of one edge are adjacent. */
+    uint64_t *edge_keys;   /* lower vertex << 32 | higher vertex */
+    uint32_t *edge_halves; /* 3 * triangle + side */
     uint64_t half_count;
-    uint32_t *shell; /* of each triangle, the first one of its shell: what hangs together by edges
-                        of two triangles; KD_NONE of idle ones */
-    check_half *rim; /* what is left open, T-junctions closed */
+    /* Per triangle: the first triangle of its shell, the component connected by edges of two
+       triangles; KD_NONE for ignored ones. */
+    uint32_t *shell;
+    check_half *rim; /* boundary half-edges, after resolving T-junctions */
     uint64_t rim_count;
-    uint64_t room;    /* of report->problems */
-    kd_status status; /* of keeping problems */
+    uint64_t room;    /* capacity of report->problems */
+    kd_status status; /* KD_ERROR_MEMORY if adding a problem failed */
 } examination;
 
-/* Keeps it if there are fewer than CHECK_PROBLEMS of its kind; always counts it. printf form. */
+/* Counts a problem, and lists it if fewer than CHECK_PROBLEMS of its kind are listed. printf
+   format. */
 void check_note(examination *of, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
-/* The same about a triangle or a position of the mesh: with its line, else its number. */
+/* The same for a triangle or a position of the mesh: with its line, else its index. */
 void check_triangle_note(examination *of, uint64_t triangle, const char *kind,
                          check_severity severity, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -63,31 +66,33 @@ void check_position_note(examination *of, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* KD_INTERRUPTED, once the job is cancelled. */
+/* Returns KD_INTERRUPTED if the job has been cancelled. */
 kd_status check_interruption(const examination *of);
 
-/* Each returns KD_ERROR_MEMORY or KD_INTERRUPTED, and needs what stands before it. */
-/* check_text.c: lines of positions, faces as polygons, normals of length zero; OBJ only. */
+/* The checks, in the order in which they must run. Each may return KD_ERROR_MEMORY or
+   KD_INTERRUPTED. */
+/* check_text.c: lines of positions, polygons, normals of length zero; OBJ only. */
 kd_status check_text(examination *of);
-/* check_triangles.c: places; unused and unwelded vertices; triangles without area, and copies. */
+/* check_triangles.c: merges positions; unused and duplicate vertices; degenerate and duplicate
+   triangles. */
 kd_status check_weld(examination *of);
 /* check_triangles.c: slivers, normals against the winding, textures without coordinates. */
 kd_status check_triangles(examination *of);
-/* check_shells.c: glass that is open, or wound inside out. */
+/* check_shells.c: glass that is not closed, or inverted. */
 kd_status check_shells(examination *of);
-/* check_edges.c: edges and vertices where the surface is none. Makes the half edges. */
+/* check_edges.c: non-manifold edges and vertices. Creates the half-edges. */
 kd_status check_edges(examination *of);
-/* check_edges.c: shells, and single faces that are flipped. */
+/* check_edges.c: finds shells; flipped faces. */
 kd_status check_orientation(examination *of);
-/* check_tjunctions.c: makes the rim. */
+/* check_tjunctions.c: T-junctions. Creates the boundary. */
 kd_status check_tjunctions(examination *of);
-/* check_edges.c: loops of the rim. */
+/* check_edges.c: boundary loops. */
 kd_status check_holes(examination *of);
-/* check_inwards.c: shells inside out; `tree` is over all triangles. */
+/* check_inwards.c: inverted shells. `tree` contains all triangles. */
 kd_status check_inwards(examination *of, const tritree *tree);
-/* check_intersect.c: triangles that cut each other. */
+/* check_intersect.c: self-intersections. */
 kd_status check_intersections(examination *of, const tritree *tree);
-/* check.c: what a rendering would refuse. */
+/* check.c: problems that a rendering would report. */
 kd_status check_refused(examination *of);
 
 static inline uint32_t check_corner(const examination *of, uint64_t triangle, int k) {
@@ -104,14 +109,14 @@ static inline check_half check_half_of(const examination *of, uint32_t half) {
                              check_place(of, half / 3, (int)((half + 1) % 3)), half / 3};
     return made;
 }
-/* One past the last half edge of the edge that begins at `begin`. */
+/* Returns the end of the half-edges of the edge that begins at `begin`. */
 static inline uint64_t check_edge_end(const examination *of, uint64_t begin) {
     uint64_t end = begin + 1;
     while (end < of->half_count && of->edge_keys[end] == of->edge_keys[begin]) ++end;
     return end;
 }
 
-/* Union-find with halved paths; the smallest member is the root. */
+/* Union-find with path halving; the smallest member is the root. */
 static inline uint32_t check_root(uint32_t *parent, uint32_t i) {
     while (parent[i] != i) {
         parent[i] = parent[parent[i]];
@@ -128,34 +133,35 @@ static inline void check_join(uint32_t *parent, uint32_t a, uint32_t b) {
         parent[a] = b;
 }
 
-/* Sorts keys, and values with them, by the bits that keys up to `largest` have. */
+/* Sorts keys with their values; `largest` is an upper bound of the keys. */
 kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t largest);
 
-/* (*loops)[i] = the first edge of the rim that hangs together with edge i; to memory_free whatever
-   the status is. */
+/* Sets (*loops)[i] to the first boundary edge that is connected with edge i. The caller frees
+ *loops by memory_free whatever the status. */
 kd_status check_loops(const examination *of, uint32_t **loops);
 
-/* Signs that are never wrong, of points that are floats.
-   Idea: a determinant in double with a bound on its error; where the bound says nothing, the exact
-   sum of the exact products of coordinates.
+/* Exact geometric predicates for points with float coordinates.
+   Idea: a determinant in double precision with an error bound; if the bound is inconclusive, the
+     exact sum of the exact products.
    Source: Shewchuk 1997, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric
-           Predicates". Must be compiled without contraction. */
+     Predicates". Must be compiled without contraction (FMA). */
 
-/* Of the area of a, b, c in the plane of the axes i and j: 1 counter-clockwise, -1, 0. */
+/* Returns the sign of the area of a, b, c, projected to axes i and j: 1 if counter-clockwise. */
 int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j);
-/* On which side of the plane of a, b, c is d? 1: where the triangle is seen clockwise. */
+/* Returns the side of the plane of a, b, c on which d is: 1 where the triangle appears
+   clockwise. */
 int exact_side(vec3 a, vec3 b, vec3 c, vec3 d);
-/* No area, not the least. */
+/* Returns true if the area is exactly zero. */
 bool exact_is_flat(vec3 a, vec3 b, vec3 c);
 
-/* Writes the OBJ file `to`, whole or not at all. An OBJ keeps its lines (groups, materials, texture
-   coordinates, polygons, comments between them) but for the vertices and faces that are mended;
-   any other format becomes an OBJ first. KD_ERROR_INPUT if an error is in the report, or the file
-   has no triangle; KD_ERROR_RUNTIME if it cannot be written. */
+/* Writes the repaired mesh to the OBJ file `to`, completely or not at all. Of an OBJ, all lines
+   are preserved (groups, materials, texture coordinates, polygons, comments between them) except
+   repaired vertices and faces; other formats are converted to OBJ first. Returns KD_ERROR_INPUT if
+   the report contains an error or the file has no triangles; KD_ERROR_RUNTIME on a write error. */
 kd_status check_fix(examination *of, const char *to);
 
-/* check_fix.c: the mesh as the text of an OBJ file, and the line of each triangle there; both
-   to memory_free. Materials are groups there: their looks stay behind. */
+/* check_fix.c: returns the mesh as the text of an OBJ file, and the line of each triangle; both
+   are freed by memory_free. Materials become groups; their properties are lost. */
 kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines);
 
 #endif

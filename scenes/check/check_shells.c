@@ -1,25 +1,25 @@
-/* Glass has an inside: light that enters must be able to leave.
-   Idea: triangles of one glass material that share an edge are one shell; a shell is closed if
-         each of its edges is run through as often one way as the other, and right side out if
-         the volume it encloses is positive. */
+/* Checks that glass is closed, since light that enters must be able to leave.
+   Idea: triangles of one glass material that share an edge form a shell. A shell is closed if each
+     of its edges is traversed equally often in both directions, and not inverted if its volume is
+     positive. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
 typedef struct shell_edge {
-    uint32_t low, high; /* welded positions */
+    uint32_t low, high; /* merged vertices */
     uint32_t material;
-    uint32_t triangle; /* among the glass ones */
-    int32_t way;       /* 1: from low to high */
+    uint32_t triangle; /* index in `triangles` */
+    int32_t way;       /* 1: from low to high, -1: from high to low */
 } shell_edge;
 
 typedef struct shells {
     examination *of;
-    uint32_t *triangles; /* those of glass */
-    uint32_t *root;      /* union-find over them */
-    shell_edge *edges;   /* 3 each */
-    uint32_t *open;      /* of each root: edges that are not closed */
-    double *volume;      /* of each root, times 6 */
+    uint32_t *triangles; /* triangles with a glass material */
+    uint32_t *root;      /* union-find over `triangles` */
+    shell_edge *edges;   /* 3 per triangle */
+    uint32_t *open;      /* per root: number of unmatched edges */
+    double *volume;      /* per root: six times the volume */
     uint32_t count;
 } shells;
 
@@ -61,7 +61,7 @@ static void edges_gather(shells *s) {
     qsort(s->edges, 3 * (size_t)s->count, sizeof *s->edges, edge_order);
 }
 
-/* Calls once for each group of the same edge. */
+/* Returns the end of a group of equal edges. */
 static size_t group_end(const shells *s, size_t begin) {
     size_t end = begin + 1;
     while (end < 3 * (size_t)s->count && s->edges[end].low == s->edges[begin].low &&
@@ -90,7 +90,7 @@ static void shells_measure(shells *s) {
     const vec3 *p = s->of->body.positions;
     for (uint32_t i = 0; i < s->count; ++i) {
         const uint32_t root = root_of(s->root, i);
-        /* relative to a corner of the shell, so that a far origin does not drown it */
+        /* relative to a corner of the shell, to avoid cancellation far from the origin */
         const vec3 o = p[check_corner(s->of, s->triangles[root], 0)];
         double v[3][3];
         for (int k = 0; k < 3; ++k) {

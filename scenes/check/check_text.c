@@ -1,14 +1,14 @@
-/* What an OBJ file's text shows that its mesh does not: lines of vertices, polygons as they were
-   before they were cut, normals without a direction. */
+/* Checks of an OBJ file's text that its mesh no longer shows: lines of vertices, polygons before
+   triangulation, normals of length zero. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/check/check_obj.h"
 #include "scenes/check/check_parts.h"
 #include "scenes/text/number.h"
 
-/* A corner that is that share of its polygon's size away from its plane makes it bent. */
+/* A polygon is bent if a corner is this fraction of its size away from its plane. */
 static const double bent_share = 0.01;
-/* Pairs of edges that are looked at in one file: enough for polygons of ten thousand corners. */
+/* Limit on pairs of edges tested per file: enough for polygons with ten thousand corners. */
 enum { PAIRS_MOST = 1 << 27 };
 
 typedef struct text_walk {
@@ -37,8 +37,8 @@ static vec3 corner_at(const text_walk *w, uint64_t i) {
     return w->of->body.positions[w->ring.position[i % w->ring.count]];
 }
 
-/* Newell's normal, and the sum of the parts' sizes: a polygon that crosses itself may have a normal
-   of zero, and still lies in a plane. */
+/* Newell's normal, and the sum of absolute contributions: a self-crossing polygon may have a zero
+   normal and still be planar. */
 static void normals_sum(const text_walk *w, double normal[3], double size[3]) {
     const vec3 o = corner_at(w, 0);
     for (uint64_t i = 1; i + 1 < w->ring.count; ++i) {
@@ -74,7 +74,8 @@ static bool is_crossed(text_walk *w, int i, int j) {
     return false;
 }
 
-/* How far the corners are from the plane through their middle, as a share of the size. */
+/* Returns the largest distance of a corner from the plane through the centroid, as a fraction of
+   the polygon's size. */
 static double bend(const text_walk *w, const double normal[3]) {
     const double length =
         sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);

@@ -1,36 +1,38 @@
-/* Vertices in the middle of another triangle's open edge: cracks that no one sees in the mesh and
-   everyone in the picture.
-   Idea: only edges of one triangle, and their vertices, can be a T-junction. The vertices go into a
-   k-d tree, through which each edge is walked as a ray is. An edge with vertices on it is cut
-   there; pieces that then lie on one another close, and what is left is the rim of holes.
-   Work: O(n log n) but for edges that lie close to many vertices: bounded by CHECK_WORK and
-   CHECK_LOOKS_EACH; the report says so then, and what is left open may be told as holes. */
+/* T-junctions: vertices in the interior of another triangle's open edge. They are invisible in a
+   modeller but cause cracks in images.
+   Idea: only edges of a single triangle, and their vertices, can form a T-junction. The vertices
+     are stored in a k-d tree, which each edge traverses like a ray. An edge with vertices on it is
+     split there; coincident pieces then close each other, and the remaining pieces are the
+     boundary.
+   Work: O(n log n), except for edges close to many vertices, limited by CHECK_WORK and
+     CHECK_LOOKS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
+     holes. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 #include <stdlib.h>
 
-/* How far a vertex may be from the edge: the rounding of text with six digits. */
+/* Tolerance of the distance from the edge: the rounding error of text with six digits. */
 static const double share_of_place = 0x1p-20, share_of_length = 1e-5;
 
 typedef struct junction {
-    uint64_t edge; /* in `open` */
-    double t;      /* along it */
+    uint64_t edge; /* index in `open` */
+    double t;      /* parameter along it */
     uint32_t place;
 } junction;
 
 typedef struct junctions {
     examination *of;
-    check_half *open; /* edges of one triangle */
+    check_half *open; /* edges with one triangle */
     uint64_t open_count;
-    uint32_t *places; /* their vertices, as a k-d tree: the middle one of each part splits it */
-    uint8_t *axes;    /* of each middle one */
+    uint32_t *places; /* their vertices, as a k-d tree; the median of each range splits it */
+    uint8_t *axes;    /* split axis of each median */
     uint64_t place_count;
     junction *found;
     uint64_t found_count, found_room;
-    uint64_t found_most, looks_most; /* heaps of edges at one place would take more */
+    uint64_t found_most, looks_most; /* limits, for many edges in one place */
     uint64_t looks;
     kd_status status;
-    /* the edge that is walked */
+    /* The edge of the current query. */
     uint64_t edge;
     double from[3], along[3], length2, near;
 } junctions;
@@ -47,7 +49,7 @@ static int widest_axis(const junctions *j, uint64_t begin, uint64_t end) {
     return box3_longest_axis(box);
 }
 
-/* Hoare's selection: the one that belongs into the middle is put there. */
+/* Hoare's quickselect: moves the median into place. */
 static void middle_select(junctions *j, uint64_t begin, uint64_t end, uint64_t middle, int axis) {
     int64_t low = (int64_t)begin, high = (int64_t)end - 1;
     while (low < high) {
@@ -111,7 +113,8 @@ static void place_examine(junctions *j, uint32_t place) {
         distance2 += off * off;
     }
     if (distance2 > j->near * j->near) return;
-    for (int k = 0; k < 3; ++k) /* a sliver's own corner is none */
+    /* a vertex of the edge's own triangle (a sliver) is not a T-junction */
+    for (int k = 0; k < 3; ++k)
         if (check_place(j->of, edge->triangle, k) == place) return;
     junction_keep(j, place, t);
 }
@@ -120,7 +123,7 @@ static bool is_within_bounds(const junctions *j) {
     return j->looks < j->looks_most && j->found_count < j->found_most;
 }
 
-/* The part of the edge from t0 to t1. */
+/* Searches the k-d tree along the edge from t0 to t1. */
 static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, double t1) {
     while (begin < end && t0 <= t1 && is_within_bounds(j)) {
         ++j->looks;
@@ -167,7 +170,7 @@ static void edge_examine(junctions *j, uint64_t edge) {
         largest = fmax(largest, fmax(fabs(from), fabs(to)));
     }
     j->near = share_of_place * largest + share_of_length * sqrt(j->length2);
-    if (64 * j->near * j->near >= j->length2) return; /* too short to have a middle */
+    if (64 * j->near * j->near >= j->length2) return; /* too short to contain a vertex */
     edge_walk(j, 0, j->place_count, 0, 1);
 }
 
@@ -205,7 +208,7 @@ static int junction_order(const void *a, const void *b) {
 
 /* --- the rim ---------------------------------------------------------------------------------- */
 
-/* The open edges, cut at the vertices on them. */
+/* Splits the open edges at the vertices on them. */
 static void edges_cut(junctions *j, check_half *pieces) {
     uint64_t next = 0, made = 0;
     for (uint64_t i = 0; i < j->open_count; ++i) {
@@ -220,7 +223,7 @@ static void edges_cut(junctions *j, check_half *pieces) {
     }
 }
 
-/* Two pieces at one place close each other. */
+/* Removes pairs of coincident pieces, which close each other. */
 static kd_status rim_make(junctions *j) {
     examination *of = j->of;
     const uint64_t count = j->open_count + j->found_count;

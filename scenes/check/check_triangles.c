@@ -1,6 +1,5 @@
-/* Vertices and triangles one by one: vertices at the same place and those that nothing uses,
-   triangles without area, copies of triangles, slivers, normals against the winding, textures
-   without coordinates.
+/* Checks of single vertices and triangles: duplicate and unused vertices, degenerate and duplicate
+   triangles, slivers, normals against the winding, textures without coordinates.
    Work: O(n), by hash tables. */
 #include "core/hash.h"
 #include "core/memory.h"
@@ -13,7 +12,7 @@ static uint64_t table_size(uint64_t count) {
 }
 
 static uint64_t place_hash(vec3 p) {
-    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 is 0 */
+    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 hashes like 0 */
     return hash_bytes(key, sizeof key);
 }
 
@@ -57,7 +56,7 @@ static void vertices_tell(examination *of) {
     }
 }
 
-/* A face is without area if all of its triangles are: a polygon may have a corner on its edge. */
+/* A face is degenerate if all its triangles are: a polygon may have a corner on an edge. */
 static void flats_find(examination *of) {
     const uint64_t count = of->body.triangle_count;
     for (uint64_t begin = 0, end; begin < count; begin = end) {
@@ -83,7 +82,8 @@ typedef struct corners3 {
     uint32_t at[3];
 } corners3;
 
-/* Turned so that the smallest is first; *way: whether the others are in rising order. */
+/* Rotates the corners so that the smallest is first; *way tells whether the others are
+   ascending. */
 static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *way) {
     corners3 c;
     int least = 0;
@@ -114,7 +114,7 @@ static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool ot
                             "found it%s%s where triangle %u is, expected one", way, look, first);
 }
 
-/* Triangles by their places, and by their material too if asked. */
+/* A hash table of triangles by their vertices, and optionally their material. */
 typedef struct copy_table {
     uint32_t *slots;
     uint64_t size;
@@ -132,7 +132,7 @@ static copy_key key_of(const examination *of, const copy_table *in, uint32_t tri
     return key;
 }
 
-/* The first one of the same key: itself if there was none. */
+/* Returns the first triangle with the same key, or adds `triangle` and returns it. */
 static uint32_t find_or_put(const examination *of, copy_table *in, uint32_t triangle) {
     bool way;
     const copy_key key = key_of(of, in, triangle, &way);
@@ -185,7 +185,7 @@ kd_status check_weld(examination *of) {
     return KD_OK;
 }
 
-/* A triangle whose least height is below this share of its longest edge is a sliver. */
+/* A sliver's smallest height is below this fraction of its longest edge. */
 static const double sliver_share = 0.001;
 
 typedef struct wide3 {
@@ -202,7 +202,7 @@ static double dot(wide3 a, wide3 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z;
 }
 
-/* Doubles hold the fourth power of every float's range: nothing overflows or vanishes. */
+/* Double precision holds fourth powers of all floats without overflow or underflow. */
 static wide3 cross_of(const examination *of, uint64_t triangle, double *longest2) {
     const vec3 a = check_point(of, triangle, 0), b = check_point(of, triangle, 1);
     const vec3 c = check_point(of, triangle, 2);
@@ -250,7 +250,7 @@ static bool lacks_texcoord(const mesh *body, uint64_t triangle) {
     return !body->texcoord_indices;
 }
 
-/* Once a material, at its first triangle. */
+/* Reports each material once, at its first triangle. */
 static kd_status textures_examine(examination *of) {
     const mesh *body = &of->body;
     uint64_t *first = NULL, *count = NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at `at`, 0 if it is none. */
+/* Returns the size of the UTF-8 character at `at`, 0 if it is invalid. */
 static int character_bytes(const unsigned char *at) {
     const int more = at[0] < 0x80                    ? 0
                      : at[0] >= 0xc2 && at[0] < 0xe0 ? 1
@@ -17,7 +17,7 @@ static int character_bytes(const unsigned char *at) {
     return more + 1;
 }
 
-/* Names in files may be in any encoding; JSON has one. */
+/* File names may have any encoding; JSON requires UTF-8. */
 static bool string_add(cJSON *to, const char *key, const char *text) {
     const size_t bytes = strlen(text) + 1;
     char *clean = (char *)malloc(bytes);

@@ -1,4 +1,4 @@
-/* The camera with its keys by frame, and one entry of "lights". */
+/* Reads the camera with its keyframes, and an entry of "lights". */
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/describe/describe_reader.h"
@@ -22,7 +22,7 @@ static kd_status check_camera(const json_place *at, const cJSON *object,
     return KD_OK;
 }
 
-/* What no key before has given, no later one may. */
+/* Later keys may only change what the camera or the first key has set. */
 static kd_status key_gives(const json_place *at, const cJSON *object, const char *name, bool first,
                            bool *given) {
     if (first && json_has(object, name)) *given = true;
@@ -30,7 +30,7 @@ static kd_status key_gives(const json_place *at, const cJSON *object, const char
     return json_fail(at, "%s is in neither the camera nor its first key", name);
 }
 
-/* Each begins as the one before it. */
+/* Each key starts with the values of the previous one. */
 static kd_status read_keys(describe_reader *in, const json_place *at, described_camera words) {
     scene_draft *to = in->draft;
     const json_place keys = json_place_key(at, "keys");
@@ -74,7 +74,7 @@ kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON
 
 static const float radians = KD_PI / 180;
 
-/* The one of `name` and power that is given; *by_power says which. */
+/* Checks that exactly one of `name` and power is given; *by_power tells which. */
 static kd_status strength_of(const json_place *at, const cJSON *object, const char *name,
                              bool *by_power) {
     const bool power = json_has(object, "power");
@@ -124,7 +124,7 @@ static kd_status read_directional(const json_place *at, const described_light *w
     return KD_OK;
 }
 
-/* A black quad that emits. */
+/* Adds a black quad that emits. */
 static kd_status read_area(describe_reader *in, const json_place *at, const cJSON *object,
                            const described_light *words) {
     bool by_power = false;

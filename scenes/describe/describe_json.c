@@ -1,5 +1,5 @@
-/* A scene description as a whole: its "render" object, whose keys are the table of options
-   (render/options), and the tables of all keys as Markdown. */
+/* Reads a scene description: the root object; "render", whose keys are the table of options
+   (render/options); the environment. Writes the tables of all keys as Markdown. */
 #include "scenes/describe/describe_json.h"
 #include "core/files/file.h"
 #include "core/memory.h"
@@ -14,7 +14,8 @@
 enum { RENDER_KEYS = 64 };
 
 typedef struct render_keys {
-    json_key rows[RENDER_KEYS]; /* ends with name NULL; points into what follows */
+    /* terminated by a row without a name; points into the arrays below */
+    json_key rows[RENDER_KEYS];
     char names[RENDER_KEYS][32], choices[RENDER_KEYS][256], initial[RENDER_KEYS][64];
 } render_keys;
 
@@ -34,7 +35,7 @@ static json_kind kind_of(const option_row *row) {
     return JSON_VALUE;
 }
 
-/* The default as JSON has it: "path", [512, 512], 64. */
+/* Writes the default value in JSON: "path", [512, 512], 64. */
 static void write_initial(char *out, size_t bytes, const option_row *row) {
     const char separator = row->separator ? row->separator : ',';
     size_t used = 0;
@@ -152,7 +153,7 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
     list_table(&to, "`environment`:", describe_environment_keys);
     list_table(&to, "`sky` of an environment (Preetham's, by the position of the sun):",
                describe_sky_keys);
-    static render_keys options; /* too large for a small stack */
+    static render_keys options; /* static, because it is too large for a small stack */
     render_keys_fill(&options);
     list_table(&to, "`render` (the options of `kandela render`, and of kandela.render in Python):",
                options.rows);

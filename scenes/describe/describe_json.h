@@ -1,31 +1,32 @@
-/* Scene descriptions in JSON; the keys are listed in scenes/DESCRIPTION.md. */
+/* Reads scene descriptions in JSON. scenes/DESCRIPTION.md lists the keys. */
 #ifndef KD_SCENES_DESCRIBE_DESCRIBE_JSON_H
 #define KD_SCENES_DESCRIBE_DESCRIBE_JSON_H
 #include "core/job.h"
 #include "scenes/describe/draft.h"
 #include <kandela/render.h>
 
-/* Reads a description into a zeroed draft (scene_draft_close after any status) and its render
-   settings into `options`. Paths in it are relative to its folder. */
+/* Reads a description into a zeroed draft, which the caller closes by scene_draft_close whatever
+   the status, and its render settings into `options`. Paths in the description are relative to its
+   directory. */
 kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
                              job *watched);
 
 typedef kd_status (*describe_loader)(mesh *out, const char *path, job *watched);
 
 typedef struct describe_source {
-    const char *path;           /* names the text in errors; where relative paths start */
-    describe_loader load;       /* reads the mesh files that it names: scene_load_mesh */
-    const kd_scene_mesh *given; /* meshes in memory that it may name; NULL: none */
+    const char *path;     /* names the text in errors; relative paths start in its directory */
+    describe_loader load; /* reads the mesh files that the description names: scene_load_mesh */
+    const kd_scene_mesh *given; /* meshes in memory that the description may name; or NULL */
     uint64_t given_count;
 } describe_source;
 
-/* The same for text in memory. */
+/* The same for a description in memory. */
 kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               const describe_source *source, kd_render_options *options,
                               job *watched);
 
-/* The table of keys as Markdown, line by line without newlines: what scenes/DESCRIPTION.md shows.
-   Not thread-safe. */
+/* Writes the tables of keys as Markdown, line by line without newlines; scenes/DESCRIPTION.md
+   includes them. Not thread-safe. */
 void describe_json_list(void (*line)(void *context, const char *text), void *context);
 
 #endif

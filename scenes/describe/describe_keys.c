@@ -337,12 +337,12 @@ const json_key describe_sky_keys[] = {
      .help = "albedo of what lies below the horizon"},
     {.name = NULL}};
 
-/* Source: published complex indices n + ik of refraction (aluminium, chromium, copper, gold,
-   iridium, rhodium, silver, tungsten: the luxpop.com and SOPRA tables that Mitsuba 3 ships; iron,
-   titanium: Johnson and Christy 1974, Phys. Rev. B 9, 5056; platinum: Rakic et al. 1998, Appl. Opt.
-   37, 5271, Brendel-Bormann; both as refractiveindex.info tabulates them), through Fresnel's
-   equations for unpolarised light, weighed by CIE 1931 and D65 from 380 to 780 nm; a red beyond 1
-   is cut. */
+/* Source: published complex indices of refraction n + ik (aluminium, chromium, copper, gold,
+     iridium, rhodium, silver, tungsten: the luxpop.com and SOPRA tables that Mitsuba 3 ships;
+     iron, titanium: Johnson and Christy 1974, Phys. Rev. B 9, 5056; platinum: Rakic et al. 1998,
+     Appl. Opt. 37, 5271, Brendel-Bormann; both as tabulated by refractiveindex.info), converted by
+     Fresnel's equations for unpolarised light and weighted by CIE 1931 and D65 from 380 to 780 nm.
+     Red values above 1 are clamped. */
 
 metal_colours metal_of(int32_t name) {
     static const metal_colours metals[] = {

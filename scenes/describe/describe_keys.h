@@ -1,5 +1,5 @@
-/* The keys of a scene description: the structs that they are read into, their tables, and metals by
-   name. */
+/* The keys of a scene description: tables of keys, the structs that they fill, and the reflectance
+   of named metals. */
 #ifndef KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
 #define KD_SCENES_DESCRIBE_DESCRIBE_KEYS_H
 #include "core/math/geometry.h"
@@ -25,13 +25,13 @@ typedef struct described_material {
     vec3 diffuse, specular, transmission, emission;
     float roughness, metallic, ior, opacity, bump_scale;
     bool two_sided, map_clamp;
-    const char *medium, *medium_outside; /* names */
+    const char *medium, *medium_outside; /* names in `media` */
     float cauchy[3], sellmeier[6];
-    const char *maps[MESH_MAPS]; /* by mesh_map */
+    const char *maps[MESH_MAPS]; /* indexed by mesh_map */
     principled layers;
     float turn_degrees;
     bool thin, unlit;
-    int32_t metal; /* of METAL_NAMES */
+    int32_t metal; /* index in METAL_NAMES */
     float map_scale[2], map_offset[2];
 } described_material;
 
@@ -52,12 +52,12 @@ typedef struct described_sphere {
     uint64_t triangles;
 } described_sphere;
 
-typedef struct described_step { /* of a transform */
+typedef struct described_step { /* A step of a transform. */
     vec3 translate, rotate;
     float degrees;
     vec3 scale;
     double matrix[12];
-    double frame; /* of a key */
+    double frame; /* for a key in `keys` */
     const cJSON *keys;
 } described_step;
 
@@ -71,7 +71,7 @@ typedef struct described_scatter {
 typedef struct described_camera {
     vec3 eye, look_at, up;
     float fov, lens_radius, focus_distance, tall;
-    double frame; /* of a key */
+    double frame; /* for a key in `keys` */
     const cJSON *keys;
 } described_camera;
 
@@ -109,18 +109,18 @@ extern const json_key describe_scene_keys[], describe_medium_keys[], describe_ma
     describe_mesh_keys[], describe_box_keys[], describe_sphere_keys[], describe_step_keys[],
     describe_scatter_keys[], describe_step_key_keys[], describe_camera_keys[],
     describe_camera_key_keys[], describe_environment_keys[], describe_sky_keys[];
-/* Which kind a light is, and then the keys of that kind. */
-extern const json_key *const describe_light_keys[4]; /* by described_light_kind */
+/* Keys of a light; `kind` selects the table. */
+extern const json_key *const describe_light_keys[4]; /* indexed by described_light_kind */
 
 #define METAL_NAMES                                                                                \
     "aluminium|chromium|copper|gold|iron|iridium|platinum|rhodium|silver|titanium|tungsten"
 
 typedef struct metal_colours {
-    vec3 normal; /* reflectance along the normal */
-    vec3 edge;   /* that at 82 degrees (cosine 1/7) over Schlick's there */
+    vec3 normal; /* reflectance at normal incidence */
+    vec3 edge; /* ratio of the reflectance at 82 degrees (cosine 1/7) to Schlick's approximation */
 } metal_colours;
 
-/* By its number in METAL_NAMES. */
+/* Returns the colours of a metal by its index in METAL_NAMES. */
 metal_colours metal_of(int32_t name);
 
 #endif

@@ -1,5 +1,5 @@
-/* Materials of a description, defined by name, put in place of a file's own, or changed in part;
-   and media, defined by name, for materials and for the fog around them. */
+/* Reads the materials of a description (defined by name, replacing one of a mesh file, or changing
+   parts of one) and its media (defined by name, for materials and fog). */
 #include "core/memory.h"
 #include "core/names.h"
 #include "scenes/describe/describe_keys.h"
@@ -54,7 +54,8 @@ static void words_to(mesh_material *to, const described_material *words) {
     memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
 }
 
-/* Coefficients of an index that hangs on the wavelength; `ior` becomes that of yellow light. */
+/* Reads the coefficients of a wavelength-dependent index; `ior` becomes the index at 587.6 nm
+   (yellow). */
 static kd_status read_dispersion(const json_place *at, const cJSON *object, material *to,
                                  const described_material *words) {
     const bool cauchy = json_has(object, "cauchy"), sellmeier = json_has(object, "sellmeier");
@@ -85,7 +86,7 @@ static kd_status read_media(const describe_reader *in, const json_place *at, mat
     return KD_OK;
 }
 
-/* A metal's numbers; keys of the object beat them. */
+/* Applies the values of a named metal; explicit keys take precedence. */
 static void take_metal(const cJSON *object, described_material *words) {
     const bool other = json_has(object, "kind") && words->kind != MATERIAL_PRINCIPLED &&
                        words->kind != MATERIAL_CONDUCTOR;
@@ -134,7 +135,7 @@ static kd_status check_layers(const json_place *at, const cJSON *object,
     return KD_OK;
 }
 
-/* Changes material `index` by what the object says. */
+/* Applies the keys of the object to material `index`. */
 static kd_status change(describe_reader *in, const json_place *at, const cJSON *object,
                         uint32_t index) {
     mesh_material *made = &in->geometry.made.materials[index];
@@ -186,7 +187,8 @@ kd_status describe_materials(describe_reader *in, const json_place *at, const cJ
     return KD_OK;
 }
 
-/* The definitions come first among the materials, in the order of the file. */
+/* Named materials are the first ones of the geometry, in file order, so the position is the
+   index. */
 static kd_status find(const describe_reader *in, const json_place *at, const char *name,
                       uint32_t *index) {
     const char *best = NULL;

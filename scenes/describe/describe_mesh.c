@@ -1,5 +1,5 @@
-/* One entry of "meshes": where its triangles come from, where they are put, what they are made of;
-   and meshes that a caller gives as arrays: "file": "mesh:NAME" in a description. */
+/* Reads an entry of "meshes": the source of its triangles, its transform and its materials. A
+   source "file": "mesh:NAME" names a mesh that the caller passed as arrays. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/names.h"
@@ -194,7 +194,7 @@ static void replace_material(describe_reader *in, uint64_t first, uint32_t old, 
             made->triangle_materials[i] = replaced;
 }
 
-/* The file's material of that name; `base` is the index of its first one in the whole. */
+/* Finds a material of the mesh file by name; *index is relative to the file. */
 static kd_status find_in_part(const json_place *at, const mesh *part, const char *name,
                               uint32_t *index) {
     const char *best = NULL;
@@ -231,7 +231,8 @@ static kd_status read_materials(describe_reader *in, const json_place *at,
     return KD_OK;
 }
 
-/* A file's media join those of the description; cameras and lights are the description's to say. */
+/* Appends the media of a mesh file to those of the description. Cameras and lights of the file are
+   ignored: the description defines them. */
 static kd_status adopt_media(describe_reader *in, const json_place *at, mesh *part) {
     scene_draft *draft = in->draft;
     const uint32_t first = draft->medium_count;

@@ -1,5 +1,5 @@
-/* A step of a transform: one of four kinds, or keys of one kind by frame; and one mesh at many
-   places: from the description itself, from a file of matrices, or at random. */
+/* Reads steps of a transform (one of four kinds, or keyframes of one kind), and placements:
+   instances of a mesh from a list, from a file of matrices, or at random. */
 #include "accel/placed.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
@@ -11,7 +11,7 @@
 typedef enum step_kind { STEP_TRANSLATE, STEP_SCALE, STEP_MATRIX, STEP_ROTATE } step_kind;
 enum { STEP_NUMBERS = 22 };
 
-/* Which one of the four it is, and that it is one. */
+/* Finds the kind of a step, and checks that there is exactly one. */
 static kd_status find_kind(const json_place *at, const cJSON *object, step_kind *kind) {
     static const char *const names[] = {"translate", "scale", "matrix", "rotate", "degrees"};
     int steps = 0;
@@ -41,7 +41,7 @@ static kd_status make_step(const json_place *at, const described_step *words, st
     return KD_OK;
 }
 
-/* A key's words as numbers, and back. */
+/* Conversion of a step to numbers, for interpolation, and back. */
 static void step_numbers(const described_step *words, double out[STEP_NUMBERS]) {
     const vec3 vectors[3] = {words->translate, words->rotate, words->scale};
     for (int i = 0; i < 9; ++i) out[i] = (double)vec3_axis(vectors[i / 3], i % 3);
@@ -55,7 +55,7 @@ static void step_words(described_step *out, const double from[STEP_NUMBERS]) {
     memcpy(out->matrix, from + 10, sizeof out->matrix);
 }
 
-/* The words of one key; `before`: the frame of the one before it. */
+/* Reads one key. `before` is the frame of the previous key. */
 static kd_status read_key(const json_place *at, const cJSON *item, step_kind kind, bool first,
                           double before, described_step *words, step_kind *own) {
     memset(words, 0, sizeof *words);
@@ -68,7 +68,7 @@ static kd_status read_key(const json_place *at, const cJSON *item, step_kind kin
     return KD_OK;
 }
 
-/* The step at the reader's frame. */
+/* Reads all keys and interpolates the step at the reader's frame. */
 static kd_status read_keys(describe_reader *in, const json_place *at, const cJSON *list,
                            described_step *words, step_kind *kind) {
     const json_place keys = json_place_key(at, "keys");
@@ -118,12 +118,12 @@ enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 typedef struct placing {
     describe_reader *in;
     const transform *pose;
-    uint32_t shape;   /* of the draft */
-    const char *file; /* of matrices, NULL: none */
-    uint64_t line;    /* of it */
+    uint32_t shape;   /* index in the draft */
+    const char *file; /* file of matrices; NULL: none */
+    uint64_t line;    /* current line of that file, 1-based */
 } placing;
 
-/* The shape turned round, for placements that mirror: made when the first one asks. */
+/* Returns the shape with reversed winding, for mirroring transforms. The first call creates it. */
 static kd_status turned_shape(placing *to, uint32_t *shape) {
     scene_draft *draft = to->in->draft;
     draft_shape turned = draft->shapes[to->shape];
@@ -161,7 +161,7 @@ static kd_status put_listed(placing *to, const json_place *at, const cJSON *list
     return KD_OK;
 }
 
-/* 12 numbers from the cursor on; false at anything else. */
+/* Reads 12 numbers up to the line's end. Returns false on anything else. */
 static bool read_matrix(text_cursor *cursor, transform *out) {
     for (int i = 0; i < 12; ++i) {
         float number = 0;
@@ -203,7 +203,7 @@ static kd_status put_file(placing *to, const json_place *at, const char *name) {
     status = KD_RESERVE(text, (uint64_t)file.count + 2);
     if (status == KD_OK) {
         memcpy(text, file.bytes, file.count);
-        memcpy(text + file.count, "\n\n", 2); /* as text.h wants it */
+        memcpy(text + file.count, "\n\n", 2); /* terminate it as text.h requires */
         status = put_lines(to, at, text, file.count);
     }
     memory_free(text);

@@ -1,4 +1,4 @@
-/* What the parts of a description share while it is read. */
+/* State shared by the readers of the parts of a description. */
 #ifndef KD_SCENES_DESCRIBE_DESCRIBE_READER_H
 #define KD_SCENES_DESCRIBE_DESCRIBE_READER_H
 #include "scenes/describe/describe_json.h"
@@ -7,33 +7,35 @@
 
 typedef struct describe_reader {
     scene_draft *draft;
-    mesh_builder geometry; /* of all meshes; the materials of the description come first */
-    const cJSON *names;    /* those materials, NULL: none */
-    const cJSON *media;    /* by name, NULL: none; the draft has them in this order */
+    mesh_builder geometry; /* all meshes; the first materials are those of `names` */
+    const cJSON *names;    /* materials of the description by name, or NULL */
+    /* media of the description by name, or NULL; in the order of draft->media */
+    const cJSON *media;
     const char *path;
-    double frame; /* that is looked at */
+    double frame; /* the frame to read; keyframes are evaluated at it */
     describe_loader load;
-    const kd_scene_mesh *given; /* by the caller, in memory */
+    const kd_scene_mesh *given; /* meshes given by the caller, in memory */
     uint64_t given_count;
     job *watched;
 } describe_reader;
 
-/* *path = `name` beside the description, to memory_free. */
+/* Sets *path to `name` relative to the description's directory; freed by memory_free. Returns
+   KD_ERROR_INPUT if the path is outside the allowed directory (paths.h). */
 kd_status describe_path(const describe_reader *in, const char *name, char **path);
 
-/* describe_mesh.c: "mesh:NAME" names one that the caller gave */
+/* describe_mesh.c: returns true for "mesh:NAME", which names a mesh given by the caller. */
 bool describe_is_given(const char *file);
 kd_status describe_given(const describe_reader *in, const json_place *at, const char *file,
                          mesh *out);
 /* describe_material.c */
 kd_status describe_materials(describe_reader *in, const json_place *at, const cJSON *map);
-/* Index of the material that `value` names or is; an object changes a copy of `base`, index of one
-   or KD_NONE. */
+/* Sets *index to the material that `value` names, or to a new one if it is an object. An object
+   changes a copy of the material `base`, or of the default if that is KD_NONE. */
 kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
                             uint32_t base, uint32_t *index);
 /* describe_material.c */
 kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map);
-/* Index of the medium of that name. */
+/* Finds a medium by name. */
 kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
                                uint32_t *index);
 /* describe_mesh.c */
@@ -43,8 +45,8 @@ kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *
                         transform *step);
 kd_status describe_transform(describe_reader *in, const json_place *at, const cJSON *list,
                              transform *placed);
-/* describe_placements.c: what the geometry has got since `begin` becomes a shape that is put where
-   the entry says, after `pose` */
+/* describe_placements.c: makes a shape of everything added to the geometry since `begin`, and
+   instances it at the transforms of the entry, applied after `pose`. */
 kd_status describe_placements(describe_reader *in, const json_place *at,
                               const described_mesh *words, const transform *pose,
                               const draft_shape *begin);

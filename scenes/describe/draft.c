@@ -35,7 +35,7 @@ kd_status scene_draft_add_placement(scene_draft *to, const placement *added) {
     return KD_OK;
 }
 
-/* items[i] = items[from[i]], `each` numbers an item. */
+/* Permutes items: items[i] = items[from[i]], with `each` numbers per item. */
 static kd_status reorder(uint32_t *items, const uint32_t *from, uint64_t count, uint64_t each) {
     uint32_t *moved = NULL;
     if (!items) return KD_OK;
@@ -52,7 +52,7 @@ kd_status scene_draft_sort(scene_draft *of) {
     uint32_t *from = NULL, used = 0, shape = 0;
     if (of->shape_count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(from, count));
-    for (uint32_t i = 0; i < count;) { /* shapes are in the order of their triangles */
+    for (uint32_t i = 0; i < count;) { /* shapes are sorted by their triangles */
         while (shape < of->shape_count && i >= of->shapes[shape].first + of->shapes[shape].count)
             ++shape;
         const bool placed = shape < of->shape_count && i >= of->shapes[shape].first;

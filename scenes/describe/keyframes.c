@@ -2,7 +2,7 @@
 
 enum { CAMERA_NUMBERS = 13 };
 
-/* Number k of the slope at key i, a frame. */
+/* Slope of value k at key i, per frame. */
 static double slope(const double *frames, const double *values, uint32_t count, uint32_t width,
                     uint32_t i, uint32_t k) {
     const uint32_t before = i ? i - 1 : i, after = i + 1 < count ? i + 1 : i;
@@ -13,7 +13,8 @@ static double slope(const double *frames, const double *values, uint32_t count, 
 void keyframes_at(const double *frames, const double *values, uint32_t count, uint32_t width,
                   double frame, double *out) {
     uint32_t i = 0;
-    while (i + 1 < count && frames[i + 1] <= frame) ++i; /* the last key that is not later */
+    /* find the last key at or before `frame` */
+    while (i + 1 < count && frames[i + 1] <= frame) ++i;
     const double *here = values + (size_t)i * width;
     for (uint32_t k = 0; k < width; ++k) out[k] = here[k];
     if (frame <= frames[i] || i + 1 == count) return;
@@ -40,7 +41,7 @@ camera keyframes_camera(const camera_key *keys, uint32_t count, double frame) {
     double frames[4] = {0}, values[4 * CAMERA_NUMBERS] = {0}, at[CAMERA_NUMBERS];
     uint32_t first = 0;
     while (first + 1 < count && keys[first + 1].frame <= frame) ++first;
-    if (first) --first; /* the slope needs the one before */
+    if (first) --first; /* the slope needs the previous key */
     const uint32_t near = count - first < 4 ? count - first : 4;
     for (uint32_t i = 0; i < near; ++i) {
         const camera *view = &keys[first + i].view;

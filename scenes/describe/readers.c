@@ -6,7 +6,7 @@
 #include "scenes/mesh/generate.h"
 #include <strings.h>
 
-/* It has no lines, and tells its troubles to the log. */
+/* assimp reports no lines, and logs its problems. */
 static kd_status others_load(mesh *out, const char *path, const obj_options *options,
                              job *watched) {
     if (options && options->triangle_lines) *options->triangle_lines = NULL;

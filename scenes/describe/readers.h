@@ -1,23 +1,24 @@
-/* Which reader reads a mesh file: one row a format, found by the path's suffix; what has no row
-   goes to assimp. */
+/* Selects the reader of a mesh file by the path's suffix: one row per format. Files of all other
+   formats are read by assimp. */
 #ifndef KD_SCENES_DESCRIBE_READERS_H
 #define KD_SCENES_DESCRIBE_READERS_H
 #include "scenes/formats/mesh_formats.h"
 
 typedef struct mesh_reader {
-    const char *suffix; /* ".obj", any case; NULL: the last resort */
+    const char *suffix; /* ".obj", in any case; NULL: all other files */
     const char *name;
     kd_status (*load)(mesh *out, const char *path, const obj_options *options, job *watched);
 } mesh_reader;
 
-/* Never NULL. */
+/* Never returns NULL. */
 const mesh_reader *mesh_reader_find(const char *path);
 
-/* Reads the mesh file `path` by its reader, or makes what the generator gen:NAME:N says, into `out`
-   (closed by mesh_close, zeroed on failure). `options` may be NULL; a reader without lines leaves
-   *triangle_lines NULL. KD_ERROR_INPUT with `file:line: what was found, what was expected`. */
+/* Reads the mesh file `path`, or runs the generator gen:NAME:N, into `out`, which the caller
+   closes by mesh_close; zeroed on failure. `options` may be NULL. A reader without line numbers
+   sets *triangle_lines to NULL. Returns KD_ERROR_INPUT with `file:line: what was found, what was
+   expected`. */
 kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job *watched);
-/* The same without options. */
+/* mesh_load without options. */
 kd_status scene_load_mesh(mesh *out, const char *path, job *watched);
 
 #endif

@@ -1,3 +1,5 @@
+/* Parses MTL files line by line. What a material means is decided in mtl_record.c once all its
+   statements are read. */
 #include "scenes/formats/mtl.h"
 #include "core/files/file.h"
 #include "core/memory.h"
@@ -10,15 +12,15 @@ typedef struct mtl_reader {
     mtl_library *library;
     problem_list problems;
     mtl_entry entry;
-    uint32_t current; /* the entry's material, KD_NONE before the first newmtl */
-    bool repeated;    /* its name is taken: it is read, and dropped */
+    uint32_t current; /* index of the entry's material, KD_NONE before the first newmtl */
+    bool repeated;    /* the name is a duplicate: parse the entry, then discard it */
     int32_t blender;
     bool glass_told, exponent_told, left_out_told[8];
 } mtl_reader;
 
 typedef struct number_key {
     const char *name;
-    size_t offset; /* of a float in mtl_entry */
+    size_t offset; /* of a float or vec3 in mtl_entry */
 } number_key;
 
 static const number_key number_keys[] = {
@@ -56,10 +58,10 @@ static const map_key map_keys[] = {{"map_Kd", MTL_MAP_DIFFUSE},
                                    {"map_Pcr", MTL_MAP_COAT_ROUGHNESS},
                                    {"map_Ns", MTL_MAP_EXPONENT}};
 
-/* Read by others, and without a meaning for light that follows paths. */
+/* Accepted without a warning: without a meaning for physically based rendering. */
 static const char *const silent[] = {"Km",     "Pe",      "sharpness", "map_Ka",
                                      "map_ao", "map_aat", "Material"};
-/* These would change the picture: each is told once a file. */
+/* Unsupported statements that would change the image: reported once per file. */
 static const char *const left_out[] = {"refl", "map_refl", "disp", "map_disp", "decal", "map_Tr"};
 enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
@@ -142,7 +144,8 @@ static kd_status material_begin(mtl_reader *from, uint64_t line) {
     return KD_OK;
 }
 
-/* Up to `most` numbers. False after trouble that has been told: no number, a word that is none. */
+/* Reads up to `most` numbers. Returns false if a word is not a number or not finite, which it
+   reports. */
 static bool numbers_read(mtl_reader *from, text_span key, float *values, int *count, int most) {
     for (*count = 0; *count < most; ++*count) {
         text_skip_blanks(&from->cursor);
@@ -203,7 +206,7 @@ static void colour_read(mtl_reader *from, text_span key, vec3 *colour, uint64_t 
 
 static void number_read(mtl_reader *from, text_span key, float *number, uint64_t line) {
     text_skip_blanks(&from->cursor);
-    if (text_is(key, "d")) { /* d -halo f: opacity by angle; the factor is taken */
+    if (text_is(key, "d")) { /* d -halo f: opacity by viewing angle; only the factor is used */
         text_cursor ahead = from->cursor;
         if (text_is(text_word(&ahead), "-halo")) from->cursor = ahead;
     }
@@ -234,7 +237,7 @@ static void left_out_tell(mtl_reader *from, text_span key, bool *told, uint64_t 
 static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
     const char *expected;
-    if (which == MTL_MAP_EXPONENT && !from->blender) { /* of exponents, not of roughness */
+    if (which == MTL_MAP_EXPONENT && !from->blender) { /* an image of exponents, not of roughness */
         left_out_tell(from, key, &from->exponent_told, line);
         return KD_OK;
     }
@@ -259,14 +262,15 @@ static void *field(mtl_reader *from, size_t offset) {
     return (char *)&from->entry + offset;
 }
 
-/* One statement behind its keyword. */
+/* Parses one statement after its keyword. */
 static kd_status statement_read(mtl_reader *from, text_span key, uint64_t line) {
     for (size_t i = 0; i < sizeof number_keys / sizeof *number_keys; ++i)
         if (text_is_like(key, number_keys[i].name)) {
             number_read(from, key, (float *)field(from, number_keys[i].offset), line);
             return KD_OK;
         }
-    if (text_is_like(key, "Ka") && !from->blender) return KD_OK; /* light from everywhere */
+    /* ambient light; Blender stores the metallic value here */
+    if (text_is_like(key, "Ka") && !from->blender) return KD_OK;
     for (size_t i = 0; i < sizeof colour_keys / sizeof *colour_keys; ++i)
         if (text_is_like(key, colour_keys[i].name)) {
             colour_read(from, key, (vec3 *)field(from, colour_keys[i].offset), line);
@@ -311,7 +315,8 @@ static kd_status line_read(mtl_reader *from) {
     return KD_OK;
 }
 
-/* The version of Blender that the first line names, 2 where it names none; 0: another program's. */
+/* Returns the major version of Blender in the first line, at least 2; 0 if another program wrote
+   the file. */
 static int32_t blender_version(const char *at, const char *end) {
     static const char name[] = "# Blender ";
     if ((size_t)(end - at) < sizeof name || memcmp(at, name, sizeof name - 1) != 0) return 0;

@@ -1,26 +1,28 @@
-/* The MTL reader: materials of OBJ files. scenes/obj/README.md says what each key becomes. */
+/* The MTL reader: materials of OBJ files. scenes/formats/README.md says what each key means. */
 #ifndef KD_SCENES_FORMATS_MTL_H
 #define KD_SCENES_FORMATS_MTL_H
 #include "scenes/mesh/mesh.h"
 #include "scenes/text/names.h"
 #include "scenes/text/problems.h"
 
-/* The materials of one or more files, in order; the first of a name wins. */
+/* The materials of one or more files, in order. If a name occurs twice, the first material is
+   kept. */
 typedef struct mtl_library {
-    mesh_material *materials; /* material_count of them, room for more */
+    mesh_material *materials; /* `count` elements in use, capacity `room` */
     uint32_t count, room;
-    name_table names; /* into materials */
+    name_table names; /* indices into `materials` by name */
 } mtl_library;
 
-/* Adds the materials of `path`. Paths of textures are looked for beside it; those of files that are
-   not there are told and dropped. KD_ERROR_INPUT with file:line at the first malformed line. */
+/* Adds the materials of the file `path`. Texture paths are relative to its directory; textures
+   that do not exist are reported and dropped. Returns KD_ERROR_INPUT with file:line for the first
+   malformed line. */
 kd_status mtl_load(mtl_library *library, const char *path, const obj_options *options);
-/* Adds one of the given name (unique in the library) that is material_default(). */
+/* Adds a default material with the given name, which must be unique in the library. */
 kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index);
-void mtl_library_close(mtl_library *library); /* and all materials in it */
+void mtl_library_close(mtl_library *library); /* frees its materials, too */
 
-/* What stands in the file about one material, before it becomes a record. Numbers that are absent
-   are NaN. */
+/* The statements of an MTL file about one material, before their conversion to a record. Absent
+   numbers are NaN. */
 typedef enum mtl_map {
     MTL_MAP_DIFFUSE,
     MTL_MAP_SPECULAR,
@@ -33,12 +35,12 @@ typedef enum mtl_map {
     MTL_MAP_SHEEN,
     MTL_MAP_COAT,
     MTL_MAP_COAT_ROUGHNESS,
-    MTL_MAP_EXPONENT, /* of Blender: a picture of roughness */
+    MTL_MAP_EXPONENT, /* map_Ns: Blender writes a roughness image */
     MTL_MAPS
 } mtl_map;
 
 typedef struct mtl_texture {
-    char *path; /* NULL: none; owned */
+    char *path; /* owned; NULL: no map */
     float scale[2], offset[2];
     float bump; /* -bm */
     bool clamp;
@@ -48,23 +50,23 @@ typedef struct mtl_entry {
     vec3 ka, kd, ks, ke, tf;
     float ns, ni, d, tr, illum, pr, pm;
     float ps, pc, pcr, aniso, anisor;
-    int32_t blender; /* its version, if it wrote the file: 2, 3, ...; else 0 */
-    uint64_t line;   /* of its newmtl */
-    uint64_t d_line; /* of d or Tr, whichever is later */
+    int32_t blender; /* major version of Blender if it wrote the file (2, 3, ...), else 0 */
+    uint64_t line;   /* line of its newmtl */
+    uint64_t d_line; /* line of d or Tr, whichever comes last */
     mtl_texture maps[MTL_MAPS];
 } mtl_entry;
 
-/* mtl_record.c: options and name of a map statement, behind its keyword; the cursor ends at the
-   line's end. False if there is no name. */
+/* mtl_record.c: parses the options and the file name of a map statement after its keyword, and
+   leaves the cursor at the line's end. Returns false if there is no name. */
 typedef struct mtl_map_text {
     text_span name;
     mtl_texture texture; /* its path is not set */
 } mtl_map_text;
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read);
 
-/* mtl_record.c: what it means. Takes the entry's paths. */
+/* mtl_record.c: converts an entry to a material. Takes ownership of the entry's paths. */
 void mtl_entry_convert(mtl_entry *entry, mesh_material *into);
-/* GGX roughness (perceptual) of a Phong exponent. */
+/* Returns the (perceptual) GGX roughness of a Phong exponent. */
 float mtl_roughness_of_exponent(float ns);
 
 #endif

@@ -1,5 +1,6 @@
-/* What an MTL file says becomes a material of ours. A texture statement has options and a file name
-   that may hold blanks; options may follow the name, too, since some programs write them there. */
+/* Converts the statements of an MTL file to a material, and parses texture statements. The file
+   name of a texture may contain blanks; options may follow the name, as some programs write them
+   there. */
 #include "scenes/formats/mtl.h"
 #include "scenes/text/number.h"
 
@@ -8,7 +9,7 @@ typedef enum option_form { FORM_WORD, FORM_NUMBERS, FORM_SWITCH } option_form;
 typedef struct option_kind {
     const char *name;
     option_form form;
-    int least, most; /* numbers */
+    int least, most; /* allowed count of numbers */
 } option_kind;
 
 static const option_kind option_kinds[] = {
@@ -49,7 +50,7 @@ static int option_numbers(text_cursor *cursor, float values[3], int most) {
     return count;
 }
 
-/* One option with what belongs to it; the cursor stays if there is none. */
+/* Parses one option with its arguments. Returns false, and leaves the cursor, if there is none. */
 static bool option_read(text_cursor *cursor, mtl_texture *texture) {
     text_cursor ahead = *cursor;
     const text_span word = text_word(&ahead);
@@ -76,7 +77,8 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
     return false;
 }
 
-/* Nothing but options from here to the line's end? */
+/* Parses the rest of the line if it consists of options only. Otherwise returns false and changes
+   nothing. */
 static bool options_to_end(text_cursor *cursor, mtl_texture *texture) {
     text_cursor ahead = *cursor;
     mtl_texture with = *texture;
@@ -107,10 +109,10 @@ bool mtl_map_read(text_cursor *cursor, mtl_map_text *read) {
     return read->name.count > 0;
 }
 
-/* A bump map's white is this many texture periods high at -bm 1: MTL leaves the unit open. */
+/* Height of white in a bump map at -bm 1, in texture periods. MTL does not define the unit. */
 static const float bump_unit = 0.01f;
 
-/* Beside a reflection ten times as strong, a diffuse part is what exporters write for "none". */
+/* Exporters write a small Kd for "no diffuse part"; below this fraction of Ks it is ignored. */
 static const float diffuse_share = 0.1f;
 
 static bool given(float x) {
@@ -121,8 +123,8 @@ static vec3 share(vec3 c) {
     return vec3_make(float_clamp(c.x, 0, 1), float_clamp(c.y, 0, 1), float_clamp(c.z, 0, 1));
 }
 
-/* Equal width of the two lobes: Walter et al. 2007 (EGSR), section 5.3, alpha^2 = 2 / (Ns + 2);
-   our roughness is the root of alpha. */
+/* Source: Walter et al. 2007 (EGSR), section 5.3: alpha^2 = 2 / (Ns + 2) gives Phong and
+     microfacet lobes of equal width. The record's roughness is sqrt(alpha). */
 float mtl_roughness_of_exponent(float ns) {
     if (!(ns > 0)) return 1;
     return sqrtf(sqrtf(2 / (ns + 2)));
@@ -133,7 +135,7 @@ static float opacity_of(const mtl_entry *entry) {
     return float_clamp(opacity, 0, 1);
 }
 
-/* Programs write illum 9, and SketchUp illum 4 with Ni 1, for what is merely cut out by d. */
+/* Programs write illum 9, and SketchUp illum 4 with Ni 1, for plain opacity by d. */
 static bool is_cut_out(const mtl_entry *entry) {
     if (!(opacity_of(entry) < 1) || given(entry->tf.x)) return false;
     return entry->illum == 9 || !(entry->ni > 1);
@@ -156,7 +158,7 @@ static bool is_pbr(const mtl_entry *entry) {
            has_map(entry, MTL_MAP_METALLIC);
 }
 
-/* Full Ns, and nothing else that says what it is. */
+/* The maximum of Ns, and nothing that determines the kind of material. */
 static bool is_sharp_and_bends(const mtl_entry *entry) {
     return entry->ns >= 999.5f && entry->ni > 1 && opacity_of(entry) == 1 && !is_pbr(entry) &&
            !(entry->illum > 2);
@@ -166,7 +168,7 @@ static void glass_set(const mtl_entry *entry, material *record) {
     record->kind = MATERIAL_GLASS;
     record->roughness = given(entry->pr) ? float_clamp(entry->pr, 0, 1) : 0;
     record->opacity = 1;
-    /* Tf filters what has passed through the body: in and out, two crossings */
+    /* Tf filters light that has passed through the body, which is two crossings. */
     const vec3 tint = given(entry->tf.x) ? share(entry->tf) : vec3_all(1);
     record->transmission = vec3_make(sqrtf(tint.x), sqrtf(tint.y), sqrtf(tint.z));
 }
@@ -182,8 +184,9 @@ static void pbr_set(const mtl_entry *entry, material *record) {
     record->specular = vec3_all(float_square((record->ior - 1) / (record->ior + 1)));
 }
 
-/* Our plastic's coat is a dielectric: the index whose normal reflectance is that of Ks. Where Ni is
-   said, the coat is not stronger than that of Ni: many exporters write Ks 0.5 for plain plastic. */
+/* Returns the index of refraction whose reflectance at normal incidence equals Ks, for the
+   dielectric coat of plastic. If Ni is given, it limits the reflectance, because many exporters
+   write Ks 0.5 for plain plastic. */
 static float coat_index(const mtl_entry *entry, const material *record, bool traced) {
     float reflectance = float_min(vec3_luminance(record->specular), 0.9f);
     if (given(entry->ni) && !traced) {
@@ -194,13 +197,13 @@ static float coat_index(const mtl_entry *entry, const material *record, bool tra
     return (1 + root) / (1 - root);
 }
 
-/* A share of the numbers from 0 on; `otherwise` where none is given. */
+/* Returns `number` clamped to 0..1, or `otherwise` if it is absent. */
 static float share_of(float number, float otherwise) {
     return given(number) ? float_clamp(number, 0, 1) : otherwise;
 }
 
-/* The layers that PBR keys name. Blender writes a coat's weight times four, and its anisotropy's
-   rotation as a share of a turn. */
+/* Sets the layers of the PBR keys. Blender writes four times the coat's weight. The rotation of
+   the anisotropy is in turns. */
 static void layers_set(const mtl_entry *entry, mesh_material *into) {
     principled *layers = &into->layers;
     layers->sheen = vec3_all(share_of(entry->ps, has_map(entry, MTL_MAP_SHEEN) ? 1 : 0));
@@ -218,7 +221,8 @@ static bool has_layers(const mtl_entry *entry) {
            (is_pbr(entry) && given(entry->tf.x) && vec3_largest(entry->tf) > 0);
 }
 
-/* Blender 4 and 5 write Ns = 1000 (1 - r)^2, older ones (30 (1 - r))^2; none for r = 1. */
+/* Inverts Blender's export: Ns = 1000 (1 - r)^2 since version 4, (30 (1 - r))^2 before; no Ns for
+   r = 1. */
 static float blender_roughness(const mtl_entry *entry) {
     const float full = entry->blender >= 4 ? 1000 : 900;
     if (given(entry->pr)) return float_clamp(entry->pr, 0, 1);
@@ -227,8 +231,8 @@ static float blender_roughness(const mtl_entry *entry) {
     return 1 - sqrtf(float_clamp(entry->ns / full, 0, 1));
 }
 
-/* What Blender's importer makes of it: illum 3 is metal by the share Ka, its colour is Kd; Ks 0.5
-   is a dielectric's usual reflectance; light is sent from both sides. */
+/* Follows Blender's importer: illum 3 is metal with the fraction Ka and the colour Kd; Ks 0.5 is
+   the default reflectance of a dielectric; emission is two-sided. */
 static void blender_set(const mtl_entry *entry, mesh_material *into) {
     material *record = &into->record;
     record->kind = MATERIAL_PRINCIPLED;
@@ -242,7 +246,8 @@ static void blender_set(const mtl_entry *entry, mesh_material *into) {
         into->layers.specular = float_min(2 * vec3_luminance(record->specular), 2);
 }
 
-/* A coloured highlight over a darker body: gold and brass of 3ds Max and of tables of OpenGL. */
+/* Detects a coloured highlight over a darker body: gold and brass as in 3ds Max and in tables for
+   OpenGL. */
 static bool is_coloured_metal(const mtl_entry *entry, const material *record) {
     const vec3 ks = record->specular;
     const float high = vec3_largest(ks), low = float_min(ks.x, float_min(ks.y, ks.z));
@@ -260,7 +265,7 @@ static void phong_set(const mtl_entry *entry, material *record) {
     if (!shiny)
         record->kind = MATERIAL_DIFFUSE;
     else if (is_coloured_metal(entry, record)) {
-        record->kind = MATERIAL_CONDUCTOR; /* its lobes together, as one */
+        record->kind = MATERIAL_CONDUCTOR; /* merges both lobes into one */
         record->specular = share(vec3_add(record->specular, record->diffuse));
         record->roughness = mtl_roughness_of_exponent(entry->ns);
     } else if (coloured || has_map(entry, MTL_MAP_DIFFUSE))
@@ -277,7 +282,7 @@ static void colours_set(const mtl_entry *entry, material *record) {
     else if (given(entry->ks.x) || given(entry->tf.x) || given(entry->ke.x))
         record->diffuse = vec3_all(0);
     if (textured && (!given(entry->kd.x) || vec3_is_zero(record->diffuse)))
-        record->diffuse = vec3_all(1); /* black would hide the picture */
+        record->diffuse = vec3_all(1); /* black would hide the texture */
     record->specular = given(entry->ks.x) ? share(entry->ks) : vec3_all(0);
     if (has_map(entry, MTL_MAP_SPECULAR) && vec3_is_zero(record->specular) && !given(entry->ks.x))
         record->specular = vec3_all(1);
@@ -286,8 +291,8 @@ static void colours_set(const mtl_entry *entry, material *record) {
         record->emission = vec3_all(1);
 }
 
-/* One texture's place; the first one's is that of all, as long as maps of more are not asked for.
- */
+/* Moves the texture paths to the material. The record has one texture transform, that of the first
+   map. */
 static void maps_take(mtl_entry *entry, mesh_material *into) {
     static const mesh_map places[MTL_MAPS] = {
         MESH_MAP_DIFFUSE,   MESH_MAP_SPECULAR, MESH_MAP_EMISSION,       MESH_MAP_OPACITY,
@@ -311,7 +316,7 @@ static void maps_take(mtl_entry *entry, mesh_material *into) {
         into->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
 }
 
-/* A picture of Ks scales the coat of plastic: principled surfaces have a place for it. */
+/* A map_Ks scales the coat of plastic, which only principled materials support. */
 static void coat_map_set(const mtl_entry *entry, material *record) {
     if (record->kind == MATERIAL_PLASTIC && has_map(entry, MTL_MAP_SPECULAR))
         record->kind = MATERIAL_PRINCIPLED;

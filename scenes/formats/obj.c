@@ -1,10 +1,10 @@
-/* The OBJ reader, from the path to the mesh.
-   Idea:   the file's text is cut at line ends into chunks; pass 1 counts them, a sum over the
-   chunks gives every vertex, triangle and line its number, pass 2 parses each chunk straight into
-           the mesh's arrays, pass 3 cuts the polygons; then materials, and the few triangles that
-           cannot be used are squeezed out.
-   Work:   O(bytes), on all cores but for the sums and the materials.
-   Memory: the file, then the arrays, while its pages are given back chunk by chunk.
+/* The OBJ reader: runs the passes and assembles the mesh.
+   Idea: the text is cut at line ends into chunks. Pass 1 counts the elements of each chunk; a
+     prefix sum over the chunks gives every vertex, triangle and line its number; pass 2 parses
+     each chunk directly into the mesh's arrays; pass 3 triangulates polygons. Then materials are
+     assigned, and unusable triangles are removed.
+   Work: O(bytes), parallel except for the prefix sum and the materials.
+   Memory: the file and the arrays; the file's pages are released chunk by chunk.
    Invariants: the result does not depend on the number of threads; every index is in range. */
 #include "core/files/file.h"
 #include "core/memory.h"
@@ -21,11 +21,11 @@ typedef struct obj_reader {
     const obj_options *options;
     job *watched;
     file_view file;
-    char *tail; /* the last line where it has no end, with one */
+    char *tail; /* copy of the last line with a line end, if the file lacks one */
     obj_chunk *chunks;
     uint64_t chunk_count, chunk_room;
     obj_target target;
-    atomic_int failed; /* a kd_status of a parallel pass */
+    atomic_int failed; /* kd_status of a parallel pass */
 } obj_reader;
 
 static kd_status chunk_add(obj_reader *from, const char *begin, uint64_t count) {
@@ -41,8 +41,9 @@ static kd_status chunk_add(obj_reader *from, const char *begin, uint64_t count) 
     return KD_OK;
 }
 
-/* The first place from `at` on that is behind a line end which no backslash joins; NULL if none. A
-   CR as the last byte does not count: what is behind it would be read. */
+/* Returns the first line begin at or after `at` that no backslash joins to the line before, or
+   NULL. A CR as the last byte does not count as a line end, because the byte after it would be
+   read. */
 static const char *line_begin_find(const char *begin, const char *at, const char *end) {
     for (; at < end; ++at) {
         if (!text_is_line_end(*at)) continue;
@@ -53,7 +54,8 @@ static const char *line_begin_find(const char *begin, const char *at, const char
     return NULL;
 }
 
-/* Chunks of whole lines; what has no line end at last is copied, with line ends behind it. */
+/* Cuts the text into chunks of whole lines. A last line without a line end is copied and
+   terminated. */
 static kd_status text_split(obj_reader *from) {
     const char *begin = from->file.bytes, *end = begin + from->file.count;
     const int64_t bytes =
@@ -62,7 +64,7 @@ static kd_status text_split(obj_reader *from) {
     while (begin < end) {
         const char *nominal = end - begin > bytes ? begin + bytes : end - 1;
         const char *next = line_begin_find(begin, nominal, end);
-        if (!next) { /* the last chunk: up to its last whole line */
+        if (!next) { /* the last chunk: ends after its last whole line */
             next = end;
             while (next > begin &&
                    !(text_is_line_end(next[-1]) && line_begin_find(begin, next - 1, next) == next))
@@ -88,8 +90,8 @@ static kd_status text_split(obj_reader *from) {
 
 /* --- the passes over the chunks ------------------------------------------------------------ */
 
-/* Gives back the bytes of a parsed chunk, unless later passes read names in them. The first byte is
-   what the parser of the chunk before may look at. */
+/* Releases the pages of a parsed chunk, unless later passes read names from them. Keeps the first
+   byte, which the parser of the preceding chunk may read. */
 static void chunk_release(const obj_reader *from, const obj_chunk *chunk) {
     const bool is_named = chunk->event_count || chunk->problems.count;
     if (chunk->text.begin == from->tail || is_named) return;

@@ -1,7 +1,8 @@
-/* The inside of the OBJ reader: a file in pieces, each of which one thread reads at a time.
-   Pass 1 counts what each chunk holds, so that pass 2 writes every vertex and every triangle to its
-   final place and knows each line's number; nothing is copied or grown. A polygon is first written
-   as the fan of its n - 2 triangles, and put right when all positions are there. */
+/* Internals of the OBJ reader. The text is cut at line ends into chunks, each parsed by one
+   thread. Pass 1 counts the elements of each chunk, so that pass 2 can write every vertex and
+   triangle to its final position and knows its line number; nothing is copied or reallocated. Pass
+   2 writes a polygon as a fan of n - 2 triangles; pass 3 replaces the fan by a valid
+   triangulation, when all positions are known. */
 #ifndef KD_SCENES_FORMATS_OBJ_CHUNK_H
 #define KD_SCENES_FORMATS_OBJ_CHUNK_H
 #include "scenes/mesh/mesh.h"
@@ -12,36 +13,37 @@ typedef struct obj_counts {
     uint64_t positions, texcoords, normals, faces, triangles, lines;
 } obj_counts;
 
-/* A usemtl, mtllib or s line. */
+/* A usemtl, mtllib or s statement. */
 typedef struct obj_event {
-    text_span name;    /* in the text */
-    uint64_t line;     /* 0-based in the file */
-    uint64_t triangle; /* the first one after it */
+    text_span name;    /* points into the text */
+    uint64_t line;     /* 0-based, in the file */
+    uint64_t triangle; /* the first triangle after the statement */
     bool is_library, is_group;
-    uint32_t group; /* of smoothing; 0: flat */
+    uint32_t group; /* smoothing group; 0: flat */
 } obj_event;
 
-/* A face of more than three corners. */
+/* A face with more than three corners. */
 typedef struct obj_polygon {
     uint32_t first_triangle, corner_count;
 } obj_polygon;
 
 typedef struct obj_chunk {
-    text_span text;        /* whole logical lines */
-    obj_counts counts;     /* what it holds: by pass 1 */
-    obj_counts before;     /* what the chunks before it hold */
-    problem_list problems; /* lines count from the chunk's beginning */
+    text_span text;        /* whole logical lines (after joining by backslash) */
+    obj_counts counts;     /* elements of this chunk; set by pass 1 */
+    obj_counts before;     /* elements of all preceding chunks */
+    problem_list problems; /* line numbers are relative to the chunk */
     obj_event *events;
     obj_polygon *polygons;
     uint64_t event_count, event_room, polygon_count, polygon_room;
-    uint64_t unusable_triangles;                 /* corners are KD_NONE */
-    uint64_t known, unknown;                     /* statements */
-    bool bad_position, bad_normal, bad_texcoord; /* NaN or infinite; a normal without a direction */
+    uint64_t unusable_triangles; /* their corners are KD_NONE */
+    uint64_t known, unknown;     /* numbers of statements */
+    /* some are not finite; or, a normal has length 0 */
+    bool bad_position, bad_normal, bad_texcoord;
     bool uses_normals, uses_texcoords;
     bool out_of_memory;
 } obj_chunk;
 
-/* Where pass 2 writes; normal_indices and texcoord_indices may be NULL. */
+/* The output of pass 2. normal_indices and texcoord_indices may be NULL. */
 typedef struct obj_target {
     mesh *into;
     uint32_t *triangle_lines; /* 1-based; may be NULL */
@@ -57,8 +59,8 @@ typedef enum obj_statement {
     STATEMENT_OTHER
 } obj_statement;
 
-/* What the line at the cursor (behind its blanks) says; the cursor moves behind the keyword, except
-   for STATEMENT_OTHER and STATEMENT_EMPTY. Both passes read lines by this. */
+/* Identifies the statement at the cursor, which is after any blanks. Advances the cursor past the
+   keyword, except for STATEMENT_OTHER and STATEMENT_EMPTY. Both passes use it. */
 static inline obj_statement obj_statement_read(text_cursor *cursor) {
     const char *at = cursor->at;
     if (*at == 'v') {
@@ -73,7 +75,7 @@ static inline obj_statement obj_statement_read(text_cursor *cursor) {
         return STATEMENT_OTHER;
     }
     if (*at == 'f') {
-        const int length = at[1] == 'o' ? 2 : 1; /* fo: a face, in files of before 1992 */
+        const int length = at[1] == 'o' ? 2 : 1; /* fo: a face, in files from before 1992 */
         if (!text_ends_word(at + length)) return STATEMENT_OTHER;
         cursor->at = at + length;
         return STATEMENT_FACE;
@@ -81,15 +83,15 @@ static inline obj_statement obj_statement_read(text_cursor *cursor) {
     return text_at_end(cursor) ? STATEMENT_EMPTY : STATEMENT_OTHER;
 }
 
-/* Over the word at the cursor, in a statement of numbers: # begins a comment there, but not in
-   1.#IND and its kin. */
+/* Skips a word in a statement of numbers. There, # begins a comment, except in 1.#IND and the
+   like. */
 static inline void obj_word_skip(text_cursor *cursor) {
     const char *at = cursor->at;
     while (!text_ends_word(at) && !(*at == '#' && at[-1] != '.')) ++at;
     cursor->at = at;
 }
 
-/* To the first byte after a statement of numbers. */
+/* Skips to the first byte after a statement of numbers. */
 static inline void obj_statement_skip(text_cursor *cursor) {
     for (;;) {
         obj_word_skip(cursor);
@@ -99,21 +101,22 @@ static inline void obj_statement_skip(text_cursor *cursor) {
     text_skip_comment(cursor);
 }
 
-/* Pass 1. */
+/* Pass 1: sets chunk->counts. */
 void obj_chunk_count(obj_chunk *chunk);
-/* Pass 2. */
+/* Pass 2: parses the chunk into the target. */
 void obj_chunk_parse(obj_chunk *chunk, const obj_target *target);
-/* What pass 2 does with a line that is no vertex and no face. */
+/* Pass 2 for any line that is neither a vertex nor a face. */
 void obj_chunk_other(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle);
-/* Pass 3: triangulates the chunk's polygons. KD_ERROR_MEMORY. */
+/* Pass 3: triangulates the chunk's polygons. May return KD_ERROR_MEMORY. */
 kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *into);
 void obj_chunk_close(obj_chunk *chunk);
 
-/* Loads the MTL files of the mtllib lines, and gives each triangle the material of the usemtl line
-   before it. `path` is the OBJ file's. */
+/* Loads the MTL files of the mtllib statements, and assigns to each triangle the material of the
+   preceding usemtl. `path` is the path of the OBJ file. */
 kd_status obj_materials(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options);
-/* Makes normals of the smoothing groups (s) of a file that has none; *smoothed: some were made. */
+/* Computes vertex normals from the smoothing groups (s) if the file has no normals. *smoothed is
+   set if it did. */
 kd_status obj_smooth(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed);
 
 #endif

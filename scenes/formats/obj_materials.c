@@ -1,17 +1,16 @@
-/* The lines of an OBJ file that are neither vertices nor faces: materials, and statements that are
-   skipped. */
+/* Materials of an OBJ file, and statements without geometry. */
 #include "core/memory.h"
 #include "scenes/formats/mtl.h"
 #include "scenes/formats/obj_chunk.h"
 #include "scenes/text/paths.h"
 #include <stdio.h>
 
-/* Names, grouping, points, lines, display hints, tags of other programs: nothing to render. */
+/* Skipped silently: names, grouping, points, lines, display hints, tags of other programs. */
 static const char *const silent[] = {"o",        "g",      "l",          "p",         "mg",
                                      "vw",       "vp",     "t",          "bevel",     "c_interp",
                                      "d_interp", "lod",    "shadow_obj", "trace_obj", "usemap",
                                      "maplib",   "cstech", "ctech",      "stech"};
-/* Free-form curves and surfaces, and files that include others: left out, which is worth saying. */
+/* Skipped with a warning: free-form curves and surfaces, and inclusion of other files. */
 static const char *const unsupported[] = {"cstype", "deg",  "bmat", "step", "curv", "curv2", "surf",
                                           "parm",   "trim", "hole", "scrv", "sp",   "end",   "con",
                                           "call",   "csh",  "bsp",  "bzp",  "cdc",  "cdp",   "res"};
@@ -34,8 +33,8 @@ static void event_note(obj_chunk *chunk, const obj_event *event) {
     chunk->events[chunk->event_count++] = *event;
 }
 
-/* The name is what stands on this very line: it may be empty, or a lone backslash before the line's
-   end (Blender 2.61), which joins nothing to it. */
+/* Reads the name of usemtl. It must be on the same line: it may be empty, or a lone backslash at
+   the line's end (Blender 2.61), which is not a continuation. */
 static void material_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     while (text_is_blank(*cursor->at)) ++cursor->at;
     const uint64_t line = cursor->line;
@@ -45,7 +44,7 @@ static void material_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triang
     text_skip_line(cursor);
 }
 
-/* Names of files up to the line's end; joined lines add more. */
+/* Reads the file names of mtllib up to the line's end. Continuation lines add more. */
 static void library_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     const uint64_t line = cursor->line;
     bool any = false;
@@ -62,7 +61,7 @@ static void library_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangl
     text_skip_line(cursor);
 }
 
-/* s 1, s off: the smoothing group of what follows. */
+/* Reads s 1 or s off: the smoothing group of the faces that follow. */
 static void group_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     obj_event event = {
         {cursor->at, 0}, chunk->before.lines + cursor->line, triangle, false, true, 0};
@@ -116,7 +115,7 @@ void obj_chunk_close(obj_chunk *chunk) {
     memset(chunk, 0, sizeof *chunk);
 }
 
-/* Words of one mtllib line that are tried as parts of one name. */
+/* Maximum number of words of an mtllib statement that are tried as parts of a file name. */
 enum { LIBRARY_WORDS = 32 };
 
 typedef struct material_reader {
@@ -124,13 +123,13 @@ typedef struct material_reader {
     const obj_options *options;
     mtl_library library;
     problem_list problems;
-    char **loaded; /* paths of the libraries so far */
+    char **loaded; /* paths of all libraries loaded so far */
     name_table loaded_names;
     uint32_t loaded_count;
-    uint32_t fallback; /* the default material, KD_NONE until it is needed */
+    uint32_t fallback; /* index of the default material, KD_NONE until it is needed */
 } material_reader;
 
-/* Takes the path. A library that was named before is not read again. */
+/* Takes ownership of `path`. A library is loaded only once. */
 static kd_status library_load(material_reader *from, char *path) {
     const text_span name = {path, strlen(path)};
     kd_status status = KD_OK;
@@ -161,7 +160,8 @@ static int words_split(text_span names, text_span *words, int most) {
     return count;
 }
 
-/* The line's names may hold blanks: from each word on, the longest run of words that is a file. */
+/* File names may contain blanks: from each word, tries the longest run of words that names a
+   file. */
 static kd_status libraries_load(material_reader *from, const obj_event *event) {
     text_span words[LIBRARY_WORDS];
     const int count = words_split(event->name, words, LIBRARY_WORDS);
@@ -199,7 +199,8 @@ static kd_status fallback_take(material_reader *from, uint32_t *index) {
     return KD_OK;
 }
 
-/* By its name; without a comment that may stand behind it; else the default material. */
+/* Finds a material by name, then by the name without a trailing comment; falls back to the default
+   material. */
 static kd_status material_find(material_reader *from, const obj_event *event, uint32_t *index) {
     text_span name = event->name;
     *index = name_table_find(&from->library.names, name);

@@ -1,10 +1,10 @@
-/* Passes 1 and 2 of the OBJ reader: what a chunk of the text holds is counted, then parsed into the
-   arrays of the mesh. */
+/* Passes 1 and 2 of the OBJ reader: count the elements of a chunk, then parse them into the arrays
+   of the mesh. */
 #include "core/memory.h"
 #include "scenes/formats/obj_chunk.h"
 #include "scenes/text/number.h"
 
-/* Words up to the line's end; each is a corner. */
+/* Counts the corners of a face: the words up to the line's end. */
 static uint64_t corners_count(text_cursor *cursor) {
     uint64_t corners = 0;
     for (;;) {
@@ -54,12 +54,13 @@ typedef struct parser {
     text_cursor cursor;
     obj_chunk *chunk;
     const obj_target *target;
-    uint64_t positions, texcoords, normals; /* read so far, the chunks before included */
-    uint64_t triangle;                      /* the next one to write */
+    /* elements read so far, including all preceding chunks */
+    uint64_t positions, texcoords, normals;
+    uint64_t triangle; /* index of the next triangle to write */
 } parser;
 
 typedef struct corner {
-    uint32_t position, texcoord, normal; /* KD_NONE: none */
+    uint32_t position, texcoord, normal; /* KD_NONE if absent */
 } corner;
 
 static void fail_here(parser *from, const char *expected) {
@@ -73,8 +74,8 @@ static void fail_here(parser *from, const char *expected) {
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
 }
 
-/* Up to `most` numbers; the rest of the line has to be empty. After a failure, which has been told,
-   the values are zeros. */
+/* Reads `least` to `most` numbers; nothing else may be on the line. On failure, reports it and
+   sets all values to 0. */
 static void numbers_read(parser *from, float *values, int least, int most, const char *expected) {
     int count = 0;
     for (;; ++count) {
@@ -97,7 +98,8 @@ static void numbers_read(parser *from, float *values, int least, int most, const
 }
 
 static void position_read(parser *from) {
-    float values[8] = {0}; /* x y z, then w, or a colour of 3 or 4 numbers, or both: not used */
+    /* x y z, then optionally w, or a colour of 3 or 4 numbers, or both; those are ignored */
+    float values[8] = {0};
     const uint64_t line = from->cursor.line;
     numbers_read(from, values, 3, 8, "a number (v x y z)");
     const vec3 position = vec3_make(values[0], values[1], values[2]);
@@ -140,9 +142,9 @@ static void normal_read(parser *from) {
     from->target->into->normals[from->normals++] = unit;
 }
 
-/* 1-based from the front, or negative from the last one read so far. Texture coordinates and
-   normals of a file that has none at all (a tool that dropped them) are left out of the corner,
-   told and not fatal; any other index out of range is. */
+/* Converts an index of the file: 1-based, or negative, counting back from the last element read.
+   If the file has no texture coordinates (or normals) at all, the index is dropped with a warning,
+   since some tools remove them. Any other index out of range is a fatal problem. */
 static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t total,
                           const char *what, bool is_optional, uint64_t line, uint32_t *index) {
     const int64_t absolute = found > 0 ? found - 1 : (int64_t)so_far + found;
@@ -168,7 +170,7 @@ static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t
     return false;
 }
 
-/* v, v/vt, v//vn or v/vt/vn. */
+/* Parses v, v/vt, v//vn or v/vt/vn. */
 static bool corner_read(parser *from, uint64_t line, corner *read) {
     const obj_counts *totals = &from->target->totals;
     static const char expected[] = "a corner (v, v/vt, v//vn or v/vt/vn)";
@@ -273,7 +275,7 @@ static void face_read(parser *from) {
         polygon_note(from->chunk, first, count);
 }
 
-/* Triangles that pass 1 counted and that a bad face did not yield. */
+/* Marks the triangles that pass 1 counted but malformed faces did not produce. */
 static void unusable_fill(parser *from) {
     mesh *into = from->target->into;
     const uint64_t end = from->chunk->before.triangles + from->chunk->counts.triangles;

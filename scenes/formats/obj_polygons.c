@@ -1,9 +1,9 @@
-/* Smoothing groups of files without normals: what the faces of one group share of a vertex is
-   one normal, the mean of theirs weighted by their angles there.
+/* Smoothing groups of files without normals, and pass 3. The faces of a group share one normal per
+   vertex: the mean of the face normals, weighted by the angle at the vertex.
    Source: the weights are those of Thuermer and Wuethrich 1998, "Computing vertex normals from
-           polygonal facets": a vertex' normal does not depend on how its polygons are cut.
-   Work: linear in corners, but for vertices of very many groups.
-   Memory: 16 bytes a corner. */
+     polygonal facets": they make the normal independent of the triangulation.
+   Work: linear in the corners, except for vertices in very many groups.
+   Memory: 16 bytes per corner. */
 #include "core/math/elementary.h"
 #include "core/memory.h"
 #include "scenes/formats/obj_chunk.h"
@@ -11,13 +11,13 @@
 
 typedef struct smoother {
     mesh *into;
-    uint32_t *groups;  /* of each triangle; 0: flat */
-    uint32_t *begin;   /* of each vertex' corners, position_count + 1 */
-    uint32_t *corners; /* by vertex */
-    vec3 *weighted;    /* unit normal times angle, of each corner */
+    uint32_t *groups;  /* smoothing group of each triangle; 0: flat */
+    uint32_t *begin;   /* first corner of each vertex in `corners`, position_count + 1 */
+    uint32_t *corners; /* corners sorted by vertex */
+    vec3 *weighted;    /* face normal times angle, per corner */
 } smoother;
 
-/* False: no face is in a group. */
+/* Assigns groups to triangles. Returns false if no face is in a group. */
 static bool groups_fill(smoother *of, const obj_chunk *chunks, uint64_t chunk_count) {
     uint64_t begin = 0;
     uint32_t current = 0;
@@ -40,7 +40,8 @@ static float angle_between(vec3 a, vec3 b) {
     return float_acos(float_clamp(vec3_dot(vec3_normalize(a), vec3_normalize(b)), -1, 1));
 }
 
-/* Flat ones, and those that are not drawn, count nothing. */
+/* Computes the weighted normals of a triangle's corners. Flat and unusable triangles get weight
+   0. */
 static void corners_weigh(smoother *of, uint64_t triangle) {
     const mesh *from = of->into;
     const uint32_t *corner = from->triangles + 3 * triangle;
@@ -59,7 +60,7 @@ static void corners_weigh(smoother *of, uint64_t triangle) {
             normal, angle_between(vec3_sub(p[(k + 1) % 3], p[k]), vec3_sub(p[(k + 2) % 3], p[k])));
 }
 
-/* Corners by vertex, each vertex' in the file's order. */
+/* Counting sort of the corners by vertex; stable, in file order. */
 static void corners_sort(smoother *of) {
     const mesh *from = of->into;
     const uint64_t count = 3 * (uint64_t)from->triangle_count;
@@ -68,14 +69,14 @@ static void corners_sort(smoother *of) {
     for (uint32_t v = 0; v < from->position_count; ++v) of->begin[v + 1] += of->begin[v];
     for (uint64_t i = count; i-- > 0;)
         if (of->groups[i / 3]) {
-            /* begin[v + 1] counts down to where v's corners begin */
+            /* begin[v + 1] counts down to the first corner of v */
             const uint32_t at = --of->begin[from->triangles[i] + 1];
             of->corners[at] = (uint32_t)i;
         }
     for (uint32_t v = 0; v < from->position_count; ++v) of->begin[v] = of->begin[v + 1];
 }
 
-/* One normal for each group among a vertex' corners from `first` to `last`. */
+/* Computes one normal for each group among a vertex's corners from `first` to `last`. */
 static void vertex_smooth(const smoother *of, uint32_t first, uint32_t last) {
     mesh *into = of->into;
     for (uint32_t i = first; i < last; ++i) {
@@ -86,7 +87,8 @@ static void vertex_smooth(const smoother *of, uint32_t first, uint32_t last) {
             if (of->groups[of->corners[j] / 3] == group)
                 sum = vec3_add(sum, of->weighted[of->corners[j]]);
         const vec3 normal = vec3_normalize(sum);
-        if (vec3_is_zero(normal)) { /* none of the group's corners here is asked again */
+        if (vec3_is_zero(normal)) {
+            /* the group has no normal at this vertex; skip its other corners, too */
             for (uint32_t j = i; j < last; ++j)
                 if (of->groups[of->corners[j] / 3] == group) of->weighted[of->corners[j]].x = NAN;
             continue;
@@ -140,11 +142,11 @@ done:
 
 enum { CORNERS_SMALL = 16 };
 
-/* Room for one polygon: it grows to the largest. */
+/* Buffers for one polygon, grown to the largest. */
 typedef struct polygon_room {
     vec3 *points;
-    uint32_t *triangles; /* corner numbers */
-    uint32_t *corners;   /* indices into one of the mesh's arrays */
+    uint32_t *triangles; /* corner numbers of the triangulation */
+    uint32_t *corners;   /* one index per corner, of one of the mesh's index arrays */
     uint32_t room;
 } polygon_room;
 
@@ -159,7 +161,7 @@ static kd_status room_grow(polygon_room *room, uint32_t count) {
     return KD_OK;
 }
 
-/* Corner i of the fan that pass 2 wrote. */
+/* Returns the index at corner i of the polygon from the fan that pass 2 wrote. */
 static uint32_t fan_corner(const uint32_t *fan, uint32_t i) {
     return i < 2 ? fan[i] : fan[3 * (size_t)(i - 2) + 2];
 }
@@ -178,7 +180,7 @@ static kd_status polygon_replace(const obj_polygon *polygon, polygon_room *room,
         room->points[i] = into->positions[fan_corner(into->triangles + first, i)];
         finite = finite && vec3_is_finite(room->points[i]);
     }
-    if (!finite) { /* all of it is left out later */
+    if (!finite) { /* mark the polygon; mesh_squeeze removes it */
         for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) into->triangles[first + i] = KD_NONE;
         return KD_OK;
     }

@@ -1,10 +1,10 @@
-/* The PLY reader, from the path to the mesh.
-   Idea:   the header says what rows follow; they are cut into pieces (ply_cut.c), whose triangles
-           are counted, so that every piece is read straight into the mesh's arrays: vertices first,
-           then faces and strips, which are cut into triangles as OBJ's are.
-   Work:   O(bytes), on all cores but for stepping over a binary file's lists.
-   Invariants: the result does not depend on the number of threads or the size of pieces; nothing is
-           reserved for rows that the file has no bytes for; every index is in range. */
+/* The PLY reader: runs the passes and assembles the mesh.
+   Idea: the rows that the header announces are cut into pieces (ply_cut.c). Their triangles are
+     counted, so that every piece is read directly into the mesh's arrays: first vertices, then
+     faces and strips, which are triangulated as in OBJ.
+   Work: O(bytes), parallel except for stepping over the lists of a binary file.
+   Invariants: the result does not depend on the number of threads or the size of pieces; no memory
+     is allocated for rows that the file has no bytes for; every index is in range. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/mesh_formats.h"
@@ -68,7 +68,8 @@ static void vertices_read(ply_reader *to, ply_piece *piece) {
             memset(row.numbers, 0, sizeof row.numbers);
             if (piece->status != KD_OK) break;
         }
-        const uint64_t here = line > 0 ? line - 1 : 0; /* a text's line is behind it already */
+        /* in a text, `line` is past the row already */
+        const uint64_t here = line > 0 ? line - 1 : 0;
         position_take(to, piece, &row, index, begin, here);
         if (into->normals) normal_take(to, piece, &row, index, begin, here);
         if (into->texcoords) texcoord_take(to, piece, &row, index, begin, here);
@@ -122,7 +123,7 @@ static kd_status pass(ply_reader *from, parallel_body body) {
     return KD_OK;
 }
 
-/* Each piece's place, and how many there are of everything. */
+/* Computes the first triangle of each piece, and the totals. */
 static kd_status totals_sum(ply_reader *from, uint64_t *vertices, uint64_t *triangles) {
     uint64_t faces = 0;
     *vertices = *triangles = 0;
@@ -175,7 +176,7 @@ static kd_status arrays_reserve(ply_reader *from) {
     return KD_OK;
 }
 
-/* In the file's order; the first fatal one is what fails. */
+/* Reports all problems in file order. Returns the first fatal one. */
 static kd_status problems_tell(ply_reader *from) {
     const uint64_t first_line = ply_is_text(&from->file) ? 0 : PROBLEM_NO_LINES;
     kd_status first = KD_OK;

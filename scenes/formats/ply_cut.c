@@ -1,5 +1,5 @@
-/* A PLY file's rows into pieces. A binary file whose rows have no lists is cut by arithmetic, one
-   with lists by stepping from row to row; a text by its lines, one a row. */
+/* Cuts the rows of a PLY file into pieces: binary rows of fixed size by arithmetic, binary rows
+   with lists by stepping from row to row, and text by lines, one per row. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/ply_parts.h"
@@ -36,7 +36,7 @@ static void truncated(ply_file *from, const ply_element *element, uint64_t rows,
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Rows of one size; *at moves behind those that are there. */
+/* Cuts rows of fixed size. Advances *at past the rows that exist. */
 static kd_status even_rows_cut(ply_file *from, const ply_element *element, const char **at) {
     const uint64_t left = (uint64_t)(from->view.bytes + from->view.count - *at);
     const uint64_t bytes = element->least_bytes;
@@ -53,7 +53,7 @@ static kd_status even_rows_cut(ply_file *from, const ply_element *element, const
     return KD_OK;
 }
 
-/* Rows with lists: the size of each is in it. */
+/* Cuts rows with lists, the size of which is known only after reading them. */
 static kd_status listed_rows_cut(ply_file *from, const ply_element *element, const char **at) {
     const uint64_t most = piece_bytes(from);
     uint64_t row = 0;
@@ -94,7 +94,7 @@ static kd_status bytes_cut(ply_file *from) {
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* How many lines there are in a chunk, and how many of them say something. */
+/* Numbers of lines and of non-empty lines in a chunk. */
 typedef struct line_counts {
     uint64_t lines, rows;
 } line_counts;
@@ -119,14 +119,14 @@ static void lines_count(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Where the cutting of a text has come to. */
+/* Position while cutting a text. */
 typedef struct text_cutter {
     ply_file *from;
     uint32_t element;
-    uint64_t row, line; /* of the element; of the file */
+    uint64_t row, line; /* row within the element; line within the file */
 } text_cutter;
 
-/* The next element that has rows; NULL behind the last. */
+/* Returns the element of the next row, or NULL after the last row. */
 static const ply_element *element_now(text_cutter *cutter) {
     const ply_header *header = &cutter->from->header;
     for (; cutter->element < header->element_count; ++cutter->element, cutter->row = 0) {
@@ -136,7 +136,7 @@ static const ply_element *element_now(text_cutter *cutter) {
     return NULL;
 }
 
-/* Behind `rows` rows of a chunk. */
+/* Returns the position after `rows` non-empty lines. */
 static const char *rows_over(const char *at, uint64_t rows, uint64_t *line) {
     while (rows > 0) {
         at = text_blanks_over(at);
@@ -147,7 +147,7 @@ static const char *rows_over(const char *at, uint64_t rows, uint64_t *line) {
     return at;
 }
 
-/* Over empty lines, to one that is not. */
+/* Skips empty lines. */
 static const char *empty_lines_over(const char *at, uint64_t *line) {
     while (text_is_line_end(*text_blanks_over(at))) {
         at = text_line_next(at);
@@ -166,7 +166,7 @@ static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts coun
             at = empty_lines_over(at, &line);
             ply_problem(from, &from->problems, false, "trailing", at, line,
                         "found lines behind the last row, expected the file's end");
-            cutter->line = UINT64_MAX; /* told once */
+            cutter->line = UINT64_MAX; /* report it only once */
             return KD_OK;
         }
         const uint64_t wanted = element->count - cutter->row;

@@ -1,4 +1,4 @@
-/* Faces and strips of a PLY file become triangles, colours of its vertices their materials. */
+/* Converts faces and strips of a PLY file to triangles, and vertex colours to materials. */
 #include "core/memory.h"
 #include "scenes/formats/mtl.h"
 #include "scenes/formats/ply_parts.h"
@@ -9,8 +9,8 @@ typedef struct face_writer {
     const ply_file *from;
     ply_piece *piece;
     const ply_target *to;
-    uint64_t triangle, last; /* the next to write; the end of the piece's room */
-    vec3 *points;            /* room for the largest polygon so far */
+    uint64_t triangle, last; /* next triangle to write; end of the piece's range */
+    vec3 *points;            /* buffers for the largest polygon so far */
     uint32_t *cut;
     uint64_t room;
 } face_writer;
@@ -59,8 +59,8 @@ static bool polygon_room(face_writer *from, uint64_t count) {
     return status == KD_OK;
 }
 
-/* Four corners and more. One that is not finite leaves the face out: so it was told of its vertex.
- */
+/* Writes a polygon of at least four corners. Skips it if a vertex is not finite, which has been
+   reported with the vertex. */
 static void polygon_write(face_writer *from, const ply_row *row, uint64_t line) {
     const uint64_t count = row->corner_count;
     if (!polygon_room(from, count)) return;
@@ -95,7 +95,7 @@ static void strip_write(face_writer *from, const ply_row *row, uint64_t line) {
         if (ply_strip_next(&strip, row->corners[i], corners)) triangle_write(from, corners, line);
 }
 
-/* Triangles that were counted and that bad faces did not yield. */
+/* Marks the triangles that were counted but malformed faces did not produce. */
 static void unusable_fill(face_writer *from) {
     mesh *into = from->to->into;
     from->piece->unusable = from->last - from->triangle;
@@ -139,17 +139,17 @@ void ply_faces_read(const ply_file *from, ply_piece *piece, const ply_target *to
 enum {
     STEPS = 32,
     CELLS = STEPS * STEPS * STEPS,
-    LEVELS = 255 * 16 /* of the table from sRGB to linear: bytes are met exactly */
+    LEVELS = 255 * 16 /* size of the table from sRGB to linear; exact for 8-bit values */
 };
 
-/* Triangles whose colours are near each other. */
+/* Accumulates the triangles of similar colours. */
 typedef struct colour_cell {
-    double sum[3]; /* linear */
+    double sum[3]; /* sum of linear colours */
     uint64_t triangles;
     uint32_t material;
 } colour_cell;
 
-/* 1 / the largest value that the file's type has for a colour. */
+/* Returns 1 / the maximum of the file's colour type. */
 static float colour_scale(const ply_file *from) {
     const ply_element *element = from->header.vertices;
     for (uint32_t i = 0; i < element->property_count; ++i) {
@@ -162,7 +162,7 @@ static float colour_scale(const ply_file *from) {
 }
 
 static float unit_clamp(float value) {
-    return value > 0 ? (value < 1 ? value : 1) : 0; /* NaN is 0 */
+    return value > 0 ? (value < 1 ? value : 1) : 0; /* maps NaN to 0 */
 }
 
 static vec3 triangle_colour(const ply_target *to, uint64_t triangle, float scale) {

@@ -1,3 +1,4 @@
+/* Parses the header of a PLY file: format, elements, properties. */
 #include "core/memory.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/text/number.h"
@@ -14,7 +15,7 @@ static const struct {
     {"int8", PLY_INT8},   {"uint8", PLY_UINT8},   {"int16", PLY_INT16},   {"uint16", PLY_UINT16},
     {"int32", PLY_INT32}, {"uint32", PLY_UINT32}, {"float32", PLY_FLOAT}, {"float64", PLY_DOUBLE}};
 
-/* The names that programs give to the numbers of a vertex. */
+/* Property names of vertex data, as various programs write them. */
 static const struct {
     const char *name;
     ply_role role;
@@ -40,11 +41,11 @@ static const struct {
              {"diffuse_green", PLY_GREEN},
              {"diffuse_blue", PLY_BLUE}};
 
-/* One line of the header at a time. */
+/* Parses the header line by line. */
 typedef struct header_reader {
     ply_header *into;
     problem_list *problems;
-    const char *at; /* in the copy, which ends with line ends */
+    const char *at; /* position in the copy, which is terminated by line ends */
     uint64_t line;
 } header_reader;
 
@@ -103,7 +104,7 @@ static kd_status property_add(header_reader *from, const ply_property *added) {
     return KD_OK;
 }
 
-/* property TYPE NAME, or property list TYPE TYPE NAME */
+/* Parses: property TYPE NAME, or property list TYPE TYPE NAME */
 static kd_status property_read(header_reader *from) {
     ply_property read = {PLY_INT8, PLY_INT8, PLY_NOTHING, false};
     const char *begin = from->at;
@@ -130,7 +131,7 @@ static ply_kind kind_of(text_span name) {
     return text_is_like(name, "tristrips") ? PLY_STRIPS : PLY_OTHER;
 }
 
-/* element NAME COUNT */
+/* Parses: element NAME COUNT */
 static kd_status element_read(header_reader *from) {
     ply_header *into = from->into;
     ply_element read;
@@ -191,8 +192,9 @@ static kd_status line_read(header_reader *from) {
     return KD_OK;
 }
 
-/* Bytes up to the end of the line that says end_header, 0 if there is none. A line ends as the
-   first one does: numbers of a binary file may look like line ends. */
+/* Returns the size of the header, up to the end of the line end_header; 0 if there is none.
+   Accepts only the kind of line end that the first line has, because binary data may contain bytes
+   that look like line ends. */
 static uint64_t header_bytes(const file_view *from) {
     const char *at = from->bytes, *end = at + from->count;
     while (at < end && !text_is_line_end(*at)) ++at;
@@ -208,7 +210,7 @@ static uint64_t header_bytes(const file_view *from) {
     return 0;
 }
 
-/* What cannot be missing. */
+/* Checks that all mandatory parts are present, and finds the vertices. */
 static void header_require(header_reader *from) {
     ply_header *into = from->into;
     const uint32_t place = 1u << PLY_X | 1u << PLY_Y | 1u << PLY_Z;

@@ -1,7 +1,8 @@
-/* The parts of the PLY reader. The header lists elements, each with so many rows of the same
-   properties. Rows of one element are read in pieces, each by one thread at a time. Cutting checks
-   that every row of a binary file lies within it, and counts triangles, so that reading writes
-   everything to its final place: faces, strips and the materials of triangles.
+/* Internals of the PLY reader. The header lists elements; each has a number of rows with the same
+   properties. The rows of an element are cut into pieces, each read by one thread. Cutting
+   validates that every row of a binary file is within the file, and counts triangles, so that
+   reading can write everything to its final position: vertices, faces, strips, and the materials
+   of triangles.
    Source: G. Turk, "The PLY polygon file format" (1994). */
 #ifndef KD_SCENES_FORMATS_PLY_PARTS_H
 #define KD_SCENES_FORMATS_PLY_PARTS_H
@@ -24,7 +25,7 @@ typedef enum ply_type {
     PLY_TYPES
 } ply_type;
 
-/* What a property is to us. */
+/* The meaning of a property for the reader. */
 typedef enum ply_role {
     PLY_X,
     PLY_Y,
@@ -37,13 +38,13 @@ typedef enum ply_role {
     PLY_RED,
     PLY_GREEN,
     PLY_BLUE,
-    PLY_SCALARS, /* so many roles are numbers of a vertex */
-    PLY_CORNERS, /* the list of a face */
-    PLY_NOTHING  /* read over */
+    PLY_SCALARS, /* the roles above are scalars of a vertex */
+    PLY_CORNERS, /* the index list of a face or strip */
+    PLY_NOTHING  /* ignored */
 } ply_role;
 
 typedef struct ply_property {
-    ply_type type, count_type; /* of the items, of their number */
+    ply_type type, count_type; /* types of the items, and of a list's length */
     ply_role role;
     bool is_list;
 } ply_property;
@@ -53,12 +54,13 @@ typedef enum ply_kind { PLY_VERTICES, PLY_FACES, PLY_STRIPS, PLY_OTHER } ply_kin
 typedef struct ply_element {
     text_span name;
     uint64_t count;
-    uint32_t first, property_count; /* among the header's properties */
-    uint32_t roles;                 /* bit of each role that is there */
+    uint32_t first, property_count; /* range in header.properties */
+    uint32_t roles;                 /* bit mask of ply_role */
     ply_kind kind;
     bool has_lists;
-    uint64_t least_bytes; /* of a row in a binary file; all of them if it has no lists */
-    uint64_t line;        /* 0-based */
+    /* minimum size of a row in a binary file; the exact size if has_lists is false */
+    uint64_t least_bytes;
+    uint64_t line; /* 0-based */
 } ply_element;
 
 typedef struct ply_header {
@@ -67,13 +69,14 @@ typedef struct ply_header {
     ply_property *properties;
     uint32_t element_count, element_room, property_count, property_room;
     const ply_element *vertices;
-    text_span texture; /* MeshLab's "comment TextureFile NAME"; count 0: none */
-    char *text;        /* a copy of the header that names point into */
+    text_span texture; /* MeshLab's "comment TextureFile NAME"; empty if absent */
+    char *text;        /* a copy of the header, to which all names point */
     uint64_t bytes, lines;
 } ply_header;
 
-/* Fills `out`, to be closed whatever happens. Faults go to `problems`, lines from the file's
-   beginning; after a fatal one the header is of no use. KD_ERROR_MEMORY. */
+/* Parses the header into `out`, which the caller must close in any case. Adds problems with line
+   numbers of the file; after a fatal one the header must not be used. May return
+   KD_ERROR_MEMORY. */
 kd_status ply_header_read(ply_header *out, const file_view *from, problem_list *problems);
 void ply_header_close(ply_header *owned);
 
@@ -88,49 +91,54 @@ static inline bool ply_has(const ply_element *element, ply_role role) {
 
 typedef struct ply_piece {
     const ply_element *element;
-    const char *begin, *end; /* binary: of its rows; a text: of whole lines that hold them */
+    const char *begin, *end; /* binary: the rows; text: the whole lines that contain them */
     uint64_t first_row, rows;
-    uint64_t line;                      /* of `begin`, 0-based in the file; a text only */
-    uint64_t triangles, first_triangle; /* its room in the mesh */
-    uint64_t unusable;                  /* of them: those left without corners */
-    problem_list problems;              /* lines from the file's beginning */
+    uint64_t line;                      /* text only: line number of `begin`, 0-based in the file */
+    uint64_t triangles, first_triangle; /* range of triangles in the mesh */
+    uint64_t unusable;                  /* triangles of the range that got no corners */
+    problem_list problems;              /* line numbers are those of the file */
     bool bad_position, bad_normal, bad_texcoord;
-    kd_status status; /* of its thread: KD_ERROR_MEMORY */
+    kd_status status; /* KD_ERROR_MEMORY if its thread ran out of memory */
 } ply_piece;
 
 typedef struct ply_file {
     const char *path;
     file_view view;
     ply_header header;
-    text_chunks chunks; /* of a text's rows */
+    text_chunks chunks; /* text only: chunks of the rows */
     ply_piece *pieces;
     uint64_t piece_count, piece_room;
-    problem_list problems; /* of the file as a whole; lines from its beginning */
-    uint64_t piece_bytes;  /* about so many bytes are a piece; 0: chosen here. Changes no result. */
+    /* problems that belong to no piece; line numbers are those of the file */
+    problem_list problems;
+    /* approximate size of a piece; 0: default. The result does not depend on it. */
+    uint64_t piece_bytes;
 } ply_file;
 
-/* One row, as far as it matters. */
+/* The properties of one row that the reader uses. */
 typedef struct ply_row {
-    float numbers[PLY_SCALARS]; /* 0 where there is none */
-    int64_t *corners;           /* of the list; owned */
+    float numbers[PLY_SCALARS]; /* 0 where the file has none */
+    int64_t *corners;           /* items of the index list; owned */
     uint64_t corner_count, corner_room;
 } ply_row;
 
-/* ply_cut.c: the pieces, in the file's order, with their triangles counted (a text's: not yet). A
-   file that ends too early is a fatal problem; the pieces hold what is there. KD_ERROR_MEMORY. */
+/* ply_cut.c: cuts the rows into pieces in file order. Binary: counts their triangles, too. A
+   truncated file is a fatal problem; the pieces then cover the rows that exist. May return
+   KD_ERROR_MEMORY. */
 kd_status ply_cut(ply_file *from);
 
-/* ply_rows.c: reads the row at *at and moves there behind it (a text: behind its line). False: a
-   fault of a text, which has been told; or no memory, which the piece's status says. */
+/* ply_rows.c: reads the row at *at and advances *at past it (text: past its line). Returns false
+   on a malformed row, which it reports, or if memory runs out (piece->status). */
 bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row);
-/* Triangles of a text's piece of faces or strips; at least as many as its rows can make. */
+/* Returns the number of triangles of a text piece of faces or strips. Malformed rows may yield
+   fewer when they are read. */
 uint64_t ply_text_triangles(const ply_file *from, const ply_piece *piece);
-/* The same of one row of a binary file; *at moves behind it. False if the file ends before. */
+/* Adds the triangles of one binary row to *triangles and advances *at past the row. Returns false
+   if the file ends within the row. */
 bool ply_row_measure(const ply_file *from, const ply_element *element, const char **at,
                      uint64_t *triangles);
 
-/* A problem of a row: at its line, or at its byte. */
+/* Reports a problem of a row with its line (text) or byte offset (binary). */
 void ply_problem(const ply_file *from, problem_list *to, bool fatal, const char *kind,
                  const char *at, uint64_t line, const char *format, ...)
     __attribute__((format(printf, 7, 8)));
@@ -139,14 +147,14 @@ static inline bool ply_is_text(const ply_file *from) {
     return from->header.form == PLY_ASCII;
 }
 
-/* Triangles of a strip's corners: -1 begins a new one; corners that are the same make none. */
+/* Decodes a triangle strip. Index -1 restarts the strip; degenerate triangles are skipped. */
 typedef struct ply_strip {
     int64_t before[2];
-    uint64_t length; /* corners since it began */
+    uint64_t length; /* corners since the restart */
 } ply_strip;
 
-/* Takes the next corner; true if it closes a triangle, whose corners are then in `triangle` with
-   the winding of the strip's first. */
+/* Adds a corner. Returns true if it completes a triangle, and sets its corners with the winding of
+   the strip's first triangle. */
 static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t triangle[3]) {
     if (corner < 0) {
         strip->length = 0;
@@ -165,20 +173,21 @@ static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t tria
 }
 
 typedef struct ply_target {
-    mesh *into;      /* its positions are there */
-    uint32_t *lines; /* 1-based, of each triangle; may be NULL */
-    vec3 *colours;   /* of each vertex, as the file has them; NULL: none; owned */
+    mesh *into;      /* its positions have been read */
+    uint32_t *lines; /* line of each triangle, 1-based; or NULL */
+    vec3 *colours;   /* per vertex, in the units of the file; owned; or NULL */
 } ply_target;
 
-/* Fills the piece's triangles. A polygon is cut as OBJ's are; a face with an index out of range is
-   a fatal problem, one of fewer than three corners is told and left out. */
+/* Reads the piece's triangles. Polygons are triangulated as in OBJ. An index out of range is a
+   fatal problem; a face with fewer than three corners is reported and skipped. */
 void ply_faces_read(const ply_file *from, ply_piece *piece, const ply_target *to);
 
-/* Gives the mesh its materials, and each triangle one. Without colours it is the default material,
-   with MeshLab's TextureFile as its picture where that file is there. A mesh has no colours of
-   vertices: a triangle gets the mean of its corners as the diffuse colour of its material, in 32
-   steps of each of red, green and blue (sRGB), one material each. Call it after the faces are read,
-   before unusable triangles are taken out. KD_ERROR_MEMORY. */
+/* Creates the materials of the mesh, and assigns one to each triangle. Without vertex colours this
+   is the default material, textured with MeshLab's TextureFile if that exists. With vertex
+   colours, which a mesh does not support, the mean colour of a triangle's corners becomes the
+   diffuse colour of its material; colours are quantised to 32 steps per channel (sRGB), with one
+   material each. Call it after reading the faces and before removing unusable triangles. May
+   return KD_ERROR_MEMORY. */
 kd_status ply_materials(const ply_file *from, const ply_target *to, const obj_options *options);
 
 #endif

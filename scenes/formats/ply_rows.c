@@ -1,4 +1,4 @@
-/* One row of a PLY file at a time: from text, or from bytes of either order. */
+/* Reads rows of a PLY file, from text or from binary data of either byte order. */
 #include "core/memory.h"
 #include "scenes/formats/ply_parts.h"
 #include "scenes/text/number.h"
@@ -74,7 +74,7 @@ static float number_read(const char *at, ply_type type, bool big) {
     return ply_type_is_real(type) ? real_read(at, type, big) : (float)whole_read(at, type, big);
 }
 
-/* Cutting has seen that the row is whole. */
+/* Needs no bounds checks: ply_cut has validated the row. */
 static bool bytes_row_read(const ply_file *from, ply_piece *piece, const char **at, ply_row *row) {
     const ply_element *element = piece->element;
     const bool big = from->header.form == PLY_BIG;
@@ -165,7 +165,7 @@ static const char *whole_of(const char *at, int64_t *value) {
     return next && word_ends(next) ? next : NULL;
 }
 
-/* The list at *at: its number, then its items. */
+/* Parses the list at *at: its length, then its items. */
 static bool text_list_read(const ply_file *from, ply_piece *piece, const ply_property *property,
                            const char **at, uint64_t line, ply_row *row) {
     int64_t count = 0, corner = 0;
@@ -206,7 +206,7 @@ static bool text_values_read(const ply_file *from, ply_piece *piece, const char 
 }
 
 static const char *rows_begin(const char *at, uint64_t *line) {
-    for (;;) { /* over empty lines */
+    for (;;) { /* skip empty lines */
         const char *word = text_blanks_over(at);
         if (!text_is_line_end(*word)) return at;
         at = text_line_next(word);
@@ -226,8 +226,8 @@ bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint6
     return sound;
 }
 
-/* Of one line of a face or a strip; 0 where it cannot be read, which reading it tells: a line has
-   no more items than every other byte. */
+/* Counts the triangles of a line; 0 for a malformed one, which is reported when it is read. A line
+   of n bytes has at most n / 2 items, so a larger count is malformed. */
 static uint64_t line_triangles(const ply_file *from, const ply_element *element, const char *at,
                                uint64_t bytes) {
     for (uint32_t i = 0; i < element->property_count; ++i) {

@@ -1,10 +1,11 @@
-/* The STL reader, from the path to the mesh.
-   Idea:   a binary file is one that has the size its header says, whatever it begins with; its
-           facets go straight to an array of corners. A text is cut before facets, its pieces fill
-           arrays of their own, which are joined. Then corners at one place become one vertex.
-   Work:   O(bytes), on all cores.
-   Invariants: the result does not depend on the number of threads or the size of pieces; nothing is
-           reserved for facets that the file has no bytes for. */
+/* The STL reader, with the binary format.
+   Idea: a file is binary if its size agrees with its header, even if it begins with "solid".
+     Binary facets are read directly into one array of corners. A text is cut before facets; each
+     piece fills an array of its own, and the arrays are concatenated. Then corners at equal
+     positions are merged into one vertex.
+   Work: O(bytes), parallel.
+   Invariants: the result does not depend on the number of threads or the size of pieces; no memory
+     is allocated for facets that the file has no bytes for. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/formats/mesh_formats.h"
@@ -19,14 +20,14 @@ typedef struct stl_reader {
     const obj_options *options;
     job *watched;
     file_view view;
-    text_chunks chunks; /* of a text */
+    text_chunks chunks; /* text only */
     stl_piece *pieces;
     uint64_t piece_count;
     bool is_text;
-    vec3 *corners; /* three of each triangle */
+    vec3 *corners; /* 3 per triangle */
     uint32_t *lines;
     uint64_t triangles;
-    problem_list problems; /* of the file as a whole */
+    problem_list problems; /* problems that belong to no piece */
 } stl_reader;
 
 static uint32_t u32_at(const char *at) {
@@ -63,7 +64,7 @@ static void bytes_read(const stl_reader *from, stl_piece *piece) {
     }
 }
 
-/* Whole facets; fewer than the header says are a fatal problem. */
+/* Cuts binary facets into pieces. Fewer facets than the header says are a fatal problem. */
 static kd_status bytes_cut(stl_reader *from) {
     const uint64_t said = u32_at(from->view.bytes + 80);
     const uint64_t there = (from->view.count - STL_HEADER) / STL_FACET;
@@ -119,7 +120,7 @@ static void read_body(void *context, int64_t begin, int64_t end, int thread) {
 
 /* --- what kind of file it is ----------------------------------------------------------------- */
 
-/* Blanks and "solid" in any case. */
+/* Accepts leading blanks and any case. */
 static bool begins_with_solid(const file_view *view) {
     static const char word[] = "solid";
     size_t i = text_bom_bytes(view->bytes, view->count);
@@ -130,7 +131,8 @@ static bool begins_with_solid(const file_view *view) {
     return true;
 }
 
-/* Many programs begin a binary file's header with "solid" too. */
+/* Decides between text and binary. Many programs begin the header of a binary file with "solid",
+   so the size decides first. */
 static kd_status form_find(stl_reader *from) {
     const file_view *view = &from->view;
     const bool has_header = view->count >= STL_HEADER;
@@ -147,7 +149,7 @@ static kd_status form_find(stl_reader *from) {
 
 /* --- the passes ------------------------------------------------------------------------------ */
 
-/* A text's arrays are joined; gaps of a binary file's are closed. */
+/* Concatenates the pieces of a text; closes the gaps that skipped binary facets left. */
 static kd_status pieces_join(stl_reader *from) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < from->piece_count; ++i) sum += from->pieces[i].triangles;
@@ -171,7 +173,7 @@ static kd_status pieces_join(stl_reader *from) {
     return KD_OK;
 }
 
-/* What is to be said of the file as a whole. */
+/* Adds the problems that concern the whole file. */
 static void whole_judge(stl_reader *from) {
     uint64_t turned = 0, facets = 0, unknown = 0;
     bool coloured = false;

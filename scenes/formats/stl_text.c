@@ -1,4 +1,5 @@
-/* The text form of STL: solids of facets of one loop each, a keyword a line, in any case. */
+/* The text format of STL: solids with facets of one loop each, one keyword per line, in any
+   case. */
 #include "core/memory.h"
 #include "scenes/formats/stl_piece.h"
 #include "scenes/mesh/mesh_cleanup.h"
@@ -26,13 +27,13 @@ typedef struct stl_parser {
     stl_piece *piece;
     const char *at;
     uint64_t line;       /* 0-based in the piece */
-    uint64_t facet_line; /* where the facet began */
+    uint64_t facet_line; /* line where the facet began */
     vec3 normal;
-    vec3 *corners; /* of the facet */
+    vec3 *corners; /* corners of the facet */
     uint32_t *cut;
     uint64_t count, room;
     bool in_facet;
-    bool lost; /* after a fault: nothing is told up to the next facet */
+    bool lost; /* after an error: report nothing until the next facet */
 } stl_parser;
 
 static text_span word_at(const char *at) {

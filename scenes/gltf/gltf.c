@@ -1,8 +1,8 @@
-/* The glTF reader, from the path to the mesh. */
+/* The glTF reader: runs the steps and reports the problems. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 
-/* What moves in the file stands still here. */
+/* Warns of animations, which are not supported: the mesh is read in its rest pose. */
 static void motion_tell(gltf_file *of) {
     const cJSON *moves = cJSON_GetObjectItemCaseSensitive(of->root, "animations");
     if (cJSON_GetArraySize(moves) == 0) return;
@@ -27,7 +27,7 @@ done:
     return status;
 }
 
-/* A failure becomes the file's fatal trouble, told after the warnings. */
+/* Converts a failure to the file's fatal problem, and reports it after the warnings. */
 static kd_status troubles_tell(gltf_file *of, kd_status status) {
     if (status == KD_ERROR_INPUT) {
         const char *said = kd_last_error();

@@ -1,5 +1,5 @@
-/* Typed arrays in buffer views: any component type, normalized or not, interleaved or not, with
-   sparse replacements. Bytes are little-endian and may lie anywhere. */
+/* Accessors: typed arrays in buffer views, of any component type, normalized or not, interleaved
+   or not, with sparse substitution. Data is little-endian and may be unaligned. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_file.h"
 
@@ -10,11 +10,11 @@ enum {
     TYPE_USHORT = 5123,
     TYPE_UINT = 5125,
     TYPE_FLOAT = 5126,
-    UNBACKED_FACTOR = 16, /* elements that may stand for bytes of the file that are not there */
+    UNBACKED_FACTOR = 16, /* limit on elements without a buffer view, per byte of the file */
     UNBACKED_LEAST = 1 << 12
 };
 
-static uint32_t type_bytes(int32_t type) { /* 0: there is no such type */
+static uint32_t type_bytes(int32_t type) { /* 0: invalid type */
     switch (type) {
     case TYPE_BYTE:
     case TYPE_UBYTE: return 1;
@@ -26,7 +26,7 @@ static uint32_t type_bytes(int32_t type) { /* 0: there is no such type */
     }
 }
 
-static uint32_t components_of(const char *type) { /* 0: there is no such type */
+static uint32_t components_of(const char *type) { /* 0: invalid type */
     static const struct {
         const char *name;
         uint32_t components;
@@ -71,7 +71,7 @@ kd_status gltf_accessor_open(gltf_file *of, uint32_t index, gltf_accessor *out) 
 typedef struct element_form {
     int32_t type;
     uint32_t components, size;
-    uint32_t rows; /* of a matrix whose columns are padded to four bytes; 0: no padding */
+    uint32_t rows; /* rows of a matrix whose columns are padded to 4 bytes; 0: no padding */
     uint32_t bytes;
     bool normalized;
 } element_form;
@@ -130,7 +130,8 @@ static void element_floats(const element_form *form, const unsigned char *at, fl
 
 /* --- stretches of elements -------------------------------------------------------------------- */
 
-/* `count` elements of that form from `offset` of view `view`; *step: from one to the next. */
+/* Locates `count` elements of the given form at `offset` in buffer view `view`, after checking
+   that they are within it. *step is the distance of elements in bytes. */
 static kd_status stretch_find(gltf_file *of, const json_place *at, uint32_t view, uint64_t offset,
                               const element_form *form, uint64_t count, const unsigned char **first,
                               uint64_t *step) {
@@ -154,7 +155,7 @@ static kd_status stretch_find(gltf_file *of, const json_place *at, uint32_t view
     return KD_OK;
 }
 
-/* Where the elements are that no sparse ones replace; NULL: all are zero. */
+/* Locates the elements before sparse substitution; *first is NULL if all are zero. */
 static kd_status base_find(gltf_file *of, const json_place *at, const gltf_accessor *from,
                            const element_form *form, const unsigned char **first, uint64_t *step) {
     const cJSON *item = gltf_item(of, GLTF_ACCESSORS, from->index);
@@ -193,7 +194,7 @@ static kd_status sparse_stretch(gltf_file *of, const json_place *at, const cJSON
     KD_TRY(gltf_count(of, &place, part, "componentType", &type));
     if (view == KD_NONE)
         return gltf_fail(of, "bad-value", &place, "found no bufferView, expected one");
-    if (form->components == 0) { /* of indices: the type is said here */
+    if (form->components == 0) { /* for indices, whose type is given here */
         if (type != TYPE_UBYTE && type != TYPE_USHORT && type != TYPE_UINT)
             return gltf_fail(of, "bad-value", &place,
                              "found the component type %llu, expected 5121, 5123 or 5125",

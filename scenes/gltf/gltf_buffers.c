@@ -1,12 +1,12 @@
-/* The bytes of buffers and of parts of them, opened when they are first needed: inside a uri or in
-   a file that does not leave the folder, plain or packed by meshoptimizer
-   (EXT_meshopt_compression), whose decoder bears any bytes. */
+/* Buffers and buffer views, loaded on first use: from a data URI, or from a file that is not
+   outside the directory; plain or compressed by meshoptimizer (EXT_meshopt_compression), whose
+   decoder is safe on untrusted data. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_file.h"
 
 /* --- base64 ----------------------------------------------------------------------------------- */
 
-static int digit_of(char c) { /* -1: none */
+static int digit_of(char c) { /* -1: not a digit */
     if (c >= 'A' && c <= 'Z') return c - 'A';
     if (c >= 'a' && c <= 'z') return c - 'a' + 26;
     if (c >= '0' && c <= '9') return c - '0' + 52;
@@ -15,7 +15,7 @@ static int digit_of(char c) { /* -1: none */
     return -1;
 }
 
-/* Stops at what is no digit; *end says where. */
+/* Stops at the first character that is not a base64 digit; *end points to it. */
 static uint64_t base64_decode(const char *at, unsigned char *to, const char **end) {
     uint32_t held = 0;
     int bits = 0;
@@ -58,7 +58,7 @@ static int hex_of(char c) {
     return -1;
 }
 
-/* %20 becomes a blank. False if there is a 0 in it. */
+/* Decodes %XX sequences. Returns false if the result contains a zero byte. */
 static bool name_decode(const char *uri, char *name) {
     while (*uri) {
         const int high = *uri == '%' ? hex_of(uri[1]) : -1;
@@ -72,7 +72,7 @@ static bool name_decode(const char *uri, char *name) {
     return true;
 }
 
-/* No root, no scheme or drive, never above the folder. */
+/* Returns true for a relative path without scheme or drive that never leaves the directory. */
 static bool stays_below(const char *name) {
     int depth = 0;
     if (strcspn(name, "/\\") == 0 || strchr(name, ':')) return false;
@@ -107,7 +107,8 @@ kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, ch
 #if KD_HAVE_MESHOPT
 #include <meshoptimizer.h>
 
-enum { UNPACKED_FACTOR = 1024, UNPACKED_LEAST = 1 << 16 }; /* of a packed byte; more is no mesh */
+/* limit on decoded bytes, per compressed byte */
+enum { UNPACKED_FACTOR = 1024, UNPACKED_LEAST = 1 << 16 };
 
 typedef struct packed_view {
     gltf_bytes from;
@@ -142,7 +143,7 @@ static kd_status packed_read(gltf_file *of, const json_place *at, const cJSON *p
     return KD_OK;
 }
 
-/* False if there is no such filter for such elements. */
+/* Returns false if the filter does not exist for these elements. */
 static bool filter_undo(const packed_view *from, unsigned char *unpacked) {
     const bool is_attributes = strcmp(from->mode, "ATTRIBUTES") == 0;
     if (strcmp(from->filter, "NONE") == 0) return true;
@@ -174,7 +175,8 @@ kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *
     memset(&from, 0, sizeof from);
     KD_TRY(packed_read(of, at, packed, &from));
     to->count = from.count * from.stride;
-    /* one byte at least: an unpacked view is told by its pointer */
+    /* Allocates at least one byte, because a NULL pointer means that the view is not decoded
+       yet. */
     KD_TRY(KD_RESERVE_ZEROED(to->unpacked, to->count + 1));
     if (from.count == 0) return KD_OK;
     if (packed_decode(&from, to->unpacked) != 0)

@@ -1,5 +1,5 @@
-/* From the file's bytes to its tree of JSON: GLB's chunks, the version, the extensions that it
-   needs, and the lists that others refer to by number. */
+/* Opens a glTF file: GLB chunks, JSON, version, required extensions, and the top-level arrays that
+   others refer to by index. Reads single properties of JSON objects. */
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/gltf/gltf_file.h"
@@ -11,7 +11,8 @@
 enum { GLB_HEAD = 12, CHUNK_HEAD = 8 };
 static const uint32_t glb_magic = 0x46546c67, chunk_json = 0x4e4f534a, chunk_binary = 0x004e4942;
 
-/* What the reader understands, or may pass over without harm: KTX2's fallback is taken. */
+/* Extensions that the reader supports or can ignore safely. For KTX2 textures it uses the fallback
+   image. */
 static const char *const extensions_known[] = {
     "KHR_lights_punctual",
     "KHR_mesh_quantization",
@@ -64,7 +65,7 @@ static uint32_t u32_at(const char *at) {
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* The chunk at *at, which moves behind it. */
+/* Reads the chunk at *at and advances *at past it. */
 static kd_status chunk_next(gltf_file *of, uint64_t end, uint64_t *at, uint32_t *type,
                             gltf_bytes *found) {
     const uint64_t left = end - *at;
@@ -105,7 +106,7 @@ static kd_status glb_cut(gltf_file *of, gltf_bytes *json) {
         return gltf_fail(of, "bad-chunk", &of->place,
                          "byte %d: found a chunk of type 0x%08x, expected JSON first", GLB_HEAD,
                          type);
-    while (at < said) { /* others are passed over */
+    while (at < said) { /* other chunks are skipped */
         KD_TRY(chunk_next(of, said, &at, &type, &chunk));
         if (type != chunk_binary || of->has_binary) continue;
         of->binary = chunk;
@@ -147,7 +148,7 @@ static kd_status required_check(gltf_file *of) {
     return KD_OK;
 }
 
-/* Told once each: what they say is not looked at. */
+/* Warns once of each unknown extension in extensionsUsed; its data is ignored. */
 static kd_status used_tell(gltf_file *of) {
     const cJSON *list = NULL, *item = NULL;
     const json_place at = json_place_key(&of->place, "extensionsUsed");

@@ -1,5 +1,4 @@
-/* The extensions of materials. Each reads its words and says whether only a principled material can
-   hold them. */
+/* Reads materials and their extensions. Each extension has a function of its own. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 #include "scenes/text/names.h"
@@ -50,9 +49,9 @@ static kd_status sheen_read(gltf_surface *to, const json_place *at, const cJSON 
     return KD_OK;
 }
 
-/* Of glTF: alpha along the tangent is alpha + (1 - alpha) strength^2, across it alpha. Ours are
-   alpha / a and alpha a: the same two where neither roughness nor strength is an image. Blender
-   writes its own number, which is ours, for the strength. */
+/* glTF's alpha is alpha + (1 - alpha) strength^2 along the tangent and alpha across. The
+   renderer's are alpha / a and alpha a. Both can be converted exactly unless roughness or strength
+   is textured. Blender writes its own anisotropy, which equals the renderer's, as the strength. */
 static void anisotropy_convert(mesh_material *made, float strength, bool is_blenders) {
     const float across = made->record.roughness * made->record.roughness;
     const float along = across + (1 - across) * strength * strength;
@@ -80,14 +79,14 @@ static kd_status anisotropy_read(gltf_surface *to, const json_place *at, const c
 static kd_status transmission_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     KD_TRY(number(to, at, from, "transmissionFactor", 1, &to->to->layers.transmission));
     if (!(to->to->layers.transmission > 0)) return KD_OK;
-    to->to->record.flags |= MATERIAL_THIN; /* unless it has a volume */
-    to->to->perhaps_glass = true;          /* Blender writes none, though it means glass */
+    to->to->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
+    to->to->perhaps_glass = true;          /* Blender exports no volume even for solid glass */
     KD_TRY(gltf_map_read(to, at, from, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;
 }
 
-/* What is left of light after attenuationDistance is attenuationColor. */
+/* Beer-Lambert: after attenuationDistance the transmittance is attenuationColor. */
 static kd_status volume_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     double thickness = 0, distance = 0;
     vec3 left = vec3_all(1);
@@ -111,7 +110,7 @@ static kd_status volume_read(gltf_surface *to, const json_place *at, const cJSON
     return KD_OK;
 }
 
-/* 0 means that all is reflected: the largest that there is. */
+/* An index of 0 means total reflection: it is replaced by the largest supported index. */
 static kd_status ior_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     double index = (double)to->to->record.ior;
     KD_TRY(gltf_number(to->of, at, from, "ior", 0, 1e6, &index));
@@ -119,9 +118,9 @@ static kd_status ior_read(gltf_surface *to, const json_place *at, const cJSON *f
     return KD_OK;
 }
 
-/* 20 over the Abbe number becomes Cauchy's A and B, by the lines F, d and C. */
+/* Converts dispersion, which is 20 / Abbe number, to Cauchy's A and B by the F, d and C lines. */
 static kd_status dispersion_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    const double f = 0.4861327, d = 0.5875618, c = 0.6562725; /* micrometres */
+    const double f = 0.4861327, d = 0.5875618, c = 0.6562725; /* wavelengths in micrometres */
     material *made = &to->to->record;
     double said = 0;
     KD_TRY(gltf_number(to->of, at, from, "dispersion", 0, 1e3, &said));
@@ -144,7 +143,7 @@ static kd_status strength_read(gltf_surface *to, const json_place *at, const cJS
     return KD_OK;
 }
 
-/* The base colour is what the eye sees, whatever the light is. */
+/* The base colour is displayed independent of lighting. */
 static kd_status unlit_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     mesh_material *made = to->to;
     (void)at;
@@ -161,7 +160,7 @@ static kd_status unlit_read(gltf_surface *to, const json_place *at, const cJSON 
     return KD_OK;
 }
 
-/* The way before metallic and roughness: a dielectric of this colour. */
+/* The deprecated specular-glossiness model, approximated by a dielectric of the diffuse colour. */
 static kd_status glossiness_read(gltf_surface *to, const json_place *at, const cJSON *from) {
     double base[4] = {1, 1, 1, 1}, glossiness = 1;
     material *made = &to->to->record;
@@ -181,7 +180,7 @@ typedef struct layer_row {
     kd_status (*read)(gltf_surface *to, const json_place *at, const cJSON *from);
 } layer_row;
 
-/* Extensions that no row reads: said, as the surface looks otherwise. */
+/* Warns of extensions that no row reads, since the appearance differs. */
 static void others_tell(gltf_surface *to, const layer_row *rows, size_t count) {
     const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(to->from, "extensions");
     if (!cJSON_IsObject(all)) return;
@@ -195,7 +194,7 @@ static void others_tell(gltf_surface *to, const layer_row *rows, size_t count) {
     }
 }
 
-/* In an order in which each finds what it builds on. */
+/* The order matters: some extensions modify values of earlier ones. */
 kd_status gltf_layers_read(gltf_surface *to) {
     static const layer_row rows[] = {{"KHR_materials_pbrSpecularGlossiness", glossiness_read},
                                      {"KHR_materials_emissive_strength", strength_read},
@@ -219,15 +218,15 @@ kd_status gltf_layers_read(gltf_surface *to) {
     return KD_OK;
 }
 
-/* Materials of the file as ours. The last one is glTF's default, for primitives that name none. */
+/* Materials without extensions. The last material is glTF's default, for primitives without one. */
 
-/* The material's name, or one made up; with a number behind it where it is taken. */
+/* Copies the material's name, or "material" if it has none; appends a number if it is taken. */
 static kd_status name_give(name_table *taken, const char *said, uint32_t index, char **name) {
     char text[512];
     const char *wanted = said && *said ? said : "material";
     int length = snprintf(text, sizeof text, "%.480s", wanted);
     text_span span = {text, (uint64_t)length};
-    /* thousands of one name: numbers from where they are free */
+    /* With thousands of equal names, start at a number that is likely to be free. */
     for (uint32_t i = index < 1000 ? 2 : index; name_table_find(taken, span) != KD_NONE; ++i)
         span.count = (uint64_t)snprintf(text, sizeof text, "%.480s-%u", wanted, i);
     KD_TRY(KD_RESERVE(*name, span.count + 1));
@@ -237,7 +236,7 @@ static kd_status name_give(name_table *taken, const char *said, uint32_t index, 
     return KD_OK;
 }
 
-/* Below half of MATERIAL_MASK's threshold is nothing, from there on all. */
+/* MASK scales the opacity so that alphaCutoff maps to the fixed threshold MATERIAL_MASK_AT. */
 static kd_status alpha_read(gltf_surface *to) {
     const char *mode = "OPAQUE";
     material *made = &to->to->record;
@@ -299,7 +298,7 @@ static kd_status normal_read(gltf_surface *to) {
 
 static kd_status surface_read(gltf_surface *to) {
     bool two_sided = false;
-    to->to->record.kind = MATERIAL_PRINCIPLED; /* base colour is an albedo */
+    to->to->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
     KD_TRY(base_read(to));
     KD_TRY(normal_read(to));
     KD_TRY(gltf_colour(to->of, &to->place, to->from, "emissiveFactor", &to->to->record.emission));
@@ -312,7 +311,7 @@ static kd_status surface_read(gltf_surface *to) {
     return KD_OK;
 }
 
-/* Whether something on it lies along a texture's directions. */
+/* Returns true if the material uses tangent space. */
 static bool needs_tangents(mesh_material *made) {
     return made->normal_map || made->layers.anisotropy > 0 ||
            *mesh_material_map(made, MESH_MAP_COAT_NORMAL);

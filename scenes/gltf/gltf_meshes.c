@@ -1,11 +1,11 @@
-/* From primitives and the nodes that show them to one mesh, in world space but for its parts.
-   Idea:   everything is counted first, so that each instance of each primitive has its place in the
-           arrays; a primitive's numbers are read once and written once for every node that shows
-           it, or once for all that place it (gltf_shapes.c). Then places that are the same get one
-           number.
-   Work:   O(vertices and triangles of all instances), the writing on all cores.
-   Memory: 12 bytes of place and 12 of normal a vertex of an instance, 16 to 40 a triangle; texture
-           coordinates are kept once for all instances.
+/* Merges all primitives of all nodes into one mesh, in world space except for its parts.
+   Idea: everything is counted first, so that each instance of each primitive has a fixed range in
+     the arrays. The data of a primitive is read once, then written once per node that refers to
+     it, or once for all instances if it becomes a part (gltf_shapes.c). Finally equal positions
+     are merged.
+   Work: O(vertices and triangles of all instances); writing is parallel.
+   Memory: 12 bytes for the position and 12 for the normal of each vertex of an instance, 16 to 40
+     per triangle; texture coordinates are stored once for all instances.
    Invariants: the mesh does not depend on the number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -14,10 +14,10 @@
 
 enum { GRAIN = 4096 };
 
-typedef struct gltf_draw {               /* an instance of a primitive */
-    uint32_t primitive, placement, next; /* next: of the same primitive, or KD_NONE */
+typedef struct gltf_draw {               /* An instance of a primitive. */
+    uint32_t primitive, placement, next; /* next: next draw of the same primitive, or KD_NONE */
     uint32_t first_vertex, first_triangle;
-    uint32_t shape; /* KD_NONE: as the node places it; else in its own space */
+    uint32_t shape; /* in object space, as part of this shape; KD_NONE: in world space */
 } gltf_draw;
 
 typedef struct mesh_writer {
@@ -27,17 +27,17 @@ typedef struct mesh_writer {
     gltf_shapes shapes;
     mesh *into;
     gltf_primitive *primitives;
-    uint32_t *mesh_first; /* first primitive of each mesh; one more entry: their number */
+    uint32_t *mesh_first; /* first primitive of each mesh; the last entry is their total number */
     gltf_draw *draws;
     uint32_t primitive_count, draw_count;
     bool has_normals, has_colours, has_second, has_tangents;
     mesh_faults faults;
-    /* of the primitive that is being written */
+    /* State while writing one primitive. */
     const gltf_primitive *from;
     const gltf_draw *draw;
     gltf_numbers_read read;
     uint32_t colour_components;
-    gltf_skin skin; /* of the draw; no bones: its node places it */
+    gltf_skin skin; /* of the draw; without bones the node's transform applies */
     transform world;
     bool turned;
 } mesh_writer;
@@ -65,7 +65,7 @@ static kd_status primitives_of(mesh_writer *to, uint32_t number) {
     return KD_OK;
 }
 
-/* Of meshes that some node shows. */
+/* Lists the primitives of meshes that some node refers to. */
 static kd_status primitives_list(mesh_writer *to) {
     const uint32_t meshes = to->of->lists[GLTF_MESHES].count;
     bool *shown = NULL;
@@ -105,7 +105,7 @@ static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t
     }
 }
 
-/* In the nodes' order, then in the shapes'; with to->draws each gets its place. */
+/* Visits all draws: nodes in order, then shapes. If to->draws is set, assigns their ranges. */
 static mesh_totals draws_walk(mesh_writer *to) {
     mesh_totals sum = {0, 0, 0, 0};
     for (uint32_t i = 0; i < to->nodes->count; ++i) {
@@ -265,7 +265,7 @@ static kd_status indices_of(mesh_writer *to, const json_place *at) {
     return KD_OK;
 }
 
-/* Counts what cannot be used, tells it once a primitive. */
+/* Counts values that are not finite, and warns once per primitive. */
 static void soundness_judge(mesh_writer *to, const json_place *at) {
     const gltf_primitive *from = to->from;
     uint64_t places = 0, directions = 0, coordinates = 0;
@@ -293,7 +293,7 @@ static float colour_of(const mesh_writer *to, uint32_t vertex, uint32_t k) {
     return value >= 0 && value <= 1e6f ? value : 1;
 }
 
-/* As the first set, where there is no other or it is no number. */
+/* Falls back to the first set if there is no second one or it is not finite. */
 static vec2 second_of(const mesh_writer *to, uint32_t vertex, vec2 first) {
     if (!to->read.second) return first;
     const float *uv = to->read.second + 2 * (size_t)vertex;
@@ -301,7 +301,7 @@ static vec2 second_of(const mesh_writer *to, uint32_t vertex, vec2 first) {
     return vec2_make(uv[0], 1 - uv[1]);
 }
 
-/* v runs down in glTF. Of opaque materials the corners' opacity does not count. */
+/* Flips v, which points down in glTF. Ignores the vertex opacity of opaque materials. */
 static void texcoords_write(mesh_writer *to) {
     const gltf_primitive *from = to->from;
     const bool is_opaque = !to->materials->blends[from->material];
@@ -346,7 +346,7 @@ static kd_status primitive_load(mesh_writer *to) {
     return KD_OK;
 }
 
-/* By the nodes that hold the mesh, or by the one that shows it. */
+/* Writes one instance, transformed by its skin or its node. */
 static kd_status draw_write(mesh_writer *to, const gltf_draw *draw) {
     const gltf_placement *placed = &to->nodes->placed[draw->placement];
     to->draw = draw;
@@ -370,7 +370,7 @@ static kd_status primitive_write(mesh_writer *to, const gltf_primitive *from) {
     if (status == KD_OK) texcoords_write(to);
     for (uint32_t d = from->first_draw; d != KD_NONE && status == KD_OK; d = to->draws[d].next)
         status = draw_write(to, &to->draws[d]);
-    gltf_skin_close(&to->skin); /* of a draw that failed */
+    gltf_skin_close(&to->skin); /* in case draw_write failed */
     memory_free(to->read.positions);
     memory_free(to->read.normals);
     memory_free(to->read.texcoords);

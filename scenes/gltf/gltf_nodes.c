@@ -1,5 +1,5 @@
-/* The tree of nodes: each is met once, so that neither a circle nor a depth can harm. Then the
-   nodes that show their mesh many times (EXT_mesh_gpu_instancing). */
+/* Traverses the node hierarchy. Each node is visited at most once, so that cycles are detected,
+   and an explicit stack handles any depth. Then expands EXT_mesh_gpu_instancing. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 
@@ -7,7 +7,7 @@ typedef struct node_walk {
     gltf_file *of;
     gltf_nodes *out;
     uint32_t *waiting,
-        *parents; /* a stack of nodes; the placement that each hangs at, or KD_NONE */
+        *parents; /* stack of nodes, and the placement of each one's parent or KD_NONE */
     bool *met;
     uint32_t depth;
 } node_walk;
@@ -27,7 +27,7 @@ static kd_status node_push(node_walk *to, const json_place *at, const cJSON *ite
     return KD_OK;
 }
 
-/* The first one is on top. */
+/* Pushes the nodes in reverse order, so that the first one is popped first. */
 static kd_status nodes_push(node_walk *to, const json_place *at, const cJSON *list,
                             uint32_t parent) {
     const uint32_t from = to->depth;
@@ -45,7 +45,7 @@ static kd_status nodes_push(node_walk *to, const json_place *at, const cJSON *li
     return KD_OK;
 }
 
-/* Of a quaternion x, y, z, w, which need not be of length 1. */
+/* Converts a quaternion (x, y, z, w), not necessarily of unit length. */
 static transform rotation_of(const double q[4]) {
     transform made = transform_identity();
     const double length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
@@ -103,7 +103,7 @@ static kd_status node_place(node_walk *of, uint32_t node, uint32_t parent) {
     return KD_OK;
 }
 
-/* Nodes that no other names: the roots of a file without scenes. */
+/* Pushes all nodes without a parent: the roots of a file without scenes. */
 static kd_status orphans_push(node_walk *to) {
     gltf_file *of = to->of;
     const uint32_t count = of->lists[GLTF_NODES].count;
@@ -145,7 +145,7 @@ static kd_status roots_push(node_walk *to) {
 /* --- EXT_mesh_gpu_instancing ------------------------------------------------------------------ */
 
 typedef struct instance_numbers {
-    float *moves, *turns, *scales; /* owned; NULL: none is given */
+    float *moves, *turns, *scales; /* owned; NULL if not given */
     uint32_t count;
 } instance_numbers;
 
@@ -181,7 +181,7 @@ static transform instance_of(const instance_numbers *from, uint64_t i) {
     return made;
 }
 
-/* Instead of its mesh, a node with the extension has a placement of it for each element. */
+/* Replaces a node's mesh by one placement for each element of the extension. */
 static kd_status instances_place(gltf_file *of, gltf_nodes *out, uint32_t holder) {
     const uint32_t node = out->placed[holder].node;
     const json_place node_at = gltf_place(of, GLTF_NODES, node);
@@ -246,10 +246,11 @@ void gltf_nodes_close(gltf_nodes *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* Cameras and lights where the nodes put them.
-   Idea: glTF's lights are in candela and lux, its emission in candela a square metre; ours are in
-         watts. One watt is taken for one lumen, so that lights and emission keep their shares; but
-         for files that Blender wrote: it multiplies its watts by 683 lm/W, and its emission not. */
+/* Cameras and lights of the nodes.
+   Idea: glTF's lights are in candela and lux and its emission in candela per square metre; the
+     renderer uses watts. One lumen is converted to one watt, so that lights and emission keep
+     their ratio. Exception: Blender multiplies the watts of its lights, but not its emission, by
+     683 lm/W. */
 
 static const double pi = 3.14159265358979323846, blender_lumens_a_watt = 683;
 
@@ -280,7 +281,7 @@ static const char *name_of(const gltf_file *of, const gltf_placement *at) {
     return "camera";
 }
 
-/* Its volume is twice as tall as ymag says, whatever the picture's shape. */
+/* The view volume has height 2 ymag, independent of the aspect ratio. */
 static kd_status parallel_read(gltf_file *of, const json_place *at, const cJSON *lens,
                                float *tall) {
     double half = 1;

@@ -1,55 +1,57 @@
-/* The parts that a glTF file is made into a mesh by, in their order. */
+/* The steps that convert a glTF file to a mesh, in their order. */
 #ifndef KD_SCENES_GLTF_GLTF_PARTS_H
 #define KD_SCENES_GLTF_GLTF_PARTS_H
 #include "core/math/transform.h"
 #include "scenes/gltf/gltf_file.h"
 
-/* --- gltf_nodes.c: every node of the scene, parents before children --------------------------- */
+/* --- gltf_nodes.c: all nodes of the scene, parents before children --- */
 
 typedef struct gltf_placement {
-    uint32_t node, mesh, skin, camera, light; /* what hangs at it: KD_NONE: nothing */
+    uint32_t node, mesh, skin, camera, light; /* what the node refers to; KD_NONE if absent */
     transform world;
 } gltf_placement;
 
 typedef struct gltf_nodes {
     gltf_placement *placed; /* owned */
     uint32_t count;
-    uint32_t *placement_of; /* of each node, KD_NONE: it is not in the scene; owned */
+    /* index in `placed` of each node, KD_NONE if it is not in the scene; owned */
+    uint32_t *placement_of;
 } gltf_nodes;
 
 kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
 void gltf_nodes_close(gltf_nodes *owned);
 
-/* --- gltf_primitive.c: what holds a mesh at several nodes ------------------------------------- */
+/* --- gltf_primitive.c: skins --- */
 
 typedef struct gltf_skin {
-    transform *bones; /* from the mesh to the world, of each joint; owned */
+    transform *bones; /* transform from mesh to world space of each joint; owned */
     uint32_t bone_count;
 } gltf_skin;
 
 kd_status gltf_skin_open(gltf_file *of, const gltf_nodes *nodes, uint32_t skin, gltf_skin *out);
-void gltf_skin_close(gltf_skin *owned); /* takes a zeroed one */
-/* The way of a vertex that is held by four joints, in so far. */
+void gltf_skin_close(gltf_skin *owned); /* accepts a zeroed struct */
+/* Blends the transforms of the four joints of a vertex by its weights. */
 transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float weights[4]);
 
-/* --- gltf_nodes.c: cameras and lights where the nodes put them -------------------------------- */
+/* --- gltf_nodes.c: cameras and lights --- */
 
 kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
 
 /* --- gltf_materials.c, gltf_textures.c -------------------------------------------------------- */
 
 typedef struct gltf_materials {
-    mesh_material *made; /* owned: handed to the mesh; the last one is glTF's default */
-    uint32_t *texcoords; /* number of the TEXCOORD that the maps of each use; owned */
-    uint32_t *seconds;   /* another one that some of them use, KD_NONE: none; owned */
-    bool *blends;        /* whether the opacity of each counts; owned */
-    bool *turns;         /* whether it asks for tangents; owned */
+    mesh_material *made; /* owned, later moved to the mesh; the last one is glTF's default */
+    uint32_t *texcoords; /* per material: index of its TEXCOORD set; owned */
+    /* per material: index of a second set that some maps use, or KD_NONE; owned */
+    uint32_t *seconds;
+    bool *blends; /* per material: the opacity is used; owned */
+    bool *turns;  /* per material: tangents are used; owned */
     uint32_t count;
-    mesh_picture *pictures; /* owned, handed to the mesh: those inside the file */
+    mesh_picture *pictures; /* images embedded in the file; owned, later moved to the mesh */
     uint32_t picture_count;
-    medium *media; /* owned, handed to the mesh */
+    medium *media; /* owned, later moved to the mesh */
     uint32_t medium_count;
-    char **image_paths; /* of each image, where a map found it; owned */
+    char **image_paths; /* path of each image that a map has used; owned */
     bool *image_missing;
     uint32_t image_count;
 } gltf_materials;
@@ -57,86 +59,88 @@ typedef struct gltf_materials {
 kd_status gltf_materials_read(gltf_file *of, gltf_materials *out);
 void gltf_materials_close(gltf_materials *owned);
 
-/* A material while it is read. */
+/* State while reading one material. */
 typedef struct gltf_surface {
     gltf_file *of;
     gltf_materials *all;
     const cJSON *from;
     json_place place;
     mesh_material *to;
-    uint32_t texcoord; /* the number that its maps use; KD_NONE: no map yet */
-    uint32_t second;   /* another one, KD_NONE: none yet */
+    uint32_t texcoord; /* TEXCOORD set of its maps; KD_NONE: no map so far */
+    uint32_t second;   /* second TEXCOORD set; KD_NONE: none so far */
 } gltf_surface;
 
-/* The image that `key` of `object` names becomes the map `map`, if it can be found. */
+/* Sets the map `map` to the image of the texture that `key` of `object` refers to, if it exists. */
 kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
                         const char *key, mesh_map map, mesh_channel channel);
-/* The same image as another map of the material has, seen by another channel. */
+/* Sets `map` to the image of another map of the material, but with a different channel. */
 kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_channel channel);
-/* All of the extensions of one material. */
+/* Reads all extensions of a material. */
 kd_status gltf_layers_read(gltf_surface *to);
 
-/* --- gltf_primitive.c: what a primitive says, its numbers not yet read ------------------------ */
+/* --- gltf_primitive.c: the properties of a primitive, without its data --- */
 
 enum { GLTF_TRIANGLES = 4, GLTF_STRIP = 5, GLTF_FAN = 6 };
 
 typedef struct gltf_primitive {
     uint32_t mesh, index; /* meshes[mesh].primitives[index] */
     uint32_t mode, material, texcoord_set, second_set;
-    const cJSON *json, *packed;            /* packed: by Draco; NULL: it is not */
-    uint32_t vertices, corners, triangles; /* how many; corners: indices, or vertices without any */
-    /* accessors, KD_NONE: none */
+    const cJSON *json, *packed; /* packed: the Draco extension, or NULL */
+    /* corners: number of indices, or of vertices if there are no indices */
+    uint32_t vertices, corners, triangles;
+    /* Accessors, or KD_NONE. */
     uint32_t position, normal, texcoord, second, tangent, colour, joints, weights, indices;
-    uint32_t first_texcoord; /* of the mesh that is made */
-    uint32_t first_draw;     /* KD_NONE: no node shows it */
+    uint32_t first_texcoord; /* its first texture coordinate in the mesh */
+    uint32_t first_draw;     /* KD_NONE: no node refers to it */
 } gltf_primitive;
 
 kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
                               const cJSON *from, gltf_primitive *out);
 
-typedef struct gltf_numbers_read { /* owned; NULL: none */
+typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent. */
     float *positions, *normals, *texcoords, *second, *tangents, *colours, *joints, *weights;
     uint32_t *indices;
 } gltf_numbers_read;
 
-/* --- gltf_primitive.c ------------------------------------------------------------------------- */
+/* --- gltf_primitive.c: Draco compression --- */
 
-/* All of a packed primitive; `at` is its place. */
+/* Decodes a primitive; `at` is its JSON path. */
 kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
                           gltf_numbers_read *out);
 
-/* --- gltf_primitive.c ------------------------------------------------------------------------- */
+/* --- gltf_primitive.c: morph targets, applied with the weights of the mesh --- */
 
 kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
                             gltf_numbers_read *to);
 
-/* --- gltf_shapes.c ---------------------------------------------------------------------------- */
+/* --- gltf_shapes.c: instanced meshes --- */
 
-typedef struct gltf_shape { /* a mesh that is placed, or its mirror image */
+typedef struct gltf_shape { /* An instanced mesh, or its mirror image (`turned`). */
     uint32_t mesh;
     bool turned;
 } gltf_shape;
 
 typedef struct gltf_shapes {
     gltf_shape *shapes; /* owned */
-    uint32_t *shape_of; /* of each placement of the nodes; KD_NONE: it is written out; owned */
+    /* per placement of the nodes: its shape, or KD_NONE to write it in world space; owned */
+    uint32_t *shape_of;
     uint32_t count, put_count;
 } gltf_shapes;
 
-/* None, if the options do not ask for parts. */
+/* Finds no shapes unless obj_options.keep_parts is set. */
 kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *out);
 void gltf_shapes_close(gltf_shapes *owned);
-/* Where the nodes put them; the mesh has its parts. */
+/* Adds the instances to the mesh, which has its parts already. */
 kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh *into);
-/* Places that are the same become one, in each part and in the rest. Those that are not finite are
-   no corner's by now; *unusable is set if there are any. */
+/* Merges equal positions within each part and within the rest. Positions that are not finite,
+   which no triangle uses any more, are set to 0; *unusable is set if there are any. */
 kd_status gltf_places_weld(mesh *of, bool *unusable);
-/* The parts' runs, as they will be without the triangles that cannot be used. */
+/* Updates the ranges of the parts for the removal of unusable triangles. */
 void gltf_parts_recount(mesh *of);
 
-/* --- gltf_meshes.c ---------------------------------------------------------------------------- */
+/* --- gltf_meshes.c --- */
 
-/* All meshes that the nodes show into `into`, which takes over the materials. */
+/* Reads all meshes that the nodes refer to into `into`, which takes ownership of the materials. */
 kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
                            mesh *into);
 

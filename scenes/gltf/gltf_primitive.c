@@ -1,14 +1,14 @@
-/* One primitive: what it says, its numbers where Draco packed them (KHR_draco_mesh_compression,
-   unpacked by another process), morph targets by the weights that the mesh names, and skins: each
-   vertex goes where the joints that hold it stand in the file, whatever node shows the mesh.
-   Weights that do not add up to 1 are scaled. */
+/* Reads one primitive: its properties, its data if compressed by Draco
+   (KHR_draco_mesh_compression, decoded by another process), morph targets with the weights of the
+   mesh, and skins. A skinned vertex follows the rest pose of its joints, independent of the node
+   that refers to the mesh. Weights are normalised to a sum of 1. */
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 #include "scenes/import/import_program.h"
 #include <stdio.h>
 
-/* An attribute of so many components (or that many), as many elements as the primitive has
-   vertices. */
+/* Finds an attribute with one of the given numbers of components, and checks that it has an
+   element for each vertex. */
 static kd_status attribute_find(gltf_file *of, const json_place *at, const cJSON *attributes,
                                 const char *key, uint32_t components, uint32_t or_components,
                                 const gltf_primitive *as, uint32_t *index) {
@@ -114,13 +114,13 @@ typedef struct packed_primitive {
     draco_mesh unpacked;
 } packed_primitive;
 
-static double normal_divisor(int32_t type) { /* of a normalized integer */
+static double normal_divisor(int32_t type) { /* divisor of a normalized integer */
     static const double most[4] = {127, 255, 32767, 65535};
     return type >= 5120 && type <= 5123 ? most[type - 5120] : 1;
 }
 
-/* The attribute's values (memory_free), as the accessor would give them; it gives those that are
-   not packed. */
+/* Returns an attribute as its accessor would (freed by memory_free). Attributes that are not in
+   the Draco data are read from the accessor. */
 static kd_status attribute_take(packed_primitive *of, const char *key, uint32_t accessor,
                                 float **values) {
     const json_place place = json_place_key(of->at, "attributes");
@@ -242,8 +242,7 @@ kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_prim
     return KD_OK;
 }
 
-/* What a joint does to a vertex of the mesh: its place in the world after the way from the mesh
-   into the joint. */
+/* Computes the transform of each joint: its world transform times its inverse bind matrix. */
 static kd_status bones_make(gltf_file *of, const gltf_nodes *nodes, const uint32_t *joints,
                             const float *inverses, gltf_skin *out, const json_place *at) {
     for (uint32_t i = 0; i < out->bone_count; ++i) {

@@ -1,18 +1,19 @@
-/* Meshes that several nodes show: written once in their own space, and placed, where the caller can
-   have that; and equal places, which get one number within each such mesh. */
+/* Finds meshes that several nodes refer to: they are written once in object space and instanced,
+   if the caller supports that. Merges equal positions within each mesh. */
 #include "accel/placed.h"
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
 #include "scenes/mesh/mesh_cleanup.h"
 
-/* Skins go where their joints stand, and what is squeezed too far cannot be placed. */
+/* Skinned meshes cannot be instanced, because their joints determine the shape; neither can
+   transforms that are almost singular. */
 static bool can_be_placed(const gltf_placement *at) {
     const double volume = transform_determinant(&at->world);
     if (at->mesh == KD_NONE || at->skin != KD_NONE) return false;
     return volume != 0 && isfinite(volume) && transform_squeeze(&at->world) <= PLACED_SQUEEZE;
 }
 
-/* A mesh and its mirror image are two. */
+/* A mesh and its mirror image are different shapes. */
 static uint64_t kind_of(const gltf_placement *at) {
     return 2 * (uint64_t)at->mesh + (transform_determinant(&at->world) < 0 ? 1 : 0);
 }
@@ -72,12 +73,12 @@ kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh
 /* --- equal places ----------------------------------------------------------------------------- */
 
 typedef struct welding {
-    uint32_t *numbers; /* of each place before, the one that it is afterwards */
+    uint32_t *numbers; /* new index of each position */
     vec3 *kept;
     uint32_t kept_count;
 } welding;
 
-/* Of places [first, first + count), which no triangle outside has. */
+/* Merges the positions [first, first + count), which only one part uses. */
 static kd_status run_weld(welding *to, const mesh *of, uint32_t first, uint32_t count) {
     uint32_t found = 0;
     vec3 *places = NULL;

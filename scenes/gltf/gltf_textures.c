@@ -1,5 +1,5 @@
-/* From a material's words for an image to a path and a form: textures, samplers, images, and where
-   an image's bytes are. Images inside the file become pictures of the mesh, once each. */
+/* Textures, samplers and images: resolves a texture of a material to a path and a texture
+   transform. Images embedded in the file become images of the mesh, once each. */
 #include "core/image/picture.h"
 #include "core/memory.h"
 #include "scenes/gltf/gltf_parts.h"
@@ -10,7 +10,7 @@ enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES 
 
 /* --- images ----------------------------------------------------------------------------------- */
 
-/* Takes over `owned`, or copies `from`. */
+/* Takes ownership of `owned` if it is not NULL; otherwise copies `from`. */
 static kd_status picture_add(gltf_surface *to, uint32_t image, unsigned char *owned,
                              gltf_bytes from) {
     gltf_materials *all = to->all;
@@ -33,7 +33,7 @@ done:
     return status;
 }
 
-/* Decoders that this program has not, told from the beginning of the bytes. */
+/* Detects image formats for which there is no decoder, by their first bytes. */
 static const char *foreign_kind(gltf_bytes from) {
     static const unsigned char ktx[12] = {0xab, 'K', 'T', 'X', ' ', '2', '0', 0xbb, 13, 10, 26, 10};
     if (from.count >= 12 && memcmp(from.bytes, ktx, 12) == 0) return "KTX2";
@@ -107,7 +107,7 @@ static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sam
     return KD_OK;
 }
 
-/* Pictures that cannot be decoded here, besides or instead of one that can. */
+/* Warns of alternative images in formats that cannot be decoded. */
 static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *from, bool has_one) {
     static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
                                             {"EXT_texture_webp", "WebP"}};
@@ -121,7 +121,7 @@ static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *f
     return KD_OK;
 }
 
-/* The image of a texture, KD_NONE if it has none that can be used, and how it goes on. */
+/* Sets *image to the image of a texture, or KD_NONE if none can be used, and the wrap modes. */
 static kd_status texture_read(gltf_surface *to, uint32_t texture, uint32_t *image,
                               mesh_map_form *form) {
     gltf_file *of = to->of;
@@ -139,8 +139,8 @@ static kd_status texture_read(gltf_surface *to, uint32_t texture, uint32_t *imag
     return KD_OK;
 }
 
-/* KHR_texture_transform: scale, then a turn against the clock as one sees it, then offset, where v
-   runs down; ours runs up. */
+/* Converts KHR_texture_transform, which scales, rotates counter-clockwise, then offsets, with v
+   pointing down; here v points up. */
 static kd_status transform_read(gltf_surface *to, const json_place *at, const cJSON *info,
                                 mesh_map_form *form, uint64_t *texcoord) {
     const cJSON *moved = NULL;

@@ -73,7 +73,7 @@ typedef struct answer_reader {
     const char *path;
     import_source source;
     void *context;
-    uint64_t left; /* bytes that may still be reserved */
+    uint64_t left; /* remaining allocation limit, in bytes */
 } answer_reader;
 
 static kd_status unsound(const answer_reader *from, const char *what) {
@@ -86,7 +86,7 @@ static kd_status take(answer_reader *from, void *to, uint64_t bytes) {
     return KD_OK;
 }
 
-/* An array of its own; NULL for none. */
+/* Allocates and reads an array; NULL if `count` is 0. */
 static kd_status array_take(answer_reader *from, void **array, uint64_t count, size_t item_bytes) {
     if (count == 0) return KD_OK;
     if (count > from->left / item_bytes) return unsound(from, "more than its memory holds");
@@ -96,7 +96,7 @@ static kd_status array_take(answer_reader *from, void **array, uint64_t count, s
     return KD_OK;
 }
 
-/* One line without terminal codes. */
+/* Removes line ends and terminal escape codes. */
 static void text_clean(char *text) {
     for (char *c = text; *c; ++c)
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
@@ -137,7 +137,7 @@ static kd_status name_take(answer_reader *from, char **name) {
     return KD_OK;
 }
 
-/* What an importer may say of a material; all else is as material_default says. */
+/* Copies the fields that an importer may set; all others keep the values of material_default. */
 static bool record_take(const material *read, material *record) {
     *record = material_default();
     record->kind = read->kind;
@@ -158,7 +158,7 @@ static bool record_take(const material *read, material *record) {
            read->ior > 0 && isfinite(read->bump_scale);
 }
 
-/* Its numbers; maps are named by paths. */
+/* Copies the numbers; maps are set by path. */
 static bool layers_take(const principled *read, principled *to) {
     const principled none = principled_default();
     *to = *read;

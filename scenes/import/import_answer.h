@@ -1,23 +1,23 @@
-/* What kandela-import tells the library: a mesh, or why there is none, as bytes of this machine.
-   The process that wrote it has read a file of strangers: every count, index and string of it is
-   held against what it may be before it is used. */
+/* The answer of kandela-import to the library: a mesh or an error, in native byte order. The
+   writer has parsed an untrusted file, so the reader validates every count, index and string
+   before use. */
 #ifndef KD_SCENES_IMPORT_IMPORT_ANSWER_H
 #define KD_SCENES_IMPORT_IMPORT_ANSWER_H
 #include "scenes/mesh/mesh.h"
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Gives `bytes` more, or fails. */
+/* Reads exactly `bytes` bytes to `to`, or fails. */
 typedef kd_status (*import_source)(void *context, void *to, uint64_t bytes);
 
-/* `error` counts where `status` is not KD_OK; `warnings`: lines, may be NULL. False if the stream
-   refuses it. */
+/* Writes an answer. `error` is used if `status` is not KD_OK; `warnings` are lines, or NULL.
+   Returns false on a write error. */
 bool import_answer_write(FILE *to, kd_status status, const char *error, const char *warnings,
                          const mesh *from);
 
-/* Reads one into `out` (closed by mesh_close, zeroed on failure); nothing is reserved beyond
-   `most_bytes`. Warnings go to the log, the error becomes the status. KD_ERROR_INPUT for an answer
-   that is not sound; the source's own failures pass through. */
+/* Reads an answer into `out`, which the caller closes by mesh_close; zeroed on failure. Allocates
+   at most `most_bytes`. Warnings are logged; the error becomes the status. Returns KD_ERROR_INPUT
+   for an invalid answer; failures of the source are passed through. */
 kd_status import_answer_read(mesh *out, const char *path, uint64_t most_bytes, import_source source,
                              void *context);
 

@@ -1,5 +1,5 @@
 /* Source: Documentation/userspace-api/seccomp_filter.rst of Linux.
-   Invariants: what is not in the list is refused, so that a call of a later kernel is, too. */
+   Invariants: the filter is an allowlist, so that system calls of future kernels are refused. */
 #include "scenes/import/import_confine.h"
 #include <errno.h>
 #include <linux/audit.h>
@@ -31,14 +31,14 @@ enum { MACHINE = 0 };
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSE BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
-/* Memory, open files, clocks, the end. */
+/* Memory, open files, clocks, exit. */
 static const int allowed[] = {
     SYS_read,         SYS_write,        SYS_readv,        SYS_writev,         SYS_pread64,
     SYS_lseek,        SYS_close,        SYS_munmap,       SYS_mremap,         SYS_brk,
     SYS_madvise,      SYS_futex,        SYS_sched_yield,  SYS_getrandom,      SYS_clock_gettime,
     SYS_gettimeofday, SYS_rt_sigreturn, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack,
     SYS_getpid,       SYS_gettid,       SYS_exit,         SYS_exit_group,     SYS_restart_syscall};
-/* Unless memory is to become code. */
+/* Allowed without PROT_EXEC. */
 static const int mapping[] = {SYS_mmap, SYS_mprotect};
 
 enum { ROOM = 4 + 2 * sizeof allowed / sizeof *allowed + 5 * 3 + 1 };
@@ -60,7 +60,7 @@ static unsigned short filter_make(struct sock_filter list[ROOM]) {
         PUT(list, count, REFUSE);
         PUT(list, count, ALLOW);
     }
-    /* abort() is a signal to oneself */
+    /* abort() sends a signal to this process */
     PUT(list, count, IF_EQUAL(SYS_tgkill, 0, 4));
     PUT(list, count, LOAD_ARGUMENT(0));
     PUT(list, count, IF_EQUAL(getpid(), 0, 1));

@@ -1,14 +1,14 @@
-/* What is left to a process that reads a stranger's file with a library that nobody here wrote. */
+/* Sandbox for a process that parses an untrusted file with a third-party library. */
 #ifndef KD_SCENES_IMPORT_IMPORT_CONFINE_H
 #define KD_SCENES_IMPORT_IMPORT_CONFINE_H
 #include <stdbool.h>
 
-/* From here on all threads of this process can use memory and the files that are open, say what
-   time it is, and end; each other system call fails with EPERM: no file is opened, found or
-   changed, there is no network, no other process is started or signalled, no memory becomes code,
-   and no right can be gained (no_new_privs). There is no way back. False where the kernel has no
-   seccomp filters, or this processor none here: then no_new_privs and a limit of no further open
-   files are all that holds. */
+/* Restricts all threads of this process, permanently, to using memory and open files, reading
+   clocks, and exiting. Any other system call fails with EPERM: no opening, finding or changing of
+   files, no network, no starting or signalling of processes, no executable memory, no new
+   privileges (no_new_privs). Returns false if the kernel has no seccomp filters, or there is no
+   filter for this processor; then only no_new_privs and a limit that prevents opening files are in
+   effect. */
 bool import_confine(void);
 
 #endif

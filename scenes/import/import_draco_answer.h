@@ -1,5 +1,5 @@
-/* How kandela-import's answer begins when it has unpacked what Draco packed: then come 3 indices a
-   triangle, and of each attribute its id, its components (uint32_t) and its values (float). */
+/* The answer of kandela-import when it decodes Draco data: this header, 3 indices per triangle,
+   and for each attribute its id, its number of components (uint32_t) and its values (float). */
 #ifndef KD_SCENES_IMPORT_IMPORT_DRACO_ANSWER_H
 #define KD_SCENES_IMPORT_IMPORT_DRACO_ANSWER_H
 #include "core/files/file.h"
@@ -20,8 +20,7 @@ typedef struct draco_answer_head {
     uint32_t status, points, triangles, attributes;
 } draco_answer_head;
 
-/* Unpacks a file's bytes into the answer of scenes/import/import_program.h. False if the stream
-   refuses it. */
+/* Decodes Draco data and writes the answer. Returns false on a write error. */
 bool import_packed(const file_view *packed, FILE *answer);
 
 #ifdef __cplusplus

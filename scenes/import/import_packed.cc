@@ -1,4 +1,4 @@
-/* Draco's interface is C++; this file is all of it that the house has. */
+/* Decodes Draco data for kandela-import. C++, because Draco has no C interface. */
 #include "scenes/import/import_draco_answer.h"
 #include <draco/compression/decode.h>
 #include <vector>
@@ -11,7 +11,7 @@ static bool attribute_put(FILE *to, draco::PointAttribute *from, uint32_t points
     const uint32_t components = static_cast<uint32_t>(from->num_components());
     const uint32_t head[2] = {from->unique_id(), components};
     std::vector<float> values(static_cast<size_t>(points) * components);
-    from->set_normalized(false); /* integers as they are */
+    from->set_normalized(false); /* do not normalise integers */
     for (uint32_t i = 0; i < points; ++i) {
         const draco::AttributeValueIndex at = from->mapped_index(draco::PointIndex(i));
         if (!from->ConvertValue<float>(at, static_cast<int8_t>(components),

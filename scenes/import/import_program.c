@@ -26,13 +26,12 @@ static bool program_find(char found[PLACE_BYTES]) {
     return companion_find(&program, found);
 }
 
-/* --- its answer --------------------------------------------------------------------------------
- */
+/* --- the answer --- */
 
 typedef struct import_run {
     const import_asked *asked;
     child process;
-    bool cut_short; /* the answer ended before it was whole */
+    bool cut_short; /* the answer was truncated */
 } import_run;
 
 static kd_status answer_take(void *context, void *to, uint64_t bytes) {
@@ -55,7 +54,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
     return KD_OK;
 }
 
-/* Why there was no whole answer. */
+/* Converts the way in which the process ended to an error. */
 static kd_status grief(const import_asked *asked, const char *program, double seconds,
                        child_end end, int code) {
     const char *path = asked->path, *library = asked->library;
@@ -131,7 +130,7 @@ static kd_status mesh_take(void *to, const char *path, uint64_t most_bytes, impo
     return import_answer_read((mesh *)to, path, most_bytes, source, from);
 }
 
-/* Textures come as the file names them: the other process may not look for them. */
+/* Resolves the texture paths, which the sandboxed process returns unresolved. */
 static kd_status textures_find(mesh *in, const char *path) {
     for (uint32_t i = 0; i < in->material_count; ++i)
         for (int map = 0; map < MESH_MAPS_PLAIN; ++map) {
@@ -151,7 +150,7 @@ static kd_status textures_find(mesh *in, const char *path) {
 
 kd_status assimp_load(mesh *out, const char *path, job *watched) {
     memset(out, 0, sizeof *out);
-    file_view view; /* assimp's own words for a missing file are vague */
+    file_view view; /* assimp's error for a missing file is vague, so open it here first */
     KD_TRY(file_open(&view, path));
     const import_asked asked = {path, path, "assimp", NULL, view.count, watched};
     job_stage_begin(watched, "load", (int64_t)view.count);
@@ -166,7 +165,7 @@ kd_status assimp_load(mesh *out, const char *path, job *watched) {
 typedef struct draco_reader {
     draco_mesh *to;
     const char *path;
-    uint64_t left; /* bytes that may still be reserved */
+    uint64_t left; /* remaining allocation limit, in bytes */
     import_source source;
     void *from;
 } draco_reader;

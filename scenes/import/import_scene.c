@@ -1,4 +1,4 @@
-/* What assimp reads becomes a mesh: all meshes under all nodes, and their materials. */
+/* Converts assimp's scene to a mesh: all meshes of all nodes, and their materials. */
 #include "scenes/import/import_scene.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -28,7 +28,7 @@ static bool colour_of(const struct aiMaterial *from, const char *key, unsigned t
     return true;
 }
 
-/* The file's numbers in MTL's terms, so that both go the same way to our record. */
+/* Fills an MTL entry, so that the conversion of MTL (mtl_entry_convert) applies. */
 static void numbers_fill(const struct aiMaterial *from, mtl_entry *entry) {
     const vec3 none = vec3_all(NAN);
     entry->kd = entry->ks = entry->ke = entry->tf = none;
@@ -87,7 +87,7 @@ static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
         KD_TRY(map_find(from, kinds[i].type, path, &entry->maps[kinds[i].which].path));
-    /* glTF packs both into the channels of one picture; ours are one picture each */
+    /* As in glTF, both are channels of one image, but a map here is an image of its own. */
     char **rough = &entry->maps[MTL_MAP_ROUGHNESS].path;
     char **metal = &entry->maps[MTL_MAP_METALLIC].path;
     if (*rough && *metal && strcmp(*rough, *metal) == 0) {
@@ -101,7 +101,7 @@ static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_
     return KD_OK;
 }
 
-/* The material's name, or one made up; with a number behind it where it is taken. */
+/* Adds a material with its name, or "material" if it has none; appends a number if it is taken. */
 static kd_status name_add(mtl_library *library, const struct aiMaterial *from, uint32_t *index) {
     struct aiString name;
     char text[512];
@@ -122,7 +122,7 @@ static kd_status materials_fill(mtl_library *library, const struct aiScene *from
         KD_TRY(name_add(library, from->mMaterials[i], &index));
         numbers_fill(from->mMaterials[i], &entry);
         const kd_status status = maps_find(from->mMaterials[i], path, &entry);
-        mtl_entry_convert(&entry, &library->materials[index]); /* takes the paths */
+        mtl_entry_convert(&entry, &library->materials[index]); /* takes ownership of the paths */
         KD_TRY(status);
         int two_sided = 0;
         if (aiGetMaterialIntegerArray(from->mMaterials[i], AI_MATKEY_TWOSIDED, &two_sided, NULL) ==
@@ -132,8 +132,8 @@ static kd_status materials_fill(mtl_library *library, const struct aiScene *from
     return KD_OK;
 }
 
-/* All materials of the scene, in its order, into `out`, which has none yet. Pictures inside the
-   file and those that are not there are told to the log and left out. */
+/* Converts all materials in the order of the scene into `out`, which must have none. Embedded and
+   missing images are reported and dropped. */
 static kd_status import_materials(mesh *out, const struct aiScene *from, const char *path) {
     mtl_library library = {0};
     kd_status status = materials_fill(&library, from, path);
@@ -150,16 +150,17 @@ static kd_status import_materials(mesh *out, const struct aiScene *from, const c
     return status;
 }
 
-/* A tree of nodes deeper than this is damaged, not modelled. */
+/* Maximum depth of nodes; a deeper hierarchy is considered corrupt. */
 enum { NODE_DEPTH = 512 };
 
 typedef struct importer {
     const struct aiScene *scene;
     mesh *into;
-    uint64_t positions, normals, texcoords, triangles, faces; /* counted, then written so far */
-    uint64_t left_out; /* faces with corners out of range or not finite */
+    /* first pass: counts; second pass: written so far */
+    uint64_t positions, normals, texcoords, triangles, faces;
+    uint64_t left_out; /* faces with a corner that is out of range or not finite */
     bool writing;
-    vec3 *corners; /* room for the largest face */
+    vec3 *corners; /* buffer for the largest face */
     uint32_t *cut;
 } importer;
 
@@ -175,7 +176,8 @@ static vec3 point_of(const struct aiMatrix4x4 *m, const struct aiVector3D *p) {
                      (float)(m->c1 * p->x + m->c2 * p->y + m->c3 * p->z + m->c4));
 }
 
-/* By the cofactors: the inverse transpose up to a factor, also where there is no inverse. */
+/* Transforms by the cofactor matrix, which equals the inverse transpose up to a factor and exists
+   for singular matrices, too. */
 static vec3 normal_of(const struct aiMatrix4x4 *m, const struct aiVector3D *n) {
     const vec3 a = vec3_make((float)m->a1, (float)m->a2, (float)m->a3);
     const vec3 b = vec3_make((float)m->b1, (float)m->b2, (float)m->b3);
@@ -246,13 +248,13 @@ static kd_status face_write(importer *to, const struct aiMesh *from, const struc
     return KD_OK;
 }
 
-/* Counts or writes one mesh as it stands under one node. */
+/* Counts or writes one mesh of one node. */
 static kd_status mesh_visit(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
     if (to->writing) vertices_write(to, from, m);
     const bool mirrored = is_mirrored(m);
     for (unsigned f = 0; f < from->mNumFaces && from->mFaces; ++f) {
         const struct aiFace *face = &from->mFaces[f];
-        if (face->mNumIndices < 3) continue; /* points and lines */
+        if (face->mNumIndices < 3) continue; /* skip points and lines */
         if (to->writing)
             KD_TRY(face_write(to, from, face, mirrored));
         else
@@ -312,7 +314,8 @@ static kd_status arrays_reserve(importer *to) {
     return KD_OK;
 }
 
-/* No triangle is at a position that is not finite; another's place keeps boxes right. */
+/* Replaces positions that are not finite, which no triangle uses, by another position, so that
+   bounding boxes stay correct. */
 static void positions_mend(mesh *into) {
     vec3 sound = vec3_all(0);
     for (uint32_t i = into->position_count; i-- > 0;)
@@ -341,8 +344,7 @@ static kd_status scene_take(importer *to, const char *path) {
     return KD_OK;
 }
 
-/* --- the one file that there is ----------------------------------------------------------------
- */
+/* --- assimp's file system: a single file in memory --- */
 
 typedef struct memory_file {
     const file_view *view;
@@ -379,7 +381,7 @@ static enum aiReturn memory_seek(struct aiFile *file, size_t offset, enum aiOrig
     memory_file *of = (memory_file *)(void *)file->UserData;
     const size_t count = of->view->count;
     const size_t from = origin == aiOrigin_CUR ? of->at : origin == aiOrigin_END ? count : 0;
-    const size_t at = from + offset; /* before the beginning: it wraps around */
+    const size_t at = from + offset; /* a negative result wraps around and fails the check below */
     if (at > count) return aiReturn_FAILURE;
     of->at = at;
     return aiReturn_SUCCESS;
@@ -400,7 +402,7 @@ static void file_end(struct aiFileIO *files, struct aiFile *file) {
     memory_free(file);
 }
 
-/* A format of several files finds this one alone. */
+/* Opens only the file itself; formats with several files do not get the others. */
 static struct aiFile *file_begin(struct aiFileIO *files, const char *path, const char *mode) {
     const memory_files *all = (const memory_files *)(const void *)files->UserData;
     struct aiFile *made = NULL;
@@ -425,8 +427,8 @@ kd_status import_scene(mesh *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     importer to = {0};
     to.into = out;
-    /* not aiProcess_ValidateDataStructure: it refuses points alone and meshes of nothing; what we
-       use, we check as we take it */
+    /* aiProcess_ValidateDataStructure is not used, because it rejects point clouds and empty
+       meshes; all data is validated during conversion. */
     memory_files all = {path, file};
     struct aiFileIO files = {file_begin, file_end, (aiUserData)(void *)&all};
     to.scene = aiImportFileEx(path, aiProcess_JoinIdenticalVertices, &files);

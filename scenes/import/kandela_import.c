@@ -1,13 +1,13 @@
-/* kandela-import: the program that runs assimp for the library, so that a file on which assimp
-   crashes, aborts, hangs or takes all memory ends this process and no other.
+/* kandela-import: runs assimp in a process of its own, so that a file on which assimp crashes,
+   aborts, hangs or exhausts memory does not affect the caller.
 
    usage: kandela-import FILE BYTES SECONDS [draco]
 
-   Reads FILE with at most so many bytes of address space and seconds of a processor, and writes the
-   answer (scenes/import/import_answer.h) to the standard output; with "draco" FILE is what Draco
-   has packed of a mesh, the answer that of import_draco_answer.h. It writes no file and leaves no
-   core. FILE is read before a byte of it is looked at; from then on the process is confined
-   (import_confine.h). A sanitizer's build is not: its runtime needs what is refused. */
+   Reads FILE with at most BYTES of address space and SECONDS of CPU time, and writes the answer
+   (scenes/import/import_answer.h) to standard output. With "draco", FILE is Draco data and the
+   answer is that of import_draco_answer.h. Writes no file and no core dump. FILE is loaded before
+   anything parses it; then the process enters a sandbox (import_confine.h), except in builds with
+   sanitizers, whose runtime needs more system calls. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IS_SANITIZED = 1 }; /* its runtime keeps terabytes of address space */
+enum { IS_SANITIZED = 1 }; /* the sanitizer's runtime reserves terabytes of address space */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
     __has_feature(memory_sanitizer)
@@ -48,7 +48,7 @@ static void limit(__rlimit_resource_t what, rlim_t most) {
     setrlimit(what, &limits);
 }
 
-/* Other text that a library prints must not get into the answer. */
+/* Redirects stdout, so that output of a library does not get into the answer. */
 static FILE *answer_open(void) {
     const int own = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (own < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0) return NULL;

@@ -1,8 +1,8 @@
-/* Cube spheres, with noise or without.
-   Idea: a cube's surface lattice of k cells a side, pushed out to the sphere; the face coordinate
-   tan((2 i / k - 1) pi / 4) makes the cells nearly equal. Points are numbered by their lattice
-   place, so faces share the vertices of their edges: closed by construction, 6 k^2 + 2 vertices
-   and 12 k^2 triangles. */
+/* Procedural spheres, blobs (spheres with noise), and a room filled with blobs.
+   Idea: the surface lattice of a cube with k cells per edge is projected to the sphere; face
+     coordinates tan((2 i / k - 1) pi / 4) make the cells nearly equal in size. Points are numbered
+     by their lattice position, so that faces share the vertices of their common edge: the mesh is
+     closed by construction, with 6 k^2 + 2 vertices and 12 k^2 triangles. */
 #include "core/math/noise.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
@@ -10,19 +10,19 @@
 #include "scenes/mesh/generate.h"
 
 typedef struct cube_sphere {
-    uint32_t k; /* cells a side */
+    uint32_t k; /* cells per edge */
     vec3 centre;
     float radius;
-    const noise *bumps; /* NULL: a sphere */
-    vec3 noise_origin;  /* where in the noise this blob lies */
-    /* filled here */
-    double *coordinates; /* k + 1 */
+    const noise *bumps; /* NULL: a plain sphere */
+    vec3 noise_origin;  /* offset in the noise, different for each blob */
+    /* set by add_cube_sphere */
+    double *coordinates; /* k + 1 face coordinates */
     mesh *made;
     uint32_t first_position, first_normal, first_triangle;
 } cube_sphere;
 
-/* Number of lattice point (a, b, c), each 0..k with one of them 0 or k: the bottom layer, then one
-   ring a layer, then the top layer. */
+/* Returns the vertex number of the lattice point (a, b, c), each 0..k and at least one of them 0
+   or k. Numbering: the bottom layer, then one ring per layer, then the top layer. */
 static uint32_t lattice_number(uint32_t k, uint32_t a, uint32_t b, uint32_t c) {
     const uint32_t side = k + 1, layer = side * side;
     if (c == 0) return b * side + a;
@@ -49,7 +49,7 @@ static void place_point(const cube_sphere *of, uint32_t a, uint32_t b, uint32_t 
     if (!of->bumps) of->made->normals[of->first_normal + number] = direction;
 }
 
-/* Layers of the lattice: whole squares at the ends, rings between them. */
+/* Places lattice layers: full squares at both ends, rings between. */
 static void place_layers(void *context, int64_t begin, int64_t end, int thread) {
     const cube_sphere *of = (const cube_sphere *)context;
     const uint32_t k = of->k;
@@ -72,7 +72,7 @@ static void set_triangle(const cube_sphere *of, uint64_t triangle, uint32_t p, u
     }
 }
 
-/* Rows of cells, numbered face by face: faces -x +x -y +y -z +z. */
+/* Writes the triangles of rows of cells, face by face in the order -x +x -y +y -z +z. */
 static void join_rows(void *context, int64_t begin, int64_t end, int thread) {
     const cube_sphere *of = (const cube_sphere *)context;
     const uint32_t k = of->k;
@@ -95,7 +95,7 @@ static void join_rows(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Cells a side for a number of triangles to aim for. */
+/* Returns the number of cells per edge that comes closest to the number of triangles. */
 static uint32_t cells_for(double triangles) {
     const double k = nearbyint(sqrt(triangles / 12));
     return k < 1 ? 1 : (uint32_t)k;
@@ -112,7 +112,7 @@ static void add_cube_sphere(mesh_builder *to, cube_sphere *of) {
     if (to->status == KD_OK) to->status = KD_RESERVE(of->coordinates, (uint64_t)k + 1);
     if (to->status != KD_OK) return;
     for (uint32_t i = 0; i <= k; ++i) {
-        const double turn = 2.0 * i / k - 1; /* the ends and the middle exact, both halves alike */
+        const double turn = 2.0 * i / k - 1; /* ends and middle are exact, both halves symmetric */
         const double value = tan(fabs(turn) * 0.78539816339744830962);
         of->coordinates[i] = fabs(turn) == 1 ? turn : copysign(value, turn);
     }
@@ -159,7 +159,7 @@ static void room_materials(mesh_builder *to, uint32_t made[4]) {
     made[3] = mesh_builder_material(to, "lamp", &record);
 }
 
-/* Seen from within: the box turned inside out; the ceiling is the lamp. */
+/* An inverted box: front faces point inwards. The ceiling is the lamp. */
 static void room_shell(mesh_builder *to, const uint32_t made[4]) {
     const vec3 size = vec3_make(20, 8, 14);
     vec3 c[8];

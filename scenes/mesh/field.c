@@ -1,12 +1,12 @@
-/* Random triangles, a terrain, and a cloth. */
+/* Procedural random triangles, a terrain, and a cloth. */
 #include "core/math/elementary.h"
 #include "core/math/noise.h"
 #include "core/math/rng.h"
 #include "core/parallel/parallel.h"
 #include "scenes/mesh/generate.h"
 
-/* --- soup: random triangles, their size such that their total area stays about the same ---------
- */
+/* Random triangles whose size decreases with their number, so that the total area stays about
+   constant. */
 
 typedef struct soup {
     mesh *made;
@@ -37,13 +37,12 @@ void procedural_soup(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     if (to->status == KD_OK) parallel_for((int64_t)triangles, 4096, throw_triangles, &of);
 }
 
-/* --- terrain: 10 x 10, heights by seven octaves of noise ----------------------------------------
- */
+/* A terrain of 10 x 10 with heights from seven octaves of noise. */
 
 typedef struct terrain {
     mesh *made;
     const noise *hills;
-    uint32_t k; /* cells a side */
+    uint32_t k; /* cells per edge */
 } terrain;
 
 static float height_at(const terrain *of, float x, float z) {
@@ -98,16 +97,16 @@ void procedural_terrain(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     noise_close(&hills);
 }
 
-/* A cloth that lies on a table and hangs down behind it, in folds: for still lifes. It covers x
-   from -2.2 to 2.2; it lies about y = 0 from z = 1.4 to -0.8, bends, and hangs in z = -1.15 up to y
-   = 2.25. */
+/* A cloth that lies on a table and rises behind it in folds, as a backdrop for still lifes. It
+   spans x from -2.2 to 2.2. It lies near y = 0 from z = 1.4 to -0.8, bends, and hangs at z = -1.15
+   up to y = 2.25. */
 
 static const float half_width = 2.2f, front = 1.4f, flat = 2.2f, bend = 0.35f, rise = 1.9f;
 
 typedef struct cloth {
     mesh *made;
     const noise *wrinkles;
-    uint32_t across, along; /* cells */
+    uint32_t across, along; /* numbers of cells */
 } cloth;
 
 static float smooth_step(float t) {
@@ -115,7 +114,7 @@ static float smooth_step(float t) {
     return t * t * (3 - 2 * t);
 }
 
-/* u: -1 to 1 across, t: metres along from the front. */
+/* Position at u from -1 to 1 across, and arc length t from the front edge. */
 static vec3 cloth_at(const cloth *of, float u, float t) {
     const float turn = float_clamp((t - flat) / bend, 0, KD_PI / 2);
     const float hung = float_max(t - flat - bend * (KD_PI / 2), 0);

@@ -1,3 +1,4 @@
+/* The table of generators, and parsing of paths "gen:NAME:N:SEED". */
 #include "scenes/mesh/generate.h"
 #include <ctype.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ kd_status procedural_find(const procedural_generator **out, const char *path) {
             path, (int)length, name, names);
 }
 
-/* A run of digits up to the next ':' or the end. */
+/* Reads an unsigned decimal number up to the next ':' or the end. */
 static kd_status read_number(uint64_t *out, const char **at, const char *path) {
     char *end = NULL;
     errno = 0;

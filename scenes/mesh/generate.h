@@ -1,5 +1,5 @@
-/* Meshes made by formulas, for any size: wherever a mesh file is named, "gen:NAME:N" stands for a
-   generator with N triangles to aim for, "gen:NAME:N:SEED" for another one of its kind. */
+/* Procedural meshes of any size. Wherever a mesh file can be named, "gen:NAME:N" stands for a
+   generator with a target of N triangles, and "gen:NAME:N:SEED" for a variant of it. */
 #ifndef KD_SCENES_MESH_GENERATE_H
 #define KD_SCENES_MESH_GENERATE_H
 #include "core/job.h"
@@ -7,23 +7,23 @@
 
 typedef struct procedural_generator {
     const char *name;
-    const char *what;   /* one line for lists of help */
-    uint64_t triangles; /* when the path names no number */
-    bool closed;        /* every surface of it is watertight, fronts outwards */
-    bool inside;        /* a default camera stands inside of it */
+    const char *what;   /* one line for --help */
+    uint64_t triangles; /* default number of triangles */
+    bool closed;        /* all its surfaces are watertight, front faces outwards */
+    bool inside;        /* the default camera is placed inside */
     void (*make)(mesh_builder *to, uint64_t triangles, uint64_t seed);
 } procedural_generator;
 
-/* All generators; ends with a row whose name is NULL. */
+/* All generators, terminated by a row whose name is NULL. */
 extern const procedural_generator procedural_generators[];
 
-bool procedural_is_path(const char *path); /* starts with "gen:" */
-/* The row that a path "gen:NAME..." names; KD_ERROR_INPUT with the list of names if there is none.
- */
+bool procedural_is_path(const char *path); /* true if it starts with "gen:" */
+/* Finds the generator of a path "gen:NAME...". Returns KD_ERROR_INPUT with a list of the names if
+   there is none. */
 kd_status procedural_find(const procedural_generator **out, const char *path);
 kd_status procedural_load(mesh *out, const char *path);
 
-/* The generators, by file: blob.c */
+/* The generators, by source file: blob.c */
 void procedural_blob(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_sphere(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_room(mesh_builder *to, uint64_t triangles, uint64_t seed);

@@ -1,14 +1,15 @@
-/* A vaulted hall: nave and two aisles, fluted columns, arches, a barrel vault with a skylight along
-   its ridge, banners between the columns, a tiled floor. Metres; x along the nave, y up. */
+/* A vaulted hall: nave and two aisles, fluted columns, arches, a barrel vault with a skylight
+   along its ridge, banners between the columns, a tiled floor. Units are metres; x is along the
+   nave, y up. */
 #include "scenes/mesh/generate.h"
 #include "scenes/mesh/surfaces.h"
 
 enum { HALL_BAYS = 7, HALL_TILES_X = 28, HALL_TILES_Z = 12 };
 
 static const float hall_half_length = 14, hall_bay = 4, hall_half_nave = 3, hall_half_width = 6;
-static const float hall_springing = 3.4f; /* of the arches, on the capitals */
+static const float hall_springing = 3.4f; /* height of the capitals, where the arches begin */
 static const float hall_arch_radius = 1.6f, hall_wall_top = 7, hall_aisle_top = 5.6f;
-static const float hall_wall = 0.25f; /* half the arcade wall's thickness */
+static const float hall_wall = 0.25f; /* half the thickness of the arcade wall */
 static const float hall_sky = 0.14f;  /* half angle of the skylight, radians */
 
 typedef struct hall {
@@ -53,8 +54,7 @@ static void add(const hall *in, vec3 (*at)(const void *, float, float), const vo
     patch_add(in->to, &shape);
 }
 
-/* --- columns -----------------------------------------------------------------------------------
- */
+/* --- columns ---------------------------------------------------------------------------------- */
 
 typedef struct column {
     vec3 foot;
@@ -62,7 +62,7 @@ typedef struct column {
     bool capital;
 } column;
 
-/* Twenty flutes, a waist that swells a little; the capital flares out to the abacus. */
+/* A shaft with twenty flutes and a slight entasis, or a capital that flares out to the abacus. */
 static vec3 column_at(const void *context, float u, float v) {
     const column *of = (const column *)context;
     const float turn = 2 * KD_PI * (u < 1 ? u : 0);
@@ -87,12 +87,11 @@ static void add_column(const hall *in, float x, float z) {
     box(in, vec3_make(x - 0.45f, 3.25f, z - 0.45f), vec3_make(x + 0.45f, 3.4f, z + 0.45f));
 }
 
-/* --- arcades -----------------------------------------------------------------------------------
- */
+/* --- arcades ---------------------------------------------------------------------------------- */
 
 typedef struct arch {
-    float centre; /* x */
-    float z[2];   /* of the two edges that the surface spans */
+    float centre; /* along x */
+    float z[2];   /* both edges of the surface */
 } arch;
 
 static vec3 arch_curve(const arch *of, float t, float z) {
@@ -101,7 +100,7 @@ static vec3 arch_curve(const arch *of, float t, float z) {
                      hall_springing + hall_arch_radius * sinf(turn), z);
 }
 
-/* The wall over the arch, seen from the side that z[0] lies on. */
+/* The wall above the arch; its front faces the side of z[0]. */
 static vec3 spandrel_at(const void *context, float u, float v) {
     const arch *of = (const arch *)context;
     const float t = of->z[0] > of->z[1] ? u : 1 - u;
@@ -114,7 +113,7 @@ static vec3 soffit_at(const void *context, float u, float v) {
     return arch_curve(of, u, of->z[0] + v * (of->z[1] - of->z[0]));
 }
 
-/* One bay of the wall on columns, at z = side x 3. */
+/* One bay of the arcade wall, at z = side x 3. */
 static void add_arcade(const hall *in, float start, float side) {
     const float middle = side * hall_half_nave, centre = start + hall_bay / 2;
     const float near = middle + hall_wall, far = middle - hall_wall;
@@ -130,19 +129,18 @@ static void add_arcade(const hall *in, float start, float side) {
     box(in, vec3_make(start, hall_springing, far), vec3_make(start + half, hall_wall_top, near));
     box(in, vec3_make(start + hall_bay - half, hall_springing, far),
         vec3_make(start + hall_bay, hall_wall_top, near));
-    in->to->material = in->stone; /* a cornice under the vault */
+    in->to->material = in->stone; /* cornice under the vault */
     box(in, vec3_make(start, hall_wall_top - 0.25f, middle - 0.35f),
         vec3_make(start + hall_bay, hall_wall_top, middle + 0.35f));
 }
 
-/* --- vault -------------------------------------------------------------------------------------
- */
+/* --- vault ------------------------------------------------------------------------------------ */
 
 typedef struct vault {
     float x[2], turns[2], radius;
 } vault;
 
-/* Seen from below. */
+/* The front faces downwards. */
 static vec3 vault_at(const void *context, float u, float v) {
     const vault *of = (const vault *)context;
     const float turn = of->turns[0] + v * (of->turns[1] - of->turns[0]);
@@ -165,7 +163,7 @@ static void add_vault(const hall *in, float start) {
                       vec3_make(start, y, z), vec2_make(1, 1));
 }
 
-/* A rib across the nave: its lower face and its two flanks, from the springing to the skylight. */
+/* The flank of a rib across the nave, from the springing to the skylight. */
 static vec3 rib_flank_at(const void *context, float u, float v) {
     const vault *of = (const vault *)context;
     const float turn = of->turns[0] + v * (of->turns[1] - of->turns[0]);
@@ -191,12 +189,12 @@ static void add_rib(const hall *in, float x) {
     }
 }
 
-/* --- shell -------------------------------------------------------------------------------------
- */
+/* --- shell ------------------------------------------------------------------------------------ */
 
 static vec3 gable_at(const void *context, float u, float v) {
     const float *x = (const float *)context;
-    const float turn = *x < 0 ? KD_PI * (1 - u) : KD_PI * u; /* u runs to the left, seen from in */
+    /* u increases to the left when seen from inside */
+    const float turn = *x < 0 ? KD_PI * (1 - u) : KD_PI * u;
     const vec3 edge =
         vec3_make(*x, hall_wall_top + hall_half_nave * sinf(turn), -hall_half_nave * cosf(turn));
     return lerp3(vec3_make(*x, hall_wall_top, edge.z), edge, v);
@@ -227,7 +225,7 @@ static void add_sides(const hall *in, float side) {
     }
 }
 
-/* Square tiles of a metre, two colours. */
+/* Square tiles of 1 m in two colours. */
 static void add_floor(const hall *in) {
     const uint32_t n = 1 + in->detail / 4;
     const float step = 1.0f / (float)n;
@@ -241,10 +239,9 @@ static void add_floor(const hall *in) {
         }
 }
 
-/* --- banners -----------------------------------------------------------------------------------
- */
+/* --- banners ---------------------------------------------------------------------------------- */
 
-/* Cloth that hangs from a rod, in folds that deepen downwards. */
+/* Cloth hanging from a rod, in folds that deepen downwards. */
 static vec3 banner_at(const void *context, float u, float v) {
     const vec3 *middle = (const vec3 *)context;
     const float depth = 0.04f + 0.1f * v, phase = middle->x * 1.7f + middle->z;
@@ -269,7 +266,8 @@ void procedural_hall(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     hall in;
     memset(&in, 0, sizeof in);
     in.to = to;
-    const double detail = nearbyint(sqrt((double)triangles / 1280)); /* triangles per detail^2 */
+    /* the hall has about 1280 detail^2 triangles */
+    const double detail = nearbyint(sqrt((double)triangles / 1280));
     in.detail = detail < 1 ? 1 : (uint32_t)detail;
     add_materials(&in);
     add_floor(&in);

@@ -2,7 +2,8 @@
 #include "core/memory.h"
 #include <stdio.h>
 
-/* Room for `more` items after `count` in one array; doubles, so that many small ones stay cheap. */
+/* Ensures capacity for `more` items after the first `count` of an array; at least doubles it, so
+   that appending takes amortised constant time. */
 static void make_room(mesh_builder *to, void **array, uint64_t count, uint64_t more, uint64_t *room,
                       size_t item_bytes) {
     if (to->status != KD_OK || count + more <= *room) return;
@@ -52,7 +53,7 @@ static void room_for_texcoords(mesh_builder *to, uint64_t more) {
               sizeof(vec2));
 }
 
-/* Every triangle has a material: the first one makes one if nobody did. */
+/* Every triangle needs a material: adds a default one if there is none yet. */
 static void need_material(mesh_builder *to) {
     if (to->made.material_count > 0 || to->status != KD_OK) return;
     const material plain = material_default();
@@ -134,7 +135,7 @@ void mesh_builder_quad(mesh_builder *to, vec3 a, vec3 b, vec3 c, vec3 d, vec2 uv
 }
 
 void mesh_builder_box(mesh_builder *to, vec3 lo, vec3 hi, const transform *placed) {
-    /* corner bits: 1 x, 2 y, 4 z; each face counter-clockwise seen from outside */
+    /* Bits of a corner's index: 1 x, 2 y, 4 z. Each face is counter-clockwise seen from outside. */
     static const uint8_t faces[6][4] = {{0, 4, 6, 2}, {1, 3, 7, 5}, {0, 1, 5, 4},
                                         {2, 6, 7, 3}, {0, 2, 3, 1}, {4, 5, 7, 6}};
     vec3 corners[8];
@@ -162,7 +163,7 @@ static uint32_t find_material(const mesh_builder *in, const char *name) {
     return name_table_find(&in->names, span);
 }
 
-/* The name's text is the material's own, which moves no more. */
+/* The table refers to the material's own string, which does not move. */
 static void name_keep(mesh_builder *to, const char *name, uint32_t index) {
     const text_span span = {name, strlen(name)};
     if (to->status == KD_OK) to->status = name_table_add(&to->names, span, index);
@@ -198,8 +199,8 @@ uint32_t mesh_builder_material(mesh_builder *to, const char *name, const materia
     return found;
 }
 
-/* `name`, or the first of name#2, name#3, ... that is free: names are never freed, so the search
-   goes on behind the last number that was given. */
+/* Writes `name`, or the first unused of name#2, name#3, ... Names are never removed, so the search
+   starts after the last number used. */
 static void free_name(mesh_builder *in, const char *name, char *found, size_t size) {
     snprintf(found, size, "%.480s", name);
     const uint32_t first = find_material(in, found);
@@ -208,7 +209,8 @@ static void free_name(mesh_builder *in, const char *name, char *found, size_t si
 }
 
 uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from) {
-    const mesh_material copied = *from; /* it may be one of this mesh, which may move */
+    /* `from` may be a material of this mesh, which may be reallocated */
+    const mesh_material copied = *from;
     char name[512];
     free_name(to, copied.name ? copied.name : "", name, sizeof name);
     mesh_material *made = add_material(to, name);
@@ -225,7 +227,7 @@ uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from)
 
 /* --- what only some files have ------------------------------------------------------------- */
 
-/* White for all texture coordinates up to `count`. */
+/* Extends the colours to `count` texture coordinates; new ones are white. */
 static void whiten(mesh_builder *to, uint64_t count) {
     if (count <= to->colour_count) return;
     make_room(to, (void **)&to->made.colours, to->colour_count, count - to->colour_count,
@@ -235,7 +237,7 @@ static void whiten(mesh_builder *to, uint64_t count) {
     to->colour_count = count;
 }
 
-/* Of a part whose texture coordinates begin at `first`. */
+/* Appends the colours of a part whose texture coordinates begin at `first`. */
 static void append_colours(mesh_builder *to, const mesh *part, uint64_t first) {
     if (!part->colours) return;
     whiten(to, first + part->texcoord_count);
@@ -244,7 +246,7 @@ static void append_colours(mesh_builder *to, const mesh *part, uint64_t first) {
                (size_t)part->texcoord_count * 4 * sizeof(float));
 }
 
-/* Texture coordinates up to `count` have second ones: themselves. */
+/* Extends the second texture coordinates to `count`; new ones equal the first set. */
 static void repeat_texcoords(mesh_builder *to, uint64_t count) {
     if (count <= to->second_count) return;
     make_room(to, (void **)&to->made.texcoords_second, to->second_count, count - to->second_count,
@@ -263,7 +265,7 @@ static void append_second(mesh_builder *to, const mesh *part, uint64_t first) {
                (size_t)part->texcoord_count * sizeof(vec2));
 }
 
-/* Normals up to `count` have no tangents. */
+/* Extends the tangents to `count` normals; new ones are zero (no tangent). */
 static void clear_tangents(mesh_builder *to, uint64_t count) {
     if (count <= to->tangent_count) return;
     make_room(to, (void **)&to->made.tangents, to->tangent_count, count - to->tangent_count,
@@ -318,7 +320,7 @@ static void append_pictures(mesh_builder *to, const mesh *part) {
 
 /* --- joining meshes ------------------------------------------------------------------------- */
 
-/* Indices of one kind, moved by `base`; winding turned round if asked. */
+/* Appends indices with an offset; reverses the winding if `turned`. */
 static void append_indices(uint32_t *to, const uint32_t *from, uint64_t triangles, uint32_t base,
                            bool turned) {
     for (uint64_t i = 0; i < triangles; ++i)

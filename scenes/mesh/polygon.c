@@ -1,16 +1,15 @@
-/* Source: G. H. Meisters, "Polygons have ears" (1975); cutting them off one by one, with a grid
-           as in M. Held, "FIST: Fast industrial-strength triangulation of polygons" (2001),
-           section 4.
-   Idea:   corners are projected along the axis of the polygon's normal (Newell's sum) that is
-         largest. An ear is a convex corner whose triangle holds none of the corners that are not
-         convex; only those are looked at, through a grid. Where rounding, holes that are bridged
-         or crossing edges leave no clean ear, rules are given up one by one. Small polygons that
-         a fan covers are fans; large ones are cut round by round, every second corner, so that
-         most triangles are short.
-   Work:   O(n) for a fan; O(n + ears x what the grid finds near them), O(n^2) at worst, and
-         never more than 4096 n + 2^24: a tangle larger than that is cut anyhow.
-   Memory: 40 bytes a corner.
-   Invariants: each step takes one corner away and yields one triangle, so there are n - 2. */
+/* Polygon triangulation by ear clipping.
+   Source: G. H. Meisters, "Polygons have ears" (1975); grid as in M. Held, "FIST: Fast
+     industrial-strength triangulation of polygons" (2001), section 4.
+   Idea: corners are projected along the largest component of the polygon's normal (Newell's sum).
+     An ear is a convex corner whose triangle contains no non-convex corner; a grid finds those.
+     Where rounding, bridges to holes or crossing edges leave no proper ear, the conditions are
+     relaxed one by one. Small polygons that a fan covers become fans. In large polygons every
+     second corner is clipped, round by round, which keeps triangles short.
+   Work: O(n) for a fan; else O(n + ears x corners in their grid cells), O(n^2) at worst, limited
+     to 4096 n + 2^24 steps; beyond that limit any corner is clipped.
+   Memory: 40 bytes per corner.
+   Invariants: each step removes one corner and writes one triangle, so there are n - 2. */
 #include "core/memory.h"
 #include "scenes/mesh/mesh_cleanup.h"
 
@@ -21,21 +20,21 @@ typedef struct point2 {
 typedef struct ring {
     const point2 *points;
     uint32_t *next, *previous;
-    bool *reflex;  /* or flat: may stand in another ear's way */
-    uint32_t left; /* corners that are still there */
-    /* grid over the points: those of a cell are a chain */
+    bool *reflex;  /* reflex or flat: may lie in the triangle of an ear */
+    uint32_t left; /* corners not clipped yet */
+    /* Uniform grid over the reflex points; each cell is a linked list. */
     uint32_t *cell_first, *cell_next;
     uint32_t side;
     point2 origin, cells_per_unit;
-    uint64_t patience; /* looks that are left; without, any corner is an ear */
+    uint64_t patience; /* remaining steps; at 0 any corner is clipped */
 } ring;
 
 static void look(ring *r) {
     if (r->patience) --r->patience;
 }
 
-/* Twice the signed area. Differences of floats are exact in double unless their exponents are far
-   apart, and so are products of two of them. */
+/* Returns twice the signed area. Differences of floats, and products of two of them, are exact in
+   double unless their exponents are far apart. */
 static double turn(point2 a, point2 b, point2 c) {
     return (b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x);
 }
@@ -44,7 +43,7 @@ static bool same(point2 a, point2 b) {
     return a.x == b.x && a.y == b.y;
 }
 
-/* Newell's normal, double, relative to the first corner. */
+/* Newell's normal in double precision, relative to the first corner. */
 static void normal_of(const vec3 *corners, uint32_t count, double normal[3]) {
     const vec3 o = corners[0];
     normal[0] = normal[1] = normal[2] = 0;
@@ -59,7 +58,7 @@ static void normal_of(const vec3 *corners, uint32_t count, double normal[3]) {
     }
 }
 
-/* Drops the axis of the normal's largest part; counter-clockwise is the polygon's winding. */
+/* Drops the axis of the normal's largest component, such that the polygon is counter-clockwise. */
 static void project(const vec3 *corners, uint32_t count, const double normal[3], point2 *points) {
     int axis = fabs(normal[0]) > fabs(normal[1]) ? 0 : 1;
     if (fabs(normal[2]) >= fabs(normal[axis])) axis = 2;
@@ -84,7 +83,7 @@ static void fan_write(uint32_t count, uint32_t *triangles) {
     }
 }
 
-/* A concave quadrilateral is cut from its one reflex corner. */
+/* Splits a concave quadrilateral at its reflex corner. */
 static bool quad_write(const point2 *p, uint32_t *triangles) {
     if (turn(p[0], p[1], p[2]) > 0 && turn(p[0], p[2], p[3]) > 0) {
         fan_write(4, triangles);
@@ -106,7 +105,7 @@ static uint32_t cell_y(const ring *r, double y) {
     return cell_clamp((y - r->origin.y) * r->cells_per_unit.y, r->side);
 }
 
-/* About one corner a cell. */
+/* About one corner per cell. */
 static uint32_t grid_side(uint32_t count) {
     const uint32_t side = (uint32_t)sqrt((double)count);
     return side < 1 ? 1 : side > 1024 ? 1024 : side;
@@ -132,8 +131,8 @@ static void grid_fill(ring *r, uint32_t count) {
     }
 }
 
-/* Does corner i stand in the closed triangle? Corners at the same place as one of the triangle's
-   (the two sides of a bridge to a hole) do not count. */
+/* Returns true if corner i is in the closed triangle. Corners that coincide with a corner of the
+   triangle (both sides of a bridge to a hole) do not count. */
 static bool stands_in(const ring *r, uint32_t i, point2 a, point2 b, point2 c) {
     const point2 p = r->points[i];
     return turn(a, b, p) >= 0 && turn(b, c, p) >= 0 && turn(c, a, p) >= 0 && !same(p, a) &&
@@ -152,7 +151,7 @@ static bool is_free(ring *r, uint32_t ear) {
             uint32_t *link = &r->cell_first[y * r->side + x];
             while (*link != KD_NONE) {
                 const uint32_t i = *link;
-                if (!r->reflex[i]) { /* cut off, or convex by now: for good */
+                if (!r->reflex[i]) { /* clipped, or convex by now: permanently */
                     *link = r->cell_next[i];
                     continue;
                 }
@@ -168,11 +167,11 @@ static double turn_at(const ring *r, uint32_t i) {
     return turn(r->points[r->previous[i]], r->points[i], r->points[r->next[i]]);
 }
 
-/* How clean an ear has to be; each level gives up a rule. */
+/* The conditions for an ear; each level drops one. */
 typedef enum ear_rule {
-    EAR_CLEAN,  /* convex, nobody in its triangle */
-    EAR_FLAT,   /* or without area: a spike, a corner on a straight edge */
-    EAR_CONVEX, /* or convex, whoever is in it */
+    EAR_CLEAN,  /* convex, and its triangle is empty */
+    EAR_FLAT,   /* or of zero area: a spike, or a corner on a straight edge */
+    EAR_CONVEX, /* or convex with a triangle that is not empty */
     EAR_ANY
 } ear_rule;
 
@@ -187,8 +186,8 @@ static bool is_ear(ring *r, uint32_t i, ear_rule rule) {
     return true;
 }
 
-/* A neighbour may become convex; a convex one may only turn reflex where edges cross, and is not
-   looked for then. */
+/* Clipping can make a neighbour convex. It can make a convex one reflex only where edges cross,
+   which is ignored. */
 static void reflex_update(ring *r, uint32_t i) {
     if (r->reflex[i] && turn_at(r, i) > 0) r->reflex[i] = false;
 }
@@ -218,7 +217,7 @@ static void ears_cut(ring *r, uint32_t *triangles) {
         --r->left;
         reflex_update(r, before);
         reflex_update(r, after);
-        i = r->next[after]; /* not the neighbour: slivers all from one corner would be the result */
+        i = r->next[after]; /* skip the neighbour, to avoid slivers that share one corner */
         tried = 0;
         rule = EAR_CLEAN;
     }
@@ -267,7 +266,7 @@ kd_status polygon_triangulate(const vec3 *corners, uint32_t count, uint32_t *tri
     kd_status status = KD_OK;
     if (count == 4 && quad_write(points, triangles))
         ;
-    else if (count <= SMALL && fan_covers(points, count)) /* a large one would be all needles */
+    else if (count <= SMALL && fan_covers(points, count)) /* a large fan would be all slivers */
         fan_write(count, triangles);
     else
         status = ears_triangulate(points, count, triangles);

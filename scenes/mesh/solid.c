@@ -1,17 +1,17 @@
-/* Small solids for light to play with, and the box they stand in. */
+/* Small solids that cast caustics, and the Cornell box. */
 #include "scenes/mesh/generate.h"
 #include "scenes/mesh/surfaces.h"
 
 enum { RING_BEVEL = 4 };
 
-/* Segments around, so that a profile makes about that many triangles. */
+/* Returns the number of segments for about that many triangles. */
 static uint32_t segments_for(uint64_t triangles, lathe *shape, uint32_t fewest) {
     shape->segments = 1;
     const uint64_t around = triangles / lathe_triangles(shape);
     return around < fewest ? fewest : around > 1 << 24 ? 1 << 24 : (uint32_t)around;
 }
 
-/* Inner radius 1, wall 0.04, height 0.5; the rims are rounded. */
+/* A ring of inner radius 1, wall 0.04 and height 0.5, with rounded rims. */
 void procedural_ring(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     const float middle = 1.02f, half = 0.02f;
     lathe_point profile[2 * (RING_BEVEL + 1)];
@@ -22,7 +22,7 @@ void procedural_ring(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     gold.specular = vec3_make(0.95f, 0.79f, 0.45f);
     gold.roughness = 0;
     mesh_builder_material(to, "metal", &gold);
-    for (int rim = 0; rim < 2; ++rim) /* the lower one from inside to outside, then the upper one */
+    for (int rim = 0; rim < 2; ++rim) /* lower rim from inside to outside, then the upper one */
         for (int i = 0; i <= RING_BEVEL; ++i) {
             const float turn = KD_PI * (float)i / RING_BEVEL;
             lathe_point *at = &profile[count++];
@@ -36,8 +36,8 @@ void procedural_ring(mesh_builder *to, uint64_t triangles, uint64_t seed) {
 }
 
 /* A tumbler of radius 0.5 and height 1.2 on y = 0, filled to 0.8. Each interface is one surface:
-   glass in air, glass in water (front to the water, so its index is glass over water), water in
-   air. The waterline's circle is shared by all three. */
+   glass in air, glass in water (the front faces the water, so its index is glass over water),
+   water in air. All three share the circle of the waterline. */
 void procedural_glass(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     material clear = material_default();
     (void)seed;
@@ -63,7 +63,7 @@ void procedural_glass(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     lathe_turn(to, &surface);
 }
 
-/* An equilateral prism of side 1 and length 2 along z, one edge up, standing on y = 0. */
+/* An equilateral prism of side 1 and length 2 along z, standing on y = 0 with one edge up. */
 void procedural_wedge(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     const float top = 0.8660254f;
     const vec3 a = vec3_make(-0.5f, 0, 1), b = vec3_make(0.5f, 0, 1), c = vec3_make(0, top, 1);
@@ -84,7 +84,7 @@ void procedural_wedge(mesh_builder *to, uint64_t triangles, uint64_t seed) {
 
 /* --- a box with coloured walls, open towards +z, 2 x 2 x 2 on y = 0 --------------------------- */
 
-/* A block of height `height` on a square of half side 0.3 turned by `degrees`. */
+/* A block of the given height on a square of half side 0.3, rotated by `degrees`. */
 static void cornell_block(mesh_builder *to, vec3 foot, float height, double degrees) {
     const transform turned = transform_rotate(vec3_make(0, 1, 0), degrees);
     const transform moved = transform_translate(foot);

@@ -17,15 +17,15 @@ uint64_t lathe_triangles(const lathe *shape) {
     return rows * shape->segments;
 }
 
-/* Unit normal of a band in the (radius, height) plane, to the right of its way. */
+/* Unit normal of a band in the (radius, height) plane, to the right of the profile's direction. */
 static vec2 band_normal(const lathe *shape, uint32_t band) {
     const lathe_point *a = &shape->profile[band], *b = point_after(shape, band);
     const vec3 n = vec3_normalize(vec3_make(b->height - a->height, -(b->radius - a->radius), 0));
     return vec2_make(n.x, n.y);
 }
 
-/* The normal of band `band` at its point next to `neighbour`: their mean where they meet smoothly.
- */
+/* The normal of a band at its first (`step` -1) or last (`step` 1) point: the mean with the
+   adjacent band's normal where they join smoothly. */
 static vec2 smooth_normal(const lathe *shape, uint32_t band, int step) {
     const uint32_t bands = band_count(shape);
     const vec2 own = band_normal(shape, band);
@@ -39,13 +39,13 @@ static vec2 smooth_normal(const lathe *shape, uint32_t band, int step) {
     return vec2_make(mean.x, mean.y);
 }
 
-/* Direction of spoke i, from +z towards +x; the same bits for i = 0 and i = segments. */
+/* Direction of spoke i, from +z towards +x; bitwise equal for i = 0 and i = segments. */
 static vec2 spoke(const lathe *shape, uint32_t i) {
     const double turn = 2 * 3.14159265358979323846 * (i % shape->segments) / shape->segments;
     return vec2_make((float)sin(turn), (float)cos(turn));
 }
 
-/* Vertices of one profile point: `segments` of them, or one on the axis. */
+/* Adds the vertices of one profile point: `segments` of them, or one if it is on the axis. */
 static uint32_t add_circle(mesh_builder *to, const lathe *shape, const lathe_point *point) {
     const uint32_t first = to->made.position_count;
     const uint32_t count = point->radius > 0 ? shape->segments : 1;
@@ -93,8 +93,7 @@ void lathe_turn(mesh_builder *to, const lathe *shape) {
         add_band(to, shape, i, circles[i], circles[(i + 1) % shape->point_count]);
 }
 
-/* By differences over a quarter of a cell, one-sided at the edges; flat spots take what is there.
- */
+/* Central differences over a quarter of a cell, one-sided at the edges; +y where they vanish. */
 static vec3 normal_at(const patch *of, float u, float v) {
     const float du = 0.25f / (float)of->columns, dv = 0.25f / (float)of->rows;
     const float u0 = float_max(u - du, 0), u1 = float_min(u + du, 1);

@@ -1,5 +1,4 @@
-/* Surfaces of revolution about +y, and curved surfaces from a function of two parameters, as grids
-   with smooth normals. */
+/* Surfaces of revolution about +y, and parametric surfaces, as grids with smooth normals. */
 #ifndef KD_SCENES_MESH_SURFACES_H
 #define KD_SCENES_MESH_SURFACES_H
 #include "scenes/mesh/mesh_builder.h"
@@ -10,18 +9,19 @@ typedef struct lathe_point {
 } lathe_point;
 
 typedef struct lathe {
-    const lathe_point *profile; /* fronts lie to the right of its way: upwards means outwards */
+    /* front faces are to the right of its direction: outwards if it runs upwards */
+    const lathe_point *profile;
     uint32_t point_count;
-    bool ring;         /* the last point joins the first one */
-    uint32_t segments; /* around */
-    vec3 base;         /* where (0, 0) of the profile lies */
+    bool ring;         /* closed: the last point joins the first */
+    uint32_t segments; /* around the axis */
+    vec3 base;         /* position of (0, 0) of the profile */
 } lathe;
 
-/* Bands meet smoothly where the profile turns by less than 30 degrees. Points of radius 0 are one
-   vertex, so that a profile from axis to axis, or a ring, is closed. */
+/* Adds the surface. Bands join smoothly where the profile bends by less than 30 degrees. A point
+   of radius 0 becomes one vertex, so that a profile from axis to axis, or a ring, is closed. */
 void lathe_turn(mesh_builder *to, const lathe *shape);
 
-/* Triangles that it makes. */
+/* Returns the number of triangles of the surface. */
 uint64_t lathe_triangles(const lathe *shape);
 
 typedef struct patch {
@@ -31,8 +31,8 @@ typedef struct patch {
     vec2 uv;                /* texture coordinates at u = v = 1 */
 } patch;
 
-/* The front is where (derivative by u) x (derivative by v) points to. Adds 2 columns rows
-   triangles of the current material. */
+/* Adds 2 x columns x rows triangles of the current material. The front is the side that
+   (derivative by u) x (derivative by v) points to. */
 void patch_add(mesh_builder *to, const patch *shape);
 
 #endif

@@ -1,6 +1,7 @@
-/* Idea:   places are dealt by their hash to parts small enough for a core's cache, in the order
-   they come; within a part a hash table finds each one's first occurrence; a sum over blocks
-           numbers the first ones. */
+/* Merges vertices at equal positions, and removes unusable elements.
+   Idea: positions are partitioned by hash into parts that fit a core's cache, in their original
+     order; a hash table per part finds the first occurrence of each; a prefix sum over blocks
+     numbers the first occurrences. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -13,18 +14,18 @@ enum { PARTS = 64, BLOCK = 1 << 16 };
 typedef struct welder {
     const vec3 *places;
     uint64_t count, blocks;
-    uint32_t *hashes;         /* then the new number of each first one */
-    uint32_t *order;          /* places by part, ascending in each */
-    uint32_t *first;          /* of each place, the first one at it; then its number */
-    uint64_t (*dealt)[PARTS]; /* by block: how many go to each part, then where the next goes */
+    uint32_t *hashes; /* hash of each place; later, the new number of each first occurrence */
+    uint32_t *order;  /* indices by part, ascending within each */
+    uint32_t *first;  /* index of each place's first occurrence; later, its number */
+    uint64_t (*dealt)[PARTS]; /* per block: count for each part, then the next write position */
     uint64_t part_begin[PARTS + 1];
-    uint64_t *firsts; /* by block: how many, then how many before it */
+    uint64_t *firsts; /* per block: count of first occurrences, then their prefix sum */
     vec3 *kept;
     atomic_bool failed;
 } welder;
 
 static uint32_t place_hash(vec3 p) {
-    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 is 0 */
+    const float key[3] = {p.x + 0.0f, p.y + 0.0f, p.z + 0.0f}; /* -0 hashes like 0 */
     return (uint32_t)hash_bytes(key, sizeof key);
 }
 
@@ -202,7 +203,8 @@ static void triangles_squeeze(mesh *into, uint32_t *lines) {
     into->triangle_count = (uint32_t)kept;
 }
 
-/* No triangle is at these any more; a place of another vertex keeps boxes right. */
+/* Overwrites positions that are not finite, which no triangle uses, by another position, so that
+   bounding boxes stay correct. */
 static void positions_mend(mesh *into) {
     vec3 sound = vec3_all(0);
     for (uint32_t i = 0; i < into->position_count; ++i)

@@ -208,7 +208,8 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
     return KD_OK;
 }
 
-/* Number of `name` in "a|b|c", -1 if it is none of them: then *best is the nearest, in `near`. */
+/* Returns the index of `name` in "a|b|c", or -1; *best then points to the most similar choice,
+   stored in `near`, or is NULL. */
 static int choice_number(const char *choices, const char *name, char near[32], const char **best) {
     int number = 0;
     *best = NULL;
@@ -309,7 +310,7 @@ bool json_has(const cJSON *object, const char *key) {
 /* --- syntax ----------------------------------------------------------------------------------- */
 
 kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *file) {
-    char *copy = NULL; /* terminated: the parser looks one byte ahead */
+    char *copy = NULL; /* null-terminated, because the parser reads one byte ahead */
     const char *end = NULL;
     *out = NULL;
     KD_TRY(KD_RESERVE(copy, bytes + 1));

@@ -1,6 +1,6 @@
-/* Objects of a JSON file, read by tables of keys: a row says a key's name, type, range, unit and
-   help; reading into a struct, the errors with the key's path, and the documentation all come from
-   it. */
+/* Table-driven reading of JSON objects. A row describes a key: name, type, range, unit, help.
+   Reading into a struct, error messages with the key's path, and the documentation are all derived
+   from it. */
 #ifndef KD_SCENES_TEXT_JSON_KEYS_H
 #define KD_SCENES_TEXT_JSON_KEYS_H
 #include "core/status.h"
@@ -10,21 +10,21 @@
 #include <stdint.h>
 
 typedef enum json_kind {
-    JSON_FLOAT,  /* float; `count` of them in a list if count > 1 */
-    JSON_DOUBLE, /* double; likewise */
-    JSON_INT,    /* int32_t; likewise */
+    JSON_FLOAT,  /* float; a list of `count` floats if count > 1 */
+    JSON_DOUBLE, /* double; lists as above */
+    JSON_INT,    /* int32_t; lists as above */
     JSON_COUNT,  /* uint64_t up to 2^53 */
     JSON_BOOL,   /* bool */
     JSON_COLOUR, /* vec3: three numbers, or one for all three */
     JSON_VECTOR, /* vec3 */
     JSON_TEXT,   /* const char *, valid as long as the parsed file */
-    JSON_NAME,   /* char[bytes]; one of `choices` if there are any */
-    JSON_CHOICE, /* int32_t or an enum: its number in `choices` */
-    JSON_OBJECT, /* const cJSON * of an object with the keys `inner` */
-    JSON_LIST,   /* const cJSON * of a list of such objects */
-    JSON_MAP,    /* const cJSON * of an object whose keys are free names */
-    JSON_VALUE,  /* const cJSON *: read by hand; `expected` says what it is */
-    JSON_REMARK  /* a text that is read by nobody */
+    JSON_NAME,   /* char[bytes]; one of `choices` if that is set */
+    JSON_CHOICE, /* int32_t or an enum: index in `choices` */
+    JSON_OBJECT, /* const cJSON *: an object with the keys `inner` */
+    JSON_LIST,   /* const cJSON *: a list of such objects */
+    JSON_MAP,    /* const cJSON *: an object with arbitrary keys */
+    JSON_VALUE,  /* const cJSON *: not checked; `expected` describes it */
+    JSON_REMARK  /* a string that is ignored */
 } json_kind;
 
 typedef struct json_key {
@@ -32,22 +32,23 @@ typedef struct json_key {
     json_kind kind;
     size_t offset, bytes;
     int count;
-    double least, most;  /* of each number; both 0: any finite one */
-    bool open;           /* neither bound is itself allowed */
-    const char *choices; /* "diffuse|mirror" */
+    double least, most;  /* range of each number; both 0: any finite value */
+    bool open;           /* the bounds are exclusive */
+    const char *choices; /* separated: "diffuse|mirror" */
     const struct json_key *inner;
-    const char *expected;              /* of a JSON_VALUE */
-    const char *unit, *initial, *help; /* NULL: nothing to say */
+    const char *expected;              /* description of a JSON_VALUE */
+    const char *unit, *initial, *help; /* for the documentation; may be NULL */
 } json_key;
 
-/* .offset and .bytes of a row */
+/* Sets .offset and .bytes of a row. */
 #define JSON_FIELD(type, member)                                                                   \
     .offset = offsetof(type, member), .bytes = sizeof(((type *)0)->member)
 
-/* Where in the file something stands: file: lights[2].power */
+/* A location in a file, such as file: lights[2].power. Items live on the stack of the reader and
+   link to their parent. */
 typedef struct json_place {
     const struct json_place *parent;
-    const char *name; /* of a key; of the file where parent is NULL; NULL: an item of a list */
+    const char *name; /* of a key; of the file if `parent` is NULL; NULL for a list item */
     int index;
 } json_place;
 
@@ -55,29 +56,31 @@ json_place json_place_file(const char *file);
 json_place json_place_key(const json_place *parent, const char *key);
 json_place json_place_item(const json_place *parent, int index);
 
-/* lights[2].power: the place within its file, "" for the file itself. */
+/* Writes the location within the file, such as lights[2].power; "" for the file itself. */
 void json_place_text(char *text, size_t bytes, const json_place *at);
 
-/* KD_ERROR_INPUT "file: path: message" */
+/* Returns KD_ERROR_INPUT with "file: path: message". */
 kd_status json_fail(const json_place *at, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* KD_ERROR_INPUT "file: path: found VALUE, expected ..." */
+/* Returns KD_ERROR_INPUT with "file: path: found VALUE, expected ...". */
 kd_status json_unexpected(const json_place *at, const cJSON *found, const char *expected);
 
 /* Reads all keys of `object` into the struct at `target`, which holds the defaults. Unknown keys
-   (the nearest right one is suggested), doubled ones and unfit values are errors. */
+   (the error suggests the nearest name), duplicate keys and values out of range are errors. A
+   table may have at most 64 rows. */
 kd_status json_read(const json_place *at, const cJSON *object, const json_key *keys, void *target);
 
-/* Reads one value by its row into `field`. */
+/* Reads one value into `field`, as described by `row`. */
 kd_status json_read_value(const json_place *at, const cJSON *item, const json_key *row,
                           void *field);
 
 bool json_has(const cJSON *object, const char *key);
 
-/* What the row expects, as errors and the documentation say it. */
+/* Describes the values that the row accepts, for errors and the documentation. */
 void json_describe(char *text, size_t bytes, const json_key *row);
 
-/* The tree of `text`, freed by cJSON_Delete. KD_ERROR_INPUT with file:line at a syntax error. */
+/* Parses `text`; the caller frees *out by cJSON_Delete. Returns KD_ERROR_INPUT with file:line on a
+   syntax error. */
 kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *file);
 
 #endif

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 enum {
-    DIGITS_EXACT = 19, /* any so many digits fit 64 bits */
-    DIGITS_KEPT = 160, /* more than the 112 that can decide a float's rounding */
+    DIGITS_EXACT = 19, /* any 19 digits fit into 64 bits */
+    DIGITS_KEPT = 160, /* more than the 112 digits that can affect a float's rounding */
     EXPONENT_LIMIT = 100000
 };
 
@@ -14,17 +14,16 @@ static const double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6, 
                                        1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* The number as written: sign, digits[0..count) with `point` digits before the dot, times
-   10^exponent. */
+/* A parsed decimal: sign and digits, with `point` digits before the dot, times 10^exponent. */
 typedef struct decimal {
-    const char *digits, *end; /* with a dot among them */
+    const char *digits, *end; /* may contain a dot */
     int64_t point;
     int64_t exponent;
     bool negative;
 } decimal;
 
-/* Every digit goes to strtof, without a dot (which other locales write otherwise): the kept ones,
-   then one that stands for all dropped ones. */
+/* Passes the digits to strtof without a dot, because other locales use another character: the
+   first DIGITS_KEPT digits, then one nonzero digit if any dropped digit is not zero. */
 static float decimal_to_float(const decimal *from) {
     char text[DIGITS_KEPT + 32];
     int kept = 0;
@@ -79,7 +78,8 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* nan, inf, infinity, nan(ind); 1.#IND, 1.#INF, 1.#QNAN00 as Microsoft's library prints them. */
+/* Parses nan, inf, infinity, nan(ind), and 1.#IND, 1.#INF, 1.#QNAN00 as printed by Microsoft's C
+   library. */
 static const char *special_read(const char *at, bool negative, float *value) {
     const bool microsoft = at[0] == '1' && at[1] == '.' && at[2] == '#';
     const char *begin = microsoft ? at + 3 : at, *end = begin;

@@ -1,19 +1,19 @@
-/* Decimal numbers from text, correctly rounded to the nearest float, in any locale.
+/* Parses decimal numbers, correctly rounded to the nearest float, independent of the locale.
    Source: W. D. Clinger, "How to read floating point numbers accurately" (PLDI 1990), section 4: a
-           significand below 2^53 times or over a power of ten up to 10^22 is one correctly rounded
-           operation in double.
-   Idea:   rounding that double to float is right unless it lies exactly in the middle of two
-           floats, or among the denormals; those few, and longer numbers, go to strtof. */
+     significand below 2^53 times or divided by a power of ten up to 10^22 is one correctly rounded
+     operation in double.
+   Idea: rounding that double to float is correct unless it is exactly halfway between two floats
+     or denormal. Those few cases, and longer numbers, are passed to strtof. */
 #ifndef KD_SCENES_TEXT_NUMBER_H
 #define KD_SCENES_TEXT_NUMBER_H
 #include "scenes/text/text.h"
 
-/* Reads [+-]digits[.digits][(e|E)[+-]digits] (one digit at least before or after the dot; also the
-   e-format with the sign first, 3.1+e2) or nan, inf, 1.#IND, 1.#INF and their kin, and stops behind
-   it. NULL, with *value untouched, if there is no number. Overflow gives an infinity. */
+/* Parses [+-]digits[.digits][(e|E)[+-]digits] (at least one digit before or after the dot; also an
+   exponent with the sign first, 3.1+e2), or nan, inf, 1.#IND, 1.#INF and the like. Returns the end
+   of the number, or NULL, with *value unchanged, if there is none. Overflow yields an infinity. */
 const char *number_float(const char *at, float *value);
 
-/* Reads [+-]digits, saturated at +-2^40. NULL if there is none. */
+/* Parses [+-]digits, saturated at +-2^40. Returns NULL if there is no number. */
 static inline const char *number_integer(const char *at, int64_t *value) {
     const bool negative = *at == '-';
     if (negative || *at == '+') ++at;

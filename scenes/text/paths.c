@@ -19,8 +19,8 @@ void path_scope_end(const path_scope *of) {
     current = of->before;
 }
 
-/* The folder of a file, without links, without a last '/'; where there is no such folder, as it is
-   written. False: it is too long. */
+/* Gets the directory of a file with symbolic links resolved and without a trailing '/'; unresolved
+   if it does not exist. Returns false if it is too long. */
 static bool folder_of(char folder[PLACE_BYTES], const char *file) {
     char written[PLACE_BYTES];
     const char *slash = strrchr(file, '/');
@@ -34,7 +34,7 @@ static bool folder_of(char folder[PLACE_BYTES], const char *file) {
     return true;
 }
 
-/* Whether `path` is `folder` or below it, as both are written; *rest is what it has more. */
+/* Returns true if `path` is `folder` or below it, comparing text only; *rest is the remainder. */
 static bool begins_with(const char *path, const char *folder, const char **rest) {
     const size_t length = strlen(folder);
     *rest = path + length;
@@ -43,8 +43,8 @@ static bool begins_with(const char *path, const char *folder, const char **rest)
 
 typedef struct path_walk {
     const char *root;
-    char at[PLACE_BYTES];   /* where it is: the root or below it, without links */
-    char rest[PLACE_BYTES]; /* what is still to be walked */
+    char at[PLACE_BYTES];   /* current directory, resolved; the root or below */
+    char rest[PLACE_BYTES]; /* remaining path */
     int links;
 } path_walk;
 
@@ -54,7 +54,7 @@ static bool walk_up(path_walk *walk) {
     return true;
 }
 
-/* Follows the link at `at`: what it says comes before `behind`. */
+/* Follows the link at `at`: prepends its target to `behind`. */
 static bool walk_link(path_walk *walk, const char *link, const char *behind) {
     enum { LINKS_MOST = 40 };
     const char *from = link;
@@ -65,14 +65,14 @@ static bool walk_link(path_walk *walk, const char *link, const char *behind) {
     }
     const size_t length = strlen(from), more = strlen(behind);
     if (length + more + 2 > sizeof walk->rest) return false;
-    memmove(walk->rest + length + 1, behind, more + 1); /* which lies in walk->rest */
+    memmove(walk->rest + length + 1, behind, more + 1); /* `behind` points into walk->rest */
     memcpy(walk->rest, from, length);
     walk->rest[length] = '/';
     return true;
 }
 
-/* Whether the way stays below the root. Nothing outside is asked for, so that the answer does not
-   depend on what is there. */
+/* Resolves the path component by component. Returns false as soon as it leaves the root, before
+   accessing anything outside, so that the result does not depend on what exists there. */
 static bool walk_stays(path_walk *walk) {
     char link[PLACE_BYTES];
     const char *next = walk->rest;
@@ -101,11 +101,11 @@ bool path_is_allowed(const char *beside, const char *name) {
     const char *file = current ? current->file : beside;
     if (current && current->allow_outside) return true;
     if (!folder_of(root, file) || !folder_of(walk.at, beside)) return false;
-    if (!begins_with(walk.at, root, &more)) return false; /* the file itself lies outside */
+    if (!begins_with(walk.at, root, &more)) return false; /* the file itself is outside */
     more = name;
     if (name[0] == '/') {
         const char *slash = strrchr(file, '/');
-        char *const written = walk.rest; /* which is not filled yet */
+        char *const written = walk.rest; /* not in use yet; serves as a buffer */
         if (slash && slash - file < PLACE_BYTES) memcpy(written, file, (size_t)(slash - file));
         if (!begins_with(name, root, &more) &&
             !(written[0] == '/' && begins_with(name, written, &more)))
@@ -114,7 +114,7 @@ bool path_is_allowed(const char *beside, const char *name) {
     }
     if (snprintf(walk.rest, sizeof walk.rest, "%s", more) >= (int)sizeof walk.rest) return false;
 #ifdef _WIN32
-    if (strchr(name, ':')) return false; /* a drive, a stream */
+    if (strchr(name, ':')) return false; /* drive letters and alternate streams */
 #endif
     return walk_stays(&walk);
 }

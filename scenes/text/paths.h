@@ -1,13 +1,14 @@
-/* Files that a scene's files name: meshes, libraries, textures. A scene that a stranger wrote must
-   not learn which files this machine has, so what lies outside the scene's folder is not asked for
-   unless the user allows it. */
+/* Finds the files that the files of a scene name: meshes, libraries, textures. An untrusted scene
+   must not find out which files exist on the machine, so paths outside the scene's directory are
+   not even tested for existence unless the user allows it. */
 #ifndef KD_SCENES_TEXT_PATHS_H
 #define KD_SCENES_TEXT_PATHS_H
 #include "core/status.h"
 #include "scenes/text/text.h"
 
-/* While a scene is read by this thread, the folder of its own file is the outermost one; without a
-   scope that of the file which names another. Scopes nest. `file` is borrowed. */
+/* While a scope is active in this thread, the directory of `file` is the root of all paths;
+   without a scope it is the directory of the file that contains the path. Scopes nest. `file` is
+   borrowed. */
 typedef struct path_scope {
     const char *file;
     bool allow_outside;
@@ -17,14 +18,16 @@ typedef struct path_scope {
 void path_scope_begin(path_scope *of, const char *file, bool allow_outside);
 void path_scope_end(const path_scope *of);
 
-/* Whether the file `beside` may name `name`: it stays in the scene's folder or below it, with links
-   resolved, or the scope allows all. The answer does not depend on what is outside. */
+/* Returns true if the file `beside` may refer to `name`: with symbolic links resolved, the path
+   stays in the scene's directory or below, or the scope allows all paths. The result does not
+   depend on anything outside the directory. */
 bool path_is_allowed(const char *beside, const char *name);
 
-/* The file of that name beside the file `beside`, or, where the name has folders that are not here
-   (those of the machine it was written on) or not allowed, its last part there. `\ ` is a blank in
-   the name, any other backslash parts folders. *found: a string to memory_free, NULL if there is no
-   such regular file; *expected then says for a message what was. KD_ERROR_MEMORY. */
+/* Finds `name` relative to the directory of the file `beside`. If that does not exist, for example
+   because it has directories of another machine, or if it is not allowed, tries the last component
+   alone. "\ " is a blank in the name; any other backslash separates directories. Sets *found to a
+   string to be freed by memory_free, or to NULL if there is no such regular file; *expected then
+   tells what was expected, for an error message. May return KD_ERROR_MEMORY. */
 kd_status path_find(const char *beside, text_span name, char **found, const char **expected);
 
 #endif

@@ -33,7 +33,8 @@ void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line
     vsnprintf(record->what, sizeof record->what, format, arguments);
     va_end(arguments);
     for (char *c = record->what; *c; ++c)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?'; /* one line, no terminal codes */
+        /* keep it on one line, and remove terminal escape codes */
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 
 void problem_list_close(problem_list *list) {
@@ -41,7 +42,7 @@ void problem_list_close(problem_list *list) {
     memset(list, 0, sizeof *list);
 }
 
-enum { WARNINGS_LOGGED = 8 }; /* of one file or part of a file; a listener hears all */
+enum { WARNINGS_LOGGED = 8 }; /* per file or part of a file; a callback gets all */
 
 static bool is_heard(const obj_options *options) {
     return options && options->problem;

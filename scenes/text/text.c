@@ -39,13 +39,13 @@ static kd_status span_add(text_chunks *to, const char *begin, uint64_t count) {
     return KD_OK;
 }
 
-/* Behind the last line end before `end`; `begin` if there is none. */
+/* Returns the position after the last line end before `end`, or `begin`. */
 static const char *whole_lines_end(const char *begin, const char *end) {
     while (end > begin && !text_is_line_end(end[-1])) --end;
     return end;
 }
 
-/* The first line from `at` on (which may be amid one) that may begin a piece; `end` if none. */
+/* Returns the start of the first line after `at` that may begin a piece, or `end`. */
 static const char *piece_end(const char *at, const char *end, text_chunk_begins begins) {
     while (at < end) {
         at = text_line_next(at);
@@ -59,7 +59,7 @@ kd_status text_chunks_cut(text_chunks *out, const char *text, uint64_t count, ui
     memset(out, 0, sizeof *out);
     const char *at = text, *end = whole_lines_end(text, text + count);
     if (bytes == 0) bytes = CHUNK_BYTES;
-    /* a CR as the very last byte: what is behind it must not be looked at */
+    /* If a CR is the last byte, the byte after it must not be read. */
     if (end == text + count && end > text && end[-1] == '\r') end = whole_lines_end(text, end - 1);
     while (at < end) {
         const char *next =

@@ -1,6 +1,6 @@
-/* Reading text line by line, as OBJ and MTL are written. The text ends with a line end that stands
-   for itself ("\n\n" is enough), so that no function here has to know where the text ends: every
-   one stops at a line end. A backslash right before a line end joins the lines. */
+/* Line-based text parsing for OBJ, MTL and other formats. The text must end with a line end that
+   no backslash precedes (appending "\n\n" suffices); the functions stop at line ends, so they need
+   no end pointer. A backslash directly before a line end joins the lines. */
 #ifndef KD_SCENES_TEXT_TEXT_H
 #define KD_SCENES_TEXT_TEXT_H
 #include "core/files/file.h"
@@ -11,7 +11,7 @@
 
 typedef struct text_cursor {
     const char *at;
-    uint64_t line; /* of `at`, 0-based */
+    uint64_t line; /* line of `at`, 0-based */
 } text_cursor;
 
 typedef struct text_span {
@@ -29,14 +29,14 @@ static inline bool text_is_digit(char c) {
     return (unsigned char)(c - '0') < 10;
 }
 
-/* Bytes of the line end at `at`: 2 for CR LF, 1 for CR or LF, 0 if there is none. */
+/* Returns the size of the line end at `at`: 2 for CR LF, 1 for CR or LF, 0 if there is none. */
 static inline int text_line_end(const char *at) {
     if (*at == '\n') return 1;
     if (*at != '\r') return 0;
     return at[1] == '\n' ? 2 : 1;
 }
 
-/* Over blanks, joined lines among them. */
+/* Skips blanks and line continuations. */
 static inline void text_skip_blanks(text_cursor *cursor) {
     for (;;) {
         while (text_is_blank(*cursor->at)) ++cursor->at;
@@ -46,7 +46,7 @@ static inline void text_skip_blanks(text_cursor *cursor) {
     }
 }
 
-/* To the first byte after the line end of this logical line. */
+/* Advances to the first byte after the end of this logical line. */
 static inline void text_skip_line(text_cursor *cursor) {
     const char *at = cursor->at;
     for (;; ++at) {
@@ -59,19 +59,19 @@ static inline void text_skip_line(text_cursor *cursor) {
     cursor->at = at + 1;
 }
 
-/* To the first byte after the next line end, whatever is before it: for comments. */
+/* Advances to the first byte after the next line end, even after a backslash: for comments. */
 static inline void text_skip_comment(text_cursor *cursor) {
     while (!text_is_line_end(*cursor->at)) ++cursor->at;
     cursor->at += text_line_end(cursor->at);
     ++cursor->line;
 }
 
-/* At the end of the line, or at a comment: nothing more to read. */
+/* Returns true at the line's end or at a comment. */
 static inline bool text_at_end(const text_cursor *cursor) {
     return text_is_line_end(*cursor->at) || *cursor->at == '#';
 }
 
-/* A word ends at a blank, a line end, or a joined line. */
+/* A word ends at a blank, a line end, or a line continuation. */
 static inline bool text_ends_word(const char *at) {
     return text_is_blank(*at) || text_is_line_end(*at) || (*at == '\\' && text_is_line_end(at[1]));
 }
@@ -83,8 +83,8 @@ static inline text_span text_word(text_cursor *cursor) {
     return word;
 }
 
-/* What is left of the line up to its end or to a backslash that joins it, without blanks at its
-   ends. The cursor stays where the text ends. */
+/* Returns the rest of the line up to its end or a line continuation, without surrounding blanks,
+   and advances the cursor to that point. */
 static inline text_span text_rest(text_cursor *cursor) {
     text_skip_blanks(cursor);
     text_span rest = {cursor->at, 0};
@@ -100,7 +100,7 @@ static inline bool text_is(text_span span, const char *word) {
     return span.count == strlen(word) && memcmp(span.begin, word, span.count) == 0;
 }
 
-/* Letters of either case are the same. */
+/* Compares ASCII text without regard to case. */
 static inline bool text_is_like(text_span span, const char *word) {
     if (span.count != strlen(word)) return false;
     for (uint64_t i = 0; i < span.count; ++i) {
@@ -112,49 +112,49 @@ static inline bool text_is_like(text_span span, const char *word) {
     return true;
 }
 
-/* How much of a span a message shows, for "%.*s". */
+/* Precision for "%.*s", to limit the part of a span that a message quotes. */
 static inline int text_shown(text_span span) {
     return span.count < 40 ? (int)span.count : 40;
 }
 
-/* Bytes of a UTF-8 byte order mark at the beginning: 3 or 0. */
+/* Returns the size of a UTF-8 byte order mark: 3, or 0 if there is none. */
 static inline uint64_t text_bom_bytes(const char *bytes, uint64_t count) {
     return count >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
 
-/* "UTF-16 (little endian)" and so on, NULL for what may be read. */
+/* Returns the name of an unsupported encoding, such as "UTF-16 (little endian)", or NULL. */
 const char *text_foreign_encoding(const char *bytes, uint64_t count);
-/* KD_ERROR_INPUT for UTF-16 and UTF-32, with or without a mark. */
+/* Returns KD_ERROR_INPUT for UTF-16 and UTF-32, with or without a byte order mark. */
 kd_status text_encoding_check(const char *bytes, uint64_t count, const char *path);
 
-/* A copy of a whole string, which memory_free takes. */
+/* Copies a string; freed by memory_free. */
 kd_status text_copy(char **copy, const char *text);
 
-/* A text in pieces of whole lines, each of which one thread reads at a time. Lines end with LF, CR
-   LF or CR; no backslash joins them (OBJ's lines are cut by its own reader). */
+/* A text cut into pieces of whole lines, for parallel reading. Lines end with LF, CR LF or CR;
+   backslashes do not join them (the OBJ reader has its own splitter). */
 
 typedef struct text_chunks {
-    text_span *spans; /* every one ends with a line end */
+    text_span *spans; /* each ends with a line end */
     uint64_t count, room;
-    char *tail; /* a copy of the last span where its last line had no end, with one */
+    char *tail; /* terminated copy of the last span, if its last line has no line end; or NULL */
 } text_chunks;
 
-/* May a piece begin with this line? `line` is followed by a line end somewhere. */
+/* Returns true if a piece may begin with `line`, which a line end follows somewhere. */
 typedef bool (*text_chunk_begins)(const char *line);
 
-/* Cuts text[0, count) into pieces of about `bytes` (0: 1 MiB) that begin where `begins` (NULL: at
-   any line) lets them. The text stays its owner's. KD_ERROR_MEMORY. */
+/* Cuts text[0, count) into pieces of about `bytes` (0: 1 MiB) that begin at lines accepted by
+   `begins` (NULL: any line). The text is borrowed. May return KD_ERROR_MEMORY. */
 kd_status text_chunks_cut(text_chunks *out, const char *text, uint64_t count, uint64_t bytes,
                           text_chunk_begins begins);
-void text_chunks_close(text_chunks *owned); /* takes a zeroed one */
+void text_chunks_close(text_chunks *owned); /* accepts a zeroed struct */
 
-/* Behind the next line end at or after `at`, of a text that has one there. */
+/* Returns the position after the next line end at or after `at`; there must be one. */
 static inline const char *text_line_next(const char *at) {
     while ((unsigned char)*at > '\r' || (*at != '\n' && *at != '\r')) ++at;
     return at + text_line_end(at);
 }
 
-/* Over blanks alone. */
+/* Skips blanks, but not line continuations. */
 static inline const char *text_blanks_over(const char *at) {
     while (text_is_blank(*at)) ++at;
     return at;

@@ -61,4 +61,10 @@ expect_says err "pixel 48,0 lies outside a picture of 48x32"
 expect_exit 2 "${trace[@]}" --pixel 4
 expect_exit 2 "${trace[@]}" --pixel 1,1 --heat heat.txt
 expect_exit 3 "$program" trace absent.obj --pixel 0,0
+if "$program" info | grep -q '^  binned  *cuda'; then # a builder for devices only, which a trace does not use
+    expect_exit 5 "$program" trace box.obj --builder binned --pixel 0,0
+    expect_says err 'the triangle tree builder "binned" works on a CUDA device only'
+    expect_exit 5 "$program" render box.obj --builder binned --device cpu
+    expect_says err 'the triangle tree builder "binned" works on a CUDA device only'
+fi
 expect_done

@@ -1,4 +1,4 @@
-/* An experiment as a table, plots and a page. */
+/* Writes an experiment as a table, plots and an HTML page. */
 #include "core/files/file.h"
 #include "tools/lab/experiment.h"
 #include "tools/lab/report/report.h"

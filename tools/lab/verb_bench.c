@@ -1,5 +1,5 @@
-/* kandela bench: measures, and says it in a table, in JSON lines and as a page; compares results.
- */
+/* kandela bench: runs benchmarks, writes the results as a table, as JSON lines and as a report,
+   and compares results. */
 #include "core/files/file.h"
 #include "core/system/paths.h"
 #include "tools/lab/bench/bench.h"

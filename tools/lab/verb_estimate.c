@@ -1,5 +1,4 @@
-/* kandela estimate: a laboratory; how far each estimator is from the truth on the same photons, and
-   how long it takes. */
+/* kandela estimate: measures error and time of each density estimator on the same photons. */
 #include "core/files/file.h"
 #include "core/image_processing/compare.h"
 #include "core/memory.h"
@@ -52,8 +51,8 @@ typedef struct laboratory {
     job watched;
 } laboratory;
 
-/* --- what is asked ------------------------------------------------------------------------------
- */
+/* --- what is asked
+   ------------------------------------------------------------------------------ */
 
 /* The next part of a list up to a comma; false at its end or if it is too long. */
 static bool next_part(const char **at, char *out, size_t bytes) {
@@ -159,8 +158,8 @@ static kd_status check_report(const laboratory *work) {
     return KD_OK;
 }
 
-/* --- measuring ----------------------------------------------------------------------------------
- */
+/* --- measuring
+   ---------------------------------------------------------------------------------- */
 
 static kd_status judge(measurement *out, const laboratory *work, const render_result *seen,
                        const contender *of) {
@@ -201,8 +200,8 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     return KD_OK;
 }
 
-/* --- the report ---------------------------------------------------------------------------------
- */
+/* --- the report
+   --------------------------------------------------------------------------------- */
 
 static kd_status write_table(const laboratory *work) {
     char path[4096];
@@ -291,8 +290,8 @@ static kd_status experiment_of_map(laboratory *work) {
     return KD_OK;
 }
 
-/* --- integrators --------------------------------------------------------------------------------
- */
+/* --- integrators
+   -------------------------------------------------------------------------------- */
 
 static void base_of_scene(kd_render_options *base, const laboratory *work) {
     memset(base->crop, 0, sizeof base->crop);

@@ -1,4 +1,4 @@
-/* kandela tree: a triangle tree X-rayed, level by level. */
+/* kandela tree: prints statistics of a triangle tree, level by level. */
 #include "accel/builders.h"
 #include "core/system/paths.h"
 #include "render/options/render_options.h"

@@ -1,3 +1,4 @@
+/* The general options, and output to stderr: log, notes, errors. */
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/paths.h"
@@ -56,7 +57,7 @@ static void print_log(void *context, log_level level, const char *message) {
 
 void general_apply(const general_options *options) {
     asked = *options;
-    log_set_sink(print_log, NULL); /* the next may have something to say */
+    log_set_sink(print_log, NULL); /* set the sink first: the next call may log */
     parallel_set_threads(options->threads);
 }
 

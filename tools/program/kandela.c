@@ -1,4 +1,5 @@
-/* kandela VERB: finds the verb, reads its line by its table, answers with its status. */
+/* The kandela program: finds the command, parses its options by its tables, and exits with its
+   status. */
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/status.h"
@@ -69,8 +70,8 @@ static kd_status run_program(int argc, char **argv) {
 int main(int argc, char **argv) {
     signals_ignore_file_limit();
     output_watch_inputs();
-    cJSON_Hooks hooks = {memory_take,
-                         free}; /* so that half a document is not taken for a whole one */
+    /* a failed allocation is reported instead of truncating a document */
+    cJSON_Hooks hooks = {memory_take, free};
     cJSON_InitHooks(&hooks);
     kd_status status = run_program(argc, argv);
     if (status != KD_OK && kd_last_error()[0]) general_error(kd_last_error());

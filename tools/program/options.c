@@ -1,3 +1,4 @@
+/* Parses a command line with getopt_long, from the tables of options. */
 #include "tools/program/options.h"
 #include "core/memory.h"
 #include "core/names.h"
@@ -9,10 +10,10 @@
 
 enum { LONG_VALUE = 256, SHORT_LETTERS = 256 };
 
-/* getopt's two tables, and which row each entry came from */
+/* getopt's tables, and the row of each entry. */
 typedef struct getopt_tables {
-    struct option *longs; /* ends with zeros; val is LONG_VALUE + its index */
-    option_given *rows;   /* row and base of each */
+    struct option *longs; /* terminated by zeros; val is LONG_VALUE + index */
+    option_given *rows;   /* row and base of each entry */
     int count;
     char letters[SHORT_LETTERS];
 } getopt_tables;
@@ -25,7 +26,7 @@ static kd_status tables_open(getopt_tables *out, const option_group *groups) {
     KD_TRY(KD_RESERVE_ZEROED(out->longs, (uint64_t)count + 1));
     KD_TRY(KD_RESERVE_ZEROED(out->rows, (uint64_t)count + 1));
     char *letter = out->letters;
-    *letter++ = ':'; /* a missing argument answers ':' */
+    *letter++ = ':'; /* makes getopt return ':' for a missing argument */
     for (const option_group *group = groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));) {
             struct option *entry = &out->longs[out->count];
@@ -54,7 +55,8 @@ static int tables_find(const getopt_tables *tables, int value) {
     return i;
 }
 
-/* What getopt answered '?' to: an unknown name, half a name of several, an argument to a flag. */
+/* Explains why getopt returned '?': unknown option, ambiguous abbreviation, or argument for a
+   flag. */
 static kd_status refuse(const getopt_tables *tables, const char *word) {
     if (optopt >= LONG_VALUE)
         KD_FAIL(KD_ERROR_USAGE, "option --%s takes no argument",
@@ -89,7 +91,7 @@ static void read_environment(option_line *out, const getopt_tables *tables) {
 
 static kd_status read_words(option_line *out, const getopt_tables *tables, int argc, char **argv) {
     opterr = 0;
-    optind = 0; /* GNU: forget the last line */
+    optind = 0; /* GNU getopt: reset its state */
     for (;;) {
         const int value = getopt_long(argc, argv, tables->letters, tables->longs, NULL);
         if (value == -1) break;
@@ -113,7 +115,7 @@ kd_status option_line_open(option_line *out, const option_group *groups, int arg
     getopt_tables tables;
     kd_status status = KD_OK;
     KD_TRY_GOTO(tables_open(&tables, groups));
-    /* short flags can share a word: no more options than letters */
+    /* Short flags can share a word, so there are at most as many options as characters. */
     uint64_t most = (uint64_t)tables.count;
     for (int i = 1; i < argc; ++i) most += strlen(argv[i]);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->given, most));

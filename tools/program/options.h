@@ -1,6 +1,7 @@
-/* The command line of a program by its tables of options: reading the line, --help, the man page
-   and the completion all come from them. The command line beats the environment; a line can be
-   applied to several structs, so that it also beats what a file said after the line was read. */
+/* Command lines driven by tables of options: parsing, --help, the man page and shell completion
+   use the same tables. The command line takes precedence over the environment. A parsed line can
+   be applied to several structs, so that it also takes precedence over a file that is read
+   later. */
 #ifndef KD_TOOLS_PROGRAM_OPTIONS_H
 #define KD_TOOLS_PROGRAM_OPTIONS_H
 #include "core/option.h"
@@ -17,19 +18,20 @@ typedef struct option_given {
 } option_given;
 
 typedef struct option_line {
-    option_given *given; /* environment first, then the line from left to right */
+    option_given *given; /* environment variables first, then the command line from left to right */
     int given_count;
-    char **arguments; /* what is no option, in order */
+    char **arguments; /* positional arguments, in order */
     int argument_count;
 } option_line;
 
-/* Sorts out argv[1..argc) by the groups (ends with heading NULL). KD_ERROR_USAGE, with the nearest
-   right name, for an unknown option, a missing argument or one too many. Permutes argv. */
+/* Parses argv[1..argc) by the groups (terminated by heading NULL). Returns KD_ERROR_USAGE for an
+   unknown option (suggests the nearest name) or a missing or superfluous argument. Permutes
+   argv. */
 kd_status option_line_open(option_line *out, const option_group *groups, int argc, char **argv);
-void option_line_close(option_line *owned); /* takes a zeroed one */
+void option_line_close(option_line *owned); /* accepts a zeroed struct */
 
-/* Sets the fields in `values`. KD_ERROR_USAGE for text that is no number, a number out of range or
-   a name that is none of the choices. */
+/* Sets the fields in `values`. Returns KD_ERROR_USAGE for text that is not a number, a number out
+   of range, or an unknown choice. */
 kd_status option_line_apply(const option_line *line, void *values);
 
 bool option_line_has(const option_line *line, const char *name);

@@ -1,3 +1,5 @@
+/* Checks of output files before any work is done: writable, distinct from each other and from all
+   inputs. */
 #include "tools/program/output.h"
 #include "core/files/file.h"
 #include "core/memory.h"
@@ -25,19 +27,20 @@ void output_name(char *out, size_t bytes, const char *path, const char *suffix) 
 /* --- which file is which ---------------------------------------------------------------------- */
 
 typedef struct file_name {
-    file_identity which; /* of the file, or of its folder if it is not there */
-    const char *last;    /* the last part of its name then; else NULL */
-    char *path;          /* owned, for the program's life */
+    file_identity which; /* identity of the file, or of its directory if the file does not exist */
+    const char *last;    /* the file's name if it does not exist, else NULL */
+    char *path;          /* owned; never freed */
 } file_name;
 
 typedef struct file_names {
     file_name *items;
     uint64_t count, room;
-    bool incomplete; /* memory was short */
+    bool incomplete; /* out of memory while adding */
 } file_names;
 
 static file_names outputs, inputs;
-static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER; /* textures are read by threads */
+/* threads read textures concurrently */
+static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static kd_status add(file_names *to, file_name name, const char *path) {
     if (to->count == to->room) {
@@ -69,7 +72,7 @@ static void see_input(const char *path, file_identity which) {
     pthread_mutex_lock(&inputs_lock);
     if (!find(&inputs, &name) && add(&inputs, name, path) != KD_OK) {
         inputs.incomplete = true;
-        status_clear(); /* output_check_inputs says it */
+        status_clear(); /* output_check_inputs reports it */
     }
     pthread_mutex_unlock(&inputs_lock);
 }
@@ -78,7 +81,7 @@ void output_watch_inputs(void) {
     file_set_witness(see_input);
 }
 
-/* False for a device, a pipe, and what cannot be known. */
+/* Returns false for devices, pipes, and files that cannot be identified. */
 static bool name_file(file_name *out, const char *path, const char *folder) {
     memset(out, 0, sizeof *out);
     const file_kind kind = file_identify(&out->which, path);
@@ -123,22 +126,22 @@ static kd_status claim(const char *path, const char *folder) {
 
 /* --- can it be written ------------------------------------------------------------------------ */
 
-/* By doing it: what is found out at the end only has cost the rendering. */
+/* Opens the file for a test: a failure at the end would waste the rendering. */
 static kd_status try_it(const char *path) {
-    enum { SPARE = 4 }; /* descriptors that the work between may need */
+    enum { SPARE = 4 }; /* file descriptors that the work may need */
     file_output trial;
     int spare[SPARE], held = 0;
     KD_TRY(file_output_open(&trial, path));
     while (held < SPARE && (spare[held] = temporary_hold(fileno(trial.stream))) >= 0) ++held;
     const int reason = errno;
     for (int i = 0; i < held; ++i) close(spare[i]);
-    /* a pipe stays open to the program's end, or its reader would take this for the end of all */
+    /* a pipe stays open until exit, or its reader would see the end of file now */
     if (!trial.direct) file_output_discard(&trial);
     KD_REQUIRE(held == SPARE, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(reason));
     return KD_OK;
 }
 
-/* `target`: what the path names in the end. */
+/* `target`: `path` with symbolic links resolved. */
 static kd_status claim_and_try(const char *path, const char *target) {
     char folder[4096];
     const char *slash = strrchr(target, '/');
@@ -154,7 +157,7 @@ kd_status output_check(const char *path) {
     KD_REQUIRE(path[0], KD_ERROR_USAGE, "an output needs a name");
     KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);
-    char *target = temporary_target(path); /* a link to nothing yet */
+    char *target = temporary_target(path); /* resolves a link whose target does not exist yet */
     const kd_status status = claim_and_try(path, target ? target : path);
     free(target);
     KD_TRY(status);

@@ -1,29 +1,30 @@
-/* Names of files to write, settled and tried before the work that they are for. No output is also
-   an input or another output: files are told apart by device and inode, those that are not there
-   yet by their folder and name. Devices and pipes may be anything. */
+/* Output files, named and tested before the work that produces them. An output must be neither an
+   input nor another output: files are identified by device and inode, files that do not exist yet
+   by directory and name. Devices and pipes are exempt. */
 #ifndef KD_TOOLS_PROGRAM_OUTPUT_H
 #define KD_TOOLS_PROGRAM_OUTPUT_H
 #include "core/status.h"
 #include <stddef.h>
 
-/* The last part of `path` with another suffix: "scenes/box.json" to "box.png"; ':' and other
-   characters that file names do without become '-'. */
+/* Replaces directory and suffix: "scenes/box.json" becomes "box.png". ':' and other characters
+   that are unsuitable in file names become '-'. */
 void output_name(char *out, size_t bytes, const char *path, const char *suffix);
 
-/* From now on every file that core/files/file.h opens counts as an input. */
+/* Counts every file that core/files/file.h opens from now on as an input. */
 void output_watch_inputs(void);
 
-/* Opens it as it will be opened and leaves nothing behind: KD_ERROR_RUNTIME if that fails, as in a
-   folder that is absent or closed to us, of a pipe that nobody reads, without descriptors to spare;
-   KD_ERROR_USAGE if it is an output already. A pipe stays open to the program's end. */
+/* Tests whether the output can be opened, and leaves no file behind. Returns KD_ERROR_RUNTIME if
+   not, for example because the directory does not exist or is not writable, a pipe has no reader,
+   or file descriptors are exhausted; KD_ERROR_USAGE if it is already an output. A pipe stays open
+   until the program ends. */
 kd_status output_check(const char *path);
 
-/* KD_ERROR_USAGE if this file, which will be read, is one of the outputs; NULL and what does not
-   exist are none. */
+/* Returns KD_ERROR_USAGE if the file `path`, which will be read, is an output. NULL and files that
+   do not exist are accepted. */
 kd_status output_check_input(const char *path);
 
-/* The same of all that has been read: textures, materials, meshes. To be called when everything is
-   read and nothing is written yet. */
+/* The same for all files that have been read: textures, materials, meshes. Call it after reading
+   everything and before writing anything. */
 kd_status output_check_inputs(void);
 
 #endif

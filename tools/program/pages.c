@@ -1,4 +1,4 @@
-/* --help of the program and of each verb. */
+/* --help of the program and of each command. */
 #include "tools/program/pages.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ const pages_pair pages_variables[] = {
     {"NO_COLOR", "if set and not empty, messages are not coloured"},
     {NULL, NULL}};
 
-/* Words of `text` from column `at` on, following lines indented by `indent`; ends the line. */
+/* Prints `text` word-wrapped, from column `at` on, with following lines indented by `indent`; ends
+   the line. */
 static void print_wrapped(FILE *stream, const char *text, int at, int indent) {
     while (*text) {
         const int length = (int)strcspn(text, " ");
@@ -70,7 +71,7 @@ void pages_verb_help(FILE *stream, const verb *of) {
             of->arguments);
     if (!of->description) fprintf(stream, "Purpose: %s.\n\n", of->summary);
     const char *text = of->description ? of->description : "";
-    while (*text) { /* paragraphs are parted by an empty line */
+    while (*text) { /* paragraphs are separated by an empty line */
         const char *end = strstr(text, "\n\n");
         const int length = end ? (int)(end - text) : (int)strlen(text);
         char paragraph[1024];

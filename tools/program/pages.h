@@ -1,4 +1,4 @@
-/* What the table of verbs and their options says, in three forms. */
+/* Documentation generated from the tables of commands and options, in three formats. */
 #ifndef KD_TOOLS_PROGRAM_PAGES_H
 #define KD_TOOLS_PROGRAM_PAGES_H
 #include "tools/program/verb.h"
@@ -6,13 +6,14 @@
 
 void pages_program_help(FILE *stream);
 void pages_verb_help(FILE *stream, const verb *of);
-void pages_man(FILE *stream);        /* kandela(1), troff with man macros */
-void pages_completion(FILE *stream); /* for bash */
+void pages_man(FILE *stream);        /* kandela(1) in troff with man macros */
+void pages_completion(FILE *stream); /* bash completion */
 
-/* Exit codes and variables of the environment, a row each. */
+/* Exit codes and environment variables, one per row. */
 typedef struct pages_pair {
     const char *name, *meaning;
 } pages_pair;
-extern const pages_pair pages_exit_codes[], pages_variables[]; /* end with name NULL */
+/* terminated by a row without a name */
+extern const pages_pair pages_exit_codes[], pages_variables[];
 
 #endif

@@ -1,5 +1,5 @@
-/* Completion for bash: verbs, then the verb's options, then the choices of an option; file names
-   wherever nothing better is known. */
+/* Bash completion: commands, then the options of a command, then the choices of an option;
+   otherwise file names. */
 #include "tools/program/pages.h"
 #include <stdio.h>
 
@@ -8,7 +8,7 @@ static void print_verb(FILE *stream, const verb *of) {
     for (const option_group *group = of->groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));) {
             char choices[OPTION_TEXT_BYTES];
-            choices[0] = '\0'; /* a suffix is no name of a file */
+            choices[0] = '\0'; /* a suffix is not a file name */
             if (row->kind != OPTION_LIST) option_choices(choices, sizeof choices, row, " ");
             if (!row->argument) continue;
             fprintf(stream, "        --%s", row->name);

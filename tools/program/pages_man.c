@@ -1,10 +1,10 @@
-/* The man page: troff with the man macros. */
+/* The man page, in troff with man macros. */
 #include "tools/program/pages.h"
 #include <kandela/version.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Text as troff prints it: a minus is a minus, no line begins with a control character. */
+/* Escapes text for troff: '-' prints as a minus, and no line begins with a control character. */
 static void print_text(FILE *stream, const char *text) {
     if (*text == '.' || *text == '\'') fputs("\\&", stream);
     for (; *text; ++text) {

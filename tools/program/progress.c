@@ -1,3 +1,4 @@
+/* Progress display and signal handling. */
 #include "tools/program/progress.h"
 #include "core/job.h"
 #include "core/system/paths.h"
@@ -16,7 +17,7 @@ static job *interrupted;
 static bool keeps_results;
 static volatile sig_atomic_t signals;
 
-/* Stages before which nothing has been made that would be kept. */
+/* Returns true for stages before which there is no result to save. */
 static bool stage_is_preparation(const char *stage) {
     static const char *const preparations[] = {"context", "load", "plan", "build", "hash"};
     for (size_t i = 0; stage && i < sizeof preparations / sizeof *preparations; ++i)
@@ -24,7 +25,8 @@ static bool stage_is_preparation(const char *stage) {
     return false;
 }
 
-/* A decoder or a builder that does not look at the job. */
+/* Exits if a decoder or a builder does not check for cancellation and there is no result to
+   save. */
 static void leave_unheard(int number) {
     (void)number;
     if (!keeps_results || stage_is_preparation(interrupted->stage)) signals_leave(KD_INTERRUPTED);
@@ -44,16 +46,16 @@ void interrupt_watch(job *watched, bool keeps) {
 
 static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER; /* jobs report from any thread */
 static const char *running_stage;
-static double running_since; /* timing_now() */
+static double running_since; /* by timing_now() */
 static bool bar_drawn;
 
 typedef struct progress_figures {
     const char *stage;
     int64_t done, total;
-    double share;        /* 0..1 */
-    double rate;         /* items a second */
-    double seconds;      /* of this stage so far */
-    double seconds_left; /* < 0: not known yet */
+    double share;        /* fraction done, 0..1 */
+    double rate;         /* items per second */
+    double seconds;      /* elapsed in this stage */
+    double seconds_left; /* negative if unknown */
 } progress_figures;
 
 const char *progress_choice(int index) {
@@ -90,7 +92,7 @@ static void print_json(void *context, const char *stage, int64_t done, int64_t t
     pthread_mutex_unlock(&drawing);
 }
 
-/* 1234567 as "1.23M" */
+/* Formats 1234567 as "1.23M". */
 static void format_rate(char *out, size_t bytes, double rate) {
     static const char units[] = " kMGT";
     int unit = 0;

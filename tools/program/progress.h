@@ -1,22 +1,22 @@
-/* What a job reports, drawn on stderr as a bar or printed as JSON lines; and its end by Ctrl-C,
-   SIGTERM and SIGHUP (the terminal is gone). A job that does not react within a second ends with
-   the program if there is nothing to keep: while a scene is loaded or trees are built. A second
-   signal ends the program at once, with 128 + its number. */
+/* Progress of a job, as a bar or as JSON lines on stderr; and cancellation by SIGINT (Ctrl-C),
+   SIGTERM and SIGHUP. If a job does not react within a second and there is no result to save,
+   because it is still loading the scene or building trees, the program exits. A second signal ends
+   the program immediately with status 128 + signal number. */
 #ifndef KD_TOOLS_PROGRAM_PROGRESS_H
 #define KD_TOOLS_PROGRAM_PROGRESS_H
 #include "core/job.h"
 #include "tools/program/options.h"
 
 typedef enum progress_mode {
-    PROGRESS_AUTO, /* a bar on a terminal, else nothing */
+    PROGRESS_AUTO, /* a bar if stderr is a terminal, else nothing */
     PROGRESS_BAR,
     PROGRESS_JSON,
     PROGRESS_OFF
 } progress_mode;
 
-const char *progress_choice(int index); /* the modes' names, for an option's table */
+const char *progress_choice(int index); /* names of the modes, for a table of options */
 
-/* --progress, an int32_t progress_mode of any struct. */
+/* Row for --progress; `progress` is an int32_t with a progress_mode. */
 #define PROGRESS_ROW(type)                                                                         \
     {                                                                                              \
         .name = "progress", .argument = "MODE",                                                    \
@@ -26,10 +26,10 @@ const char *progress_choice(int index); /* the modes' names, for an option's tab
     }
 
 void progress_open(progress_mode mode, job *watched);
-void progress_close(void); /* wipes the bar */
+void progress_close(void); /* erases the bar */
 
-/* `watched` must outlive the program's work; `keeps`: an interrupted one writes what is finished.
- */
+/* Cancels `watched` on a signal. It must live until the program ends. `keeps`: the job saves
+   partial results when it is cancelled. */
 void interrupt_watch(job *watched, bool keeps);
 
 #endif

@@ -194,7 +194,7 @@ void render_values_quicken(kd_render_options *options) {
         for (int i = 0; i < 6; ++i) {
             const bool shrinks = *pixels[i] > 0;
             *pixels[i] = (int32_t)((int64_t)*pixels[i] * QUICK_SIDE / side);
-            /* a size stays a size, a crop that was there stays there */
+            /* keep sizes positive, and a crop non-empty */
             if (shrinks && *pixels[i] == 0 && i != 2 && i != 3) *pixels[i] = 1;
         }
     }
@@ -205,7 +205,7 @@ void render_values_quicken(kd_render_options *options) {
     if (options->final_gather > QUICK_GATHER_RAYS) options->final_gather = QUICK_GATHER_RAYS;
 }
 
-/* Adds ", 4 spp instead of 64" where the numbers differ. */
+/* Appends ", 4 spp instead of 64" if the numbers differ. */
 static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *what) {
     const size_t used = strlen(text);
     if (full != quick)

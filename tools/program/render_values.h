@@ -1,4 +1,4 @@
-/* What kandela render is told: its tables of options and the struct that they fill. */
+/* The options of kandela render: the tables and the struct that they fill. */
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #include "distributed/render/maps_choice.h"
@@ -15,27 +15,27 @@ typedef struct render_values {
     kd_render_options render;
     camera view;
     option_list outputs;
-    const char *environment; /* picture that lights the scene; NULL: the scene's */
-    const char *camera_name; /* of those in the file; NULL: the scene's */
-    const char *stats;       /* NULL: none */
-    const char *display;     /* NULL: none */
+    const char *environment; /* replaces the scene's environment; NULL: keep it */
+    const char *camera_name; /* camera of the scene's file; NULL: its first camera */
+    const char *stats;       /* file name, or NULL */
+    const char *display;     /* host and port, or NULL */
     int32_t progress;        /* progress_mode */
     int32_t placements;      /* render_placing */
-    int32_t frames[2];       /* first and last; both 0: one picture, of the frame of `render` */
+    int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
     bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
-    uint64_t max_memory; /* bytes; 0: no limit */
-    double save_seconds; /* 0: not on the way */
+    uint64_t max_memory; /* bytes; 0: unlimited */
+    double save_seconds; /* 0: do not save during rendering */
 } render_values;
 
 extern const option_group render_groups[];
 extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
 
-/* Bounds what costs time, for a preview. */
+/* Reduces image size, samples and photons for a fast preview. */
 void render_values_quicken(kd_render_options *options);
-/* Bytes that one of several ranks sends, and how its photons are spread. */
+/* Prints the bytes that each rank sends, and how photons are distributed. */
 void render_values_print_choice(const render_values *of, const struct scene_view *view,
                                 const maps_choice *choice);
-/* Says what differs between the two. */
+/* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 
 #endif

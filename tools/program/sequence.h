@@ -1,14 +1,14 @@
-/* Pictures of many frames: their names, and a camera that goes round. */
+/* Image sequences: file names per frame, and a turntable camera. */
 #ifndef KD_TOOLS_PROGRAM_SEQUENCE_H
 #define KD_TOOLS_PROGRAM_SEQUENCE_H
 #include "core/status.h"
 #include "shaders/scene_view.h"
 #include <stddef.h>
 
-/* "out_##.png" of frame 7 is "out_07.png", the last row of # counts; "out.png" is "out0007.png".
-   KD_ERROR_USAGE: the name is too long. */
+/* Inserts the frame number: frame 7 of "out_##.png" is "out_07.png" (the last run of # is
+   replaced); of "out.png" it is "out0007.png". Returns KD_ERROR_USAGE if the name is too long. */
 kd_status sequence_name(char *out, size_t bytes, const char *name, int32_t frame);
-/* Round what it looks at, about what is up, by that part of a turn. */
+/* Rotates the camera about `up` around the point it looks at, by a fraction of a full turn. */
 camera sequence_turned(camera view, double turns);
 
 #endif

@@ -1,6 +1,6 @@
-/* A command of the program: one file, and a row in verbs.inc; and the options that every command
-   has: threads, verbosity, colours. The table of options gives --help, the man page and the
-   completion. */
+/* A command of the program: one source file and a row in verbs.inc. Also the options that all
+   commands share (threads, verbosity) and output to stderr. --help, the man page and shell
+   completion are generated from the tables of options. */
 #ifndef KD_TOOLS_PROGRAM_VERB_H
 #define KD_TOOLS_PROGRAM_VERB_H
 #include "tools/program/options.h"
@@ -8,13 +8,13 @@
 
 typedef struct verb {
     const char *name;
-    const char *arguments;      /* "SCENE"; "" for none */
-    const char *summary;        /* one line, small letter, no full stop */
-    const char *description;    /* paragraphs, parted by an empty line; may be NULL */
-    const option_group *groups; /* ends with heading NULL */
-    bool laboratory;            /* measures and explains; not needed to render */
-    /* The line is read but not applied. The exit code is the status; the message of
-       kd_last_error() is printed by the caller. */
+    const char *arguments;      /* "SCENE"; "" if there are none */
+    const char *summary;        /* one line, starting in lower case, without a full stop */
+    const char *description;    /* paragraphs separated by an empty line; may be NULL */
+    const option_group *groups; /* terminated by heading NULL */
+    bool laboratory;            /* for measuring and experiments, not for rendering */
+    /* Runs the command. The line is parsed but not applied. The caller prints kd_last_error() and
+       exits with the status. */
     kd_status (*run)(const option_line *line);
 } verb;
 
@@ -22,9 +22,9 @@ typedef struct verb {
 #include "tools/program/verbs.inc"
 #undef VERB
 
-extern const verb *const verbs[]; /* ends with NULL */
+extern const verb *const verbs[]; /* terminated by NULL */
 
-/* Exactly `least` to `most` arguments (most < 0: any number), else KD_ERROR_USAGE. */
+/* Returns KD_ERROR_USAGE unless there are `least` to `most` arguments (most < 0: no limit). */
 kd_status verb_arguments(const option_line *line, const verb *of, int least, int most);
 
 typedef struct general_options {
@@ -36,18 +36,20 @@ extern const option_row general_rows[];
 #define GENERAL_GROUP(values)                                                                      \
     { "General options", general_rows, offsetof(values, general), NULL }
 
-/* Threads, and the library's messages to stderr as loud as asked. */
+/* Sets the number of threads, and directs the library's log to stderr with the given verbosity. */
 void general_apply(const general_options *options);
 
-bool general_colours(void); /* stderr is a terminal and NO_COLOR is unset or empty */
+bool general_colours(void); /* true if stderr is a terminal and NO_COLOR is unset or empty */
 
-/* Lines on stderr. An error is said even when quiet, a note is not. */
+/* Print a line on stderr; --quiet suppresses notes but not errors. */
 void general_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void general_error(const char *message);
 
-/* Called before each line on stderr, to wipe what is drawn there; NULL: nothing is. */
+/* Registers a function that erases the progress bar; it is called before each line on stderr.
+   NULL: none. */
 void general_set_wipe(void (*wipe)(void));
 
-void info_compiled(FILE *stream); /* "  name   yes or no, and which", a line each */
+/* prints "  name   yes or no, and which" for each library, one per line */
+void info_compiled(FILE *stream);
 
 #endif

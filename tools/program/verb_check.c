@@ -1,4 +1,4 @@
-/* kandela check: the mesh doctor's report. */
+/* kandela check: reports problems of a mesh file, and fixes some. */
 #include "core/files/file.h"
 #include "render/options/render_options.h"
 #include "scenes/check/check.h"
@@ -11,13 +11,13 @@
 
 typedef struct check_values {
     general_options general;
-    kd_render_options render; /* what reading takes of it */
+    kd_render_options render; /* options for reading files */
     bool json;
     const char *fix;
     int32_t progress;
 } check_values;
 
-/* No file that is read is written over: the mesh, and later its materials and textures. */
+/* Ensures that --fix does not overwrite an input: the mesh now, materials and textures later. */
 static kd_status fix_examine(const char *path, const char *fixed) {
     if (!fixed) return KD_OK;
     KD_REQUIRE(strcasecmp(file_suffix(fixed), ".obj") == 0, KD_ERROR_USAGE,
@@ -37,7 +37,7 @@ static kd_status run(const option_line *line) {
                KD_ERROR_USAGE,
                "%s: found a scene description, expected one of the mesh files that it names", path);
     KD_TRY(fix_examine(path, values.fix));
-    static job watched; /* static: a late signal still finds it */
+    static job watched; /* static, because a late signal may still access it */
     job_init(&watched);
     interrupt_watch(&watched, false);
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);

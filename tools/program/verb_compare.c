@@ -1,4 +1,4 @@
-/* kandela compare: one number for how far a picture is from another. */
+/* kandela compare: prints the difference of two images as one number. */
 #include "core/image/formats.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
@@ -12,11 +12,11 @@ typedef struct compare_values {
     char metric[16];
     int32_t block;
     bool limited;
-    double max; /* if limited */
+    double max; /* valid if `limited` */
     const char *difference;
 } compare_values;
 
-/* A picture as it is compared: of 8 or 16 bits a sample, or of floats. */
+/* An input image: 8 or 16 bits per sample, or floats. */
 typedef struct compared {
     struct picture packed;
     image whole;

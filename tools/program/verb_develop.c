@@ -1,4 +1,4 @@
-/* kandela develop: from a picture's radiance to pictures for a screen, without rendering again. */
+/* kandela develop: converts radiance to displayable images, without rendering again. */
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
@@ -11,7 +11,7 @@
 typedef struct develop_values {
     general_options general;
     option_list outputs;
-    float exposure; /* NAN: by the picture */
+    float exposure; /* NAN: automatic */
     kd_tonemap tonemap;
     bool denoise;
     int32_t crop[4], size[2];
@@ -43,7 +43,8 @@ static kd_status check_line(developing *work, const option_line *line) {
 }
 
 static kd_status change(image *of, const option_line *line, const develop_values *values) {
-    if (values->denoise) KD_TRY(denoise_image(of)); /* of what is around the crop, too */
+    /* before cropping, so that the surroundings of the crop are used */
+    if (values->denoise) KD_TRY(denoise_image(of));
     if (option_line_has(line, "crop")) KD_TRY(image_crop(of, values->crop));
     if (option_line_has(line, "resize")) KD_TRY(image_resize(of, values->size[0], values->size[1]));
     return KD_OK;
@@ -54,7 +55,8 @@ static kd_status write_files(const image *of, const develop_values *values) {
     bool shown = false;
     for (int i = 0; i < values->outputs.count; ++i)
         shown |=
-            image_format_find(values->outputs.items[i])->display; /* they were found writable */
+            /* image_writable has checked the format */
+            image_format_find(values->outputs.items[i])->display;
     if (isnan(encoding.exposure) && shown) {
         KD_TRY(image_exposure(&encoding.exposure, of));
         general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
@@ -66,7 +68,7 @@ static kd_status write_files(const image *of, const develop_values *values) {
     return KD_OK;
 }
 
-/* Nothing but what a screen shows is asked for. */
+/* Returns true if no output needs more than displayable colours. */
 static bool shows_alone(const develop_values *values) {
     for (int i = 0; i < values->outputs.count; ++i)
         if (!image_format_find(values->outputs.items[i])->display) return false;

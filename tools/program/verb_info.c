@@ -1,4 +1,4 @@
-/* kandela info: where this build can run here, its tree builders, what is compiled in. */
+/* kandela info: lists devices, tree builders, integrators and compiled-in libraries. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device.h"

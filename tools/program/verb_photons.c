@@ -1,4 +1,4 @@
-/* kandela photons: photon maps as files; made, looked at, merged, filtered. */
+/* kandela photons: creates, inspects, merges and filters files of photon maps. */
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "render/api/render.h"
@@ -17,8 +17,8 @@ static const char *const list_names[PHOTON_LISTS] = {"global", "caustic", "media
 typedef struct photons_values {
     general_options general;
     const char *output;
-    kd_render_options render; /* of it what emission takes */
-    int32_t light, bounce;    /* to keep; ANY */
+    kd_render_options render; /* options of emission */
+    int32_t light, bounce;    /* values to keep, or ANY */
     int32_t progress;
 } photons_values;
 
@@ -81,7 +81,7 @@ static void print_photons(const photon_file *file) {
         }
 }
 
-/* Powers stay: what is left is that part of the light. */
+/* Powers are not rescaled: the result is that part of the light. */
 static kd_status filter(photon_file *file, const photons_values *values) {
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         photon_list *list = &file->lists[i];
@@ -112,7 +112,7 @@ static kd_status merge(photon_file *out, const option_line *line) {
     return status;
 }
 
-/* info, dump, merge, filter: of maps that are there. */
+/* The actions info, dump, merge and filter, which read existing maps. */
 static kd_status work_on(const photons_values *values, const option_line *line,
                          const char *action) {
     const bool writes = strcmp(action, "merge") == 0 || strcmp(action, "filter") == 0;
@@ -145,7 +145,7 @@ static kd_status run(const option_line *line) {
     for (int i = 0; i < 4; ++i)
         if (strcmp(line->arguments[0], actions[i]) == 0) return work_on(&values, line, actions[i]);
     KD_TRY(verb_arguments(line, &verb_photons, 1, 1));
-    static job watched; /* static: a late signal still finds it */
+    static job watched; /* static, because a late signal may still access it */
     job_init(&watched);
     interrupt_watch(&watched, true);
     progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);

@@ -1,4 +1,5 @@
-/* kandela render: a scene, options from four places, the pictures and the figures. */
+/* kandela render: combines options of four sources, renders a scene or a sequence of frames, and
+   writes images and statistics. */
 #include "core/device/device.h"
 #include "core/files/file.h"
 #include "core/files/file_parcel.h"
@@ -17,7 +18,6 @@
 #include "render/api/stats.h"
 #include "render/frame/film.h"
 #include "render/integrators/integrators.h"
-#include "render/options/render_options.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
@@ -33,26 +33,27 @@ typedef struct rendering {
     const char *path; /* of the scene */
     render_values values;
     char default_output[256];
-    char names[OPTION_LIST_ITEMS + 1][4096]; /* of the frame's files; the last one: of the stats */
-    const char *stats;                       /* NULL: none */
-    float first_stops;                       /* chosen by the first frame's picture; NAN: none */
-    camera ends[2];                          /* as the shutter opens and closes */
-    char state[4096];                        /* its file, if it is kept */
-    option_list patterns;                    /* of file names, where there are frames */
+    /* output files of the current frame; the last one is the statistics file */
+    char names[OPTION_LIST_ITEMS + 1][4096];
+    const char *stats;    /* statistics file, or NULL */
+    float first_stops;    /* automatic exposure of the first frame; NAN: none yet */
+    camera ends[2];       /* at the beginning and the end of the exposure */
+    char state[4096];     /* path of the saved state; empty: none */
+    option_list patterns; /* outputs before inserting the frame number */
     scene *loaded;
     render_result result;
     job watched;
-    double started; /* timing_now() */
-    bool rendered;  /* all ranks have come to the end of it, or all were interrupted */
+    double started; /* by timing_now() */
+    bool rendered;  /* all ranks have finished rendering, or all were interrupted */
     waking devices;
-    retiring done_with; /* devices, where nobody asks them again */
-    ranks among;        /* by mpirun; or alone */
-    maps_choice choice; /* how their photons are spread */
-    file_parcel parcel; /* of the files that rank 0 has read */
+    retiring done_with; /* releases devices that are not needed any more */
+    ranks among;        /* communicator of the ranks of mpirun, or of this process alone */
+    maps_choice choice; /* how the photons are distributed among ranks */
+    file_parcel parcel; /* all input files, sent from rank 0 to the others */
 } rendering;
 
-/* On a machine with several ranks each has a device and a share of the cores of its own, if nobody
-   says otherwise. */
+/* If a host has several ranks, gives each its own device and a share of the cores, unless the
+   options say otherwise. */
 static void rank_place_apply(const ranks *among, kd_render_options *options,
                              const option_line *line) {
     if (!ranks_shared(among)) return;
@@ -60,7 +61,7 @@ static void rank_place_apply(const ranks *among, kd_render_options *options,
     const int devices = any && among->locals > 1 ? device_cuda_count() : 0;
     if (devices > 1)
         snprintf(options->device, sizeof options->device, "cuda:%d", among->local % devices);
-    /* a launcher that has bound this process to some cores has shared them out itself */
+    /* A launcher that bound this process to cores has distributed them already. */
     const int cores = cores_count();
     if (options->threads > 0 || option_line_has(line, "threads") || among->locals < 2) return;
     if (cores < machine_cores_online()) return;
@@ -71,7 +72,7 @@ static bool is_sequence(const rendering *work) {
     return work->values.frames[1] > 0 || work->values.frames[0] > 0;
 }
 
-/* The files of a frame, which can be made. */
+/* Sets and checks the names of a frame's output files. */
 static kd_status name_files(rendering *work, int32_t number) {
     option_list *outputs = &work->values.outputs;
     const char *stats = work->values.stats;
@@ -105,18 +106,18 @@ static kd_status check_frames(rendering *work) {
     return KD_OK;
 }
 
-/* All that can be refused before the scene is read; devices wake up meanwhile. */
+/* Does all checks that need no scene. Devices initialise in the background meanwhile. */
 static kd_status check_line(rendering *work, const option_line *line) {
     kd_render_options_default(&work->values.render);
     KD_TRY(option_line_apply(line, &work->values));
-    if (work->among.rank > 0) work->values.general.quiet = true; /* rank 0 speaks for all */
+    if (work->among.rank > 0) work->values.general.quiet = true; /* only rank 0 prints */
     work->values.general.threads = work->values.render.threads;
     general_apply(&work->values.general);
     rank_place_apply(&work->among, &work->values.render, line);
     KD_TRY(verb_arguments(line, &verb_render, 1, 1));
     work->path = line->arguments[0];
     waking_begin(&work->devices, work->values.render.device);
-    if (work->among.rank > 0) return KD_OK; /* rank 0 writes */
+    if (work->among.rank > 0) return KD_OK; /* only rank 0 writes */
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
@@ -131,7 +132,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
     return KD_OK;
 }
 
-/* Where the camera is as the shutter opens and as it closes: by the scene, then by the line. */
+/* Sets the cameras at both ends of the exposure: from the scene, then from the command line. */
 static kd_status settle_cameras(rendering *work, const option_line *line,
                                 const kd_render_options *from_file) {
     const render_values *values = &work->values;
@@ -160,7 +161,8 @@ static kd_status settle_cameras(rendering *work, const option_line *line,
     return KD_OK;
 }
 
-/* The line again, over what the scene file says: defaults < file < environment < line. */
+/* Applies the command line again, after the scene file. Precedence: defaults < file < environment
+   < command line. */
 static kd_status settle_options(rendering *work, const option_line *line,
                                 const kd_render_options *from_file) {
     render_values *values = &work->values;
@@ -186,7 +188,7 @@ static kd_status settle_options(rendering *work, const option_line *line,
     return KD_OK;
 }
 
-/* Also while the frame runs. */
+/* Writes all images; also called during rendering. */
 static kd_status write_files(void *context, const render_result *from) {
     const rendering *work = (const rendering *)context;
     const image_encoding encoding = {.exposure = work->values.render.exposure,
@@ -197,14 +199,14 @@ static kd_status write_files(void *context, const render_result *from) {
     return KD_OK;
 }
 
-/* The picture itself chooses an exposure that nobody has: once, for all files. */
+/* If no exposure is given, derives it from the image: once, for all files and frames. */
 static kd_status settle_exposure(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     float *stops = &work->values.render.exposure;
     bool shown = false;
     if (isnan(*stops)) *stops = work->first_stops;
-    for (int i = 0; i < outputs->count; ++i)
-        shown |= image_format_find(outputs->items[i])->display; /* they were found writable */
+    for (int i = 0; i < outputs->count; ++i) /* image_writable has checked the format */
+        shown |= image_format_find(outputs->items[i])->display;
     if (!isnan(*stops) || !shown) return KD_OK;
     KD_TRY(image_exposure(stops, &work->result.picture));
     work->first_stops = *stops;
@@ -269,7 +271,8 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     return stats_write(work->stats, &input);
 }
 
-/* Prints the plan, refuses what is too much, chooses batches. */
+/* Checks memory against --max-memory, chooses the number of batches, and prints the plan with
+   --plan. */
 static kd_status consider_plan(rendering *work) {
     render_values *values = &work->values;
     render_plan plan;
@@ -284,7 +287,7 @@ static kd_status consider_plan(rendering *work) {
     KD_TRY(ranks_any(&work->among, !render_is_on_devices(&values->render), &cpus));
     choice->on_devices = !cpus;
     KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
-    /* what rank 0's machine needs, all do */
+    /* rank 0's choice applies to all ranks */
     KD_TRY(ranks_broadcast(&work->among, &values->render.batches, sizeof values->render.batches));
     KD_TRY(ranks_broadcast(&work->among, values->render.maps, sizeof values->render.maps));
     const int32_t batches = values->render.batches;
@@ -305,7 +308,8 @@ static kd_status consider_plan(rendering *work) {
 
 enum { SAVE_SECONDS = 30 };
 
-/* Progressive methods keep their state on the way, the others if asked; at the end all if asked. */
+/* Configures saved states: progressive methods save during rendering, others on request; all save
+   at the end on request. */
 static kd_status settle_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
     const render_values *values = &work->values;
     const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
@@ -332,7 +336,8 @@ static kd_status settle_keeping(rendering *work, const option_line *line, render
     return KD_OK;
 }
 
-/* Rank 0 reads the files and sends them to the others, which may have none. */
+/* Loads the scene. With several ranks, rank 0 reads the files and sends them to the others, which
+   may not have access to them. */
 static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     ranks *among = &work->among;
     uint64_t count = 0;
@@ -346,7 +351,7 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
                                  &work->watched));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
-        if (path) KD_TRY(file_open(&map, path)); /* it comes along */
+        if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
         if (path) file_close(&map);
         KD_TRY(file_parcel_seal(&work->parcel));
     }
@@ -359,12 +364,12 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
         file_parcel_close(&work->parcel);
         return KD_OK;
     }
-    file_parcel_unpack(&work->parcel); /* a photon map is taken later */
+    file_parcel_unpack(&work->parcel); /* the bundle stays open, since a photon map is read later */
     return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
                              &work->watched);
 }
 
-/* The scene as it is at a frame; one in which only the camera moves is kept. */
+/* Loads the scene at a frame. If only the camera moves, keeps the loaded scene. */
 static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     if (work->loaded && !scene_moves(work->loaded)) return KD_OK;
     scene_close(work->loaded);
@@ -429,7 +434,7 @@ static kd_status render(rendering *work, const option_line *line) {
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
     const render_values given = work->values;
     for (int32_t number = given.frames[0]; number <= given.frames[1]; ++number) {
-        if (number > given.frames[0]) { /* as on the line again */
+        if (number > given.frames[0]) { /* restore the options of the command line */
             const option_list patterns = work->patterns;
             work->values = given;
             work->values.outputs = patterns;
@@ -438,7 +443,7 @@ static kd_status render(rendering *work, const option_line *line) {
             if (job_cancelled(&work->watched)) return KD_INTERRUPTED;
             work->started = timing_now();
             progress_close();
-            job_init(&work->watched); /* seconds of a picture of its own */
+            job_init(&work->watched); /* each image has its own timing */
             open_progress(work);
         }
         from_file.frame = (float)number;
@@ -447,14 +452,14 @@ static kd_status render(rendering *work, const option_line *line) {
     return KD_OK;
 }
 
-/* What has failed here has failed on all ranks, or all would wait for this one. Rank 0 is to say
-   what all have found. */
+/* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
+   alike, only rank 0 should report, so the others wait a while first. */
 static void end_ranks(const ranks *among, kd_status status, bool agreed) {
     enum { PATIENCE_SECONDS = 2 };
     if (!ranks_shared(among) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
     char message[1200];
     if (among->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
-        signals_leave((int)status); /* a signal: it has ended all */
+        signals_leave((int)status); /* interrupted by a signal, because all ranks are being ended */
     snprintf(message, sizeof message, "rank %d of %d: %s", among->rank, among->size,
              kd_last_error());
     general_error(message);
@@ -462,7 +467,7 @@ static void end_ranks(const ranks *among, kd_status status, bool agreed) {
 }
 
 static kd_status run(const option_line *line) {
-    static rendering work; /* static: a late signal still finds its job */
+    static rendering work; /* static, because a late signal may still access its job */
     work.started = timing_now();
     work.first_stops = NAN;
     job_init(&work.watched);

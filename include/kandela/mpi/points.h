@@ -1,25 +1,32 @@
-/* A point tree over the processes of an MPI communicator. This header alone includes mpi.h, and all
-   that needs it is compiled into the program that includes it: the library stays without MPI, and
-   any MPI from 2.2 on will do. How such a tree is asked says <kandela/exchange.h>.
+/* A point tree over the processes of an MPI communicator. This is the only header that includes
+   mpi.h; its functions are inline, so that the library itself does not depend on MPI, and any MPI
+   from 2.2 on works. <kandela/exchange.h> says how such a tree is queried.
 
-       MPI_Init(...);
-       kd_points *tree = NULL;
-       kd_point_array mine = kd_point_array_make(xyz, count, 3, KD_FLOAT);
-       kd_status status = kd_points_open_distributed(&tree, &mine, NULL, MPI_COMM_WORLD);
-       ... status = kd_points_nearest64(tree, &my_queries, 8, ids, dist2, NULL); ...
-       kd_points_close(tree);
-       MPI_Finalize();
+       #include <kandela/mpi/points.h>
 
-   MPI has to be initialised, with MPI_THREAD_SERIALIZED if more than one thread calls it, and trees
-   are closed before it ends. Errors of MPI itself end in its own error handler, or as
-   KD_ERROR_RUNTIME where the communicator's handler returns. */
+       // The 8 nearest of the points of all processes to each point of this process.
+       kd_status nearest8(const float *xyz, uint64_t count, uint64_t *ids, float *dist2) {
+           kd_points *tree = NULL;
+           kd_points_query query;
+           kd_points_query_default(&query);
+           query.points = kd_point_array_make(xyz, count, 3, KD_FLOAT);
+           kd_status status =
+               kd_points_open_distributed(&tree, &query.points, NULL, MPI_COMM_WORLD);
+           if (status == KD_OK) status = kd_points_nearest64(tree, &query, 8, ids, dist2, NULL);
+           kd_points_close(tree);
+           return status;
+       }
+
+   MPI must be initialised, with MPI_THREAD_SERIALIZED if more than one thread calls it, and the
+   tree must be closed before MPI_Finalize. MPI errors go to the error handler of the communicator;
+   if that returns, the call returns KD_ERROR_RUNTIME. */
 #ifndef KANDELA_MPI_POINTS_H
 #define KANDELA_MPI_POINTS_H
 #include <kandela/exchange.h>
 #include <mpi.h>
 #include <stdlib.h>
 
-#define KD_MPI_PIECE 1073741824u /* MPI counts by int */
+#define KD_MPI_PIECE 1073741824u /* bytes per MPI call, whose counts are int */
 
 static inline int kd_mpi_piece(uint64_t left) {
     return left < KD_MPI_PIECE ? (int)left : (int)KD_MPI_PIECE;
@@ -48,7 +55,7 @@ static inline int kd_mpi_all_sum(void *with, int64_t *values, uint64_t count) {
     return 0;
 }
 
-/* In step s each process gives to the one s places behind it and takes from the one s before. */
+/* In step s, process r sends to r + s and receives from r - s, modulo size. */
 static inline int kd_mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins,
                                     void *into, const uint64_t *into_begins) {
     const MPI_Comm comm = *(MPI_Comm *)with;
@@ -61,7 +68,7 @@ static inline int kd_mpi_all_to_all(void *with, const void *bytes, const uint64_
         while (out < begins[to + 1] || in < into_begins[from + 1]) {
             const int give = kd_mpi_piece(begins[to + 1] - out);
             const int take = kd_mpi_piece(into_begins[from + 1] - in);
-            /* a piece of nothing is not sent: the other side does not wait for it */
+            /* an empty piece is not sent, since the other side does not receive it */
             if (MPI_Sendrecv((char *)(uintptr_t)bytes + out, give, MPI_BYTE,
                              give ? to : MPI_PROC_NULL, 0, (char *)into + in, take, MPI_BYTE,
                              take ? from : MPI_PROC_NULL, 0, comm,
@@ -79,7 +86,7 @@ static inline void kd_mpi_close(void *with) {
     free(with);
 }
 
-/* Collective over the communicator, which is duplicated. */
+/* Collective over `comm`, which is duplicated: opens a tree of the points of all its processes. */
 static inline kd_status kd_points_open_distributed(kd_points **out, const kd_point_array *points,
                                                    const kd_points_options *options,
                                                    MPI_Comm comm) {

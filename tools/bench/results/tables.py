@@ -89,7 +89,7 @@ TABLES = {
             "`path`, Sponza, 1920 x 1080, 16 samples",
             "{0:.2f} s",
             [(WAVES, line("sponza.obj", "render", "?"), 0)],
-            "a thread a pixel: {0:.2f} s",
+            "one thread per pixel: {0:.2f} s",
             [(WAVES, line("sponza.obj", "_base", "render", "?"), 0)],
             "watertight",
             GPU,
@@ -100,7 +100,7 @@ TABLES = {
             "emission of 10M photons, demo scene",
             "{0:.1f} ms",
             [(FRAMES, r"^frame +cornell_caustic-tiles +sppm +cuda:0 +n 10000000 +emission +k 50 +([\d.]+) ms")],
-            "a thread a photon's path: {0:.1f} ms",
+            "one thread per photon path: {0:.1f} ms",
             [(FRAMES, r"^emission ([\d.]+)\. At f0e0e45")],
             "watertight",
             GPU,
@@ -119,7 +119,7 @@ TABLES = {
             None,
         ),
         (
-            "8 nearest of each of a million points, CuPy arrays: build, ask",
+            "8 nearest of each of a million points, CuPy arrays: build, query",
             "{0:.2f}, {1:.2f} ms",
             [(PYTHON, r"^uniform 1000000 k 8 kandela\.Points, CuPy: build ([\d.]+) ms"), (PYTHON, r"^uniform 1000000 k 8 kandela\.Points, CuPy: build [\d.]+ ms, ask ([\d.]+) ms")],
             "CuPy's KDTree: {0:.1f}, {1:.1f} ms; jz-tree, both in one: {2:.1f} ms",
@@ -162,7 +162,7 @@ TABLES = {
             None,
         ),
         (
-            "diffuse rays, bunny, in two turns",
+            "diffuse rays, bunny, measured twice",
             "{0:.1f}, {1:.1f} M/s",
             [(RAYS, line("diffuse", "kandela", "?", "Mrays/s"), 8, 1, turn) for turn in (0, 4)],
             "Embree 3.13, one at a time: {0:.1f}, {1:.1f} M/s",
@@ -226,7 +226,7 @@ def row(what, ours, figures, beside, others, mode, on, commit, base):
 def table(name):
     if name not in TABLES:
         raise SystemExit(f"no table is named {name}")
-    lines = ["| | ours | beside it | mode | on | commit, file |", "|-|-|-|-|-|-|"]
+    lines = ["| | Kandela | compared with | mode | device | commit, file |", "|-|-|-|-|-|-|"]
     return "\n".join(lines + [row(*each) for each in TABLES[name]]) + "\n"
 
 

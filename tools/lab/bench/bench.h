@@ -1,4 +1,5 @@
-/* What all benchmarks share: what was asked for, and a measurement as one JSON line. */
+/* Shared by all benchmarks: the request (parsed options), and a measurement, written as one JSON
+   line. */
 #ifndef KD_TOOLS_LAB_BENCH_BENCH_H
 #define KD_TOOLS_LAB_BENCH_BENCH_H
 #include "core/device/device.h"
@@ -10,67 +11,70 @@
 enum { BENCH_RUNS_MAX = 99, BENCH_LIST_MAX = 32, BENCH_STAGES = 4 };
 
 typedef struct bench_names {
-    char *items[BENCH_LIST_MAX]; /* into a copy of the text */
+    char *items[BENCH_LIST_MAX]; /* point into `text` */
     int count;                   /* 0: not given */
     char text[2048];
 } bench_names;
 
 typedef struct bench_request {
-    bench_names sizes, builders, devices, models, sets, counts; /* counts: k */
+    bench_names sizes, builders, devices, models, sets, counts; /* counts: values of k */
     bench_names dims, splits; /* of points; splits: round-robin, widest */
     double radius;            /* of point queries; 0: not given */
-    double traversal_cost;    /* C_t of trees whose rays are timed; 0: the default */
-    uint64_t queries;         /* of knn; 0: as many as it takes by itself */
-    int32_t kernel_k;         /* knn: by the kernels for this many neighbours; 0: those for k */
-    int32_t runs;             /* timed, after one that is not */
-    int32_t stride;           /* bytes from a point to the next; 0: packed */
+    double traversal_cost;    /* C_t of the trees for timed rays; 0: the default */
+    uint64_t queries;         /* number of knn queries; 0: chosen automatically */
+    int32_t kernel_k;         /* knn: use the kernels for this many neighbours; 0: those for k */
+    int32_t runs;             /* timed runs, after one warm-up run */
+    int32_t stride;           /* bytes between points; 0: packed */
     bool quick, unique, doubles, tune;
-    FILE *json;         /* NULL: none wanted */
-    const char *folder; /* of the report, for pictures; NULL: none wanted */
+    FILE *json;         /* NULL: no JSON */
+    const char *folder; /* directory of the report; NULL: no report */
 } bench_request;
 
-/* One measurement. Fields that do not apply are left 0 and are not written. */
+/* A measurement. Fields that do not apply are 0 and are not written. */
 typedef struct bench_row {
     const char *bench, *set, *builder, *device;
-    const char *variant; /* of what is measured, such as a kernel; NULL: there is one only */
+    /* variant of the measured code, such as a kernel; NULL if there is only one */
+    const char *variant;
     uint64_t n;
     int32_t dims, k;
     double seconds[BENCH_RUNS_MAX];
     int32_t runs;
     double items;          /* per run; rate = items / median seconds */
-    const char *rate_name; /* "rays_per_second"; NULL: "rate" alone */
+    const char *rate_name; /* "rays_per_second"; NULL: only "rate" */
     uint64_t bytes;        /* scratch memory */
     uint64_t hash;
-    bool checked; /* against an oracle or by the checker, before it was timed */
+    bool checked; /* verified against a reference or by the checker before timing */
     double sah_cost, references_per_triangle;
     uint64_t triangles;
-    double published, ratio; /* of a paper's table: its figure, and how many times faster ours is */
+    double published, ratio; /* the figure of a paper, and our speed-up over it */
     const char *published_on;
     const char *published_unit;         /* "ms", "M/s" */
-    int32_t threads;                    /* of the CPU, where that is what is varied; 0: all */
-    double speedup, cost_ratio;         /* over the tree that the benchmark takes as its base */
+    int32_t threads;                    /* CPU threads, if the benchmark varies them; 0: all */
+    double speedup, cost_ratio;         /* relative to the benchmark's baseline tree */
     double primary_rate, diffuse_rate;  /* rays per second on the tree */
-    double stage_seconds[BENCH_STAGES]; /* of builders that tell their stages apart */
-    const char *const *stage_names;     /* BENCH_STAGES of them; NULL: init, large, small, other */
-    double stage_bytes[BENCH_STAGES];   /* that have to be moved, predicted; 0: not known */
-    double bandwidth;   /* of the device, bytes a second, for the stages' shares; 0: not known */
-    uint64_t different; /* answers that differ from the oracle's, as few as are allowed */
+    double stage_seconds[BENCH_STAGES]; /* of builders that report their stages */
+    const char *const *stage_names;     /* BENCH_STAGES names; NULL: init, large, small, other */
+    double stage_bytes[BENCH_STAGES];   /* predicted memory traffic; 0: unknown */
+    /* of the device in bytes per second, for the stages' utilisation; 0: unknown */
+    double bandwidth;
+    uint64_t different; /* number of answers that differ from the reference, within the tolerance */
 } bench_row;
 
 typedef struct bench_summary {
-    double median, least, quarter, three_quarters; /* seconds */
+    double median, least, quarter, three_quarters; /* in seconds */
 } bench_summary;
 
 bench_summary bench_summarise(const bench_row *row);
 
-/* A line of the table on stdout, and a JSON line if one is wanted. */
+/* Prints a row of the table on stdout, and writes a JSON line if requested. */
 kd_status bench_report(const bench_request *request, const bench_row *row);
-/* The JSON line alone. */
+/* Writes only the JSON line, if requested. */
 kd_status bench_write(const bench_request *request, const bench_row *row);
 
-/* Whether `name` was asked for: the list is empty or holds it. */
+/* Returns true if the list is empty or contains `name`. */
 bool bench_wants(const bench_names *list, const char *name);
-/* Item `index` of the list as a count ("1000000", "1M", "2e6"), KD_ERROR_USAGE if it is none. */
+/* Parses item `index` of the list as a count ("1000000", "1M", "2e6"). Returns KD_ERROR_USAGE if
+   it is not one. */
 kd_status bench_count(uint64_t *out, const bench_names *list, int index);
 
 kd_status bench_points(const bench_request *request);

@@ -1,5 +1,5 @@
-/* kandela bench build: how long each builder takes for a triangle tree, at what SAH cost. Every
-   tree is checked before its builder is timed. On a device: the mesh and the tree in its memory. */
+/* kandela bench build: build time and SAH cost of each triangle tree builder. Each tree is
+   validated before its builder is timed. On a device, mesh and tree are in device memory. */
 #include "tools/lab/bench/build.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"

@@ -1,5 +1,5 @@
-/* What benchmarks measure with: meshes, rays, point sets (pure functions of set, index and count),
-   point trees, and scenes that are ready on the CPU and on a CUDA device. */
+/* Inputs of the benchmarks: meshes, rays, point sets (pure functions of set, index and count),
+   point trees, and scenes prepared on the CPU and on a CUDA device. */
 #ifndef KD_TOOLS_LAB_BENCH_INPUTS_H
 #define KD_TOOLS_LAB_BENCH_INPUTS_H
 #include "accel/tree/tritree.h"
@@ -13,33 +13,33 @@
 
 typedef struct bench_model {
     mesh shape;
-    char name[64]; /* the file's name without folder and suffix; "blob:300000" */
+    char name[64]; /* file name without directory and suffix; "blob:300000" */
     tritree_input input;
 } bench_model;
 
 kd_status bench_model_open(bench_model *out, const char *path);
-void bench_model_close(bench_model *owned); /* takes a zeroed one */
+void bench_model_close(bench_model *owned); /* accepts a zeroed struct */
 
-/* How many models a request names, and which: the usual generators if it names none. */
+/* The models of a request; by default some generators. */
 int bench_model_count(const bench_request *request);
 const char *bench_model_path(const bench_request *request, int index);
 
-/* "cuda:0" if the request wants it and it is there. */
+/* Returns true if the request includes "cuda:0" and the device exists. */
 bool bench_wants_cuda(const bench_request *request);
 
 typedef struct bench_rays {
     const char *set;
     ray *rays;
     uint64_t count;
-    bool any;       /* any hit is asked for, not the closest */
-    uint32_t width; /* of the image that they are, row by row; 0: none */
-    bool coherent;  /* neighbours take similar ways */
+    bool any;       /* any-hit queries instead of closest-hit */
+    uint32_t width; /* width of the image whose rays these are, in scanline order; 0: no image */
+    bool coherent;  /* neighbouring rays are similar */
 } bench_rays;
 
 typedef struct bench_rays_request {
     const tritree *tree;
     int32_t width, height; /* of the image */
-    int32_t bounces;       /* diffuse rays for each point that the image's rays hit */
+    int32_t bounces;       /* diffuse rays per hit of the image's rays */
     uint64_t random_count;
 } bench_rays_request;
 
@@ -49,35 +49,35 @@ typedef struct bench_rays_request {
      ao-any      the same, any hit within 0.15 of the box's diagonal
      random      from anywhere in the box, in any direction
      random-any  the same, any hit */
-extern const char *const bench_ray_sets[]; /* ends with NULL */
+extern const char *const bench_ray_sets[]; /* terminated by NULL */
 kd_status bench_rays_open(bench_rays *out, const bench_rays_request *request, const char *set);
-void bench_rays_close(bench_rays *owned); /* takes a zeroed one */
+void bench_rays_close(bench_rays *owned); /* accepts a zeroed struct */
 
-/* "uniform" in the unit cube; "photon": 60 % on six axis-aligned walls, 25 % on three spheres, 15 %
-   in one tight spot; "clustered": nine in ten in a spot of 1e-4; "stretched": 100 : 1 : 1;
+/* "uniform": in the unit cube; "photon": 60 % on six axis-aligned walls, 25 % on three spheres, 15
+   % in one small spot; "clustered": nine of ten in a spot of 1e-4; "stretched": 100 : 1 : 1;
    "sorted"; "ties": 8 x 3 x 100 values; "equal". */
-extern const char *const bench_sets[]; /* ends with NULL */
+extern const char *const bench_sets[]; /* terminated by NULL */
 
-/* KD_ERROR_USAGE if there is no such set. */
+/* Returns KD_ERROR_USAGE if the set does not exist. */
 kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set);
-/* The same to memory laid out as `points` says; each three axes are a point of the set. */
+/* The same for the layout that `points` describes; each three axes are one point of the set. */
 kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set);
-/* What a camera inside the walls of "photon" sees, pixel by pixel, row by row, 1600 a row. */
+/* The points that a camera inside the walls of "photon" sees, in scanline order, 1600 per row. */
 void bench_image_fill(vec3 *points, uint64_t count);
 
-/* The points of a case, on the host and, if there is a CUDA device, there too. */
+/* The points of a case, on the host and, if there is a CUDA device, on that, too. */
 typedef struct bench_cloud {
-    point_array points, device_points; /* device_points.coordinates NULL: not there */
+    point_array points, device_points; /* device_points.coordinates is NULL without a device */
     point_box box;
-    void *memory[2]; /* theirs */
+    void *memory[2]; /* memory of both */
 } bench_cloud;
 
-/* `set` as in inputs.h; `stride_bytes` 0: packed. */
+/* `set` is one of bench_sets; `stride_bytes` 0: packed. */
 kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, uint32_t dims,
                            point_scalar scalar, uint64_t stride_bytes, bool on_device);
-void bench_cloud_close(bench_cloud *owned); /* takes a zeroed one */
+void bench_cloud_close(bench_cloud *owned); /* accepts a zeroed struct */
 
-/* Both fill the row's seconds, bytes, hash and checked; its builder and runs are given. */
+/* Set the row's seconds, bytes, hash and checked; its builder and runs are inputs. */
 kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
                          const pointtree_options *options);
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
@@ -86,7 +86,7 @@ kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
 /* The same on a device by `wehr` with these parameters, checked once. */
 kd_status bench_tree_cuda_wehr(bench_row *row, const bench_cloud *cloud,
                                const wehr_parameters *parameters);
-/* The best parameters of `wehr` for the cloud on the device. */
+/* Finds the best parameters of `wehr` for the cloud on the device. */
 kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
                           const pointtree_options *options);
 

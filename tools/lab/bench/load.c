@@ -1,4 +1,4 @@
-/* kandela bench load: how fast mesh files become triangles. The rate is in bytes of the file. */
+/* kandela bench load: how fast mesh files are read. The rate is in bytes of the file. */
 #include "core/files/file.h"
 #include "core/job.h"
 #include "scenes/describe/readers.h"

@@ -1,6 +1,6 @@
-/* kandela bench photons: how many photons are emitted and stored a second, and how long their trees
-   take. Half of those wanted are of the global map, half of the caustic one, if there are lenses.
-   Lists of all devices have to be the same, photon for photon. */
+/* kandela bench photons: photons emitted and stored per second, and the build time of their trees.
+   Half of them are for the global map and half for the caustic map, if the scene has specular
+   surfaces that cast caustics. All devices must produce identical photons. */
 #include "core/job.h"
 #include "photon/maps/maps_device.h"
 #include "tools/lab/bench/input_light.h"

@@ -1,6 +1,6 @@
-/* kandela bench scaling: how cost grows with size, on logarithmic axes, beside what theory says:
-   builds n log n, a query of 8 neighbours and a ray log n. Where the slope is another one the line
-   says which way, and what does that. */
+/* kandela bench scaling: growth of cost with size on logarithmic axes, compared with theory: n log
+   n for builds, log n for a query of 8 neighbours and for a ray. If the slope differs, the output
+   states the direction and the cause. */
 #include "tools/lab/bench/scaling.h"
 #include "core/device/device_memory.h"
 #include "core/job.h"

@@ -1,4 +1,4 @@
-/* kandela bench scaling, its triangles: trees of blobs of growing sizes, and diffuse rays in them,
+/* kandela bench scaling for triangles: trees of blobs of growing sizes, and diffuse rays in them,
    on the CPU and on a device. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"

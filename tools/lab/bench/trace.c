@@ -1,6 +1,6 @@
-/* kandela bench trace: rays per second of every caster, on the trees of the builders asked for.
-   A caster's answers are compared with the plain walk's before it is timed; those with the CPU's,
-   and with a test of all triangles. */
+/* kandela bench trace: rays per second of each traversal kernel, on the trees of the requested
+   builders. Before timing, the answers of a kernel are compared with those of the reference
+   traversal, and those with the CPU's and with a brute-force test of all triangles. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
