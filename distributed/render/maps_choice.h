@@ -4,7 +4,7 @@
 #ifndef KD_DISTRIBUTED_RENDER_MAPS_CHOICE_H
 #define KD_DISTRIBUTED_RENDER_MAPS_CHOICE_H
 #include "distributed/ranks/ranks.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 
 #define RANK_MAPS_ID(id, name) RANK_MAPS_##id,
 typedef enum rank_maps { RANK_MAPS_NAMES(RANK_MAPS_ID) RANK_MAPS } rank_maps;

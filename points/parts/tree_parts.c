@@ -5,9 +5,9 @@
 #include "core/job.h"
 #include "core/memory.h"
 #include "points/api/search.h"
-#include "points/builders.h"
 #include "points/parts/call.h"
 #include "points/parts/host_arrays.h"
+#include "points/select/builders.h"
 #include "points/tree/bounds.h"
 #include <kandela/exchange.h>
 #include <stdio.h>

@@ -16,8 +16,8 @@
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene_camera.h"
+#include "scenes/describe/render_options.h"
 #include <stdio.h>
 
 static tritree_options tree_options(const kd_render_options *options) {

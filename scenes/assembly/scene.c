@@ -8,7 +8,7 @@
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/describe_json.h"
 #include "scenes/describe/readers.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "scenes/mesh/generate.h"
 #include "scenes/text/paths.h"
 #include <stdio.h>

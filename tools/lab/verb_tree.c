@@ -1,8 +1,8 @@
 /* kandela tree: prints statistics of a triangle tree, level by level. */
 #include "accel/builders.h"
 #include "core/system/paths.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
+#include "scenes/describe/render_options.h"
 #include "tools/lab/tree_levels.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
