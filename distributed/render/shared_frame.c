@@ -3,7 +3,6 @@
 #include "distributed/render/shared_frame.h"
 #include "core/job.h"
 #include "core/memory.h"
-#include "distributed/render/maps_choice.h"
 #include "distributed/render/shared_pass.h"
 #include <string.h>
 

@@ -9,7 +9,7 @@
    Invariants: the same result for any number of threads, whatever device made the photons. */
 #include "core/memory.h"
 #include "photon/density/beams.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 
 enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
 /* Length of a segment relative to the kernel's radius. */

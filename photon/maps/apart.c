@@ -3,7 +3,7 @@
          photons. That tree is built once, on rank 0, from positions alone. */
 #include "photon/maps/apart.h"
 #include "core/memory.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 
 kd_status photon_apart_meet(ranks *among, uint64_t *hash, uint32_t *strongest) {
     int64_t sum = 0;

@@ -2,7 +2,7 @@
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "photon/emission/emit.h"
 #include "photon/emission/photon.h"
 #include "photon/maps/apart.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 

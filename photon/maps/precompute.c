@@ -6,7 +6,6 @@
    Invariants: the same bits for any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "distributed/ranks/ranks.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 

@@ -7,7 +7,7 @@
 #include "points/api/arguments.h"
 #include "points/api/changes.h"
 #include "points/api/points_device.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include <stdio.h>
 
 kd_point_array kd_point_array_make(const void *coordinates, uint64_t count, uint32_t dims,

@@ -4,7 +4,7 @@
 #include "core/files/parts_file.h"
 #include "core/memory.h"
 #include "points/api/changes.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
 

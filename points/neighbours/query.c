@@ -200,7 +200,7 @@ static uint32_t find_row(const query_work *work, const asked_query *asked, void 
     uint32_t count = find(work, asked->place, bound2, within, wanted, room, near);
     if (work->counts) return count - asked->more;
     if (work->offsets && count != wanted) return KD_NONE;
-    count = put_in_order(work, asked, room, count);
+    if (work->offsets || asked->more) count = put_in_order(work, asked, room, count);
     if (finds_keys(work->target)) {
         put_keys(work, at, (const uint64_t *)room, count);
         return count;

@@ -5,7 +5,7 @@
 #include "core/version.h"
 #include "photon/maps/photon_file.h"
 #include "render/api/render.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 #include <assert.h>
 #include <kandela/photons.h>
 #include <stddef.h>

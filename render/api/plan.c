@@ -10,10 +10,10 @@
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
+#include "render/frame/waves.h"
 #include "render/integrators/integrators.h"
 #include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photon.h"
-#include "render/waves/waves.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>
 #include <string.h>

@@ -10,14 +10,11 @@
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
-#include "distributed/ranks/nccl.h"
-#include "distributed/render/maps_choice.h"
-#include "distributed/render/shared_frame.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene_camera.h"
+#include "scenes/describe/render_options.h"
 #include <stdio.h>
 
 static tritree_options tree_options(const kd_render_options *options) {

@@ -1,5 +1,4 @@
 /* One rendering on several devices: a thread and a rank for each. */
-#include "distributed/ranks/ranks.h"
 #include "render/api/render.h"
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <kandela/version.h>

@@ -2,8 +2,8 @@
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "render/frame/film.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
+#include "scenes/describe/render_options.h"
 #include <kandela/version.h>
 #include <string.h>
 

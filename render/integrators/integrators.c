@@ -2,8 +2,8 @@
  * `ao`. */
 #include "render/integrators/integrators.h"
 #include "core/memory.h"
+#include "render/frame/waves.h"
 #include "render/integrators/pixel_methods.h"
-#include "render/waves/waves.h"
 
 #define INTEGRATOR_ROW(name) &integrator_##name,
 extern const integrator *const integrators_rows[];

@@ -15,7 +15,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
-#include "photon/emission/exchange.h"
+#include "distributed/ranks/ranks.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 
@@ -127,7 +127,7 @@ static kd_status add_ranks(const frame *of, light_state *state) {
     int64_t counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
     if (!ranks_shared(of->among)) return KD_OK;
-    KD_TRY(of->there ? exchange_sum(of->among, state->sums, count)
+    KD_TRY(of->there ? ranks_device_sum(of->among, state->sums, count)
                      : ranks_all_sum(of->among, state->sums, count));
     KD_TRY(ranks_all_sum(of->among, counts, 2));
     state->counts.rays = (uint64_t)counts[0];

@@ -11,7 +11,6 @@
 #include "render/photon_mapping/looks_apart.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "distributed/ranks/ranks.h"
 
 enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KEY_BITS = 64 };
 

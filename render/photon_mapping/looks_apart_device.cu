@@ -12,7 +12,6 @@
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "photon/emission/exchange.h"
 #include "points/tree/pointtree.h"
 #include "render/photon_mapping/photon.h"
 
@@ -83,7 +82,7 @@ kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, u
     uint64_t *in_bytes = NULL;
     KD_TRY(KD_RESERVE(in_bytes, (uint64_t)among->size + 1));
     for (int32_t r = 0; r <= among->size; ++r) in_bytes[r] = begins[r] * bytes;
-    const kd_status status = exchange_gather(among, list->memory, in_bytes);
+    const kd_status status = ranks_device_gather(among, list->memory, in_bytes);
     memory_free(in_bytes);
     return status;
 }
@@ -124,7 +123,7 @@ kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, cons
         KD_TRY(photon_maps_cuda_gather(&with->maps, m, 0, map_of(view, m)->radius, &gather));
     }
     KD_TRY(device_wait());
-    return exchange_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
+    return ranks_device_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
 }
 
 kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *view,

@@ -23,7 +23,6 @@
 #include "core/device/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "distributed/ranks/ranks.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photon.h"

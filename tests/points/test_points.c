@@ -4,7 +4,7 @@
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>
