@@ -385,9 +385,9 @@ static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
                                        call->end - call->begin);
     if (merged == KD_OK) merge_rows(call, &at->all);
     if (merged == KD_OK && at->all.misfit)
-        merged = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                             "the offsets of some queries do not fit their answers, expected those "
-                             "of the same query's count");
+        merged = status_fail(
+            KD_ERROR_USAGE, __FILE__, __LINE__,
+            "`offsets` do not match the results; pass those of the count call with the same query");
     return merged;
 }
 

@@ -81,8 +81,8 @@ static kd_status announce(parts_call *call, const parts_asked *asked, serving *a
         same = same && told[size + 1] == at->matrix[size + 1];
     }
     KD_REQUIRE(same, KD_ERROR_USAGE,
-               "ranks ask different things of a tree that they share, "
-               "expected the same call with the same k, norm and period");
+               "the ranks of a shared tree made different queries; all must make the same call "
+               "with equal `k`, `norm` and `period`");
     return KD_OK;
 }
 

@@ -97,7 +97,7 @@ static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
     }
     const uint64_t first = of->parts->first;
     KD_REQUIRE(first <= KD_NO_POINT64 - 1 && *count <= KD_NO_POINT64 - 1 - first, KD_ERROR_USAGE,
-               "%llu points from number %llu on, expected numbers below 2^64 - 1",
+               "%llu points from `first_id` %llu on exceed the largest id, 2^64 - 2",
                (unsigned long long)*count, (unsigned long long)first);
     of->share.first = first + before;
     of->share.wide = first + *count > KD_NO_POINT;
@@ -183,7 +183,7 @@ static kd_status build_part(planting *of) {
 
 static kd_status reserve(planting *of) {
     const uint64_t size = (uint64_t)size_of(of);
-    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "%llu parts of a tree, expected at most %d",
+    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
                (unsigned long long)size, PARTS_MOST);
     KD_TRY(KD_RESERVE_ZEROED(of->all, size));
     KD_TRY(KD_RESERVE(of->nodes, (uint64_t)top_nodes((uint32_t)size)));
@@ -201,7 +201,9 @@ static kd_status check_kinds(planting *of, kd_status own) {
     for (int32_t r = 1; status == KD_OK && r < size_of(of); ++r)
         if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                                 "rank %d has other dims, scalars or first id than rank 0", r);
+                                 "rank %d has another `dims`, `scalar` or `first_id` than rank 0; "
+                                 "all ranks must pass equal ones",
+                                 r);
     memory_free(all);
     return status;
 }

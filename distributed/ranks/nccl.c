@@ -120,13 +120,14 @@ kd_status ranks_link_open(ranks *of, bool on_device) {
     if (status == KD_OK && !lacking) status = join(link, of, &joined, &why);
     if (status != KD_OK || !joined) {
         if (of->rank == 0 && status == KD_OK && !lacking)
-            log_message(LOG_INFO, "NCCL: %s; ranks go on through the host", why);
+            log_message(LOG_INFO, "NCCL: %s; the ranks exchange data through the host instead",
+                        why);
         drop(link);
         return status;
     }
     of->link = link;
     if (of->rank == 0)
-        log_message(LOG_INFO, "NCCL %d.%d.%d joins %d devices", link->version / 10000,
+        log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", link->version / 10000,
                     link->version / 100 % 100, link->version % 100, of->size);
     return KD_OK;
 }
@@ -144,7 +145,7 @@ void ranks_link_close(ranks *of, bool failed) {
 
 static kd_status tell(const ranks *of, int error, const char *what) {
     if (error == 0) of->link->calls.async_error(of->link->with, &error);
-    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL has failed (%s): %s", of->rank,
+    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", of->rank,
                of->size, what, of->link->calls.error_string(error));
     return KD_OK;
 }

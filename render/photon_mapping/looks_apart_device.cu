@@ -144,11 +144,10 @@ kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *vie
 }
 
 kd_status look(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
-    KD_REQUIRE(
-        at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
-        "%llu looks into photons that lie apart at once, expected fewer than 2^32: a smaller "
-        "--resolution or a --crop",
-        (unsigned long long)at->requests[among->size]);
+    KD_REQUIRE(at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
+               "%llu lookups at once exceed the limit of 2^32 for distributed photon maps: use a "
+               "smaller --resolution or a --crop",
+               (unsigned long long)at->requests[among->size]);
     if (at->requests[among->size] == 0) return KD_OK;
     KD_TRY(reserve_met(&with->met, among, at));
     KD_TRY(bring_requests(with, among, at));
