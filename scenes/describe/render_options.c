@@ -151,6 +151,11 @@ const option_row render_input_rows[] = {
     {OPTION("allow-outside", OPTION_FLAG, allow_outside), .no_key = true, FREE,
      .help = "the scene's files may name files outside of its folder, too; without it these are "
              "refused, or left out with a warning, whether they are there or not"},
+    {OPTION("max-texture-memory", OPTION_BYTES, max_texture_memory), .argument = "BYTES",
+     .initial = "0", .no_key = true, FREE,
+     .help =
+         "refuse a scene, with exit code 4, whose textures take more memory together, with what "
+         "reading them takes; 0: a quarter of the machine's"},
     END};
 
 const option_row render_device_rows[] = {
@@ -239,6 +244,11 @@ void kd_render_options_default_sized(kd_render_options *options, size_t struct_s
         (void)set;
     }
     sized_give(options, struct_size, &defaults, sizeof defaults);
+}
+
+void render_options_take_input(kd_render_options *to, const kd_render_options *from) {
+    for (const option_row *row = render_input_rows; row->name; ++row)
+        memcpy((char *)to + row->offset, (const char *)from + row->offset, row->bytes);
 }
 
 kd_status render_options_check(const kd_render_options *options) {

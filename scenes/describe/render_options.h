@@ -21,6 +21,9 @@ const option_row *render_option_next(const option_row *row);
 /* Finds a row by name, with - or _; NULL if there is none. */
 const option_row *render_option_find(const char *name);
 
+/* Copies the options of render_input_rows, which limit what scene files may do. */
+void render_options_take_input(kd_render_options *to, const kd_render_options *from);
+
 /* Returns KD_ERROR_USAGE for the first field whose value its row does not accept. */
 kd_status render_options_check(const kd_render_options *options);
 /* Hash of all options that must be the same when a rendering is resumed from a saved state. */
