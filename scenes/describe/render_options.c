@@ -305,7 +305,7 @@ static kd_status find(const option_row **out, const char *name) {
     *out = render_option_find(name);
     for (const option_row *row = NULL; !*out && (row = render_option_next(row));)
         nearest_consider(&best, name, row->name);
-    KD_REQUIRE(*out, KD_ERROR_USAGE, "no option is called \"%.60s\"%s%s%s", name,
+    KD_REQUIRE(*out, KD_ERROR_USAGE, "unknown option \"%.60s\"%s%s%s", name,
                best ? ", did you mean \"" : "", best ? best : "", best ? "\"?" : "");
     return KD_OK;
 }
@@ -319,7 +319,9 @@ kd_status kd_render_options_set(kd_render_options *options, const char *name, co
     KD_TRY(sized_take(&taken, sizeof taken, options, filler));
     KD_TRY(find(&row, name));
     KD_REQUIRE(row->offset + row->bytes <= options->struct_size, KD_ERROR_USAGE,
-               "the option %s is newer than the program's struct", row->name);
+               "option %s is beyond `struct_size` of `options`; recompile with the headers of this "
+               "library",
+               row->name);
     KD_TRY(option_set(row, text, OPTION_BY_NAME, (char *)&taken + row->offset));
     sized_give(options, options->struct_size, &taken, sizeof taken);
     return KD_OK;

@@ -12,7 +12,6 @@
 #include "core/status.h"
 #include "core/system/machine.h"
 #include "core/system/process.h"
-#include "distributed/ranks/ranks.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/api/stats.h"

@@ -2,10 +2,10 @@
    Idea: three exchanges: the queries to the parts; the number of results of each, and the results,
          back. In between, each part searches its sub-tree, which does not know of the others.
    Memory: a rank's queries and their results, and those of all ranks that query its part. */
-#include "points/parts/ask.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/parts/agree.h"
+#include "distributed/points/call.h"
+#include "distributed/ranks/ranks.h"
 #include "points/tree/point_array.h"
 #include <string.h>
 
@@ -68,7 +68,7 @@ static kd_status announce(parts_call *call, const parts_asked *asked, serving *a
     if (status == KD_OK) status = KD_RESERVE(at->begins, size + 1);
     if (status == KD_OK) status = KD_RESERVE(at->answer_begins, size + 1);
     if (status == KD_OK)
-        status = parts_agree_on(call->among, own, mine, (uint32_t)width, at->matrix);
+        status = ranks_agree_on(call->among, own, mine, (uint32_t)width, at->matrix);
     memory_free(mine);
     KD_TRY(status);
     call->more = false;
@@ -80,8 +80,8 @@ static kd_status announce(parts_call *call, const parts_asked *asked, serving *a
         same = same && told[size + 1] == at->matrix[size + 1];
     }
     KD_REQUIRE(same, KD_ERROR_USAGE,
-               "ranks ask different things of a tree that they share, "
-               "expected the same call with the same k, norm and period");
+               "the ranks of a shared tree made different queries; all must make the same call "
+               "with equal `k`, `norm` and `period`");
     return KD_OK;
 }
 
@@ -236,7 +236,7 @@ static kd_status take_answers(parts_call *call, parts_asked *asked, const servin
     if (status == KD_OK) status = KD_RESERVE(asked->numbers, answers);
     if (status == KD_OK && !parts_asks_boxes(call))
         status = memory_reserve(&asked->dist2, answers, scalar_bytes(call));
-    status = parts_agree(call->among, status);
+    status = ranks_agree(call->among, status);
     if (status == KD_OK)
         status = move(call, at->numbers, at->answer_begins, asked->numbers, begins,
                       sizeof *asked->numbers);
@@ -252,7 +252,7 @@ static kd_status take_counts(parts_call *call, parts_asked *asked, const serving
     uint32_t *counts = NULL;
     kd_status status = KD_RESERVE(counts, questions);
     if (status == KD_OK) status = KD_RESERVE(asked->offsets, questions + 1);
-    status = parts_agree(call->among, status);
+    status = ranks_agree(call->among, status);
     if (status == KD_OK)
         status = move(call, at->counts, at->begins, counts, asked->begins, sizeof *counts);
     for (uint64_t q = 0, sum = 0; status == KD_OK && q <= questions; ++q) {
@@ -270,9 +270,9 @@ kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own) {
     memset(&at, 0, sizeof at);
     KD_TRY_GOTO(announce(call, asked, &at, own));
     KD_TRY_GOTO(
-        parts_agree(call->among, memory_reserve(&at.scalars, at.begins[call->of->size], width)));
+        ranks_agree(call->among, memory_reserve(&at.scalars, at.begins[call->of->size], width)));
     KD_TRY_GOTO(move(call, asked->scalars, asked->begins, at.scalars, at.begins, width));
-    KD_TRY_GOTO(parts_agree(call->among, find(call, &at)));
+    KD_TRY_GOTO(ranks_agree(call->among, find(call, &at)));
     KD_TRY_GOTO(take_counts(call, asked, &at));
     if (call->kind != POINTS_COUNT) KD_TRY_GOTO(take_answers(call, asked, &at));
 done:

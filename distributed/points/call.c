@@ -2,11 +2,10 @@
    Idea: the threads of a call, one per device, take equal shares of the queries, and execute them
          as the collective call of several ranks; in a tree shared by processes each caller provides
          the queries of its rank. */
-#include "points/parts/call.h"
+#include "distributed/points/call.h"
 #include "core/memory.h"
 #include "core/parallel/primitives.h"
 #include "distributed/ranks/ranks.h"
-#include "points/parts/answer.h"
 
 static const void *behind(const void *at, uint64_t bytes) {
     return at ? (const char *)at + bytes : NULL;
