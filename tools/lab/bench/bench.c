@@ -170,7 +170,7 @@ kd_status bench_write(const bench_request *request, const bench_row *row) {
     cJSON *line = json_line(row, &summary);
     char *text = cJSON_PrintUnformatted(line);
     cJSON_Delete(line);
-    KD_REQUIRE(text, KD_ERROR_MEMORY, "no memory for a line of results");
+    KD_REQUIRE(text, KD_ERROR_MEMORY, "out of memory for a line of results");
     const bool written = fprintf(request->json, "%s\n", text) > 0 && fflush(request->json) == 0;
     cJSON_free(text);
     KD_REQUIRE(written, KD_ERROR_RUNTIME, "cannot write the results");
@@ -223,7 +223,8 @@ kd_status bench_count(uint64_t *out, const bench_names *list, int index) {
     if (scale > 1) ++end;
     value *= scale;
     KD_REQUIRE(end != text && *end == '\0' && value >= 0 && value <= 1e12 && value == floor(value),
-               KD_ERROR_USAGE, "found \"%s\", expected a count such as 1000000 or 1M", text);
+               KD_ERROR_USAGE,
+               "\"%s\" is not a count; expected a whole number such as 1000000 or 1M", text);
     *out = (uint64_t)value;
     return KD_OK;
 }
