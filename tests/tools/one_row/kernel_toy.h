@@ -6,7 +6,7 @@
 KD_FN float kernel_toy_at(float s2) {
     return KERNEL_TOY_HALF(at(s2));
 }
-/* KERNEL_TOY_FAULT makes one integral wrong, so that who walks the table says so. */
+/* With KERNEL_TOY_FAULT one integral is wrong, which the tests of the table must detect. */
 KD_FN float kernel_toy_sector(void) {
 #ifdef KERNEL_TOY_FAULT
     return 0.5f;
