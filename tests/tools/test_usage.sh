@@ -115,7 +115,7 @@ for heading in Output Method Photons Picture Scene Device Laboratory; do
 done
 
 # every option that scene files and other languages have is in the help: the rows of one table
-"$program" info --keys | sed -n '/^`render`/,/^`[a-z_]*`/s/^| `\([a-z_]*\)`.*/\1/p' | grep -vx about >keys
+"$program" info --keys | sed -n '/^[^a-z]render[^a-z] (/,$s/^| [^a-z]\([a-z_]*\)[^a-z] .*/\1/p' | grep -vx about >keys
 expect_true "keys are found" test "$(wc -l <keys)" -gt 30
 while read -r key; do
     expect_true "help has $key" test "$(grep -cE "^  (-., |    )--${key//_/-}( |\$)" help.render)" = 1

@@ -118,8 +118,8 @@ static kd_status claim(const char *path, const char *folder) {
     file_name name;
     if (!name_file(&name, path, folder)) return KD_OK;
     const char *other = find(&outputs, &name);
-    KD_REQUIRE(!other, KD_ERROR_USAGE, "outputs %s and %s are the same file; give each output its own name",
-               other, path);
+    KD_REQUIRE(!other, KD_ERROR_USAGE,
+               "outputs %s and %s are the same file; give each output its own name", other, path);
     KD_TRY(add(&outputs, name, path));
     return KD_OK;
 }

@@ -188,6 +188,15 @@ const option_group render_groups[] = {
     RENDER_GROUP("Laboratory", render_lab_rows),
     {NULL, NULL, 0, NULL}};
 
+const help_pair render_examples[] = {
+    {"kandela render bunny.obj",
+     "render a mesh file to bunny.png, with automatic camera and light"},
+    {"kandela render scene.json --spp 256 -o scene.exr -o scene.png",
+     "trace 256 paths per pixel; write radiance and an 8-bit picture"},
+    {"kandela render scene.json --integrator sppm --photons 500K --time 60",
+     "render caustics by progressive photon mapping, for one minute"},
+    {NULL, NULL}};
+
 enum { QUICK_SIDE = 320, QUICK_SPP = 4, QUICK_PHOTONS = 50000, QUICK_GATHER_RAYS = 4 };
 
 void render_values_quicken(kd_render_options *options) {

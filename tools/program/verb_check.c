@@ -54,7 +54,8 @@ static kd_status run(const option_line *line) {
         if (status == KD_OK) status = told;
     }
     if (status == KD_OK && !report.renderable)
-        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s cannot be rendered: it has errors", path);
+        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
+                             "%s cannot be rendered: it has errors", path);
     check_close(&report);
     return status;
 }

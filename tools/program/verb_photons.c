@@ -116,8 +116,8 @@ static kd_status merge(photon_file *out, const option_line *line) {
 static kd_status work_on(const photons_values *values, const option_line *line,
                          const char *action) {
     const bool writes = strcmp(action, "merge") == 0 || strcmp(action, "filter") == 0;
-    KD_REQUIRE(line->argument_count >= 2, KD_ERROR_USAGE, "photons %s: a map is missing; usage: kandela photons %s MAP", action,
-               action);
+    KD_REQUIRE(line->argument_count >= 2, KD_ERROR_USAGE,
+               "photons %s: a map is missing; usage: kandela photons %s MAP", action, action);
     KD_REQUIRE(line->argument_count == 2 || strcmp(action, "merge") == 0, KD_ERROR_USAGE,
                "photons %s: %d maps are given; it takes one", action, line->argument_count - 1);
     if (writes) KD_TRY(output_check(values->output));

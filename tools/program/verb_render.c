@@ -211,8 +211,7 @@ static kd_status settle_exposure(rendering *work) {
     if (!isnan(*stops) || !shown) return KD_OK;
     KD_TRY(image_exposure(stops, &work->result.picture));
     work->first_stops = *stops;
-    general_note("automatic exposure: %+.2f stops (--exposure sets another)",
-                 (double)*stops);
+    general_note("automatic exposure: %+.2f stops (--exposure sets another)", (double)*stops);
     return KD_OK;
 }
 
@@ -293,7 +292,8 @@ static kd_status consider_plan(rendering *work) {
     KD_TRY(ranks_broadcast(&work->among, values->render.maps, sizeof values->render.maps));
     const int32_t batches = values->render.batches;
     if (batches > asked && !values->plan)
-        general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64 " bytes",
+        general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
+                     " bytes",
                      batches, batches, values->max_memory);
     if (!values->plan || work->among.rank > 0) return KD_OK;
     for (int i = 0; i < plan.count; ++i)
@@ -486,15 +486,6 @@ static kd_status run(const option_line *line) {
     return status;
 }
 
-static const help_pair examples[] = {
-    {"kandela render bunny.obj",
-     "render a mesh file to bunny.png, with automatic camera and light"},
-    {"kandela render scene.json --spp 256 -o scene.exr -o scene.png",
-     "trace 256 paths per pixel; write radiance and an 8-bit picture"},
-    {"kandela render scene.json --integrator sppm --photons 500K --time 60",
-     "render caustics by progressive photon mapping, for one minute"},
-    {NULL, NULL}};
-
 const verb verb_render = {
     .name = "render",
     .arguments = "SCENE",
@@ -503,7 +494,7 @@ const verb verb_render = {
         "Renders SCENE and prints the names of the pictures written. SCENE is a scene description "
         "(JSON), a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp) or a generator, "
         "gen:NAME:TRIANGLES. Ctrl-C saves the partial picture.",
-    .examples = examples,
+    .examples = render_examples,
     .groups = render_groups,
     .brief = true,
     .run = run,
