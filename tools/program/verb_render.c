@@ -100,8 +100,7 @@ static kd_status check_frames(rendering *work) {
     KD_REQUIRE(frames[0] <= frames[1], KD_ERROR_USAGE,
                "--frames %d-%d: the first frame is greater than the last", frames[0], frames[1]);
     KD_REQUIRE(!is_sequence(work) || !ranks_shared(&work->among), KD_ERROR_USAGE,
-               "--frames is not supported with MPI ranks; render parts of the sequence by "
-               "separate processes");
+               "--frames does not work with mpirun; render parts of it in separate runs");
     KD_REQUIRE(is_sequence(work) || !work->values.turntable, KD_ERROR_USAGE,
                "--turntable needs --frames A-B");
     return KD_OK;
