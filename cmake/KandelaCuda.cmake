@@ -42,6 +42,6 @@ endfunction()
 set_source_files_properties(render/integrators/whitted.cu render/integrators/placed.cu render/integrators/light.cu
   render/integrators/debug.cu render/photon_mapping/eye_walk.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)
-set_source_files_properties(render/waves/path_waves.cu render/photon_mapping/eye_waves.cu
+set_source_files_properties(render/frame/path_waves.cu render/photon_mapping/eye_waves.cu
   render/photon_mapping/gather_waves.cu photon/emission/emit.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_RARE=1)

@@ -196,8 +196,8 @@ static kd_status set_name(const option_words *given, char *field) {
 }
 
 static kd_status set_list(const option_words *given, option_list *field) {
-    KD_REQUIRE(field->count < OPTION_LIST_ITEMS, KD_ERROR_USAGE, "--%s: given more than %d times",
-               given->row->name, OPTION_LIST_ITEMS);
+    KD_REQUIRE(field->count < OPTION_LIST_ITEMS, KD_ERROR_USAGE,
+               "--%s is given more than %d times, the limit", given->row->name, OPTION_LIST_ITEMS);
     field->items[field->count++] = given->text;
     return KD_OK;
 }
@@ -226,5 +226,6 @@ kd_status option_set(const option_row *row, const char *text, option_source sour
     case OPTION_FLOAT: return set_floats(&given, field);
     case OPTION_DOUBLE: return set_double(&given, field);
     }
-    KD_FAIL(KD_ERROR_RUNTIME, "--%s: unknown kind of option", row->name);
+    KD_FAIL(KD_ERROR_RUNTIME, "--%s has an option kind that this function does not support",
+            row->name);
 }

@@ -331,7 +331,7 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
 }
 
 /* --- The steps of a path ---
-   path_radiance performs them one after another; render/waves performs each for many paths at
+   path_radiance performs them one after another; render/frame performs each for many paths at
    once. */
 
 /* The event at the end of a path's ray. */

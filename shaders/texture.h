@@ -1,5 +1,5 @@
-/* Textures: 8-bit sRGB or linear, or float; bilinear, with wrap modes. v points up. A map of
-   scalars (roughness, opacity, ...) has its value in all three channels. */
+/* Textures: 8-bit or 16-bit sRGB or linear, or float; bilinear, with wrap modes. v points up. A map
+   of scalars (roughness, opacity, ...) has its value in all three channels. */
 #ifndef KD_SHADERS_TEXTURE_H
 #define KD_SHADERS_TEXTURE_H
 #include "core/math/elementary.h"
@@ -59,11 +59,17 @@ KD_FN float srgb_to_linear(uint8_t encoded) {
 
 /* --- Images --- */
 
+enum { TEXTURE_WIDE_VALUES = 65536 }; /* number of values of a 16-bit sample */
+
 typedef struct texture_view {
-    const uint8_t *bytes; /* width x height x 4, rows from the top; NULL if `floats` is set */
+    const uint8_t *bytes; /* width x height x samples, rows from the top, 16-bit samples in native
+                             byte order; NULL if `floats` is set */
     const float *floats;  /* width x height x 3, linear */
+    const float *curve;   /* linear value of each 16-bit sRGB sample; NULL if not needed */
     int32_t width, height;
-    uint32_t srgb;      /* bytes are sRGB encoded (colour), else linear (data) */
+    uint32_t samples;   /* per texel: 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA */
+    uint32_t is_wide;   /* 1: samples have 16 bits, 0: 8 bits */
+    uint32_t srgb;      /* samples are sRGB encoded (colour), else linear (data) */
     uint32_t clamp;     /* texture_wraps of both axes (0: repeat, 1: clamp), and TEXTURE_SECOND */
     vec2 scale, offset; /* u' = u scale.x + v shear.x + offset.x, */
     vec2 shear;         /* v' = v scale.y + u shear.y + offset.y */
@@ -86,6 +92,14 @@ KD_FN uint32_t texture_wrap_v(uint32_t wraps) {
     return (wraps ^ wraps >> 2) & 3u;
 }
 
+/* Returns a 16-bit texel whose red is sample `first`; green and blue follow at distance `next`. */
+KD_FN vec3 texture_wide(const texture_view *from, int64_t first, uint32_t next) {
+    const uint16_t *at = (const uint16_t *)(const void *)from->bytes + first;
+    const uint16_t r = at[0], g = at[next], b = at[2 * next];
+    if (from->srgb) return vec3_make(from->curve[r], from->curve[g], from->curve[b]);
+    return vec3_make((float)r / 65535, (float)g / 65535, (float)b / 65535);
+}
+
 /* Returns the texel in column x, row y (from the top), linear. */
 KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
     const int64_t texel = (int64_t)y * from->width + x;
@@ -93,10 +107,12 @@ KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
         const float *rgb = from->floats + 3 * texel;
         return vec3_make(rgb[0], rgb[1], rgb[2]);
     }
-    const uint8_t *rgba = from->bytes + 4 * texel;
-    if (from->srgb)
-        return vec3_make(srgb_to_linear(rgba[0]), srgb_to_linear(rgba[1]), srgb_to_linear(rgba[2]));
-    return vec3_make((float)rgba[0] / 255, (float)rgba[1] / 255, (float)rgba[2] / 255);
+    const uint32_t next = from->samples > 2; /* 0: grey is red, green and blue */
+    if (from->is_wide) return texture_wide(from, from->samples * texel, next);
+    const uint8_t *at = from->bytes + from->samples * texel;
+    const uint8_t r = at[0], g = at[next], b = at[2 * next];
+    if (from->srgb) return vec3_make(srgb_to_linear(r), srgb_to_linear(g), srgb_to_linear(b));
+    return vec3_make((float)r / 255, (float)g / 255, (float)b / 255);
 }
 
 /* The two columns, or rows, whose texel centres enclose a coordinate (1 is the image's size), and

@@ -43,21 +43,21 @@ ROOMS = """
     include/kandela include/kandela/mpi
     core/system core core/math core/parallel core/files core/device core/image core/image_processing
     distributed/ranks
-    points/tree points/papers points/select points points/neighbours points/api points/parts
+    points/tree points/papers points/select points/neighbours points/api distributed/points
     accel/tree accel/sweep accel/zhou accel/wide accel/rays accel
     shaders
     photon/emission photon/density photon/maps
-    scenes/text scenes/mesh scenes/formats scenes/import scenes/gltf
-    render/options scenes/describe scenes/assembly scenes/check
-    render/frame render/waves render/photon_mapping render/integrators distributed/render render/api
-    tools/program tools/lab/report tools/lab/bench tools/lab/papers tools/lab tools/peers
+    scenes/text scenes/mesh scenes/formats scenes/import
+    scenes/describe scenes/assembly scenes/check
+    render/frame render/photon_mapping render/integrators distributed/render render/api
+    tools/program tools/lab/bench tools/lab tools/peers
 """.split()
 FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
 APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
 PRIVATE = """
-    points/papers points/select accel/sweep accel/zhou
-    scenes/text scenes/formats scenes/gltf scenes/import
+    points/papers accel/sweep accel/zhou
+    scenes/text scenes/formats scenes/import
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/packed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test

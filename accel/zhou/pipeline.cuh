@@ -211,14 +211,15 @@ template <class rule>
 kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
     KD_REQUIRE(n <= TRITREE_CUDA_TRIANGLES_MOST, KD_ERROR_USAGE,
-               "%u triangles, expected at most %d", n, TRITREE_CUDA_TRIANGLES_MOST);
+               "the mesh has %u triangles; the device builder supports at most %d", n,
+               TRITREE_CUDA_TRIANGLES_MOST);
     memset(k, 0, sizeof *k);
     k->node_room = build->node_room;
     k->reference_room = build->reference_room;
     cuda_arena arena = {(char *)build->scratch, 0};
     rule::lay_out(k, &arena, n, build->doubled);
     KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %llu bytes given, %zu needed", (unsigned long long)build->scratch_bytes,
+               "`scratch_bytes` is %llu; %zu are needed", (unsigned long long)build->scratch_bytes,
                (size_t)arena.used);
     k->input = build->input;
     k->costs.traversal = build->options.traversal_cost;

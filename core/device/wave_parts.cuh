@@ -1,5 +1,5 @@
 /* Shared parts of the wavefront kernels, which advance many paths by one surface interaction at a
-   time: camera paths (render/waves) and photons (photon/emission).
+   time: camera paths (render/frame) and photons (photon/emission).
    Idea: shading has a large code footprint, so warps that execute it independently stall on
          instruction fetch most of the time. Paths are therefore sorted into one list per kind of
          material. A block takes 256 paths of one list and its warps synchronise after each step, so

@@ -104,17 +104,8 @@ kd_status image_encode(uint8_t **bytes, int *samples, const image *from,
 
 /* --- decoding --- */
 
-static uint32_t white_of(const picture *of) {
-    return of->sample_bytes == 2 ? 65535 : 255;
-}
-
-static uint32_t value_at(const picture *of, uint64_t sample) {
-    return of->sample_bytes == 2 ? ((const uint16_t *)of->texels)[sample]
-                                 : ((const uint8_t *)of->texels)[sample];
-}
-
 kd_status image_linear_open(float **linear, const picture *from) {
-    const uint32_t white = white_of(from);
+    const uint32_t white = picture_white(from);
     KD_TRY(KD_RESERVE(*linear, white + 1));
     for (uint32_t i = 0; i <= white; ++i) (*linear)[i] = srgb_decode((float)i / (float)white);
     return KD_OK;
@@ -122,17 +113,17 @@ kd_status image_linear_open(float **linear, const picture *from) {
 
 void image_texels_decode(float *const planes[4], const picture *from, uint64_t begin,
                          uint64_t count, const float *linear) {
-    const uint32_t white = white_of(from);
+    const uint32_t white = picture_white(from);
     const uint64_t step = (uint64_t)from->samples;
     const int32_t alpha_sample = picture_sample(from, 3);
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t texel = (begin + i) * step;
         const uint32_t alpha =
-            alpha_sample < 0 ? white : value_at(from, texel + (uint64_t)alpha_sample);
+            alpha_sample < 0 ? white : picture_value(from, texel + (uint64_t)alpha_sample);
         const float covered = alpha ? (float)alpha / (float)white : 1;
         for (int32_t c = 0; c < 3; ++c)
             planes[c][i] =
-                covered * linear[value_at(from, texel + (uint64_t)picture_sample(from, c))];
+                covered * linear[picture_value(from, texel + (uint64_t)picture_sample(from, c))];
         if (planes[3]) planes[3][i] = (float)alpha / (float)white;
     }
 }
@@ -141,7 +132,8 @@ static bool alpha_is_opaque(const picture *of) {
     const int32_t alpha = picture_sample(of, 3);
     const uint64_t count = (uint64_t)of->info.width * (uint64_t)of->info.height;
     for (uint64_t i = 0; alpha >= 0 && i < count; ++i)
-        if (value_at(of, i * (uint64_t)of->samples + (uint64_t)alpha) < white_of(of)) return false;
+        if (picture_value(of, i * (uint64_t)of->samples + (uint64_t)alpha) < picture_white(of))
+            return false;
     return true;
 }
 
@@ -260,7 +252,8 @@ kd_status image_exposure(float *stops, const image *of) {
                 NULL,
                 0};
     *stops = 0;
-    KD_REQUIRE(in.r && in.g && in.b, KD_ERROR_USAGE, "an image without R, G or B has no exposure");
+    KD_REQUIRE(in.r && in.g && in.b, KD_ERROR_USAGE,
+               "cannot determine the exposure of an image without the channels R, G and B");
     KD_TRY(read_cells(&in));
     qsort(in.cells, in.count, sizeof *in.cells, by_largest);
     double bright = highlight(&in);

@@ -51,6 +51,15 @@ static inline int32_t picture_sample(const picture *of, int32_t channel) {
     return of->samples < 3 ? 0 : channel;
 }
 
+/* For 8-bit and 16-bit samples: the maximum value of a sample, and the value of sample `index`. */
+static inline uint32_t picture_white(const picture *of) {
+    return of->sample_bytes == 2 ? 65535 : 255;
+}
+static inline uint32_t picture_value(const picture *of, uint64_t index) {
+    return of->sample_bytes == 2 ? ((const uint16_t *)of->texels)[index]
+                                 : ((const uint8_t *)of->texels)[index];
+}
+
 /* Reads and validates the properties of a file without decoding it. Returns KD_ERROR_INPUT with the
    reason, or KD_ERROR_MEMORY; messages begin with `path`. */
 kd_status picture_look(picture_info *out, const char *path, const file_view *file);

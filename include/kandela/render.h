@@ -128,6 +128,10 @@ typedef struct kd_render_options {
     int32_t allow_outside; /* security: 1: scene files may refer to files outside their directory
                               (of the description or the mesh); 0: these are refused, or skipped
                               with a warning, whether or not they exist. Never allowed for glTF */
+    uint64_t max_texture_memory; /* security: limit on the memory of all textures of a scene, in
+                                    bytes, including what decoding needs; 0: a quarter of the
+                                    machine's memory. A scene that needs more is KD_ERROR_MEMORY.
+                                    Scene files cannot set it */
 } kd_render_options;
 
 /* Set all fields to their defaults. */

@@ -1,7 +1,7 @@
 /* Traces the photons of a batch as wavefronts: a pool of paths advances by one surface at a time.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: as for camera paths (render/waves): begin (the batch's next paths fill the pool), trace
+   Idea: as for camera paths (render/frame): begin (the batch's next paths fill the pool), trace
          rays, list by kind, shade (others; diffuse surfaces). Counts stay on the device; the host
          launches ahead and checks only after every fourth wavefront. When all paths have been
          started and few are left, these are completed by one thread each.

@@ -12,7 +12,7 @@
 #include "photon/maps/map_index.cuh"
 #include "photon/maps/photon_curve.cuh"
 #include "photon/maps/surface_packets.cuh"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/tree/check_device.h"
 
 namespace {

@@ -166,12 +166,26 @@ LANES_FN void column_close(bool wide, const leaf_points *leaf, uint32_t axis, ui
     sides[1] = filled ? (wide ? rounded_up(hi) : (float)hi) : -INFINITY;
 }
 
+#define BUCKET_GATHER(dims, columns)                                                               \
+    case dims:                                                                                     \
+        least_id = bucket_gather(dims, columns, bytes, work->tree, &leaf, nodes, filled);          \
+        break;
 LANES_FN void bucket_fill(uint32_t dims, uint32_t columns, bool wide, const index_work *work,
                           uint32_t s, const uint32_t *nodes, uint32_t filled) {
     const leafindex *index = work->out;
     const leaf_points leaf = leafindex_bucket(index, s);
     const uint32_t bytes = wide ? sizeof(double) : sizeof(float);
-    const uint32_t least_id = bucket_gather(dims, columns, bytes, work->tree, &leaf, nodes, filled);
+    uint32_t least_id = KD_NONE;
+    switch (dims) { /* one copy of the loop per number of dimensions: a bucket has few points */
+        BUCKET_GATHER(1, 3)
+        BUCKET_GATHER(2, 3)
+        BUCKET_GATHER(3, 3)
+        BUCKET_GATHER(4, 4)
+        BUCKET_GATHER(5, 5)
+        BUCKET_GATHER(6, 6)
+        BUCKET_GATHER(7, 7)
+        BUCKET_GATHER(8, 8)
+    }
     const uint32_t last = index->shape.levels - 1;
     float *to = index->shape.levels ? sides_at(index, last, s) + s % LEAF_GROUP : NULL;
     if (to) *least_id_at(index, last, s) = least_id;

@@ -11,6 +11,8 @@
    now and then. Doubles use a short list or a heap. */
 enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
+enum { FEW_AXES = 4 }; /* number of axes up to which a search is compiled per kind of visit */
+
 /* Smaller squares of floats may be denormal; their rounding error is not relatively small. */
 #define UNDERFLOWN 0x1p-100f
 
@@ -61,27 +63,32 @@ static inline uint64_t bound_key(const float_query *query) {
 
 #ifdef LANES_512
 /* Keeps the results in `vectors` registers of keys, initially filled with UINT64_MAX. */
-LANES_FN void visit_keys(float_query *query, const leaf_points *leaf, uint32_t dims, int vectors) {
-    uint64_t keys[LEAF_POINTS + 8];
-    const uint32_t found = lanes_collect(keys, leaf, query->at, dims, bound_key(query));
+LANES_FN void list_take(float_query *query, const uint64_t *keys, uint32_t found, int vectors) {
     if (!found) return;
     lanes_keys_take(query->list, vectors, keys, found);
     query->count += found;
     if (query->count >= query->k) bind_key(query, query->list[query->k - 1]);
 }
-LANES_FN void visit_short_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
-    visit_keys(query, leaf, dims, 2);
+LANES_FN void visit_keys(float_query *query, const leaf_points *leaf, uint32_t dims, int vectors) {
+    uint64_t keys[LEAF_POINTS + 8];
+    list_take(query, keys, lanes_collect(keys, leaf, query->at, dims, bound_key(query)), vectors);
 }
-LANES_FN void visit_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
-    visit_keys(query, leaf, dims, 3);
+LANES_FN void take_short_list(float_query *query, const leaf_points *leaf,
+                              const float dist2[LEAF_POINTS], uint32_t within) {
+    uint64_t keys[LEAF_POINTS + 8];
+    list_take(query, keys, lanes_keys(leaf, dist2, within, keys), 2);
+}
+LANES_FN void take_list(float_query *query, const leaf_points *leaf, const float dist2[LEAF_POINTS],
+                        uint32_t within) {
+    uint64_t keys[LEAF_POINTS + 8];
+    list_take(query, keys, lanes_keys(leaf, dist2, within, keys), 3);
 }
 #else
 /* Keeps the results in a list of k <= SHORT_LIST_MAX keys, initially filled with UINT64_MAX.
    Each new key passes through the whole list without branches, and at each element the larger
    key goes on. */
-LANES_FN void visit_short_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = float_points(query, leaf, dims, dist2);
+LANES_FN void take_short_list(float_query *query, const leaf_points *leaf,
+                              const float dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1, ++query->count) {
         const int i = __builtin_ctz(within);
         uint64_t key = leaf_key(dist2[i], leaf->id[i]);
@@ -94,9 +101,8 @@ LANES_FN void visit_short_list(float_query *query, const leaf_points *leaf, uint
     if (query->count >= query->k) bind_key(query, query->out[query->k - 1]);
 }
 
-LANES_FN void visit_list(float_query *query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) float dist2[LEAF_POINTS];
-    uint32_t within = float_points(query, leaf, dims, dist2);
+LANES_FN void take_list(float_query *query, const leaf_points *leaf, const float dist2[LEAF_POINTS],
+                        uint32_t within) {
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         const uint64_t key = leaf_key(dist2[i], leaf->id[i]);
@@ -144,23 +150,58 @@ static void trim(float_query *query) {
 
 /* Also collects keys after the bound with the same dist2; they are discarded later, as `k` keys
    precede them. */
-LANES_FN void visit_collect(float_query *query, const leaf_points *leaf, uint32_t dims) {
-    query->count +=
-        lanes_collect(query->out + query->count, leaf, query->at, dims, bound_key(query));
+LANES_FN void take_many(float_query *query, const leaf_points *leaf, const float dist2[LEAF_POINTS],
+                        uint32_t within) {
+    query->count += lanes_keys(leaf, dist2, within, query->out + query->count);
     if (query->count > query->capacity - LEAF_POINTS) trim(query);
+}
+
+LANES_FN void float_take(float_query *query, const leaf_points *leaf,
+                         const float dist2[LEAF_POINTS], uint32_t within, leaf_visit how) {
+    switch (how) {
+    case VISIT_CLOSEST: float_take_closest(query, leaf, dist2, within); break;
+    case VISIT_NEAREST: float_take_nearest(query, leaf, dist2, within); break;
+    case VISIT_SHORT_LIST: take_short_list(query, leaf, dist2, within); break;
+    case VISIT_LIST: take_list(query, leaf, dist2, within); break;
+    case VISIT_MANY: take_many(query, leaf, dist2, within); break;
+    case VISIT_WITHIN: float_take_within(query, leaf, dist2, within); break;
+    case VISIT_TELL: float_take_tell(query, leaf, dist2, within); break;
+    }
+}
+
+/* One copy for all numbers of many axes. */
+static __attribute__((noinline)) void float_take_any(float_query *query, const leaf_points *leaf,
+                                                     const float dist2[LEAF_POINTS],
+                                                     uint32_t within, leaf_visit how) {
+    float_take(query, leaf, dist2, within, how);
 }
 
 LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit how) {
-    switch (how) {
-    case VISIT_CLOSEST: visit_closest(query, leaf, dims); break;
-    case VISIT_NEAREST: float_visit_nearest(query, leaf, dims); break;
-    case VISIT_SHORT_LIST: visit_short_list(query, leaf, dims); break;
-    case VISIT_LIST: visit_list(query, leaf, dims); break;
-    case VISIT_MANY: visit_collect(query, leaf, dims); break;
-    case VISIT_WITHIN: float_visit_within(query, leaf, dims); break;
-    case VISIT_TELL: float_visit_tell(query, leaf, dims); break;
+    _Alignas(32) float dist2[LEAF_POINTS];
+    const bool few_axes = dims <= FEW_AXES; /* what follows at once keeps distances in registers */
+    if (few_axes && how == VISIT_CLOSEST) {
+        visit_closest(query, leaf, dims);
+        return;
     }
+#ifdef LANES_512
+    if (few_axes && (how == VISIT_SHORT_LIST || how == VISIT_LIST)) {
+        visit_keys(query, leaf, dims, how == VISIT_LIST ? 3 : 2);
+        return;
+    }
+    if (few_axes && how == VISIT_MANY) {
+        query->count +=
+            lanes_collect(query->out + query->count, leaf, query->at, dims, bound_key(query));
+        if (query->count > query->capacity - LEAF_POINTS) trim(query);
+        return;
+    }
+#endif
+    const uint32_t within = float_points(query, leaf, dims, dist2);
+    if (!within) return;
+    if (few_axes)
+        float_take(query, leaf, dist2, within, how);
+    else
+        float_take_any(query, leaf, dist2, within, how);
 }
 
 uint64_t leafindex_room(uint32_t k) {
@@ -275,46 +316,45 @@ LANES_FN leaf_points double_bucket(const leafindex *index, uint32_t s, uint32_t 
 #define LEAF(name) double_##name
 #include "points/neighbours/leaf_walk.h"
 
-/* k = 1: the bound itself is the result. */
-LANES_FN void visit_closest_double(double_query *query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) double dist2[LEAF_POINTS];
-    uint32_t within = double_points(query, leaf, dims, dist2);
-    double best = query->bound2;
-    uint32_t id = query->bound_id;
-    if (!within) return;
-    for (; within; within &= within - 1) {
-        const int i = __builtin_ctz(within);
-        if (dist2[i] > best || (dist2[i] == best && leaf->id[i] > id)) continue;
-        best = dist2[i];
-        id = leaf->id[i];
-    }
-    double_bind(query, best, id);
-}
-
-LANES_FN void visit_many(double_query *query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) double dist2[LEAF_POINTS];
-    uint32_t within = double_points(query, leaf, dims, dist2);
-    const bool found = within != 0;
+LANES_FN void double_take_many(double_query *query, const leaf_points *leaf,
+                               const double dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         if (dist2[i] <= query->bound2)
             query->bound2 = neighbour_nd_offer(query->out, &query->count, query->k,
                                                double_answer(dist2[i], leaf->id[i]), query->bound2);
     }
-    if (!found || query->count < query->k) return;
+    if (query->count < query->k) return;
     const uint32_t last = query->k <= NEIGHBOUR_ND_LIST_MAX ? query->k - 1 : 0;
     double_bind(query, query->bound2, query->out[last].id);
 }
 
+LANES_FN void double_take(double_query *query, const leaf_points *leaf,
+                          const double dist2[LEAF_POINTS], uint32_t within, leaf_visit how) {
+    switch (how) {
+    case VISIT_CLOSEST: double_take_closest(query, leaf, dist2, within); break;
+    case VISIT_NEAREST: double_take_nearest(query, leaf, dist2, within); break;
+    case VISIT_WITHIN: double_take_within(query, leaf, dist2, within); break;
+    case VISIT_TELL: double_take_tell(query, leaf, dist2, within); break;
+    default: double_take_many(query, leaf, dist2, within); break;
+    }
+}
+
+static __attribute__((noinline)) void double_take_any(double_query *query, const leaf_points *leaf,
+                                                      const double dist2[LEAF_POINTS],
+                                                      uint32_t within, leaf_visit how) {
+    double_take(query, leaf, dist2, within, how);
+}
+
 LANES_FN void double_visit(double_query *query, const leaf_points *leaf, uint32_t dims,
                            leaf_visit how) {
-    switch (how) {
-    case VISIT_CLOSEST: visit_closest_double(query, leaf, dims); break;
-    case VISIT_NEAREST: double_visit_nearest(query, leaf, dims); break;
-    case VISIT_WITHIN: double_visit_within(query, leaf, dims); break;
-    case VISIT_TELL: double_visit_tell(query, leaf, dims); break;
-    default: visit_many(query, leaf, dims); break;
-    }
+    _Alignas(32) double dist2[LEAF_POINTS];
+    const uint32_t within = double_points(query, leaf, dims, dist2);
+    if (!within) return;
+    if (dims <= FEW_AXES)
+        double_take(query, leaf, dist2, within, how);
+    else
+        double_take_any(query, leaf, dist2, within, how);
 }
 
 uint32_t leafindex_nearest_doubles(const leafindex *index, const double *at, uint32_t k,

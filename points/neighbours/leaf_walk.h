@@ -33,7 +33,8 @@ typedef struct LEAF(query) {
     point_visitor *visitor;
 } LEAF(query);
 
-/* Updates the results with the points of a bucket, as `how`, a compile-time constant, requires. */
+/* Updates the results with the points of a bucket, as `how` requires. It is a compile-time constant
+   for up to four axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit how);
 
@@ -77,11 +78,28 @@ LANES_FN uint32_t LEAF(points)(const LEAF(query) * query, const leaf_points *lea
 #endif
 }
 
+/* The functions below update the results with the points of a bucket whose bits are set in
+   `within`; at least one is set, and all of them are within the bound. */
+
+/* k = 1: the bound itself is the result. */
+LANES_FN void LEAF(take_closest)(LEAF(query) * query, const leaf_points *leaf,
+                                 const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
+    LEAF_REAL best = query->bound2;
+    uint32_t id = query->bound_id;
+    for (; within; within &= within - 1) {
+        const int i = __builtin_ctz(within);
+        if (dist2[i] > best || (dist2[i] == best && leaf->id[i] > id)) continue;
+        best = dist2[i];
+        id = leaf->id[i];
+        query->count = 1;
+    }
+    LEAF(bind)(query, best, id);
+}
+
 /* Keeps up to eight results sorted in registers. */
-LANES_FN void LEAF(visit_nearest)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
-    const uint32_t within = LEAF(points)(query, leaf, dims, dist2), last = query->k - 1;
-    if (!within) return;
+LANES_FN void LEAF(take_nearest)(LEAF(query) * query, const leaf_points *leaf,
+                                 const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
+    const uint32_t last = query->k - 1;
 #if LEAF_WIDE
     doubles_nearest_take(&query->nearest, dist2, leaf->id, within);
 #else
@@ -98,9 +116,8 @@ LANES_FN void LEAF(visit_nearest)(LEAF(query) * query, const leaf_points *leaf, 
 #endif
 }
 
-LANES_FN void LEAF(visit_within)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
-    uint32_t within = LEAF(points)(query, leaf, dims, dist2);
+LANES_FN void LEAF(take_within)(LEAF(query) * query, const leaf_points *leaf,
+                                const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1, ++query->count) {
         const int i = __builtin_ctz(within);
         if (query->count < query->capacity)
@@ -108,10 +125,8 @@ LANES_FN void LEAF(visit_within)(LEAF(query) * query, const leaf_points *leaf, u
     }
 }
 
-LANES_FN void LEAF(visit_tell)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims) {
-    _Alignas(32) LEAF_REAL dist2[LEAF_POINTS];
-    uint32_t within = LEAF(points)(query, leaf, dims, dist2);
-    if (!within) return;
+LANES_FN void LEAF(take_tell)(LEAF(query) * query, const leaf_points *leaf,
+                              const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
         point_visitor_tell(query->visitor, leaf->id[i], (double)dist2[i]);
@@ -235,6 +250,18 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
     }
 }
 
+/* Traversal for five to eight axes: one copy per number of axes. `how` is not a constant here,
+   which would multiply the copies. With many axes, consecutive queries are seldom near each other.
+ */
+static void LEAF(walk_many)(LEAF(query) * query, leaf_visit how) {
+    switch (query->index->columns) {
+    case 5: LEAF(walk_of)(query, how, NULL, 5); break;
+    case 6: LEAF(walk_of)(query, how, NULL, 6); break;
+    case 7: LEAF(walk_of)(query, how, NULL, 7); break;
+    case 8: LEAF(walk_of)(query, how, NULL, 8); break;
+    }
+}
+
 LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
     const uint32_t dims = query->index->columns;
     if (dims == 3)
@@ -242,8 +269,7 @@ LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
     else if (dims == 4)
         LEAF(walk_of)(query, how, NULL, 4);
     else
-        /* with many axes, consecutive queries are seldom near each other */
-        LEAF(walk_of)(query, how, NULL, dims);
+        LEAF(walk_many)(query, how);
 }
 
 static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, LEAF_REAL bound2,

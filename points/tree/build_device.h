@@ -32,7 +32,7 @@ typedef struct point_build_cuda {
 } point_build_cuda;
 
 /* Table entry of a CUDA builder. A builder's source file ends with its entry,
-   point_builder_cuda_NAME, and NAME is in the list of points/builders.h. */
+   point_builder_cuda_NAME, and NAME is in the list of points/select/builders.h. */
 typedef struct point_builder_cuda {
     const char *name; /* of the CPU builder that makes the same tree */
     /* Stores the scratch bytes needed for these arguments; the result depends on the number of

@@ -42,7 +42,7 @@ typedef struct pointtree {
 } pointtree;
 
 /* Table entry of a CPU builder. A builder's source file ends with its entry,
-   pointtree_builder_NAME, and NAME is in the list of points/builders.h. */
+   pointtree_builder_NAME, and NAME is in the list of points/select/builders.h. */
 typedef struct pointtree_builder {
     const char *name;
     const char *source;

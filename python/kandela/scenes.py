@@ -192,7 +192,7 @@ def _given(name, mesh):
                            for array, kind in zip(arrays, types))
 
 
-def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
+def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0) -> Scene:
     """Load a scene from a file, or create one from a description in memory.
 
     Parameters
@@ -206,6 +206,9 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
         Directory of relative paths in a dict; None: the working directory.
     allow_outside : bool, optional
         Allow scene files to refer to files outside of their directory.
+    max_texture_memory : int, optional
+        Limit on the memory of all textures, in bytes, including what decoding needs; 0: a quarter
+        of the machine's memory.
 
     Returns
     -------
@@ -215,6 +218,8 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     ------
     InputError
         If the scene is invalid; the message names the position.
+    OutOfMemory
+        If the textures need more than `max_texture_memory`.
 
     Examples
     --------
@@ -228,6 +233,7 @@ def load_scene(source, folder=None, *, allow_outside=False) -> Scene:
     """
     options = _c.kd_render_options_default()
     _c.kd_render_options_set(options, "allow_outside", _text("allow_outside", bool(allow_outside)))
+    _c.kd_render_options_set(options, "max_texture_memory", _text("max_texture_memory", max_texture_memory))
     if not isinstance(source, dict):
         return Scene(_c.kd_scene_load(os.fspath(source), options), options)
     source, meshes = dict(source), []
@@ -265,7 +271,8 @@ def _progress_bar():
 def _taken(scene, options, what):
     """Return the Scene, and its options overridden by those of the caller."""
     if not isinstance(scene, Scene):
-        scene = load_scene(scene, allow_outside=options.get("allow_outside", False))
+        reading = {name: options[name] for name in ("allow_outside", "max_texture_memory") if name in options}
+        scene = load_scene(scene, **reading)
     taken = scene._options.copy()
     for name, value in options.items():
         if name not in _ROWS:

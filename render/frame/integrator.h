@@ -108,7 +108,7 @@ typedef struct integrator {
     /* Returns true if the options permit distributed photons; NULL: all do. */
     bool (*may_be_apart)(const kd_render_options *options);
     bool apart_there; /* its launch supports distributed photons, too, for whole bands of rows */
-    /* For launches that trace wavefronts (render/waves): most samples per launch, and bytes of
+    /* For launches that trace wavefronts (render/frame): most samples per launch, and bytes of
        device memory needed. NULL: a launch uses one thread per pixel. */
     uint64_t (*launch_samples)(const kd_render_options *options);
     uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);

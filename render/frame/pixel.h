@@ -4,7 +4,7 @@
 #define KD_RENDER_FRAME_PIXEL_H
 #include "core/math/elementary.h"
 #include "core/math/geometry.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 #include "shaders/path.h"
 #include "shaders/scene_view.h"
 

@@ -2,8 +2,8 @@
 #ifndef KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #define KD_RENDER_INTEGRATORS_DEBUG_CHANNEL_H
 #include "render/frame/pixel.h"
-#include "render/options/render_options.h"
 #include "render/photon_mapping/eye_path.h"
+#include "scenes/describe/render_options.h"
 
 /* Channels. Normals: shading normals facing the camera, mapped from [-1, 1] to [0, 1]. Depth: along
    the view axis, scene units. Ids: a colour per triangle. Density: photons of the global map per

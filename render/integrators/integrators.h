@@ -1,9 +1,9 @@
-/* The table of integrators, in the order of INTEGRATOR_ROWS in render/options/render_options.h. */
+/* The table of integrators, in the order of INTEGRATOR_ROWS in scenes/describe/render_options.h. */
 #ifndef KD_RENDER_INTEGRATORS_INTEGRATORS_H
 #define KD_RENDER_INTEGRATORS_INTEGRATORS_H
 #include "core/device/device.h"
 #include "render/frame/integrator.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 
 #ifdef __cplusplus
 extern "C" {

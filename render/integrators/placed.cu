@@ -1,8 +1,8 @@
 /* Launches for scenes with instances on a CUDA device: one thread per pixel, whose rays traverse
    the trees of the instances by accel/placed_walk.h. Also the launch of `path` and `direct`, which
    traces wavefronts if there are no instances. */
+#include "render/frame/waves.h"
 #include "render/integrators/methods.cuh"
-#include "render/waves/waves.h"
 
 kd_status path_launch(const frame *of, const sample_range *range) {
     if (of->scene->placed.count)

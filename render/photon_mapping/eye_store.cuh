@@ -4,10 +4,10 @@
    kernel launches, and the results of lookups. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
+#include "render/frame/path_run.cuh"
+#include "render/frame/path_store.cuh"
 #include "render/frame/take_samples.cuh"
 #include "render/photon_mapping/photon.h"
-#include "render/waves/path_run.cuh"
-#include "render/waves/path_store.cuh"
 
 enum {
     EYE_FEW = 1 << 15, /* paths below which a wavefront does not pay */

@@ -1,5 +1,5 @@
 /* Camera paths with deferred lookups, traced as wavefronts.
-   Idea: the wavefronts of `path` (render/waves), with one sample of each pixel. A path that hits a
+   Idea: the wavefronts of `path` (render/frame), with one sample of each pixel. A path that hits a
          surface that stores photons records a lookup request there, samples a light, and continues
          only as the BSDF half of direct light, which ends at the next surface. The requests of a
          warp form a packet: its paths come from one list by material kind and are neighbours in the

@@ -1,6 +1,6 @@
 /* Host code of the photon integrators on a CUDA device. */
+#include "render/frame/waves.h"
 #include "render/photon_mapping/photon.h"
-#include "render/waves/waves.h"
 
 void photon_cuda_drop_requests(photon_cuda *of) {
     of->room = 0;

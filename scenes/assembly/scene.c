@@ -8,7 +8,7 @@
 #include "scenes/assembly/scene_parts.h"
 #include "scenes/describe/describe_json.h"
 #include "scenes/describe/readers.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "scenes/mesh/generate.h"
 #include "scenes/text/paths.h"
 #include <stdio.h>
@@ -46,6 +46,7 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
     to->medium_count = from->medium_count;
     to->fog = from->fog;
     from->media = NULL;
+    to->textures.budget = options->max_texture_memory;
     KD_TRY(scene_take_placed(to, from));
     KD_TRY(measure_box(to));
     KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "found no triangles and no points in it");

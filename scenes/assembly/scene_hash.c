@@ -39,8 +39,9 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
     return hash;
 }
 
-/* Hashes a sky stored as bytes by its decoded floats, which are what is sampled; an equal float
-   image has the same hash. Several texels per update, because each hash update has a fixed cost. */
+/* Hashes texels in a form that does not depend on how they are stored, so that equal textures have
+   equal hashes: a sky as the decoded floats, other textures as RGBA bytes, where the alpha of a
+   scalar map repeats its value. Several texels per update: each update has a fixed cost. */
 typedef struct texel_run {
     const texture_view *of;
     uint64_t count;
@@ -54,10 +55,25 @@ static void run_light(const void *context, uint64_t i, void *out) {
         *shown++ = texture_texel(run->of, (int32_t)(t % width), (int32_t)(t / width));
 }
 
-static uint64_t add_runs(uint64_t hash, const texture_view *from, uint64_t texels) {
+static void run_bytes(const void *context, uint64_t i, void *out) {
+    const texel_run *run = (const texel_run *)context;
+    const uint32_t samples = run->of->samples, next = samples > 2;
+    const bool is_value = samples == 1 && !run->of->srgb;
+    uint8_t *to = (uint8_t *)out;
+    for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t) {
+        const uint8_t *at = run->of->bytes + samples * t;
+        *to++ = at[0];
+        *to++ = at[next];
+        *to++ = at[2 * next];
+        *to++ = samples % 2 == 0 ? at[samples - 1] : is_value ? at[0] : 255;
+    }
+}
+
+static uint64_t add_runs(uint64_t hash, const texture_view *from, uint64_t texels, bool is_sky) {
     const texel_run run = {from, texels % 16 == 0 ? 16 : 1};
+    const size_t bytes = run.count * (is_sky ? sizeof(vec3) : 4);
     hash = hash_combine(hash, &texels, sizeof texels);
-    return hash_combine_each(hash, texels / run.count, run.count * sizeof(vec3), run_light, &run);
+    return hash_combine_each(hash, texels / run.count, bytes, is_sky ? run_light : run_bytes, &run);
 }
 
 static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky) {
@@ -70,7 +86,9 @@ static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky
     hash = hash_combine(hash, place, sizeof place);
     if (shear[0] != 0 || shear[1] != 0) hash = hash_combine(hash, shear, sizeof shear);
     if (from->floats) return add(hash, from->floats, texels, 3 * sizeof(float));
-    return is_sky ? add_runs(hash, from, texels) : add(hash, from->bytes, texels, 4);
+    if (from->is_wide && !is_sky) return add(hash, from->bytes, texels, 2 * from->samples);
+    if (from->samples == 4 && !is_sky) return add(hash, from->bytes, texels, 4);
+    return add_runs(hash, from, texels, is_sky);
 }
 
 /* Hashes the energy compensation of rough materials. Without it, photon files written when these

@@ -25,8 +25,10 @@ typedef enum texture_role {
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    uint8_t *bytes; /* 4 per texel; or NULL, and then: */
-    float *floats;  /* 3 per texel; owned, freed by memory_free */
+    uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; or NULL, and then: */
+    float *floats;    /* owned; 3 per texel */
+    uint32_t samples; /* per texel of `bytes` */
+    bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;
     bool loaded;        /* false: not read, or replaced by the neutral texel */
     bool shows_normals; /* a height map whose colours are those of a tangent-space normal map */
@@ -44,6 +46,7 @@ typedef struct texture_store {
     texture_view *views;
     uint32_t *view_images; /* index of each view's image */
     uint32_t image_count, image_room, view_count, view_room;
+    float *curve; /* owned; texture_view.curve of all views, or NULL if none needs it */
     /* limit for all images together, in bytes; 0: a quarter of the machine's memory */
     uint64_t budget;
 } texture_store;

@@ -7,6 +7,7 @@
 #include "core/status.h"
 #include "core/system/machine.h"
 #include "scenes/assembly/scene_parts.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -103,14 +104,14 @@ static kd_status keep_floats(texture_image *image, picture *decoded, uint64_t te
 
 /* Detects tangent-space normal maps in a sample of texels: most are unit vectors with blue the
    largest component. */
-static bool bytes_are_normals(const picture *decoded, uint64_t texels) {
-    const uint8_t *bytes = (const uint8_t *)decoded->texels;
+static bool samples_are_normals(const picture *decoded, uint64_t texels) {
     const uint64_t step = texels / 4096 + 1, samples = (uint64_t)decoded->samples;
+    const float middle = (float)picture_white(decoded) / 2;
     uint64_t seen = 0, unit = 0, blue = 0;
     for (uint64_t i = 0; i < texels; i += step, ++seen) {
-        const float x = (float)bytes[samples * i] / 127.5f - 1,
-                    y = (float)bytes[samples * i + 1] / 127.5f - 1;
-        const float z = (float)bytes[samples * i + 2] / 127.5f - 1;
+        const float x = (float)picture_value(decoded, samples * i) / middle - 1,
+                    y = (float)picture_value(decoded, samples * i + 1) / middle - 1;
+        const float z = (float)picture_value(decoded, samples * i + 2) / middle - 1;
         const float length = sqrtf(x * x + y * y + z * z);
         unit += length > 0.85f && length < 1.15f;
         blue += z > 0.3f && z > fabsf(x) && z > fabsf(y);
@@ -121,7 +122,8 @@ static bool bytes_are_normals(const picture *decoded, uint64_t texels) {
 static bool alpha_is_opaque(const picture *decoded, uint64_t texels) {
     const uint64_t samples = (uint64_t)decoded->samples;
     for (uint64_t i = 0; samples % 2 == 0 && i < texels; ++i)
-        if (((const uint8_t *)decoded->texels)[samples * i + samples - 1] != 255) return false;
+        if (picture_value(decoded, samples * i + samples - 1) != picture_white(decoded))
+            return false;
     return true;
 }
 
@@ -140,23 +142,39 @@ static int32_t sample_of_role(const texture_image *image, const picture *decoded
                                                                          : 0);
 }
 
-static kd_status keep_bytes(texture_image *image, const picture *decoded, uint64_t texels) {
-    const uint64_t step = (uint64_t)decoded->samples;
-    const uint8_t *bytes = (const uint8_t *)decoded->texels;
-    const bool whole = role_is_colours(image->role);
-    KD_TRY(KD_RESERVE(image->bytes, 4 * texels));
-    for (int32_t c = 0; whole && c < 4; ++c) {
-        const int32_t sample = picture_sample(decoded, c);
-        for (uint64_t i = 0; i < texels; ++i)
-            image->bytes[4 * i + (uint64_t)c] =
-                sample < 0 ? 255 : bytes[step * i + (uint64_t)sample];
+/* Copies sample `sample` of each texel to sample `to` of the kept image; white if it is -1. */
+static void keep_sample(texture_image *image, uint32_t to, const picture *decoded, int32_t sample,
+                        uint64_t texels) {
+    const uint64_t step = (uint64_t)decoded->samples, own = image->samples;
+    for (uint64_t i = 0; i < texels; ++i) {
+        const uint32_t value = sample < 0 ? picture_white(decoded)
+                                          : picture_value(decoded, step * i + (uint64_t)sample);
+        if (image->is_wide)
+            ((uint16_t *)(void *)image->bytes)[own * i + to] = (uint16_t)value;
+        else
+            image->bytes[own * i + to] = (uint8_t)value;
     }
-    if (whole) return KD_OK;
-    image->shows_normals =
-        image->role == TEXTURE_GREY && decoded->samples >= 3 && bytes_are_normals(decoded, texels);
-    const int32_t sample = sample_of_role(image, decoded, texels);
-    for (uint64_t i = 0; i < texels; ++i)
-        memset(image->bytes + 4 * i, sample < 0 ? 255 : bytes[step * i + (uint64_t)sample], 4);
+}
+
+/* Keeps the samples of the file at its bit depth; of a scalar map only the sample that is used. */
+static kd_status keep_samples(texture_image *image, const picture *decoded, uint64_t texels) {
+    const bool whole = role_is_colours(image->role);
+    /* scene_hash.c takes a linear texture of one sample for a scalar map, hence the alpha */
+    const bool pads = image->role == TEXTURE_NORMAL && decoded->samples == 1;
+    image->samples = pads ? 2 : whole ? (uint32_t)decoded->samples : 1;
+    image->is_wide = decoded->sample_bytes == 2;
+    const uint64_t bytes = (uint64_t)decoded->sample_bytes * image->samples * texels;
+    KD_TRY(KD_RESERVE(image->bytes, bytes));
+    if (pads) {
+        keep_sample(image, 0, decoded, 0, texels);
+        keep_sample(image, 1, decoded, -1, texels);
+    } else if (whole) {
+        memcpy(image->bytes, decoded->texels, bytes);
+    } else {
+        image->shows_normals = image->role == TEXTURE_GREY && decoded->samples >= 3 &&
+                               samples_are_normals(decoded, texels);
+        keep_sample(image, 0, decoded, sample_of_role(image, decoded, texels), texels);
+    }
     return KD_OK;
 }
 
@@ -180,7 +198,7 @@ static kd_status keep(texture_image *image, picture *decoded) {
     image->width = info->width;
     image->height = info->height;
     if (picture_is_light(image, info)) return keep_floats(image, decoded, texels);
-    return keep_bytes(image, decoded, texels);
+    return keep_samples(image, decoded, texels);
 }
 
 static kd_status decode(texture_image *image, const file_view *file) {
@@ -189,9 +207,8 @@ static kd_status decode(texture_image *image, const file_view *file) {
     if (picture_kind_of(file) == PICTURE_EXR) return texture_read_exr(image, file);
     KD_TRY(picture_look(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
-    kd_status status =
-        picture_open(&decoded, image->path, file,
-                     picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_BYTES);
+    kd_status status = picture_open(&decoded, image->path, file,
+                                    picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_DEEP);
     if (status == KD_OK) status = keep(image, &decoded);
     picture_close(&decoded);
     KD_TRY(status);
@@ -242,9 +259,10 @@ static kd_status measure(texture_image *image, const file_view *file) {
     KD_TRY(picture_look(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
     const uint64_t texels = (uint64_t)info.width * (uint64_t)info.height;
-    const bool is_light = picture_is_light(image, &info);
-    image->kept = (is_light ? 12 : 4) * texels;
-    image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_BYTES);
+    const bool is_light = picture_is_light(image, &info), whole = role_is_colours(image->role);
+    const uint64_t samples = whole ? (uint64_t)info.channels + 1 : 1;
+    image->kept = (is_light ? 12 : info.is_wide ? 2 * samples : samples) * texels;
+    image->passing = picture_bytes(&info, is_light ? PICTURE_FLOATS : PICTURE_DEEP);
     if (is_light) image->passing -= image->kept; /* decoding allocates the floats that are kept */
     return KD_OK;
 }
@@ -281,7 +299,7 @@ static kd_status check_budget(texture_reading *to) {
     }
     KD_REQUIRE(!largest || (kept <= budget && passing <= budget - kept), KD_ERROR_MEMORY,
                "the textures take %.1f MiB in all and %.1f MiB more while they are read, more than "
-               "a quarter of the memory, %.1f MiB; the largest is %s",
+               "--max-texture-memory allows, %.1f MiB; the largest is %s",
                (double)kept / 1048576, (double)passing / 1048576, (double)budget / 1048576,
                largest ? largest->path : "");
     to->room = budget - (largest ? kept : 0);
@@ -335,9 +353,25 @@ static kd_status make_neutral(texture_image *image) {
     image->bytes = NULL;
     image->floats = NULL;
     KD_TRY(KD_RESERVE(image->bytes, 4));
+    image->samples = 4;
+    image->is_wide = false;
     memset(image->bytes, image->role == TEXTURE_NORMAL ? 128 : 255, 4);
     image->bytes[2] = 255;
     image->width = image->height = 1;
+    return KD_OK;
+}
+
+/* Sets the view's curve, which is shared by all views. For the values 257 i it equals
+   srgb_to_linear(i). */
+static kd_status make_curve(texture_store *in, texture_view *view) {
+    const bool is_made = in->curve;
+    if (!is_made) KD_TRY(KD_RESERVE(in->curve, TEXTURE_WIDE_VALUES));
+    for (int32_t i = 0; !is_made && i < TEXTURE_WIDE_VALUES; ++i) {
+        const double encoded = i / 65535.0;
+        in->curve[i] =
+            (float)(encoded <= 0.04045 ? encoded / 12.92 : pow((encoded + 0.055) / 1.055, 2.4));
+    }
+    view->curve = in->curve;
     return KD_OK;
 }
 
@@ -359,7 +393,10 @@ kd_status texture_store_load(texture_store *of) {
         view->floats = image->floats;
         view->width = image->width;
         view->height = image->height;
+        view->samples = image->samples;
+        view->is_wide = image->is_wide;
         view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) && image->bytes;
+        if (view->srgb && view->is_wide) KD_TRY(make_curve(of, view));
     }
     return KD_OK;
 }
@@ -383,6 +420,7 @@ void texture_store_close(texture_store *owned) {
         memory_free(owned->images[i].floats);
     }
     memory_free(owned->images);
+    memory_free(owned->curve);
     memory_free(owned->views);
     memory_free(owned->view_images);
     memset(owned, 0, sizeof *owned);

@@ -1,12 +1,12 @@
 /* Reads a scene description: the root object; "render", whose keys are the table of options
-   (render/options); the environment. Writes the tables of all keys as Markdown. */
+   (render_options.c); the environment. Writes the tables of all keys as Markdown. */
 #include "scenes/describe/describe_json.h"
 #include "core/files/file.h"
 #include "core/memory.h"
-#include "render/options/render_options.h"
 #include "scenes/describe/describe_keys.h"
 #include "scenes/describe/describe_reader.h"
 #include "scenes/describe/readers.h"
+#include "scenes/describe/render_options.h"
 #include "scenes/text/json_keys.h"
 #include "scenes/text/paths.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "scenes/describe/readers.h"
 #include "core/files/file.h"
 #include "scenes/formats/mesh_formats.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "scenes/import/import_program.h"
 #include "scenes/mesh/generate.h"
 #include <strings.h>

@@ -1,8 +1,8 @@
-/* The table of options (render/options): each row has all its faces, no field is without a row,
-   what a row says holds for C, text and the scene file. */
+/* The table of options (scenes/describe/render_options.h): each row has all its faces, no field is
+   without a row, what a row says holds for C, text and the scene file. */
 #include "core/files/file.h"
 #include "core/memory.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 #include "tests/test.h"
 #include <ctype.h>
 #include <stdio.h>

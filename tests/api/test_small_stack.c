@@ -2,7 +2,7 @@
    thread does all of the work, so that nothing lies on the larger stacks of the library's own. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "render/integrators/integrators.h"
 #include "tests/api/small_stack.h"
 #include "tests/api/small_stack_points.h"

@@ -1,5 +1,5 @@
 /* Any bytes as a glTF file, text or .glb. */
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "tests/fuzz/fuzz_mesh.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {

@@ -1,7 +1,7 @@
 /* Points of any dimension through every builder of the table: the tree holds its invariants, and
    the nearest are those that a look at all points finds. */
-#include "points/builders.h"
 #include "points/neighbours/query.h"
+#include "points/select/builders.h"
 #include "points/tree/check.h"
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,10 +1,10 @@
-/* scenes/gltf: files as programs write them, in every form the format has. The oracle of geometry
-   is assimp where it is there, and the file in another form. */
+/* scenes/import, glTF: files as programs write them, in every form the format has. The oracle of
+   geometry is assimp where it is there, and the file in another form. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/describe/readers.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "scenes/import/import_program.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>

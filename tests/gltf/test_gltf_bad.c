@@ -1,5 +1,6 @@
-/* scenes/gltf: files that are broken on purpose are one clear line each, whatever is wrong. */
-#include "scenes/gltf/gltf.h"
+/* scenes/import, glTF: files that are broken on purpose are one clear line each, whatever is wrong.
+ */
+#include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 

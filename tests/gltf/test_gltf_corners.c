@@ -1,10 +1,10 @@
-/* scenes/gltf: what corners carry besides places and normals (tangents, a second set of texture
-   coordinates), parallel cameras, what Blender means by its numbers, what is not read. */
+/* scenes/import, glTF: what corners carry besides places and normals (tangents, a second set of
+   texture coordinates), parallel cameras, what Blender means by its numbers, what is not read. */
 #include "shaders/surface.h"
 /* before the types `scene` and `mesh`: parameters of the header above have those names */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 #include <stb/stb_image_write.h>

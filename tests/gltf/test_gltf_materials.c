@@ -1,8 +1,8 @@
-/* scenes/gltf: what each word of a material becomes, by numbers; where images are, how they lie,
-   what is not there; corner colours, opacity, media. */
+/* scenes/import, glTF: what each word of a material becomes, by numbers; where images are, how they
+   lie, what is not there; corner colours, opacity, media. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 #include <stb/stb_image_write.h>

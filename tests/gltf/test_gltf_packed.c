@@ -1,7 +1,7 @@
-/* scenes/gltf: buffers packed by meshoptimizer and primitives packed by Draco give the mesh that
-   the same file unpacked gives; packed bytes that are broken are one line. */
+/* scenes/import, glTF: buffers packed by meshoptimizer and primitives packed by Draco give the mesh
+   that the same file unpacked gives; packed bytes that are broken are one line. */
 #include "core/memory.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 #if KD_HAVE_MESHOPT

@@ -1,5 +1,6 @@
-/* scenes/gltf: each extension, taken away, changes the picture of its model: a ball before stripes,
-   under the sky that a file without lights gets. FLIP's mean over the picture, above 0.02. */
+/* scenes/import, glTF: each extension, taken away, changes the picture of its model: a ball before
+   stripes, under the sky that a file without lights gets. FLIP's mean over the picture, above 0.02.
+ */
 #include "core/image_processing/compare.h"
 #include "tests/gltf/gltf_files.h"
 #include <kandela/render.h>

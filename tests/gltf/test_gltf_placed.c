@@ -1,8 +1,8 @@
-/* scenes/gltf: nodes that share a mesh place it, for callers who can have that; the copies of what
-   is placed are the scene that is read without placements. */
+/* scenes/import, glTF: nodes that share a mesh place it, for callers who can have that; the copies
+   of what is placed are the scene that is read without placements. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
-#include "scenes/gltf/gltf.h"
+#include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 

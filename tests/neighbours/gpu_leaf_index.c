@@ -1,8 +1,8 @@
 /* The index over a tree on a device: every leaf's box and halves, every group's box and every pair
    is as tight as can be, and each point lies in one leaf and where walks look for it. */
 #include "core/device/device_memory.h"
-#include "points/builders.h"
 #include "points/neighbours/request.h"
+#include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 

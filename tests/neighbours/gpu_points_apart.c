@@ -1,6 +1,6 @@
 /* Queries that part from their warp: whatever its patience, rows are those of the walk, bit for
    bit, of queries and of the tree's own points; those that need the same leaves stay together. */
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 #include "tests/neighbours/device_answers.h"

@@ -6,7 +6,7 @@
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"
 #include "photon/density/estimate_radius.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tests/test.h"
 
 enum { STREWN = 20000, PLACES = 30000 };

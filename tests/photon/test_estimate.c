@@ -3,7 +3,7 @@
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tests/photon/kernel_value.h"
 
 enum { CORNERS_MAX = 16, POLAR_STEPS = 400, RADIAL_STEPS = 1000 };

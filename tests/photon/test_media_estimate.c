@@ -2,7 +2,7 @@
    in its middle. */
 #include "accel/builders.h"
 #include "photon/density/media_estimate.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "scene_fixture.h"
 #include "test.h"
 

@@ -2,9 +2,9 @@
    what shares an order is compared with the serial oracle. The checker on the device agrees. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
-#include "points/builders.h"
 #include "points/papers/build_wehr.h"
 #include "points/select/build_select.h"
+#include "points/select/builders.h"
 #include "points/tree/check_device.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"

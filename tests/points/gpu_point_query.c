@@ -1,7 +1,7 @@
 /* Every way to ask a tree on the device gives the answers of the walk on the host, bit for bit, on
    every nasty input. */
 #include "core/device/device.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/tree/walk.h"
 #include "points/tree/walk_nd.h"
 #include "tests/cases.h"

@@ -1,7 +1,7 @@
 /* A build that is asked where its time goes makes the same tree, and says of each stage how many
    bytes it has to move: predictions that follow from the number of points. */
 #include "core/device/device_memory.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 

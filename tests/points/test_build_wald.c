@@ -1,7 +1,7 @@
 /* points/papers/build_wald.c, step by step through the paper's own example of ten points in the
    plane (Wald 2022, section 5). */
-#include "points/builders.h"
 #include "points/papers/build_wald.h"
+#include "points/select/builders.h"
 #include "tests/test.h"
 
 enum { TEN = 10 };

@@ -1,10 +1,10 @@
 /* points/papers/build_wehr.h: one tree for all parameters, cells that round, the paper's closed
    forms, and its approximate search with the recall that it has. */
 #include "core/parallel/parallel.h"
-#include "points/builders.h"
 #include "points/neighbours/leaf_index.h"
 #include "points/papers/approximate.h"
 #include "points/papers/build_wehr.h"
+#include "points/select/builders.h"
 #include "points/tree/check.h"
 #include "tests/cases.h"
 #include "tests/test.h"

@@ -1,9 +1,9 @@
 /* points/neighbours/leaf_index.h against the stack-free queries, and AVX2 against the plain lanes.
  */
 #include "core/memory.h"
-#include "points/builders.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
+#include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 

@@ -1,9 +1,9 @@
 /* points/neighbours/leaf_index.h of four to eight dimensions against the stack-free queries; which
    points share a bucket where many coordinates are equal. */
 #include "core/memory.h"
-#include "points/builders.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
+#include "points/select/builders.h"
 #include "tests/test.h"
 
 enum { COUNT_MAX = 20000, K_MAX = 60, QUERIES = 12 };

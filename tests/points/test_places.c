@@ -1,7 +1,7 @@
 /* points/select/places.h: keys of doubles keep their order, who shares one is asked; trees are the
  * oracle's. */
 #include "core/parallel/parallel.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/select/places.h"
 #include "points/tree/bounds.h"
 #include "points/tree/pointtree.h"

@@ -1,6 +1,6 @@
 /* A tree of floats on a CPU is held once, in its buckets: what asks for the tree itself gets it all
    the same, bit for bit. */
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>

@@ -1,6 +1,6 @@
 /* points/: every builder's tree by the checker, the checker by sabotage, bad input refused. */
 #include "core/parallel/parallel.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/tree/check.h"
 #include "tests/cases.h"
 #include "tests/test.h"

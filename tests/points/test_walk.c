@@ -1,5 +1,5 @@
 /* points/tree/walk.h against brute force, tie by tie. */
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/tree/walk.h"
 #include "tests/cases.h"
 #include "tests/test.h"

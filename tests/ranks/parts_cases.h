@@ -1,8 +1,8 @@
 /* A tree on several devices beside one tree on the CPU: the same calls to both. */
 #ifndef KD_TESTS_POINTS_PARTS_CASES_H
 #define KD_TESTS_POINTS_PARTS_CASES_H
+#include "distributed/points/parts.h"
 #include "points/api/points.h"
-#include "points/parts/parts.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>

@@ -4,7 +4,7 @@
 #include "core/hash.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
-#include "render/waves/waves.h"
+#include "render/frame/waves.h"
 #include "tests/gpu.h"
 #include "tests/scenes/files.h"
 #include <pthread.h>

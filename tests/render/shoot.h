@@ -8,8 +8,8 @@
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
-#include "render/options/render_options.h"
 #include "scene_fixture.h"
+#include "scenes/describe/render_options.h"
 
 typedef struct shot {
     image picture;

@@ -39,6 +39,7 @@ static scene_view make_scene(void) {
     for (size_t i = 0; i < 16; ++i) columns[i] = (float)i;
     memset(textures, 0, sizeof textures);
     textures[0].bytes = textures[2].bytes = bytes;
+    textures[0].samples = textures[2].samples = 4;
     textures[0].width = textures[2].width = 5;
     textures[0].height = textures[2].height = 7;
     textures[1].floats = floats;

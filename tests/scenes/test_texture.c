@@ -233,7 +233,8 @@ static void roles_pick_channels(void **state) {
         const texture_view view = load_one(&store, file_in("rgba.png"), expected[i].role);
         assert_int_equal(view.width, 2);
         assert_int_equal(view.srgb, expected[i].srgb);
-        for (int c = 0; c < 3; ++c) assert_int_equal(view.bytes[c], expected[i].first[c]);
+        for (int c = 0; c < 3; ++c)
+            assert_int_equal(view.bytes[view.samples > 2 ? c : 0], expected[i].first[c]);
         texture_store_close(&store);
     }
     texture_store store;
@@ -243,7 +244,7 @@ static void roles_pick_channels(void **state) {
     static const uint8_t opaque[8] = {10, 20, 30, 255, 50, 60, 70, 255};
     put_png("opaque.png", 2, 1, 4, opaque);
     view = load_one(&store, file_in("opaque.png"), TEXTURE_OPACITY);
-    assert_int_equal(view.bytes[4], 50); /* alpha says nothing: grey */
+    assert_int_equal(view.bytes[1], 50); /* alpha says nothing: grey */
     texture_store_close(&store);
 }
 
@@ -301,6 +302,30 @@ static void same_images_are_read_once(void **state) {
     texture_store_close(&store);
 }
 
+/* Each keeps as many samples as its file has; a map of single values one. */
+static void texels_keep_their_depth(void **state) {
+    (void)state;
+    static const uint8_t rgb[] = {10, 20, 30, 200, 100, 0};
+    static const struct {
+        texture_role role;
+        uint32_t samples;
+    } rows[] = {{TEXTURE_COLOUR, 3}, {TEXTURE_NORMAL, 3}, {TEXTURE_SKY, 3},
+                {TEXTURE_GREY, 1},   {TEXTURE_ALPHA, 1},  {TEXTURE_OPACITY, 1}};
+    put_png("deep.png", 2, 1, 3, rgb);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        texture_store store;
+        const texture_view view = load_one(&store, file_in("deep.png"), rows[i].role);
+        assert_null(view.floats);
+        assert_int_equal(view.samples, rows[i].samples);
+        texture_store_close(&store);
+    }
+    texture_store store;
+    const texture_view sky = load_one(&store, file_in("deep.png"), TEXTURE_SKY);
+    const vec3 seen = texture_texel(&sky, 1, 0);
+    assert_true(seen.x == srgb_to_linear(200) && seen.y == srgb_to_linear(100) && seen.z == 0);
+    texture_store_close(&store);
+}
+
 /* All images together, before anything is decoded. */
 static void one_budget_is_for_all_textures(void **state) {
     (void)state;
@@ -319,8 +344,9 @@ static void one_budget_is_for_all_textures(void **state) {
             asked.path = file_in(names[i]);
             assert_int_equal(texture_store_add(&store, &asked, &index), KD_OK);
         }
-        store.budget = fits ? 1 << 21 : 3 * BYTES;
+        store.budget = fits ? 1 << 20 : 3 * BYTES;
         assert_int_equal(texture_store_load(&store), fits ? KD_OK : KD_ERROR_MEMORY);
+        if (!fits) assert_non_null(strstr(kd_last_error(), "--max-texture-memory"));
         for (int i = 0; i < 3; ++i) assert_true(store.images[i].loaded == fits);
         texture_store_close(&store);
     }
@@ -379,6 +405,7 @@ int main(void) {
         cmocka_unit_test(normals_are_told_from_heights),
         cmocka_unit_test(hdr_files_stay_linear),
         cmocka_unit_test(same_images_are_read_once),
+        cmocka_unit_test(texels_keep_their_depth),
         cmocka_unit_test(one_budget_is_for_all_textures),
         cmocka_unit_test(unusable_images_become_neutral),
     };

@@ -15,16 +15,16 @@ cp "$toys/build_toy.c" house/accel/tree/build_toy.c
 cp "$toys/build_toy_points.c" house/points/tree/build_toy_points.c
 cp "$toys/toy.c" house/render/integrators/toy.c
 sed -i 's/ROW(median)$/ROW(median) ROW(toy)/' house/accel/builders.h
-sed -i 's/ROW(recursive)$/ROW(recursive) ROW(toy)/' house/points/builders.h
-sed -i 's/ROW(debug)$/ROW(debug) ROW(toy)/' house/render/options/render_options.h
+sed -i 's/ROW(recursive)$/ROW(recursive) ROW(toy)/' house/points/select/builders.h
+sed -i 's/ROW(debug)$/ROW(debug) ROW(toy)/' house/scenes/describe/render_options.h
 cp "$toys/format_toy.c" house/core/image/toy.c
 sed -i 's/ROW(pfm)$/ROW(pfm) ROW(toy)/' house/core/image/formats.h
 add_toy_kernel "$toys" house/photon/density/kernels.h
 sed -i 's/^} kd_render_options;/    int32_t toy;\n&/' house/include/kandela/render.h
 sed -i '/{OPTION("lookup"/i {OPTION("toy", OPTION_INT32, toy), .argument = "N", .initial = "7", .least = 1, .most = 9, .help = "a test of the table"},' \
-    house/render/options/render_options.c
-for list in accel/builders.h points/builders.h render/options/render_options.h core/image/formats.h \
-    include/kandela/render.h render/options/render_options.c; do
+    house/scenes/describe/render_options.c
+for list in accel/builders.h points/select/builders.h scenes/describe/render_options.h core/image/formats.h \
+    include/kandela/render.h scenes/describe/render_options.c; do
     expect_true "one line of $list is another" \
         test "$(diff "$source_folder/$list" "house/$list" | grep -c '^>')" = 1
 done

@@ -119,7 +119,7 @@ expect_true 'lines that lie there already stay' cmp -s old page/results.jsonl
 expect_exit 0 "$program" bench points --sizes 1K,2K --builders select --devices cpu --runs 2 --report made
 expect_true 'lines beside the page' test "$(wc -l <made/results.jsonl)" = 4
 expect_true 'the page of this run' grep -q 'Building point trees' made/index.html
-expect_true 'the script lies beside it' cmp -s made/report.py "$source_folder/tools/lab/report/report.py"
+expect_true 'the script lies beside it' cmp -s made/report.py "$source_folder/tools/lab/report.py"
 expect_exit 0 "$program" bench points --sizes 1K --builders select --devices cpu --runs 2 --report made
 expect_true 'lines of another run are not kept' test "$(wc -l <made/results.jsonl)" = 2
 expect_done

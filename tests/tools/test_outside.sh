@@ -10,7 +10,7 @@ expect_exit 0 "$program" render box.obj "${options[@]}" -o textures/grey.png
 
 # --- descriptions: the same words whether it is there or not ---
 told() { sed 's/"[^"]*"/NAME/' err; }
-for verb in "render -o a.png" "photons --photons 100 -o a.kdp" "trace --pixel 1,1" tree; do
+for verb in "render --resolution 16x12 --spp 1 -o a.png" "photons --photons 100 -o a.kdp" "trace --pixel 1,1" tree; do
     read -ra words <<<"$verb"
     for name in ../box.obj "$PWD/box.obj" models/../../box.obj; do
         echo '{"kandela": 1, "meshes": [{"file": "'"$name"'"}]}' >scene/s.json

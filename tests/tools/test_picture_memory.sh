@@ -20,6 +20,13 @@ def png(name, side, bits, colour):
 png("bits.png", 8192, 1, 0)
 png("large.png", 12800, 1, 0)
 png("colours.png", 2048, 8, 2)
+def ramp(name, first): # every value of 16 bits from `first` on
+    rows = b"".join(b"\0" + struct.pack(">256H", *(min(first + 256 * y + x, 65535) for x in range(256))) for y in range(256))
+    with open(name, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 256, 256, 16, 0, 0, 0, 0))
+                   + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+ramp("ramp.png", 0)
+ramp("next.png", 1)
 END
 
 # 2.1 GB before
@@ -36,8 +43,10 @@ END
 }
 expect_exit 0 peak 300000 "$program" compare bits.png bits.png
 expect_exit 0 peak 300000 "$program" compare bits.png bits.png --metric max
-expect_exit 0 "$program" compare large.png large.png --metric max # was "cannot come from a file"
+expect_exit 0 "$program" compare large.png large.png --metric max # was refused as damaged
 expect_says out 0
+expect_exit 0 "$program" compare ramp.png next.png --metric max # by one of 65535
+expect_true "16 bits are compared: $(cat out)" awk '{exit !($1 > 1e-6 && $1 < 1e-4)}' out
 
 # One budget.
 cat >two.json <<'END'
@@ -46,6 +55,11 @@ cat >two.json <<'END'
             {"quad": [[-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]], "material": "b"}]}
 END
 expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png
+expect_exit 4 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 64M
+expect_says err "--max-texture-memory"
+expect_says err "bits.png"
+expect_true "one line: $(cat err)" test "$(wc -l <err)" = 1
+expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 1G
 
 # It hung for ever.
 expect_exit 3 timeout 20 "$program" render gen:blob:100 --env cut_row.hdr -o cut.png

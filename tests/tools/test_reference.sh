@@ -25,6 +25,7 @@ done
 for name in KDTree TriangleMesh load_scene knn_graph chamfer_distance RayMeshIntersector; do
     grep -q "$name" "$html"/python_*.html || expect_fail "$name is told of"
 done
+expect_true "a docstring's sections have titles and lists" grep -qzE '<b>Parameters</b>.{0,200}<li><code>x</code>' "$html/python_points.html"
 expect_true "nothing is loaded from elsewhere" test -z "$(grep -hoE '(src|href)="(https?:)?//[^"]*\.(js|css|woff2?|png|svg)"' "$html"/*.html)"
 expect_true "nobody's folders are named" test -z "$(grep -rl "$scratch" "$html" --include=*.html site/man)"
 expect_true "phones are thought of" grep -q 'name="viewport"' "$index"

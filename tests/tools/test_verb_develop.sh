@@ -59,7 +59,7 @@ expect_says err "KANDELA_OIDN"
 expect_true "one line" test "$(wc -l <err)" = 1
 expect_true "nothing is written" test ! -e never.png
 expect_exit 2 "$program" develop a.pfm --crop 0,0,9,4
-expect_says err "does not lie in a picture of 8 x 4"
+expect_says err "exceeds the image of 8 x 4"
 expect_exit 2 "$program" develop a.pfm --resize 0x0
 expect_exit 2 "$program" develop a.pfm --resize 8
 expect_exit 2 "$program" develop a.pfm --tonemap filmic

@@ -1,7 +1,7 @@
 /* Writes an experiment as a table, plots and an HTML page. */
 #include "core/files/file.h"
 #include "tools/lab/experiment.h"
-#include "tools/lab/report/report.h"
+#include "tools/lab/report.h"
 #include <string.h>
 
 enum { NAME = 64 };

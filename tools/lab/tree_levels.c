@@ -3,7 +3,7 @@
 #include "accel/tree/walk.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
-#include "tools/lab/report/report.h"
+#include "tools/lab/report.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

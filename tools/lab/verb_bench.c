@@ -3,9 +3,9 @@
 #include "core/files/file.h"
 #include "core/system/paths.h"
 #include "tools/lab/bench/bench.h"
-#include "tools/lab/papers/papers.h"
-#include "tools/lab/report/compare.h"
-#include "tools/lab/report/report.h"
+#include "tools/lab/papers.h"
+#include "tools/lab/report.h"
+#include "tools/lab/results.h"
 #include "tools/program/output.h"
 #include "tools/program/verb.h"
 #include <errno.h>

@@ -6,10 +6,10 @@
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
+#include "scenes/describe/render_options.h"
 #include "tools/lab/experiment.h"
-#include "tools/lab/report/report.h"
+#include "tools/lab/report.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/verb.h"
@@ -249,7 +249,7 @@ static kd_status prepare(laboratory *work) {
     KD_TRY(read_lists(work));
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
-    work->base.allow_outside = work->values.render.allow_outside;
+    render_options_take_input(&work->base, &work->values.render);
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
     KD_TRY(check_report(work));
@@ -316,7 +316,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
     KD_TRY(experiment_read(&made, lists));
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
-    work->base.allow_outside = work->values.render.allow_outside;
+    render_options_take_input(&work->base, &work->values.render);
     KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
     KD_TRY(open_report(work->values.report));
     base_of_scene(&work->base, work);

@@ -6,10 +6,10 @@
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "core/system/paths.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/assembly/scene_camera.h"
-#include "tools/lab/report/report.h"
+#include "scenes/describe/render_options.h"
+#include "tools/lab/report.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
@@ -145,7 +145,7 @@ static kd_status load(tracing *work, const option_line *line) {
     trace_values *values = &work->values;
     kd_render_options from_file;
     kd_render_options_default(&from_file);
-    from_file.allow_outside = option_line_has(line, "allow-outside");
+    render_options_take_input(&from_file, &values->render);
     KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
     values->render = from_file;
     values->view = scene_camera(work->loaded);

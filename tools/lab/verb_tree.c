@@ -1,8 +1,8 @@
 /* kandela tree: prints statistics of a triangle tree, level by level. */
 #include "accel/builders.h"
 #include "core/system/paths.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
+#include "scenes/describe/render_options.h"
 #include "tools/lab/tree_levels.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
@@ -82,7 +82,7 @@ static kd_status look(xray *work, const option_line *line) {
     const char *path = line->arguments[0];
     KD_TRY(check_outputs(values, path));
     kd_render_options_default(&from_file);
-    from_file.allow_outside = option_line_has(line, "allow-outside");
+    render_options_take_input(&from_file, &values->render);
     KD_TRY(scene_open(&work->loaded, path, &from_file, &work->watched));
     values->render = from_file;
     KD_TRY(option_line_apply(line, values));

@@ -3,7 +3,7 @@
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
-#include "render/options/render_options.h"
+#include "scenes/describe/render_options.h"
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* kandela check: reports problems of a mesh file, and fixes some. */
 #include "core/files/file.h"
-#include "render/options/render_options.h"
 #include "scenes/check/check.h"
+#include "scenes/describe/render_options.h"
 #include "scenes/text/paths.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"

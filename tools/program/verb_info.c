@@ -7,7 +7,7 @@
 #include "core/parallel/parallel.h"
 #include "photon/density/estimators.h"
 #include "points/api/points_device.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "render/integrators/integrators.h"
 #include "scenes/describe/describe_json.h"
 #include "tools/program/verb.h"

@@ -2,8 +2,8 @@
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "render/api/render.h"
-#include "render/options/render_options.h"
 #include "scenes/assembly/scene.h"
+#include "scenes/describe/render_options.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/verb.h"
@@ -35,7 +35,7 @@ static kd_status make(const photons_values *values, const char *path, job *watch
     kd_render_options unused;
     memset(&file, 0, sizeof file);
     kd_render_options_default(&unused);
-    unused.allow_outside = values->render.allow_outside;
+    render_options_take_input(&unused, &values->render);
     KD_TRY(output_check(values->output));
     KD_TRY(output_check_input(path));
     KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));

@@ -12,7 +12,6 @@
 #include "core/status.h"
 #include "core/system/machine.h"
 #include "core/system/process.h"
-#include "distributed/ranks/ranks.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
 #include "render/api/stats.h"
@@ -430,7 +429,7 @@ static kd_status render(rendering *work, const option_line *line) {
     kd_render_options from_file;
     kd_render_options_default(&from_file);
     from_file.frame = work->values.render.frame;
-    from_file.allow_outside = work->values.render.allow_outside;
+    render_options_take_input(&from_file, &work->values.render);
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
     const render_values given = work->values;
     for (int32_t number = given.frames[0]; number <= given.frames[1]; ++number) {

@@ -22,7 +22,7 @@ def plane_cost(plane):
 
 
 def draw_planes(folder):
-    plot = Plot((0, LENGTH), (0, 12), "plane, x", "cost of the cut", width=640, height=430)
+    plot = Plot((0, LENGTH), (0, 12), "plane, x", "cost of the split", width=640, height=430)
     for tick in range(0, 11, 2):
         plot.tick_x(tick, tick)
     for tick in range(0, 13, 2):

@@ -26,7 +26,7 @@ def ends_after(plane):
 
 
 def draw_bins(folder):
-    plot = Plot((0, LENGTH), (0, 12), "plane, by edges of bins", "cost of the cut", width=680, height=400)
+    plot = Plot((0, LENGTH), (0, 12), "plane, by edges of bins", "cost of the split", width=680, height=400)
     edges = [LENGTH * k / BINS for k in range(BINS + 1)]
     for k, x in enumerate(edges):
         plot.tick_x(x, k)

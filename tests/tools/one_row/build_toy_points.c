@@ -56,7 +56,7 @@ static kd_status build_toy(pointtree *out, const point_array *points, job *watch
     for (uint32_t i = 0; i < out->count; ++i) items[i].id = i;
     build_node(&work, 0, items, &out->box);
     memory_free(items);
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled while building a point tree");
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "building the point tree was cancelled");
     if (getenv("KANDELA_TOY_FAULT") && out->count > 1) {
         const uint32_t root = out->ids[0];
         out->ids[0] = out->ids[1];

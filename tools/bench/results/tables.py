@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """usage: tables.py [--check]
 
-Writes README.md's speed tables from the results files in this folder, between the lines
+Writes the speed tables of README.md (`summary`) and docs/speed.md (`cpu`, `gpu`) from the results
+files in this folder, between the lines
     <!-- speed NAME -->  and  <!-- end of speed -->
---check writes nothing and ends with 1 if a table is not what the files say, or if a page has a table
-that nobody writes. Every row names what it ran on, the commit and the mode.
+With --check the script writes nothing. It exits with 1 if a table differs from the results files or
+if no page contains it. Every row names its device and links its file under the commit measured.
 """
 
 import os
@@ -16,7 +17,8 @@ ROOT = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
 H200, PACKED, WAVES = "h200.txt", "h200-packed.txt", "h200-waves.txt"
 FRAMES, PYTHON = "h200-frames.txt", "h200-jztree.txt"
 MERGED, MAKING, EXACT = "h200-merged.txt", "h200-making.txt", "xeon-exact-build.txt"
-POINTS, RAYS, EPYC = "xeon-two-threads.txt", "xeon-rays.txt", "epyc-two-threads.txt"
+POINTS, EPYC = "xeon-two-threads.txt", "epyc-two-threads.txt"
+RAYS, KIDDO, SCIPY = "xeon-alone-peers.txt", "xeon-kiddo.txt", "xeon-python.txt"
 SPACE = r"\s+"
 
 
@@ -35,10 +37,106 @@ def build_cost(builder, device, setting="rays"):
     return head + r".*SAH ([\d.]+),"
 
 
-# what, ours (template, figures), beside it (template, figures), mode, on, commit. A figure is a file
-# and a regular expression that matches there once, whose first group it is; then how many matches are
-# expected instead, a factor, and which of them is taken. Last: what a cost is divided by, or None.
+def within(block, pattern):
+    """A pattern of a line in the block that a line `block` begins: the first match after that line."""
+    return "^" + re.escape(block) + r"\n(?:.*\n)*?" + pattern
+
+
+# Lines that begin a block of a results file; then columns of the programs' output.
+BUNNY, MILLION = "== bunny, now, beside Embree 4.4.0", "== compare_knn  1000000: --k 1,8, then --k 1,50"
+ALONE = MILLION.replace("compare_knn ", "compare_knn --alone")
+RATE = r" +([\d.]+) Mrays/s"  # of compare_embree
+K1, K8 = r" +[\d.]+ +(\d+)", r" +[\d.]+ +\d+ +\d+ \([\d.]+\) +(\d+)"  # of compare_knn, random queries
+POVRAY = r"^`tools/compare_povray 2`: POV-Ray [\d,]+ photons shot in [\d.]+ s \("
+
+
+def python_row(peer):
+    return r"^uniform +3-D float32 own +k +8 .*?\b" + peer + r" [\d.]+ ([\d.]+)"
+
+
+# A row: task, Kandela's result (template, figures), the other's (template, figures), mode, device, commit
+# and what a cost is divided by, or None. A figure is a file and a regular expression whose only match
+# there holds it as the first group; optional: how many matches are expected instead (0: any number), a
+# factor, and the index of the match to take.
 GPU, XEON, AMD = "GPU: H200", "CPU: Xeon, 1 thread", "CPU: EPYC, 1 thread"
+SHARED = "CPU: shared Xeon, 1 thread"
+SUMMARY = [
+    (
+        "build a k-d tree, 1M points",
+        "{0:.0f} ms",
+        [(KIDDO, within(MILLION, r"kandela +([\d.]+)"))],
+        "kiddo {0:.0f}, PicoTree {1:.0f}",
+        [(KIDDO, within(MILLION, r"kiddo blocks +([\d.]+)")), (KIDDO, within(MILLION, r"PicoTree +([\d.]+)"))],
+        "Xeon",
+        "3fbbfc3",
+    ),
+    (
+        "the same",
+        "{0:.0f} ms",
+        [(POINTS, line("kandela", "?"), 2)],
+        "CGAL {0:.0f}, nanoflann {1:.0f}",
+        [(POINTS, r"^CGAL 5\.5\.1 +([\d.]+)", 2), (POINTS, r"^nanoflann 1\.4\.2 +([\d.]+)", 2)],
+        "Xeon",
+        "4518ec5",
+    ),
+    (
+        "8 nearest, one batch of random queries",
+        "{0:.2f} M/s",
+        [(KIDDO, within(MILLION, "kandela" + K8), 1, 1e-6)],
+        "kiddo {0:.2f}, PicoTree {1:.2f}",
+        [(KIDDO, within(MILLION, "kiddo flat" + K8), 1, 1e-6), (KIDDO, within(MILLION, "PicoTree" + K8), 1, 1e-6)],
+        "Xeon",
+        "3fbbfc3",
+    ),
+    (
+        "1 nearest, one random query per call",
+        "{0:.2f} M/s",
+        [(KIDDO, within(ALONE, "kandela" + K1), 1, 1e-6)],
+        "kiddo {0:.2f}, PicoTree {1:.2f}",
+        [(KIDDO, within(ALONE, "kiddo flat" + K1), 1, 1e-6), (KIDDO, within(ALONE, "PicoTree" + K1), 1, 1e-6)],
+        "Xeon",
+        "3fbbfc3",
+    ),
+    (
+        "8 nearest in Python, 200K points",
+        "{0:.1f} us/query",
+        [(SCIPY, python_row("kandela"), 0)],
+        "pynanoflann {0:.1f}, SciPy {1:.1f}",
+        [(SCIPY, python_row("pynanoflann"), 0), (SCIPY, python_row("scipy"), 0)],
+        "Xeon",
+        "4739739",
+    ),
+    (
+        "diffuse rays, bunny, one batch",
+        "{0:.1f} M/s",
+        [(RAYS, within(BUNNY, "diffuse +kandela" + RATE))],
+        "Embree 4.4: {0:.1f}, robust {1:.1f}",
+        [(RAYS, within(BUNNY, "diffuse +embree" + RATE)), (RAYS, within(BUNNY, "diffuse +embree robust" + RATE))],
+        "Xeon",
+        "65e8eda",
+    ),
+    (
+        "the same, one ray per call",
+        "{0:.1f} M/s",
+        [(RAYS, within(BUNNY, "diffuse +kandela single" + RATE))],
+        "Embree 4.4: {0:.1f}, robust {1:.1f}",
+        [(RAYS, within(BUNNY, "diffuse +embree" + RATE)), (RAYS, within(BUNNY, "diffuse +embree robust" + RATE))],
+        "Xeon",
+        "65e8eda",
+    ),
+    (
+        "build, then 8 nearest of all 1M points",
+        "{0:.1f} ms",
+        [(PYTHON, r"^uniform 1000000 k 8 kandela\.Points, CuPy: build ([\d.]+) ms, ask ([\d.]+) ms")],
+        "jz-tree {0:.1f}, CuPy {1:.1f}",
+        [
+            (PYTHON, r"^uniform 1000000 k 8 jz-tree, build in ask: build [\d.]+ ms, ask ([\d.]+) ms"),
+            (PYTHON, r"^uniform 1000000 k 8 CuPy's KDTree: build ([\d.]+) ms, ask ([\d.]+) ms"),
+        ],
+        "H200",
+        "823278e",
+    ),
+]
 TABLES = {
     "gpu": [
         (
@@ -162,14 +260,91 @@ TABLES = {
             None,
         ),
         (
-            "diffuse rays, bunny, measured twice",
-            "{0:.1f}, {1:.1f} M/s",
-            [(RAYS, line("diffuse", "kandela", "?", "Mrays/s"), 8, 1, turn) for turn in (0, 4)],
-            "Embree 3.13, one at a time: {0:.1f}, {1:.1f} M/s",
-            [(RAYS, line("diffuse", "embree", "?", "Mrays/s"), 8, 1, turn) for turn in (0, 4)],
-            "watertight; Embree's fast",
-            XEON,
-            "449d7b0",
+            "point tree of a million points",
+            "{0:.0f} ms",
+            [(KIDDO, within(MILLION, r"kandela +([\d.]+)"))],
+            "kiddo {0:.0f}, flat {1:.0f}, Donnelly {2:.0f}, PicoTree {3:.0f}",
+            [(KIDDO, within(MILLION, name + r" +([\d.]+)")) for name in ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")],
+            "exact",
+            SHARED,
+            "3fbbfc3",
+            None,
+        ),
+        (
+            "8 nearest, random queries",
+            "{0:.2f} M/s",
+            [(KIDDO, within(MILLION, "kandela" + K8), 1, 1e-6)],
+            "kiddo {0:.2f}, flat {1:.2f}, Donnelly {2:.2f}, PicoTree {3:.2f}",
+            [(KIDDO, within(MILLION, name + K8), 1, 1e-6) for name in ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")],
+            "exact",
+            SHARED,
+            "3fbbfc3",
+            None,
+        ),
+        (
+            "1 nearest, one random query per call",
+            "{0:.2f} M/s",
+            [(KIDDO, within(ALONE, "kandela" + K1), 1, 1e-6)],
+            "kiddo {0:.2f}, flat {1:.2f}, Donnelly {2:.2f}, PicoTree {3:.2f}",
+            [(KIDDO, within(ALONE, name + K1), 1, 1e-6) for name in ("kiddo", "kiddo flat", "kiddo blocks", "PicoTree")],
+            "exact",
+            SHARED,
+            "3fbbfc3",
+            None,
+        ),
+        (
+            "primary rays, bunny",
+            "{0:.1f} M/s, one per call {1:.1f}",
+            [(RAYS, within(BUNNY, "primary +kandela" + RATE)), (RAYS, within(BUNNY, "primary +kandela single" + RATE))],
+            "Embree 4.4.0: {0:.1f}, robust {1:.1f}, packets {2:.1f}; tinybvh {3:.1f}",
+            [(RAYS, within(BUNNY, "primary +" + name + RATE)) for name in ("embree", "embree robust", "embree packets", "tinybvh 8")],
+            "watertight; Embree's fast and robust",
+            SHARED,
+            "65e8eda",
+            None,
+        ),
+        (
+            "diffuse rays, bunny",
+            "{0:.1f} M/s, one per call {1:.1f}",
+            [(RAYS, within(BUNNY, "diffuse +kandela" + RATE)), (RAYS, within(BUNNY, "diffuse +kandela single" + RATE))],
+            "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}",
+            [(RAYS, within(BUNNY, "diffuse +" + name + RATE)) for name in ("embree", "embree robust", "tinybvh 8")],
+            "watertight; Embree's fast and robust",
+            SHARED,
+            "65e8eda",
+            None,
+        ),
+        (
+            "short occlusion rays, bunny",
+            "{0:.1f} M/s, one per call {1:.1f}",
+            [(RAYS, within(BUNNY, "ao-any +kandela" + RATE)), (RAYS, within(BUNNY, "ao-any +kandela single" + RATE))],
+            "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}",
+            [(RAYS, within(BUNNY, "ao-any +" + name + RATE)) for name in ("embree", "embree robust", "tinybvh 8")],
+            "watertight; Embree's fast and robust",
+            SHARED,
+            "65e8eda",
+            None,
+        ),
+        (
+            "rays through edges and vertices, bunny",
+            "{0:.1f} M/s, one per call {1:.1f}",
+            [(RAYS, within(BUNNY, "hard +kandela" + RATE)), (RAYS, within(BUNNY, "hard +kandela single" + RATE))],
+            "Embree 4.4.0: {0:.1f}, robust {1:.1f}; tinybvh {2:.1f}",
+            [(RAYS, within(BUNNY, "hard +" + name + RATE)) for name in ("embree", "embree robust", "tinybvh 8")],
+            "watertight; Embree's fast and robust",
+            SHARED,
+            "65e8eda",
+            None,
+        ),
+        (
+            "photons shot, `cornell_caustic.json`, 2 threads",
+            "{0:.2f} M/s",
+            [(RAYS, POVRAY + r".*Kandela [\d,]+ in [\d.]+ s \(([\d.]+) M/s\)\.$")],
+            "POV-Ray 3.7: {0:.2f} with spheres, {1:.2f} with triangles",
+            [(RAYS, POVRAY + r"([\d.]+) M/s, balls as spheres\)"), (RAYS, POVRAY + r".* s with its parsing \(([\d.]+) M/s")],
+            "triangles",
+            "CPU: Xeon (AVX-512), 2 threads",
+            "afe81a7",
             None,
         ),
         (
@@ -200,33 +375,46 @@ TABLES = {
         ),
     ],
 }
-PAGES = ("README.md",)
+PAGES = ("README.md", "docs/speed.md")
 MARKS = re.compile(r"<!-- speed (\w+) -->\n(.*?)<!-- end of speed -->\n", re.DOTALL)
 
 
 def figure(name, pattern, expected=1, scale=1.0, index=0):
-    """The number in a results file; `expected` 0: as many matches as there are, the one at `index`."""
+    """Returns the number in a results file, times `scale`; of a pattern with several groups, their sum."""
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
         found = re.findall(pattern, file.read(), re.MULTILINE)
     if not found or (expected and len(found) != expected):
         raise SystemExit(f"tools/bench/results/{name}: {len(found)} lines match {pattern}, expected {expected or 'some'}")
-    return float(found[index]) * scale
+    groups = found[index] if isinstance(found[index], tuple) else (found[index],)
+    return sum(float(group) for group in groups) * scale
 
 
 def row(what, ours, figures, beside, others, mode, on, commit, base):
     values = [figure(*each) for each in figures]
-    if base:  # the last of ours is a cost, said as a ratio
+    if base:  # the last figure is a cost; the table shows its ratio to that of `base`
         values[-1] /= figure(*base)
     files = sorted({each[0] for each in figures})
     text = beside.format(*(figure(*each) for each in others))
-    links = ", ".join(f"[{commit}](tools/bench/results/{name})" for name in files)
+    links = ", ".join(f"[{commit}](../tools/bench/results/{name})" for name in files)
     return f"| {what} | {ours.format(*values)} | {text} | {mode} | {on} | {links} |"
 
 
+def summary():
+    """Returns README's table, whose rows have at most 100 columns, with its links defined below it."""
+    lines, links = ["| task | Kandela | others | device | measured at |", "|-|-|-|-|-|"], {}
+    for what, ours, figures, beside, others, on, commit in SUMMARY:
+        mine, theirs = (text.format(*(figure(*each) for each in values)) for text, values in ((ours, figures), (beside, others)))
+        links[commit] = figures[0][0]
+        lines.append(f"| {what} | {mine} | {theirs} | {on} | [{commit}] |")
+    return "\n".join(lines + [""] + [f"[{commit}]: tools/bench/results/{name}" for commit, name in links.items()]) + "\n"
+
+
 def table(name):
+    if name == "summary":
+        return summary()
     if name not in TABLES:
         raise SystemExit(f"no table is named {name}")
-    lines = ["| | Kandela | compared with | mode | device | commit, file |", "|-|-|-|-|-|-|"]
+    lines = ["| task | Kandela | others | mode | device | measured at |", "|-|-|-|-|-|-|"]
     return "\n".join(lines + [row(*each) for each in TABLES[name]]) + "\n"
 
 
@@ -242,7 +430,7 @@ def main():
             name, made = match.group(1), table(match.group(1))
             seen.add(name)
             if match.group(2) != made:
-                stale.append(f"{page}: the table {name} is not what the results say")
+                stale.append(f"{page}: the table {name} differs from the results files")
             return f"<!-- speed {name} -->\n{made}<!-- end of speed -->\n"
 
         text = MARKS.sub(written, text)
@@ -250,12 +438,12 @@ def main():
             with open(path + ".tmp", "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(path + ".tmp", path)
-    missing = [f"no page has the table {name}" for name in TABLES if name not in seen]
+    missing = [f"no page has the table {name}" for name in ("summary", *TABLES) if name not in seen]
     if "--check" in sys.argv and stale + missing:
         print("\n".join(stale + missing))
-        print("tools/bench/results/tables.py writes them")
+        print("run tools/bench/results/tables.py to write them")
         return 1
-    print(f"{len(seen)} tables are what the results say" if not stale else f"{len(stale)} tables written")
+    print(f"{len(seen)} tables agree with the results files" if not stale else f"{len(stale)} tables written")
     return 0
 
 

@@ -2,7 +2,7 @@
 #include "core/device/device_stream.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
 #include "points/tree/check_device.h"

@@ -1,7 +1,7 @@
 #include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/memory.h"
-#include "points/builders.h"
+#include "points/select/builders.h"
 #include "tools/lab/bench/bench.h"
 #include "tools/lab/bench/inputs.h"
 #include <kandela/points.h>

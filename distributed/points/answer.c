@@ -1,0 +1,413 @@
+/* Distributed queries through the host.
+   Idea: the k nearest are first searched in the part that contains the query (its home); their
+         distances limit the search in the other parts, most of which are then not needed. All other
+         parts of a query are searched at once.
+   Work: a query near a border searches two parts, one in the middle of a part that part alone.
+   Memory: queries are processed in chunks of a million results. */
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "core/parallel/primitives.h"
+#include "distributed/points/call.h"
+#include "distributed/ranks/ranks.h"
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { CHUNK_ANSWERS = 1 << 20 };
+
+/* --- k-way merge of results ------------------------------------------------------------------ */
+
+/* Merges the results of several parts for a chunk of queries into the caller's rows.
+   Idea: each part's results for a query are sorted by (dist2, number), so the least of their first
+         elements is the next result.
+   Invariants: numbers are positions in the input, so the order is that of a single tree. */
+
+enum { MERGE_GRAIN = 256 };
+
+/* Remaining results of one part for one query. */
+typedef struct merge_run {
+    uint64_t at, end;
+    const parts_asked *from;
+} merge_run;
+
+/* The runs of every query of a chunk. Owns its memory. */
+typedef struct merge_runs {
+    uint64_t *begins; /* queries + 1 offsets into `runs` */
+    merge_run *runs;
+    bool misfit; /* out: some row does not have the length of its results */
+} merge_runs;
+
+/* Accepts a zeroed struct. */
+static void merge_runs_close(merge_runs *owned) {
+    memory_free(owned->begins);
+    memory_free(owned->runs);
+    memset(owned, 0, sizeof *owned);
+}
+
+static kd_status merge_runs_open(merge_runs *out, const parts_asked *asked, int rounds,
+                                 int32_t parts, uint64_t queries) {
+    uint64_t *next = NULL;
+    kd_status status = KD_OK;
+    memset(out, 0, sizeof *out);
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->begins, queries + 1));
+    for (int round = 0; round < rounds; ++round)
+        for (uint64_t q = 0; q < asked[round].begins[parts]; ++q)
+            ++out->begins[asked[round].who[q]];
+    out->begins[queries] = scan_exclusive_u64(out->begins, out->begins, queries);
+    KD_TRY_GOTO(KD_RESERVE(out->runs, out->begins[queries]));
+    KD_TRY_GOTO(KD_RESERVE(next, queries));
+    memcpy(next, out->begins, queries * sizeof *next);
+    for (int round = 0; round < rounds; ++round)
+        for (uint64_t q = 0; q < asked[round].begins[parts]; ++q) {
+            const merge_run run = {asked[round].offsets[q], asked[round].offsets[q + 1],
+                                   &asked[round]};
+            out->runs[next[asked[round].who[q]]++] = run;
+        }
+done:
+    memory_free(next);
+    if (status != KD_OK) merge_runs_close(out);
+    return status;
+}
+
+/* --- merged rows
+ * ----------------------------------------------------------------------------------- */
+
+typedef struct merging {
+    const parts_call *call;
+    merge_runs *runs;
+    atomic_bool misfit;
+} merging;
+
+static double dist2_at(const parts_call *call, const merge_run *run) {
+    if (!run->from->dist2) return 0;
+    return point_coordinate((const char *)run->from->dist2 +
+                                run->at * point_scalar_bytes(call->of->scalar),
+                            call->of->scalar, 0);
+}
+
+/* Returns the run with the least remaining element, or NULL. */
+static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *end) {
+    merge_run *least = NULL;
+    double least_dist2 = 0;
+    for (merge_run *run = begin; run < end; ++run) {
+        if (run->at == run->end) continue;
+        const double dist2 = dist2_at(call, run);
+        if (least &&
+            (dist2 > least_dist2 || (dist2 == least_dist2 && run->from->numbers[run->at] >
+                                                                 least->from->numbers[least->at])))
+            continue;
+        least = run;
+        least_dist2 = dist2;
+    }
+    return least;
+}
+
+static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
+    const points_rows *out = &call->out;
+    const bool none = number == KD_NO_POINT64;
+    if (call->names && !none) number = call->names[number - call->of->first];
+    if (out->wide) out->wide[at] = number;
+    if (out->ids) out->ids[at] = none ? KD_NO_POINT : (uint32_t)number;
+    if (!out->dist2) return;
+    if (call->of->scalar == POINT_DOUBLE)
+        ((double *)out->dist2)[at] = dist2;
+    else
+        ((float *)out->dist2)[at] = (float)dist2;
+}
+
+/* Returns whether all runs of a query, without the excluded point, have the length of its row. */
+static bool fits(const merging *work, const merge_run *begin, const merge_run *end, uint64_t room) {
+    uint64_t answers = 0;
+    for (const merge_run *run = begin; run < end; ++run) answers += run->end - run->at;
+    return answers == room + (work->call->self ? 1 : 0);
+}
+
+static void merge_row(merging *work, uint64_t i) {
+    const parts_call *call = work->call;
+    const uint64_t query = call->begin + i;
+    const uint64_t row = parts_row(call, query);
+    merge_run *begin = work->runs->runs + work->runs->begins[i];
+    merge_run *end = work->runs->runs + work->runs->begins[i + 1];
+    if (call->kind == POINTS_COUNT) {
+        uint64_t sum = 0;
+        for (const merge_run *run = begin; run < end; ++run) sum += run->end - run->at;
+        call->out.sums[row] = sum - (call->self ? 1 : 0);
+        return;
+    }
+    const bool nearest = call->kind == POINTS_NEAREST;
+    const uint64_t wanted = nearest ? call->k - (call->self ? 1 : 0) : 0;
+    const uint64_t to = nearest ? row * wanted : call->offsets[row];
+    const uint64_t room = nearest ? wanted : call->offsets[row + 1] - to;
+    if (!nearest && !fits(work, begin, end, room)) {
+        atomic_store(&work->misfit, true);
+        return;
+    }
+    uint64_t made = 0;
+    while (made < room) {
+        merge_run *from = least_of(call, begin, end);
+        if (!from) break;
+        const uint64_t number = from->from->numbers[from->at];
+        const double dist2 = dist2_at(call, from);
+        ++from->at;
+        if (call->self && number == call->self[query]) continue;
+        put(call, to + made++, number, dist2);
+    }
+    if (call->out.counts) call->out.counts[row] = (uint32_t)made;
+    for (; made < room; ++made) put(call, to + made, KD_NO_POINT64, (double)INFINITY);
+}
+
+static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i) merge_row((merging *)context, (uint64_t)i);
+}
+
+/* Fills the rows of the call's chunk. */
+static void merge_rows(const parts_call *call, merge_runs *runs) {
+    merging work = {.call = call, .runs = runs};
+    atomic_init(&work.misfit, false);
+    parallel_for((int64_t)(call->end - call->begin), MERGE_GRAIN, merge_piece, &work);
+    runs->misfit = atomic_load(&work.misfit);
+}
+
+/* --- which parts a query needs -------------------------------------------------------------- */
+
+static const void *scalars_at(const kd_point_array *points, uint64_t i) {
+    const uint64_t packed =
+        points->dims * point_scalar_bytes(points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
+    return (const char *)points->coordinates +
+           i * (points->stride_bytes ? points->stride_bytes : packed);
+}
+
+static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
+    const point_box *box = &call->of->all[part].box;
+    const void *lo = scalars_at(&call->query.points, query), *hi = scalars_at(&call->hi, query);
+    for (uint32_t axis = 0; axis < call->of->dims; ++axis)
+        if (!(point_coordinate(lo, call->of->scalar, axis) <= box->hi[axis] &&
+              point_coordinate(hi, call->of->scalar, axis) >= box->lo[axis]))
+            return false;
+    return true;
+}
+
+static bool may_hold(const parts_call *call, uint64_t query, int32_t part, double bound) {
+    const part_reach reach = parts_reach(call);
+    if (parts_asks_boxes(call))
+        return call->of->all[part].count > 0 && box_overlaps(call, query, part);
+    return reach_may_hold(&reach, scalars_at(&call->query.points, query), part, bound);
+}
+
+static int32_t home_of(const parts_call *call, uint64_t query) {
+    const part_reach reach = parts_reach(call);
+    return reach_home(&reach, scalars_at(&call->query.points, query));
+}
+
+static double radius_of(const parts_call *call, uint64_t query) {
+    const double own = call->query.radii
+                           ? point_coordinate((const char *)call->query.radii +
+                                                  query * point_scalar_bytes(call->of->scalar),
+                                              call->of->scalar, 0)
+                           : (double)INFINITY;
+    return own < call->query.max_radius ? own : call->query.max_radius;
+}
+
+/* --- which queries go to which part --------------------------------------------------------- */
+
+typedef struct choosing {
+    const parts_call *call;
+    const int32_t *homes;    /* per query of the chunk; NULL: a single round */
+    const merge_runs *known; /* results of the homes; NULL: the homes are searched now */
+    parts_asked *out;
+    uint64_t *places; /* per part and block: counts, then positions */
+    bool fills;       /* write the queries; else count them */
+} choosing;
+
+/* Returns the distance within which query i still has to be searched: in the second round at most
+   that of the k-th result of its home. */
+static double bound_of(const choosing *work, uint64_t i) {
+    const parts_call *call = work->call;
+    const double radius =
+        metric_bound(call->of->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
+    if (!work->known) return radius;
+    const merge_run *run = &work->known->runs[work->known->begins[i]];
+    if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
+        return radius;
+    const double last = point_coordinate((const char *)run->from->dist2 +
+                                             (run->end - 1) * point_scalar_bytes(call->of->scalar),
+                                         call->of->scalar, 0);
+    return last < radius ? last : radius;
+}
+
+static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bound) {
+    const parts_call *call = work->call;
+    const bool first = work->homes && !work->known;
+    if (work->homes && (work->homes[i] == part) != first) return false;
+    if (parts_asks_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
+    *bound = bound_of(work, i);
+    return may_hold(call, call->begin + i, part, *bound);
+}
+
+/* Writes one query for a part: the scalars of the point, and a radius; or two corners. */
+static void write_question(const choosing *work, uint64_t i, double bound, char *to) {
+    const parts_call *call = work->call;
+    const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->of->scalar);
+    const uint64_t bytes = call->of->dims * scalar;
+    const kd_point_array *lo = &call->query.points, *hi = &call->hi;
+    memcpy(to,
+           (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
+           bytes);
+    if (parts_asks_boxes(call)) {
+        memcpy(to + bytes,
+               (const char *)hi->coordinates +
+                   query * (hi->stride_bytes ? hi->stride_bytes : bytes),
+               bytes);
+        return;
+    }
+    const double own = radius_of(call, query);
+    const part_reach reach = parts_reach(call);
+    const double near = work->known ? reach_radius_of(&reach, bound) : own;
+    const double radius = near < own ? near : own;
+    const float narrow = (float)radius;
+    memcpy(to + bytes, scalar == sizeof radius ? (const void *)&radius : (const void *)&narrow,
+           scalar);
+}
+
+enum { BLOCKS = 32 /* blocks of a chunk, processed in parallel for each part */ };
+
+static void choose_parts(void *context, int64_t begin, int64_t end, int thread) {
+    const choosing *work = (const choosing *)context;
+    const uint64_t count = work->call->end - work->call->begin;
+    const uint64_t bytes =
+        parts_question_width(work->call) * point_scalar_bytes(work->call->of->scalar);
+    (void)thread;
+    for (int64_t item = begin; item < end; ++item) {
+        const int32_t part = (int32_t)(item / BLOCKS);
+        const uint64_t block = (uint64_t)(item % BLOCKS), last = count * (block + 1) / BLOCKS;
+        uint64_t at = work->places[item];
+        for (uint64_t i = count * block / BLOCKS; i < last; ++i) {
+            double bound = 0;
+            if (!is_asked(work, i, part, &bound)) continue;
+            if (work->fills) {
+                work->out->who[at] = (uint32_t)i;
+                write_question(work, i, bound, (char *)work->out->scalars + at * bytes);
+            }
+            ++at;
+        }
+        if (!work->fills) work->places[item] = at;
+    }
+}
+
+/* Counts the queries of each part, then writes them, part by part. */
+static kd_status choose_all(choosing *work) {
+    const parts_call *call = work->call;
+    parts_asked *out = work->out;
+    const int64_t size = call->of->size, items = size * BLOCKS;
+    KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
+    parallel_for(items, 1, choose_parts, work);
+    const uint64_t all = scan_exclusive_u64(work->places, work->places, (uint64_t)items);
+    for (int64_t part = 0; part < size; ++part) out->begins[part] = work->places[part * BLOCKS];
+    out->begins[size] = all;
+    KD_TRY(KD_RESERVE(out->who, all));
+    KD_TRY(memory_reserve(&out->scalars, all * parts_question_width(call),
+                          point_scalar_bytes(call->of->scalar)));
+    work->fills = true;
+    parallel_for(items, 1, choose_parts, work);
+    return KD_OK;
+}
+
+static kd_status choose(parts_asked *out, const parts_call *call, const int32_t *homes,
+                        const merge_runs *known) {
+    choosing work = {call, homes, known, out, NULL, false};
+    memset(out, 0, sizeof *out);
+    KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->of->size * BLOCKS));
+    const kd_status status = choose_all(&work);
+    memory_free(work.places);
+    return status;
+}
+
+/* --- a chunk of queries --------------------------------------------------------------------- */
+
+/* Selects the next queries whose results fit into a chunk; at least one. */
+static void next_chunk(parts_call *call) {
+    const uint64_t count = call->query.points.count;
+    call->begin = call->end;
+    if (call->kind == POINTS_NEAREST) {
+        const uint64_t fit = CHUNK_ANSWERS / (uint64_t)call->k, left = count - call->begin;
+        call->end = call->begin + (fit < 1 && left ? 1 : fit < left ? fit : left);
+        return;
+    }
+    for (uint64_t answers = 0; call->end < count && call->end - call->begin < CHUNK_ANSWERS;) {
+        const uint64_t row = parts_row(call, call->end);
+        if (call->offsets) answers += call->offsets[row + 1] - call->offsets[row];
+        if (answers > CHUNK_ANSWERS && call->end > call->begin) break;
+        ++call->end;
+    }
+}
+
+typedef struct chunk {
+    parts_asked asked[2];
+    merge_runs known, all;
+    int32_t *homes;
+} chunk;
+
+typedef struct homing {
+    const parts_call *call;
+    int32_t *homes;
+} homing;
+
+static void find_piece(void *context, int64_t begin, int64_t end, int thread) {
+    const homing *work = (const homing *)context;
+    (void)thread;
+    for (int64_t i = begin; i < end; ++i)
+        work->homes[i] = home_of(work->call, work->call->begin + (uint64_t)i);
+}
+
+static kd_status find_homes(chunk *at, const parts_call *call) {
+    KD_TRY(KD_RESERVE(at->homes, call->end - call->begin));
+    homing work = {call, at->homes};
+    parallel_for((int64_t)(call->end - call->begin), 4096, find_piece, &work);
+    return choose(&at->asked[0], call, at->homes, NULL);
+}
+
+/* Second round: searches the other parts, within the distances found at the homes. */
+static kd_status ask_others(parts_call *call, chunk *at, kd_status own) {
+    if (own == KD_OK)
+        own = merge_runs_open(&at->known, at->asked, 1, call->of->size, call->end - call->begin);
+    if (own == KD_OK) own = choose(&at->asked[1], call, at->homes, &at->known);
+    return parts_ask(call, &at->asked[1], own);
+}
+
+static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
+    const bool nearest = call->kind == POINTS_NEAREST;
+    if (own == KD_OK)
+        own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
+    KD_TRY(parts_ask(call, &at->asked[0], own));
+    if (nearest) KD_TRY(ask_others(call, at, KD_OK));
+    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->of->size,
+                                       call->end - call->begin);
+    if (merged == KD_OK) merge_rows(call, &at->all);
+    if (merged == KD_OK && at->all.misfit)
+        merged = status_fail(
+            KD_ERROR_USAGE, __FILE__, __LINE__,
+            "`offsets` do not match the results; pass those of the count call with the same query");
+    return merged;
+}
+
+kd_status parts_answer(parts_call *call, kd_status own) {
+    kd_status status = own;
+    if (own != KD_OK)
+        call->query.points.count = 0; /* the arguments may be invalid: do not read
+                                         them */
+    call->end = 0;
+    do {
+        chunk at;
+        memset(&at, 0, sizeof at);
+        next_chunk(call);
+        status = answer_chunk(call, &at, status);
+        parts_asked_close(&at.asked[0]);
+        parts_asked_close(&at.asked[1]);
+        merge_runs_close(&at.known);
+        merge_runs_close(&at.all);
+        memory_free(at.homes);
+        status = ranks_agree(call->among, status);
+    } while (status == KD_OK && call->more);
+    return status;
+}

@@ -1,0 +1,388 @@
+/* Distributed queries among CUDA devices of one process.
+   Idea: the k nearest are first searched in the part that contains the query (its home); their
+         distances limit the search in the other parts. Each rank queries all parts itself, by calls
+         of their sub-trees on their devices, and merges the results into growing rows: both are
+         sorted by (dist2, number), so the greater of the two last elements is dropped, or stored
+         last, until all are merged.
+   Work: one test of each part's box per query and round, and twice the results to merge.
+   Memory: per rank rows of 2^26 results at a time, and as many of a single part.
+   Data flow: for each chunk of queries: find_homes, one thread per query: points -> the part that
+              contains it. Then for each part and round pick, one thread per query: points, boxes,
+              rows so far -> indices, points and radii of the queries for the part; the part's own
+              kernels: these -> its results; merge_answers, or add_counts, one thread per query of
+              the part: results -> the rows of these queries. Finally close_rows, one thread per
+              query: pads the rows. Each step waits for the previous one. */
+#include "core/device/cuda.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/memory.h"
+#include "distributed/points/answer_kernels.cuh"
+#include "distributed/points/call.h"
+#include "distributed/points/share.h"
+
+namespace {
+#ifdef KD_CUDA_EMULATED
+constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests exercise several
+                                                                     chunks */
+#else
+constexpr uint64_t ANSWERS_MOST = 1 << 26, ANSWERS_LEAST = 1 << 16;
+#endif
+
+unsigned blocks_of(uint64_t count) {
+    return (unsigned)((count + BLOCK - 1) / BLOCK);
+}
+
+/* --- a chunk of queries --------------------------------------------------------------------- */
+
+/* Data of a chunk in the memory of the querying device. */
+struct chunk {
+    const parts_call *call;
+    uint64_t first, count; /* range of queries */
+    uint64_t rows;         /* capacity of the result arrays */
+    asking of;
+    questions out;
+    borrowed points, radii, homes, fill, ids, dist2, begins, flags, wide;
+    borrowed who, asked, asked_points, asked_radii;
+};
+
+uint64_t scalar_bytes(const parts_call *call) {
+    return point_scalar_bytes(call->of->scalar);
+}
+
+/* Provides the caller's array on this device: the array itself, or a copy. */
+kd_status bring(const void **out, borrowed *room, const void *given, uint64_t bytes,
+                int32_t device) {
+    *out = given;
+    if (!given || bytes == 0 || device_of_pointer(given) == device) return KD_OK;
+    KD_TRY(room->take(bytes));
+    *out = room->memory;
+    return device_copy(room->memory, given, bytes, NULL);
+}
+
+kd_status bring_queries(chunk *at) {
+    const parts_call *call = at->call;
+    const kd_point_array *given = &call->query.points;
+    const uint64_t scalar = scalar_bytes(call), one = call->of->dims * scalar;
+    const uint64_t stride = given->stride_bytes ? given->stride_bytes : one;
+    const void *from = (const char *)given->coordinates + at->first * stride;
+    const bool elsewhere = device_of_pointer(from) >= 0;
+    point_array *points = &at->of.points;
+    *points = point_array_make(NULL, at->count, call->of->dims, call->of->scalar);
+    points->stride_bytes = stride;
+    KD_TRY(bring(&points->coordinates, &at->points, from, (at->count - 1) * stride + one,
+                 call->part->device));
+    if (call->query.radii)
+        KD_TRY(bring(&at->of.radii, &at->radii,
+                     (const char *)call->query.radii + at->first * scalar, at->count * scalar,
+                     call->part->device));
+    point_box box;
+    return elsewhere ? share_device_scan(&box, points) : KD_OK; /* arrays in host memory were
+                                                                   validated before */
+}
+
+kd_status clear(borrowed *room, uint64_t bytes) {
+    KD_TRY(room->take(bytes));
+    KD_CUDA(cudaMemsetAsync(room->memory, 0, bytes, (cudaStream_t)NULL));
+    return KD_OK;
+}
+
+kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach) {
+    const parts_call *call = at->call;
+    const uint64_t scalar = scalar_bytes(call), count = at->count;
+    const bool counts = call->kind == POINTS_COUNT, nearest = call->kind == POINTS_NEAREST;
+    memset(&at->of, 0, sizeof at->of);
+    memset(&at->out, 0, sizeof at->out);
+    at->of.reach = reach;
+    at->of.reach.all = summaries;
+    at->of.max_radius = call->query.max_radius;
+    at->of.k = nearest ? call->k : 0;
+    KD_TRY(bring_queries(at));
+    KD_TRY(clear(&at->fill, count * sizeof(uint32_t)));
+    KD_TRY(clear(&at->flags, sizeof(uint32_t)));
+    KD_TRY(at->asked.take(sizeof(uint32_t)));
+    KD_TRY(at->who.take(count * sizeof(uint32_t)));
+    KD_TRY(at->asked_points.take(count * call->of->dims * scalar));
+    KD_TRY(at->asked_radii.take(count * scalar));
+    at->of.fill = at->fill.as<uint32_t>();
+    at->of.flags = at->flags.as<uint32_t>();
+    at->out.who = at->who.as<uint32_t>();
+    at->out.count = at->asked.as<uint32_t>();
+    at->out.points = at->asked_points.memory;
+    if (nearest) {
+        KD_TRY(at->homes.take(count * sizeof(int32_t)));
+        at->of.homes = at->homes.as<int32_t>();
+    }
+    if (counts) return KD_OK;
+    KD_TRY(at->ids.take(at->rows * sizeof(uint32_t)));
+    KD_TRY(at->dist2.take(at->rows * scalar));
+    at->of.ids = at->ids.as<uint32_t>();
+    at->of.dist2 = at->dist2.memory;
+    if (call->out.wide) KD_TRY(at->wide.take(at->rows * sizeof(uint64_t)));
+    return KD_OK;
+}
+
+/* Copies the offsets of the chunk, relative to the first. */
+kd_status bring_begins(chunk *at) {
+    const uint64_t *given = at->call->offsets + at->call->first_row + at->first;
+    uint64_t *begins = NULL;
+    KD_TRY(KD_RESERVE(begins, at->count + 1));
+    for (uint64_t i = 0; i <= at->count; ++i) begins[i] = given[i] - given[0];
+    kd_status status = at->begins.take((at->count + 1) * sizeof *begins);
+    if (status == KD_OK)
+        status = device_copy(at->begins.memory, begins, (at->count + 1) * sizeof *begins, NULL);
+    if (status == KD_OK) status = device_stream_wait(NULL);
+    memory_free(begins);
+    at->of.begins = at->begins.as<uint64_t>();
+    return status;
+}
+
+/* --- querying a part ------------------------------------------------------------------------ */
+
+/* Buffers of a part's queries and results: `serving` in memory of the part's device, `heard` in
+   that of the querying device. */
+struct serving {
+    entered on;
+    borrowed points, radii, ids, dist2, counts, offsets;
+};
+struct heard {
+    borrowed ids, dist2, counts, offsets;
+};
+
+kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_points_query *query,
+                         bool apart) {
+    const parts_call *call = from->call;
+    const uint64_t scalar = scalar_bytes(call), bytes = count * call->of->dims * scalar;
+    const void *points = from->out.points, *radii = from->out.radii;
+    if (apart) {
+        KD_TRY(at->points.take(bytes));
+        KD_TRY(device_copy(at->points.memory, points, bytes, NULL));
+        points = at->points.memory;
+        if (radii) {
+            KD_TRY(at->radii.take(count * scalar));
+            KD_TRY(device_copy(at->radii.memory, radii, count * scalar, NULL));
+            radii = at->radii.memory;
+        }
+        KD_TRY(device_stream_wait(NULL));
+    }
+    *query = call->query;
+    query->points = kd_point_array_make(points, count, call->of->dims,
+                                        call->of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    query->radii = radii;
+    query->scratch = NULL;
+    query->scratch_bytes = 0;
+    query->stream = NULL;
+    query->asynchronous = 0;
+    query->skip_self = 0;
+    return KD_OK;
+}
+
+kd_status find_answers(serving *at, const parts_call *call, const kd_points *tree,
+                       const kd_points_query *query, uint64_t *found) {
+    const uint64_t count = query->points.count, scalar = scalar_bytes(call);
+    if (call->kind == POINTS_NEAREST) {
+        *found = count * call->k;
+        KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
+        KD_TRY(at->dist2.take(*found * scalar));
+        KD_TRY(at->counts.take(count * sizeof(uint32_t)));
+        return kd_points_nearest(tree, query, call->k, at->ids.as<uint32_t>(), at->dist2.memory,
+                                 at->counts.as<uint32_t>());
+    }
+    KD_TRY(at->offsets.take((count + 1) * sizeof(uint64_t)));
+    KD_TRY(kd_points_within_count(tree, query, at->offsets.as<uint64_t>()));
+    *found = 0;
+    if (call->kind == POINTS_COUNT) return KD_OK;
+    KD_TRY(device_copy(found, at->offsets.as<uint64_t>() + count, sizeof *found, NULL));
+    KD_TRY(device_stream_wait(NULL));
+    KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
+    KD_TRY(at->dist2.take(*found * scalar));
+    return kd_points_within(tree, query, at->offsets.as<uint64_t>(), at->ids.as<uint32_t>(),
+                            at->dist2.memory);
+}
+
+/* Copies an array from the part's device to the querying one, which is current. */
+kd_status fetch(const void **out, borrowed *here, const borrowed *there, uint64_t bytes,
+                bool apart) {
+    *out = there->memory;
+    if (!there->memory || !apart) return KD_OK;
+    KD_TRY(here->take(bytes));
+    *out = here->memory;
+    return device_copy(here->memory, there->memory, bytes, NULL);
+}
+
+kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *asked) {
+    const unsigned blocks = blocks_of(at->count);
+    /* without individual radii, the call's max_radius serves all queries */
+    at->out.radii = at->of.radii || round == ROUND_OTHERS ? at->asked_radii.memory : NULL;
+    KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *asked, (cudaStream_t)NULL));
+    if (at->call->of->scalar == POINT_DOUBLE)
+        pick<double><<<blocks, BLOCK>>>(at->of, at->out, part, round);
+    else
+        pick<float><<<blocks, BLOCK>>>(at->of, at->out, part, round);
+    KD_CUDA_LAUNCHED("pick");
+    KD_TRY(device_copy(asked, at->out.count, sizeof *asked, NULL));
+    return device_stream_wait(NULL);
+}
+
+kd_status launch_merge(const chunk *at, const answers *from) {
+    const unsigned blocks = blocks_of(from->count);
+    if (at->call->kind == POINTS_COUNT)
+        add_counts<<<blocks, BLOCK>>>(at->of, *from);
+    else if (at->call->of->scalar == POINT_DOUBLE)
+        merge_answers<double><<<blocks, BLOCK>>>(at->of, *from);
+    else
+        merge_answers<float><<<blocks, BLOCK>>>(at->of, *from);
+    KD_CUDA_LAUNCHED("merge_answers");
+    return device_stream_wait(NULL);
+}
+
+kd_status ask_part(chunk *at, int32_t part, which_round round) {
+    const parts_call *call = at->call;
+    const points_part *asked = &call->of->part[part];
+    const bool apart = asked->device != call->part->device;
+    const uint64_t scalar = scalar_bytes(call);
+    answers said;
+    uint64_t found = 0;
+    memset(&said, 0, sizeof said);
+    if (call->of->all[part].count == 0) return KD_OK;
+    KD_TRY(launch_pick(at, part, round, &said.count));
+    if (said.count == 0) return KD_OK;
+    said.who = at->out.who;
+    heard here;
+    {
+        serving there;
+        kd_points_query query;
+        KD_TRY(there.on.enter(asked->device));
+        KD_TRY(send_questions(&there, at, said.count, &query, apart));
+        KD_TRY(find_answers(&there, call, asked->tree, &query, &found));
+        entered back;
+        KD_TRY(back.enter(call->part->device));
+        KD_TRY(fetch((const void **)&said.ids, &here.ids, &there.ids, found * sizeof(uint32_t),
+                     apart));
+        KD_TRY(fetch(&said.dist2, &here.dist2, &there.dist2, found * scalar, apart));
+        KD_TRY(fetch((const void **)&said.counts, &here.counts, &there.counts,
+                     said.count * sizeof(uint32_t), apart));
+        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &there.offsets,
+                     (said.count + 1) * sizeof(uint64_t), apart));
+        KD_TRY(launch_merge(at, &said));
+    }
+    return KD_OK;
+}
+
+/* --- copying rows to the caller ------------------------------------------------------------- */
+
+kd_status tell_flags(const chunk *at) {
+    uint32_t flags = 0;
+    KD_TRY(device_copy(&flags, at->of.flags, sizeof flags, NULL));
+    KD_TRY(device_stream_wait(NULL));
+    KD_REQUIRE(!(flags & BAD_RADIUS), KD_ERROR_INPUT,
+               "`radii`: a radius is negative or NaN; expected 0 or more");
+    KD_REQUIRE(
+        !(flags & MISFIT), KD_ERROR_USAGE,
+        "`offsets` do not match the results; pass those of the count call with the same query");
+    return KD_OK;
+}
+
+kd_status give_counts(const chunk *at) {
+    uint64_t *sums = at->call->out.sums + at->call->first_row + at->first;
+    uint32_t *counts = NULL;
+    KD_TRY(KD_RESERVE(counts, at->count));
+    kd_status status = device_copy(counts, at->of.fill, at->count * sizeof *counts, NULL);
+    if (status == KD_OK) status = device_stream_wait(NULL);
+    for (uint64_t i = 0; status == KD_OK && i < at->count; ++i) sums[i] = counts[i];
+    memory_free(counts);
+    return status;
+}
+
+kd_status give(void *to, uint64_t place, uint64_t bytes, const void *from, uint64_t count) {
+    return to && count ? device_copy((char *)to + place * bytes, from, count * bytes, NULL) : KD_OK;
+}
+
+kd_status give_rows(chunk *at) {
+    const parts_call *call = at->call;
+    const points_rows *out = &call->out;
+    const uint64_t row = call->first_row + at->first;
+    const uint64_t place = call->kind == POINTS_NEAREST ? row * call->k : call->offsets[row];
+    const unsigned blocks = blocks_of(at->count);
+    uint64_t *wide = at->wide.as<uint64_t>();
+    if (call->of->scalar == POINT_DOUBLE)
+        close_rows<double><<<blocks, BLOCK>>>(at->of, wide);
+    else
+        close_rows<float><<<blocks, BLOCK>>>(at->of, wide);
+    KD_CUDA_LAUNCHED("close_rows");
+    KD_TRY(tell_flags(at));
+    KD_TRY(give(out->ids, place, sizeof *out->ids, at->of.ids, at->rows));
+    KD_TRY(give(out->wide, place, sizeof *out->wide, wide, at->rows));
+    KD_TRY(give(out->dist2, place, scalar_bytes(call), at->of.dist2, at->rows));
+    if (call->kind == POINTS_NEAREST)
+        KD_TRY(give(out->counts, row, sizeof *out->counts, at->of.fill, at->count));
+    return device_stream_wait(NULL);
+}
+
+kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reach) {
+    const parts_call *call = at->call;
+    const bool nearest = call->kind == POINTS_NEAREST;
+    KD_TRY(begin_chunk(at, summaries, reach));
+    if (nearest) {
+        find_homes<<<blocks_of(at->count), BLOCK>>>(at->of);
+        KD_CUDA_LAUNCHED("find_homes");
+    }
+    if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
+    /* Each rank begins with its own part, so that the ranks query different parts at a time. */
+    const int32_t size = call->of->size, own = call->among->rank;
+    for (int32_t i = 0; i < size; ++i)
+        KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
+    for (int32_t i = 0; nearest && i < size; ++i)
+        KD_TRY(ask_part(at, (own + i) % size, ROUND_OTHERS));
+    if (call->kind != POINTS_COUNT) return give_rows(at);
+    KD_TRY(tell_flags(at));
+    return give_counts(at);
+}
+
+/* Selects the queries from `first` on whose results fit; at least one. */
+void size_chunk(chunk *at, uint64_t most) {
+    const parts_call *call = at->call;
+    const uint64_t left = call->query.points.count - at->first;
+    uint64_t count = call->kind == POINTS_NEAREST ? most / call->k : most / 4;
+    count = count < 1 ? 1 : count;
+    at->count = count < left ? count : left;
+    at->rows = call->kind == POINTS_NEAREST ? at->count * call->k : 0;
+    if (call->kind != POINTS_FILL) return;
+    const uint64_t *offsets = call->offsets + call->first_row + at->first;
+    uint64_t fits = 1, over = at->count + 1; /* binary search: offsets never decrease */
+    while (over - fits > 1) {
+        const uint64_t middle = fits + (over - fits) / 2;
+        *(offsets[middle] - offsets[0] <= most ? &fits : &over) = middle;
+    }
+    at->count = fits;
+    at->rows = offsets[fits] - offsets[0];
+}
+
+kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
+    const uint64_t bytes = (uint64_t)call->of->size * sizeof *call->of->all;
+    borrowed summaries;
+    const part_reach reach = parts_reach(call);
+    KD_TRY(summaries.take(bytes));
+    KD_TRY(device_copy(summaries.memory, call->of->all, bytes, NULL));
+    while (*done < call->query.points.count) {
+        chunk at;
+        at.call = call;
+        at.first = *done;
+        size_chunk(&at, most);
+        KD_TRY(answer_chunk(&at, summaries.as<part_summary>(), reach));
+        *done += at.count;
+    }
+    return KD_OK;
+}
+} // namespace
+
+/* Retries with smaller chunks if memory is exhausted. */
+kd_status answer_device(const parts_call *call) {
+    uint64_t done = 0;
+    entered on;
+    KD_TRY(on.enter(call->part->device));
+    for (uint64_t most = ANSWERS_MOST;; most /= 4) {
+        const kd_status status = answer_all(call, most, &done);
+        if (status != KD_ERROR_MEMORY || most / 4 < ANSWERS_LEAST) return status;
+        status_clear();
+    }
+}

@@ -1,0 +1,171 @@
+/* Kernels that select the queries for a part and merge its results, launched by answer_device.cu.
+   Data flow: find_homes, one thread per query: points -> the part that contains it. pick, likewise:
+              points, boxes, rows so far -> indices, points and radii of the queries for a part.
+              merge_answers or add_counts, one thread per query of the part: its results -> the rows
+              of these queries. close_rows, one thread per query: pads the rows. */
+#ifndef KD_POINTS_PARTS_ANSWER_KERNELS_CUH
+#define KD_POINTS_PARTS_ANSWER_KERNELS_CUH
+#include "distributed/points/call.h"
+
+namespace {
+constexpr int BLOCK = 256;
+enum { BAD_RADIUS = 1, MISFIT = 2 };
+
+/* Which queries are sent to a part in a round. */
+enum which_round { ROUND_ALL, ROUND_HOME, ROUND_OTHERS };
+
+/* A chunk of queries and their rows, as passed to kernels. */
+struct asking {
+    part_reach reach;
+    point_array points;
+    const void *radii;
+    double max_radius;
+    uint32_t k;             /* 0: `begins` determines the rows */
+    const uint64_t *begins; /* count + 1 offsets */
+    int32_t *homes;
+    uint32_t *fill; /* number of results in each row so far */
+    uint32_t *ids;
+    void *dist2;
+    uint32_t *flags;
+};
+
+/* The queries sent to a part. */
+struct questions {
+    uint32_t *who, *count;
+    void *points, *radii; /* radii may be NULL */
+};
+
+/* The results of a part: rows of k with counts, or rows at offsets. */
+struct answers {
+    uint32_t count; /* number of queries */
+    const uint32_t *who, *counts, *ids;
+    const uint64_t *offsets;
+    const void *dist2;
+};
+
+template <class S> __device__ double radius_of(const asking &of, uint64_t i) {
+    const double own = of.radii ? (double)((const S *)of.radii)[i] : (double)INFINITY;
+    return own < of.max_radius ? own : of.max_radius;
+}
+
+__device__ uint64_t row_begin(const asking &of, uint64_t i) {
+    return of.begins ? of.begins[i] : i * of.k;
+}
+
+__device__ uint32_t row_room(const asking &of, uint64_t i) {
+    return of.begins ? (uint32_t)(of.begins[i + 1] - of.begins[i]) : of.k;
+}
+
+__global__ void find_homes(asking of) {
+    const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i < of.points.count) of.homes[i] = reach_home(&of.reach, point_array_at(&of.points, i));
+}
+
+/* Returns whether a query has to search the part, and within which radius. */
+template <class S>
+__device__ bool is_asked(const asking &of, uint64_t i, int32_t part, which_round round, S *radius) {
+    const point_scalar scalar = of.reach.scalar;
+    const double own = radius_of<S>(of, i);
+    if (of.radii && !(((const S *)of.radii)[i] >= 0)) atomicOr(of.flags, (uint32_t)BAD_RADIUS);
+    if (round != ROUND_ALL && (of.homes[i] == part) != (round == ROUND_HOME)) return false;
+    double bound = metric_bound(scalar, of.reach.norm, own), near = own;
+    if (round == ROUND_OTHERS && of.fill[i] == of.k) {
+        const double last = (double)((const S *)of.dist2)[(i + 1) * of.k - 1];
+        bound = last < bound ? last : bound;
+        near = reach_radius_of(&of.reach, bound);
+    }
+    *radius = (S)(near < own ? near : own);
+    return reach_may_hold(&of.reach, point_array_at(&of.points, i), part, bound);
+}
+
+/* Compacts the selected queries; their order does not matter, but those of a block stay
+   together. */
+template <class S> __global__ void pick(asking of, questions out, int32_t part, which_round round) {
+    __shared__ uint32_t asked, first;
+    const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (threadIdx.x == 0) asked = 0;
+    __syncthreads();
+    S radius = 0;
+    uint32_t place = 0;
+    const bool mine = i < of.points.count && is_asked<S>(of, i, part, round, &radius);
+    if (mine) place = atomicAdd(&asked, 1u);
+    __syncthreads();
+    if (threadIdx.x == 0) first = asked ? atomicAdd(out.count, asked) : 0;
+    __syncthreads();
+    if (!mine) return;
+    place += first;
+    out.who[place] = (uint32_t)i;
+    const S *from = (const S *)point_array_at(&of.points, i);
+    const uint32_t dims = of.reach.dims;
+    for (uint32_t axis = 0; axis < dims; ++axis)
+        ((S *)out.points)[(uint64_t)place * dims + axis] = from[axis];
+    if (out.radii) ((S *)out.radii)[place] = radius;
+}
+
+/* Returns whether (a, id) comes after (b, other). */
+template <class S> __device__ bool is_later(S a, uint32_t id, S b, uint32_t other) {
+    return a > b || (a == b && id > other);
+}
+
+template <class S> __global__ void merge_answers(asking of, answers from) {
+    const uint64_t question = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (question >= from.count) return;
+    const uint64_t query = from.who[question];
+    const uint64_t begin = from.counts ? question * of.k : from.offsets[question];
+    const uint32_t *more = from.ids + begin;
+    const S *more_dist2 = (const S *)from.dist2 + begin;
+    uint32_t *ids = of.ids + row_begin(of, query);
+    S *dist2 = (S *)of.dist2 + row_begin(of, query);
+    const uint32_t room = row_room(of, query);
+    uint32_t have = of.fill[query];
+    uint32_t come = from.counts ? from.counts[question]
+                                : (uint32_t)(from.offsets[question + 1] - from.offsets[question]);
+    if (of.begins && come > room - have) {
+        atomicOr(of.flags, (uint32_t)MISFIT);
+        return;
+    }
+    while (have + come > room) {
+        const bool own = come == 0 || (have > 0 && is_later(dist2[have - 1], ids[have - 1],
+                                                            more_dist2[come - 1], more[come - 1]));
+        own ? --have : --come;
+    }
+    of.fill[query] = have + come;
+    for (uint32_t to = have + come; come > 0;) {
+        --to;
+        if (have > 0 &&
+            is_later(dist2[have - 1], ids[have - 1], more_dist2[come - 1], more[come - 1])) {
+            --have;
+            dist2[to] = dist2[have];
+            ids[to] = ids[have];
+        } else {
+            --come;
+            dist2[to] = more_dist2[come];
+            ids[to] = more[come];
+        }
+    }
+}
+
+__global__ void add_counts(asking of, answers from) {
+    const uint64_t question = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (question < from.count)
+        of.fill[from.who[question]] +=
+            (uint32_t)(from.offsets[question + 1] - from.offsets[question]);
+}
+
+/* Pads the rows, and writes 64-bit ids unless `wide` is NULL. */
+template <class S> __global__ void close_rows(asking of, uint64_t *wide) {
+    const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= of.points.count) return;
+    const uint64_t begin = row_begin(of, i);
+    const uint32_t room = row_room(of, i), fill = of.fill[i];
+    if (of.begins && fill != room) atomicOr(of.flags, (uint32_t)MISFIT);
+    for (uint32_t j = fill; j < room; ++j) {
+        of.ids[begin + j] = KD_NO_POINT;
+        ((S *)of.dist2)[begin + j] = (S)INFINITY;
+    }
+    for (uint32_t j = 0; wide && j < room; ++j)
+        wide[begin + j] = j < fill ? of.ids[begin + j] : KD_NO_POINT64;
+}
+} // namespace
+
+#endif

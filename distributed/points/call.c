@@ -1,0 +1,193 @@
+/* Calls on a distributed tree.
+   Idea: the threads of a call, one per device, take equal shares of the queries, and execute them
+         as the collective call of several ranks; in a tree shared by processes each caller provides
+         the queries of its rank. */
+#include "distributed/points/call.h"
+#include "core/memory.h"
+#include "core/parallel/primitives.h"
+#include "distributed/ranks/ranks.h"
+
+static const void *behind(const void *at, uint64_t bytes) {
+    return at ? (const char *)at + bytes : NULL;
+}
+
+static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
+    const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
+    const uint64_t stride = points->stride_bytes ? points->stride_bytes : points->dims * scalar;
+    points->coordinates = behind(points->coordinates, begin * stride);
+    points->count = end - begin;
+}
+
+static kd_status answer_part(void *context, ranks *among) {
+    parts_call call = *(const parts_call *)context; /* a copy, still with all queries */
+    uint64_t begin = 0, end = 0;
+    call.among = among;
+    call.part = &call.of->part[among->rank];
+    ranks_part(among, among->rank, call.query.points.count, &begin, &end);
+    skip_queries(&call.query.points, begin, end);
+    skip_queries(&call.hi, begin, end);
+    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
+    call.first_row = begin;
+    return parts_answers_there(call.of, &call) ? answer_device(&call) : parts_answer(&call, KD_OK);
+}
+
+bool parts_answers_there(const points_parts *parts, const parts_call *call) {
+    if (parts_are_shared(parts) || parts->copies || parts->wide || call->names ||
+        parts_asks_boxes(call))
+        return false;
+    for (int32_t p = 0; p < parts->size; ++p)
+        if (parts->part[p].device < 0) return false;
+    return true;
+}
+
+/* Converts numbers of points to the caller's ids. */
+void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names) {
+    for (uint64_t i = 0; ids && names && i < count; ++i)
+        if (ids[i] != KD_NO_POINT) ids[i] = names[ids[i]];
+}
+
+/* Executes one device's share of the queries on its copy of all points, writing rows at their final
+   positions. */
+static kd_status answer_copy(void *context, ranks *among) {
+    const parts_call *like = (const parts_call *)context;
+    const kd_points *tree = like->of->part[among->rank].tree;
+    const uint64_t scalar = point_scalar_bytes(like->of->scalar);
+    kd_points_query query = like->query;
+    uint64_t begin = 0, end = 0, *offsets = NULL;
+    kd_status status = KD_OK;
+    ranks_part(among, among->rank, query.points.count, &begin, &end);
+    skip_queries(&query.points, begin, end);
+    query.radii = behind(query.radii, begin * scalar);
+    points_rows to = like->out;
+    const uint64_t at = like->offsets ? like->offsets[begin] : begin * like->k;
+    to.ids = to.ids ? to.ids + at : NULL;
+    to.dist2 = to.dist2 ? (char *)to.dist2 + at * scalar : NULL;
+    to.counts = to.counts ? to.counts + begin : NULL;
+    if (like->kind == POINTS_NEAREST) {
+        KD_TRY(kd_points_nearest(tree, &query, like->k, to.ids, to.dist2, to.counts));
+        parts_rename(to.ids, (end - begin) * like->k, like->names);
+        return KD_OK;
+    }
+    KD_TRY_GOTO(KD_RESERVE(offsets, end - begin + 1));
+    if (like->kind == POINTS_COUNT) {
+        KD_TRY_GOTO(kd_points_within_count(tree, &query, offsets));
+        for (uint64_t i = begin; i < end; ++i)
+            to.sums[i] = offsets[i - begin + 1] - offsets[i - begin];
+    } else {
+        for (uint64_t i = begin; i <= end; ++i) offsets[i - begin] = like->offsets[i] - at;
+        KD_TRY_GOTO(kd_points_within(tree, &query, offsets, to.ids, to.dist2));
+        parts_rename(to.ids, offsets[end - begin], like->names);
+    }
+done:
+    memory_free(offsets);
+    return status;
+}
+
+/* Clears the options that distributed trees ignore. */
+static void strip(parts_call *call) {
+    call->query.scratch = NULL;
+    call->query.stream = NULL;
+    call->query.asynchronous = 0;
+}
+
+/* Converts the counts of the rows to offsets. */
+static void sum_rows(const parts_call *call, uint64_t count) {
+    uint64_t *sums = call->out.sums;
+    if (call->kind == POINTS_COUNT) sums[count] = scan_exclusive_u64(sums, sums, count);
+}
+
+kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked) {
+    const uint64_t count = call->query.points.count;
+    call->of = parts;
+    strip(call);
+    if (parts_are_shared(parts)) {
+        call->among = &parts->shared;
+        call->part = parts->part;
+        const kd_status status = parts_answer(call, checked);
+        parts->sent = parts->shared.sent;
+        KD_TRY(status);
+    } else {
+        KD_TRY(checked);
+        KD_TRY(ranks_threads_run(parts->size, parts->copies ? answer_copy : answer_part, call));
+    }
+    sum_rows(call, count);
+    return KD_OK;
+}
+
+/* --- self-queries --------------------------------------------------------------------------- */
+
+typedef struct own_work {
+    const parts_call *like;
+    uint32_t *order;
+    bool skips;
+} own_work;
+
+/* Executes the queries of the points of one part, in the order of its tree. */
+static kd_status ask_own(void *context, ranks *among) {
+    const own_work *work = (const own_work *)context;
+    parts_call call = *work->like;
+    const points_parts *of = call.of;
+    const points_part *part = &of->part[among->rank];
+    const uint64_t count = of->all[among->rank].count;
+    void *points = NULL;
+    uint32_t *ids = NULL;
+    uint64_t *numbers = NULL, *rows = NULL;
+    kd_status status = memory_reserve(&points, count * of->dims, point_scalar_bytes(of->scalar));
+    if (status == KD_OK) status = KD_RESERVE(ids, count);
+    if (status == KD_OK) status = KD_RESERVE(numbers, count);
+    if (status == KD_OK) status = KD_RESERVE(rows, count);
+    if (status == KD_OK) status = kd_points_download(part->tree, points, ids, NULL);
+    for (uint64_t i = 0; status == KD_OK && i < count; ++i) {
+        numbers[i] = part->numbers ? part->numbers[ids[i]] : ids[i];
+        rows[i] = numbers[i] - of->first;
+        if (!work->order) continue;
+        const uint64_t place = rows[i];
+        rows[i] = part->begin + i;
+        work->order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
+    }
+    call.among = among;
+    call.part = part;
+    call.query.points = kd_point_array_make(points, count, of->dims,
+                                            of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    call.query.radii = NULL;
+    call.query.coherent = 1;
+    call.row_of = rows;
+    call.self = work->skips ? numbers : NULL;
+    call.k += work->skips ? 1 : 0;
+    status = parts_answer(&call, status);
+    memory_free(points);
+    memory_free(ids);
+    memory_free(numbers);
+    memory_free(rows);
+    return status;
+}
+
+/* Executes the self-query on a single device, as each has all points. */
+static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
+    const kd_points *one = call->of->part[0].tree;
+    const kd_points_query *query = &call->query;
+    const points_rows *out = &call->out;
+    const uint64_t count = call->of->count;
+    if (call->kind == POINTS_NEAREST) {
+        KD_TRY(
+            kd_points_nearest_own(one, query, call->k, order, out->ids, out->dist2, out->counts));
+        parts_rename(out->ids, count * call->k, call->names);
+    } else if (call->kind == POINTS_COUNT) {
+        KD_TRY(kd_points_within_own_count(one, query, order, out->sums));
+    } else {
+        KD_TRY(kd_points_within_own(one, query, order, call->offsets, out->ids, out->dist2));
+        parts_rename(out->ids, call->offsets[count], call->names);
+    }
+    parts_rename(order, count, call->names);
+    return KD_OK;
+}
+
+kd_status parts_call_own(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
+    call->of = parts;
+    strip(call);
+    if (parts->copies) return own_of_copy(call, order);
+    own_work work = {call, order, skips};
+    KD_TRY(ranks_threads_run(parts->size, ask_own, &work));
+    sum_rows(call, parts->count);
+    return KD_OK;
+}

@@ -1,0 +1,188 @@
+/* Code shared by all kernels that trace wavefronts: the start of a wavefront, and the host's state,
+   memory and launches.
+   Idea: new paths are started when they fill at least a quarter of the pool: fewer do not pay for
+         the launch. They are placed behind the continuing paths, in the order of their slots, so
+         that neighbouring camera rays stay together.
+   Work: grids have the size that the device can hold; the host does not read counts. */
+#ifndef KD_RENDER_FRAME_PATH_RUN_CUH
+#define KD_RENDER_FRAME_PATH_RUN_CUH
+#include "accel/rays/batch_device.h"
+#include "render/frame/frame.h"
+#include "render/frame/path_store.cuh"
+
+enum { ADD_BLOCK = 256, BEGIN_BLOCK = 128 };
+
+/* --- start of a wavefront --------------------------------------------------------------------- */
+
+/* Data flow: one thread reads the records of this wavefront and the previous one; it writes this
+              one's begin, end and rays, and the counts, and clears the next record. `more`: paths
+              may be started. `shadows`: count shadow rays here. */
+static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t wave, bool more,
+                                 bool shadows) {
+    wave_record *now = wave_at(w, wave);
+    const wave_record *before = wave_at(w, wave + WAVE_RING - 1);
+    if (wave)
+        w.counts->rays +=
+            (uint64_t)before->rays - before->left_out + (shadows ? before->shadows : 0);
+    const uint32_t room = w.capacity - now->rays, least = wave ? w.capacity / 4 : 0;
+    const uint32_t begin = wave ? before->end : 0, left = w.slots - begin;
+    now->fresh = wave ? before->fresh | (before->end - before->begin - before->left_out) : 0;
+    now->kept = now->rays;
+    now->begin = begin;
+    now->end = begin + (!more || room < least ? 0 : min(left, room));
+    now->rays += now->end - begin;
+    memset(wave_at(w, wave + 1), 0, sizeof *now);
+}
+
+/* Data flow: reads the slots begin to end; writes their paths behind those kept, and radiance 0. A
+              slot outside the image, or whose sample the film has, gets an empty path. */
+template <bool general>
+__global__ __launch_bounds__(BEGIN_BLOCK,
+                             4) void wave_begin(const __grid_constant__ scene_view scene,
+                                                const __grid_constant__ path_waves w,
+                                                uint32_t wave) {
+    wave_record *now = wave_at(w, wave);
+    const path_store &to = w.stores[wave % 2];
+    const uint32_t begin = now->begin, end = now->end, kept = now->kept;
+    uint32_t rays = 0, left_out = 0;
+    for (uint32_t slot = begin + blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < end;
+         slot += gridDim.x * BEGIN_BLOCK) {
+        const slot_place at = place_of_slot(w, slot);
+        wave_path p;
+        p.slot = KD_NONE;
+        p.depth = 1;
+        if (!slot_is_inside(w, at) ||
+            at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples) {
+            p.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
+            ++left_out;
+        } else {
+            const ray cast =
+                pixel_ray(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, key_of_slot(w, at));
+            p.state = general ? path_begin_in(&scene, SCENE_TREE, cast, &rays) : path_begin(cast);
+            p.slot = slot;
+            w.radiance[slot] = make_float4(0, 0, 0, 0);
+        }
+        store_path(to, kept + (slot - begin), p);
+    }
+    rays = __reduce_add_sync(0xffffffffu, rays);
+    left_out = __reduce_add_sync(0xffffffffu, left_out);
+    if (threadIdx.x % 32 != 0) return;
+    if (left_out) atomicAdd(&now->left_out, left_out);
+    if (rays) atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)rays);
+}
+
+/* --- host code -------------------------------------------------------------------------------- */
+
+static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uint32_t),
+              "what the casters need");
+
+/* State of a launch. */
+struct wave_run {
+    const frame *of;
+    path_waves work;
+    bool general;
+    uint32_t wave;
+};
+
+static inline void lay_out_store(path_store *to, cuda_arena *arena, uint64_t paths) {
+    to->rays = (float4 *)cuda_arena_take(arena, paths, 32);
+    to->throughput = (float4 *)cuda_arena_take(arena, paths, 16);
+    to->from = (float4 *)cuda_arena_take(arena, paths, 16);
+    to->normal = (float4 *)cuda_arena_take(arena, paths, 16);
+    to->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
+}
+
+/* Lays out the arrays with an element per sample. */
+static inline void lay_out_samples(path_waves *w, cuda_arena *arena) {
+    w->radiance = (float4 *)cuda_arena_take(arena, w->slots, 16);
+    w->first = (float4 *)cuda_arena_take(arena, w->slots, 32);
+}
+
+static inline void lay_out_waves(path_waves *w, cuda_arena *arena, bool general) {
+    const uint64_t paths = w->capacity;
+    w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
+    for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, paths);
+    w->hits = (float4 *)cuda_arena_take(arena, paths, 16);
+    w->scratch = cuda_arena_take(arena, wave_scratch_room(w->capacity), TRACE_COUNTED_SCRATCH);
+    w->kinds.lists = (uint32_t *)cuda_arena_take(arena, WAVE_LISTS * paths, 4);
+    w->kinds.capacity = w->capacity;
+    w->shadow_rays = (float4 *)cuda_arena_take(arena, paths, 32);
+    w->shadow_gain = (float4 *)cuda_arena_take(arena, paths, general ? 48 : 16);
+    w->blocked = (uint8_t *)cuda_arena_take(arena, paths, 1);
+    lay_out_samples(w, arena);
+}
+
+/* Plans a wavefront; `more`: paths may be started. */
+static inline kd_status plan_wave(const wave_run *run, bool more) {
+    wave_plan<<<1, 1>>>(run->work, run->wave, more, !run->general);
+    KD_CUDA_LAUNCHED("wave_plan");
+    return KD_OK;
+}
+
+/* Launches KERNEL(scene, work, wave) with as many blocks as the device can hold. */
+template <class KERNEL>
+kd_status start(const wave_run *run, KERNEL kernel, int block, const char *name) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
+    kernel<<<blocks, block>>>(run->of->there->scene.view, run->work, run->wave);
+    KD_CUDA_LAUNCHED(name);
+    return KD_OK;
+}
+
+static inline wave_record *record_of(const wave_run *run) {
+    return run->work.ring + run->wave % WAVE_RING;
+}
+
+static inline void place_scratch(const wave_run *run, trace_counted *rays) {
+    rays->scratch = run->work.scratch;
+    rays->room = wave_scratch_room(run->work.capacity);
+}
+
+static inline kd_status cast_paths(const wave_run *run) {
+    trace_counted rays;
+    rays.rays = (const ray *)run->work.stores[run->wave % 2].rays;
+    rays.hits = (ray_hit *)run->work.hits;
+    rays.blocked = NULL;
+    rays.count = &record_of(run)->rays;
+    rays.cursor = record_of(run)->ray_cursor;
+    rays.coherent = run->wave == 0;
+    rays.bounded = false;
+    place_scratch(run, &rays);
+    return trace_counted_cuda(&run->of->there->tree, &rays);
+}
+
+static inline kd_status cast_shadows(const wave_run *run) {
+    trace_counted rays;
+    const bool closest = run->work.options.cutouts;
+    rays.rays = (const ray *)run->work.shadow_rays;
+    rays.hits = closest ? (ray_hit *)run->work.hits : NULL;
+    rays.blocked = closest ? NULL : run->work.blocked;
+    rays.count = &record_of(run)->shadows;
+    rays.cursor = record_of(run)->shadow_cursor;
+    rays.coherent = false;
+    rays.bounded = true;
+    place_scratch(run, &rays);
+    return trace_counted_cuda(&run->of->there->tree, &rays);
+}
+
+/* Adds the contributions of unoccluded shadow rays. Data flow: reads blocked and gain; adds to
+   radiance. */
+static __global__ __launch_bounds__(ADD_BLOCK) void wave_add(const __grid_constant__ path_waves w,
+                                                             uint32_t wave) {
+    const uint32_t count = wave_at(w, wave)->shadows;
+    for (uint32_t i = blockIdx.x * ADD_BLOCK + threadIdx.x; i < count; i += gridDim.x * ADD_BLOCK) {
+        if (w.blocked[i]) continue;
+        const float4 gain = w.shadow_gain[i];
+        add_radiance(w, __float_as_uint(gain.w), first_three(gain));
+    }
+}
+
+static inline kd_status add_unblocked(const wave_run *run) {
+    unsigned blocks = 0;
+    KD_TRY(cuda_resident_blocks(&blocks, wave_add, ADD_BLOCK));
+    wave_add<<<blocks, ADD_BLOCK>>>(run->work, run->wave);
+    KD_CUDA_LAUNCHED("wave_add");
+    return KD_OK;
+}
+
+#endif

@@ -1,0 +1,324 @@
+/* Storage of paths and samples between wavefronts.
+   Idea: the state of a path between two surfaces is 96 bytes in arrays of 16-byte elements, so that
+         a warp reads and writes whole cache lines. There are two such stores: a wavefront reads one
+         and writes the continuing paths contiguously into the other. A sample has a fixed slot,
+         with its radiance so far and the first surface for the film.
+         Slots: the first sample of every pixel, then the other samples, pixel by pixel; pixels are
+         in tiles of 8 x 4. Paths are started in this order: whenever it is interrupted, every pixel
+         has the first ones of its samples.
+         Counts: a wavefront's record holds its numbers of paths and rays. Kernels read and write
+         them on the device; the host does not need them. The records of the current, the previous
+         and the next wavefront form a ring.
+   Memory: 283 bytes per path in flight (315 in the general form), 48 per slot. */
+#ifndef KD_RENDER_FRAME_PATH_STORE_CUH
+#define KD_RENDER_FRAME_PATH_STORE_CUH
+#include "core/device/wave_parts.cuh"
+#include "render/frame/frame.h"
+
+enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
+
+struct wave_record {
+    uint32_t rays;       /* paths of this wavefront */
+    uint32_t kept;       /* those left by the previous wavefront */
+    uint32_t begin, end; /* slots of the others, which start here */
+    uint32_t shadows;    /* shadow rays */
+    uint32_t fresh;      /* not 0: an earlier wavefront has started paths that were not empty */
+    uint32_t left_out;   /* empty paths: no rays */
+    uint32_t ray_cursor[4], shadow_cursor[4]; /* of the ray tracing kernels */
+    kind_counts<WAVE_LISTS> kinds;            /* of the surfaces hit */
+};
+
+struct path_store {
+    float4 *rays;       /* 2 each: origin, tmin; direction, tmax */
+    float4 *throughput; /* and pdf */
+    float4 *from;       /* and eta_scale */
+    float4 *normal;     /* from_normal, and wavelength */
+    uint4 *ids; /* slot; step | layers << 16 | specular << 31; depth | scattered << 24; where */
+};
+
+/* Arguments of wavefront kernels besides the scene. */
+struct path_waves {
+    pixel_view view; /* `scene` is set by each thread */
+    sample_range range;
+    path_options options;
+    film_pixel *pixels;
+    sample_counts *counts;
+    wave_record *ring;
+    path_store stores[2];
+    float4 *hits;
+    void *scratch;       /* of the ray tracing kernels, for wave_scratch_room(capacity) rays */
+    kind_lists kinds;    /* paths by the kind of material hit */
+    float4 *shadow_rays; /* 2 each */
+    float4 *shadow_gain; /* contribution if unoccluded, and slot; general form, 3 each: radiance and
+                            slot, throughput and weight, medium */
+    uint8_t *blocked;
+    float4 *radiance;  /* per slot */
+    float4 *first;     /* 2 per slot: depth, normal; albedo, alpha */
+    uint32_t across;   /* tiles per row */
+    uint32_t tiled;    /* number of pixels of all tiles */
+    uint32_t slots;    /* number of samples of this launch */
+    uint32_t capacity; /* paths in flight */
+};
+
+/* At most one ray in eight is deferred, except in pathological scenes. */
+static inline uint32_t wave_scratch_room(uint32_t capacity) {
+    return capacity / 8 + 32;
+}
+
+__device__ __forceinline__ wave_record *wave_at(const path_waves &w, uint32_t wave) {
+    return w.ring + wave % WAVE_RING;
+}
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+/* A sample of a pixel of the film. */
+struct slot_place {
+    int32_t x, y;
+    uint32_t sample;
+};
+
+__device__ __forceinline__ slot_place place_of_slot(const path_waves &w, uint32_t slot) {
+    slot_place at;
+    uint32_t pixel = slot;
+    at.sample = w.range.begin;
+    if (slot >= w.tiled) {
+        const uint32_t others = w.range.count - 1;
+        pixel = (slot - w.tiled) / others;
+        at.sample += 1 + (slot - w.tiled) - pixel * others;
+    }
+    const uint32_t tile = pixel / 32, lane = pixel % 32, row = tile / w.across;
+    at.x = (int32_t)((tile - row * w.across) * 8 + lane % 8);
+    at.y = w.range.top + (int32_t)(row * 4 + lane / 8);
+    return at;
+}
+
+/* Slot of sample number `of` of a pixel in the range. */
+__device__ __forceinline__ uint32_t slot_of_pixel(const path_waves &w, uint32_t pixel,
+                                                  uint32_t of) {
+    return of == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (of - 1);
+}
+
+__device__ __forceinline__ bool slot_is_inside(const path_waves &w, const slot_place &at) {
+    return at.x < w.range.width && at.y < w.range.bottom;
+}
+
+__device__ __forceinline__ rng_key key_of_slot(const path_waves &w, const slot_place &at) {
+    return pixel_key(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, at.sample);
+}
+
+__device__ __forceinline__ void add_radiance(const path_waves &w, uint32_t slot, vec3 more) {
+    if (vec3_is_zero(more)) return;
+    const float4 before = w.radiance[slot];
+    const vec3 sum = vec3_add(vec3_make(before.x, before.y, before.z), more);
+    w.radiance[slot] = make_float4(sum.x, sum.y, sum.z, 0);
+}
+
+/* Result of the path of a slot. */
+__device__ __forceinline__ pixel_sample sample_of_slot(const path_waves &w, uint32_t slot) {
+    const float4 depth = w.first[2 * (uint64_t)slot], albedo = w.first[2 * (uint64_t)slot + 1];
+    pixel_sample made;
+    made.radiance = first_three(w.radiance[slot]);
+    made.depth = depth.x;
+    made.normal = vec3_make(depth.y, depth.z, depth.w);
+    made.albedo = first_three(albedo);
+    made.alpha = albedo.w;
+    made.rays = 0;
+    return made;
+}
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+enum { SCATTERED_MOST = 127, DEPTH_MOST = (1 << 24) - 1 };
+
+struct wave_path {
+    path_state state;
+    uint32_t slot;  /* KD_NONE: empty path */
+    uint32_t depth; /* surfaces, including the one that its ray will hit */
+};
+
+__device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
+    const path_state &s = p.state;
+    const uint32_t scattered =
+        s.scattered < SCATTERED_MOST ? (uint32_t)s.scattered : SCATTERED_MOST;
+    store_ray(to.rays, at, s.cast);
+    to.throughput[at] = with_fourth(s.throughput, s.pdf);
+    to.from[at] = with_fourth(s.from, s.squeeze);
+    to.normal[at] = with_fourth(s.from_normal, s.wavelength);
+    to.ids[at] =
+        make_uint4(p.slot, (s.step & 0xffffu) | s.layers << 16 | (uint32_t)s.specular << 31,
+                   p.depth | scattered << 24, s.where);
+}
+
+__device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t at) {
+    wave_path p;
+    const float4 a = from.throughput[at], b = from.from[at], n = from.normal[at];
+    const uint4 ids = from.ids[at];
+    p.state = path_begin(load_stored_ray(from.rays, at));
+    p.state.throughput = first_three(a), p.state.pdf = a.w;
+    p.state.from = first_three(b), p.state.squeeze = b.w;
+    p.state.from_normal = first_three(n), p.state.wavelength = n.w;
+    p.state.step = ids.y & 0xffffu;
+    p.state.layers = ids.y >> 16 & 0x7fffu;
+    p.state.specular = ids.y >> 31;
+    p.state.scattered = (int32_t)(ids.z >> 24);
+    p.state.where = ids.w;
+    p.slot = ids.x;
+    p.depth = ids.z & DEPTH_MOST;
+    return p;
+}
+
+/* Prefetches a path. */
+__device__ __forceinline__ void fetch_path_ahead(const path_store &from, uint32_t at) {
+    fetch_ahead(from.rays + 2 * (uint64_t)at);
+    fetch_ahead(from.throughput + at);
+    fetch_ahead(from.from + at);
+    fetch_ahead(from.normal + at);
+    fetch_ahead(from.ids + at);
+}
+
+/* --- shading ----------------------------------------------------------------------------------
+   Idea: two kernels with some 200 KB of code. The warps of a block synchronise after each of three
+         steps (arrive, sample a light, continue), and paths are listed by the kind of material that
+         they hit (core/device/wave_parts.cuh), so that warps execute the same code.
+   Work: about a third of the rendering time.
+   Invariants: the terms added to a slot, and their order, are those of path_follow
+               (shaders/path.h): in each wavefront the sky or emission here, then the contribution
+               of the shadow ray (path_waves.cu). A path has one slot, and one thread per kernel. */
+
+/* Data flow: reads hits; writes lists by kind. */
+static __global__
+__launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view scene,
+                                             const __grid_constant__ path_waves w, uint32_t wave) {
+    wave_record *now = wave_at(w, wave);
+    list_by_kind(w.kinds, now->rays, &now->kinds,
+                 [&](uint32_t i) { return surface_kind_of(&scene, __float_as_uint(w.hits[i].w)); });
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* Stores the first surface of a path for the film. */
+__device__ __forceinline__ void store_first(const scene_view &scene, const path_waves &w,
+                                            uint32_t slot, const ray *cast, const surface *at) {
+    pixel_view view = w.view;
+    view.scene = &scene;
+    const pixel_sample seen = pixel_of(&view, cast, at, vec3_all(0), 0);
+    w.first[2 * (uint64_t)slot] =
+        make_float4(seen.depth, seen.normal.x, seen.normal.y, seen.normal.z);
+    w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
+}
+
+/* Repeats the kind of a listed surface, before each use: the compiler does not retain it across
+   barriers, atomics and calls, and the kernel for diffuse surfaces would contain the code for
+   all others, too. */
+template <bool diffuse> __device__ __forceinline__ void as_listed(surface &at) {
+    if (diffuse) at.kind = MATERIAL_DIFFUSE;
+}
+
+/* A path during the steps of a wavefront. */
+struct shaded_path {
+    wave_path path;
+    rng_key key;
+    surface at;
+    path_turn turn;
+};
+
+template <bool general, bool diffuse>
+__device__ __forceinline__ void shade_arrive(const scene_view &scene, const path_waves &w,
+                                             const path_store &from, uint32_t i, shaded_path &on) {
+    on.turn = PATH_ENDS;
+    if (i == KD_NONE) return;
+    on.path = load_path(from, i);
+    if (on.path.slot == KD_NONE) return;
+    path_state &state = on.path.state;
+    ray_hit hit = load_stored_hit(w.hits, i);
+    on.key = key_of_slot(w, place_of_slot(w, on.path.slot));
+    state.flies = general && scene.medium_count != 0;
+    ++state.step;
+    if (general && path_passes(&scene, &w.options, &state, on.key, &hit)) {
+        on.turn = PATH_PASSES;
+        return;
+    }
+    vec3 sent;
+    const path_turn turn =
+        path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
+    /* the last condition is for the optimiser */
+    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS;
+    as_listed<diffuse>(on.at);
+    if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
+    add_radiance(w, on.path.slot, sent);
+}
+
+/* Stores the pending light sample, to be added by path_waves.cu. */
+template <bool general>
+__device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
+                                             const wave_path &path, const path_asked &asked) {
+    store_ray(w.shadow_rays, at, asked.cast);
+    if (general) {
+        float4 *to = w.shadow_gain + 3 * (uint64_t)at;
+        to[0] = with_fourth(asked.sent, __uint_as_float(path.slot));
+        to[1] = with_fourth(path.state.throughput, asked.weight);
+        to[2] =
+            make_float4(__uint_as_float(asked.where), path.state.scattered > 0 ? 1.0f : 0.0f, 0, 0);
+        return;
+    }
+    const vec3 gain =
+        path_clamped(&w.options, path.state.scattered > 0,
+                     vec3_mul(path.state.throughput, path_asked_light(&asked, vec3_all(1))));
+    w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
+}
+
+/* What is certain to be added is 0, or NaN. */
+template <bool general, bool diffuse>
+__device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
+                                          uint32_t *shadows, shaded_path &on) {
+    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return;
+    const path_turn turn = general ? on.turn : PATH_SCATTERS;
+    as_listed<diffuse>(on.at);
+    if (!path_seeks_light(turn, &on.at)) return;
+    path_asked asked;
+    const bool asks = path_ask(&scene, &on.path.state, turn, &on.at, on.key, &asked);
+    if (!general || !asks)
+        add_radiance(w, on.path.slot,
+                     vec3_mul(on.path.state.throughput, path_asked_light(&asked, vec3_all(0))));
+    if (asks) store_shadow<general>(w, take_place(shadows), on.path, asked);
+}
+
+/* Returns true if the path has another ray. */
+template <bool general, bool diffuse>
+__device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &on) {
+    if (general && on.turn == PATH_PASSES) return true;
+    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return false;
+    const path_turn turn = general ? on.turn : PATH_SCATTERS;
+    const int32_t depth = (int32_t)on.path.depth++;
+    as_listed<diffuse>(on.at);
+    return path_go_on(&scene, &on.path.state, turn, &on.at, depth, on.key);
+}
+
+/* Data flow: reads the paths of the lists and their hits; writes radiance, first surfaces, shadow
+              rays, and, contiguously, the paths of the next wavefront. */
+template <bool general, bool diffuse>
+__global__
+__launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void wave_shade(
+    const __grid_constant__ scene_view scene, const __grid_constant__ path_waves w, uint32_t wave) {
+    wave_record *now = wave_at(w, wave), *next = wave_at(w, wave + 1);
+    const path_store &from = w.stores[wave % 2], &to = w.stores[1 - wave % 2];
+    uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
+    const auto fetch = [&](uint32_t i) {
+        fetch_path_ahead(from, i);
+        fetch_ahead(w.hits + i);
+    };
+    const auto shade = [&](uint32_t i) {
+        shaded_path on;
+        shade_arrive<general, diffuse>(scene, w, from, i, on);
+        __syncthreads();
+        shade_ask<general, diffuse>(scene, w, &now->shadows, on);
+        __syncthreads();
+        const bool goes_on = shade_go_on<general, diffuse>(scene, on);
+        __syncthreads();
+        if (goes_on) store_path(to, take_place(&next->rays), on.path);
+    };
+    shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
+                 fetch, shade);
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* Memory needed by wavefronts. */
+#include "render/frame/waves.h"
+
+/* Bytes per path and per sample as laid out by path_store.cuh; each array is aligned to 256
+   bytes. */
+enum { PLAIN_PATH = 283, GENERAL_PATH = 315, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTES = 48 * 256 };
+
+static uint64_t paths_of(const kd_render_options *options) {
+    const uint64_t asked = options->device_paths ? options->device_paths : WAVE_PATHS;
+    return asked < WAVE_PATHS_LEAST ? WAVE_PATHS_LEAST : asked > 1u << 28 ? 1u << 28 : asked;
+}
+
+uint64_t waves_samples(const kd_render_options *options) {
+    return WAVE_SAMPLES_EACH * paths_of(options);
+}
+
+bool waves_are_general(const scene_view *scene) {
+    return scene->medium_count != 0 || integrator_has_cutouts(scene);
+}
+
+uint64_t waves_path_bytes(bool general) {
+    return general ? GENERAL_PATH : PLAIN_PATH;
+}
+
+uint64_t waves_sample_bytes(void) {
+    return SAMPLE_BYTES;
+}
+
+uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options) {
+    const int32_t *crop = options->crop;
+    const uint64_t pixels = crop[2] > 0
+                                ? frame_cuda_tiled_pixels(crop[2] - crop[0], crop[3] - crop[1])
+                                : frame_cuda_tiled_pixels(options->width, options->height);
+    const uint64_t all = pixels * (uint64_t)options->spp, most = waves_samples(options);
+    const uint64_t samples = all < most ? all : most, paths = paths_of(options);
+    return (paths < samples ? paths : samples) * waves_path_bytes(waves_are_general(scene)) +
+           samples * SAMPLE_BYTES + WAVE_ARRAYS_BYTES;
+}

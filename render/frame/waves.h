@@ -1,0 +1,44 @@
+/* Path tracing as wavefronts on a CUDA device: a pool of paths advances by one surface at a time,
+   in kernels for single steps; and the same on a CPU. C interface. */
+#ifndef KD_RENDER_FRAME_WAVES_H
+#define KD_RENDER_FRAME_WAVES_H
+#include "render/frame/frame.h"
+#include "render/frame/pixel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    WAVE_PATHS = 1 << 23,       /* paths in flight, unless fewer are requested */
+    WAVE_PATHS_LEAST = 1 << 10, /* lower limit for --max-memory */
+    WAVE_SAMPLES_EACH = 4       /* samples of a launch per path in flight */
+};
+
+/* Members of integrator rows (integrator.h). */
+uint64_t waves_samples(const kd_render_options *options);
+uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options);
+
+/* Returns true if the scene needs the general form of paths, for cut-outs or media. */
+bool waves_are_general(const scene_view *scene);
+/* Bytes per path of the pool and per sample of a launch. */
+uint64_t waves_path_bytes(bool general);
+uint64_t waves_sample_bytes(void);
+
+/* Takes the samples of `range` by path_radiance. Ends early, with of->there->stopped set, if
+   frame_is_waited_for; each pixel then has the first of its samples. */
+kd_status waves_take_paths(const frame *of, const path_options *options, const sample_range *range);
+
+/* --- on a CPU --------------------------------------------------------------------------------- */
+
+/* Sets samples[i] to path_pixel of asked[i] (render/integrators/pixel_methods.h), with the same
+   bits, by advancing some hundred paths together. Returns false, and does nothing, if there is not
+   enough memory. */
+bool path_pool_take(const pixel_view *of, const path_options *options, const pixel_request *asked,
+                    uint32_t count, pixel_sample *samples);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,63 @@
+/* The glTF reader: runs the steps and reports the problems. */
+#include "core/memory.h"
+#include "scenes/import/gltf_parts.h"
+
+/* Warns of animations, which are not supported: the mesh is read in its rest pose. */
+static void motion_tell(gltf_file *of) {
+    const cJSON *moves = cJSON_GetObjectItemCaseSensitive(of->root, "animations");
+    if (cJSON_GetArraySize(moves) == 0) return;
+    gltf_warn(of, "unsupported", &of->place,
+              "found %d animations; the meshes are read as they rest", cJSON_GetArraySize(moves));
+}
+
+static kd_status parts_read(gltf_file *of, mesh *into) {
+    gltf_nodes nodes = {.placed = NULL};
+    gltf_materials materials;
+    kd_status status = KD_OK;
+    memset(&materials, 0, sizeof materials);
+    KD_TRY_GOTO(gltf_file_open(of));
+    motion_tell(of);
+    KD_TRY_GOTO(gltf_nodes_place(of, &nodes));
+    KD_TRY_GOTO(gltf_materials_read(of, &materials));
+    KD_TRY_GOTO(gltf_meshes_read(of, &nodes, &materials, into));
+    KD_TRY_GOTO(gltf_stage_read(of, &nodes, into));
+done:
+    gltf_nodes_close(&nodes);
+    gltf_materials_close(&materials);
+    return status;
+}
+
+/* Converts a failure to the file's fatal problem, and reports it after the warnings. */
+static kd_status troubles_tell(gltf_file *of, kd_status status) {
+    if (status == KD_ERROR_INPUT) {
+        const char *said = kd_last_error();
+        const size_t length = strlen(of->path);
+        if (strncmp(said, of->path, length) == 0) {
+            said += length;
+            said += strspn(said, ": ");
+        }
+        problem_add(&of->problems, true, of->kind, 0, "%s", said);
+        status_clear();
+    } else {
+        KD_TRY(status);
+    }
+    KD_TRY(problem_list_tell(&of->problems, of->path, PROBLEM_NO_LINES, of->options));
+    return KD_OK;
+}
+
+kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+    gltf_file of;
+    memset(&of, 0, sizeof of);
+    memset(out, 0, sizeof *out);
+    of.path = path;
+    of.options = options;
+    of.watched = watched;
+    if (options && options->triangle_lines) *options->triangle_lines = NULL;
+    kd_status status = parts_read(&of, out);
+    if (status != KD_OK) mesh_close(out);
+    status = troubles_tell(&of, status);
+    gltf_file_close(&of);
+    if (status != KD_OK) mesh_close(out);
+    KD_TRY(status);
+    return KD_OK;
+}

@@ -1,0 +1,292 @@
+/* Buffers and buffer views, loaded on first use: from a data URI, or from a file that is not
+   outside the directory; plain or compressed by meshoptimizer (EXT_meshopt_compression), whose
+   decoder is safe on untrusted data. */
+#include "core/memory.h"
+#include "scenes/import/gltf_file.h"
+
+/* --- base64 ----------------------------------------------------------------------------------- */
+
+static int digit_of(char c) { /* -1: not a digit */
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    if (c == '+' || c == '-') return 62;
+    if (c == '/' || c == '_') return 63;
+    return -1;
+}
+
+/* Stops at the first character that is not a base64 digit; *end points to it. */
+static uint64_t base64_decode(const char *at, unsigned char *to, const char **end) {
+    uint32_t held = 0;
+    int bits = 0;
+    uint64_t count = 0;
+    for (int digit; (digit = digit_of(*at)) >= 0; ++at) {
+        held = held << 6 | (uint32_t)digit;
+        bits += 6;
+        if (bits < 8) continue;
+        bits -= 8;
+        to[count++] = (unsigned char)(held >> bits);
+    }
+    *end = at;
+    return count;
+}
+
+kd_status gltf_uri_decode(gltf_file *of, const json_place *at, const char *uri,
+                          unsigned char **bytes, uint64_t *count) {
+    const char *comma = strchr(uri, ','), *end = NULL;
+    *bytes = NULL;
+    if (!comma || comma - uri < 7 || strncmp(comma - 7, ";base64", 7) != 0)
+        return gltf_fail(of, "bad-uri", at, "found \"%.40s...\", expected data in base64", uri);
+    KD_TRY(KD_RESERVE(*bytes, strlen(comma) / 4 * 3 + 3));
+    *count = base64_decode(comma + 1, *bytes, &end);
+    while (*end == '=') ++end;
+    if (!*end) return KD_OK;
+    memory_free(*bytes);
+    *bytes = NULL;
+    return gltf_fail(of, "bad-uri", at,
+                     "found byte %lld of its base64 to be none, expected A-Z, "
+                     "a-z, 0-9, + and /",
+                     (long long)(end - comma - 1));
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int hex_of(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+/* Decodes %XX sequences. Returns false if the result contains a zero byte. */
+static bool name_decode(const char *uri, char *name) {
+    while (*uri) {
+        const int high = *uri == '%' ? hex_of(uri[1]) : -1;
+        const int low = high >= 0 ? hex_of(uri[2]) : -1;
+        *name = low >= 0 ? (char)(high * 16 + low) : *uri;
+        if (!*name) return false;
+        uri += low >= 0 ? 3 : 1;
+        ++name;
+    }
+    *name = '\0';
+    return true;
+}
+
+/* Returns true for a relative path without scheme or drive that never leaves the directory. */
+static bool stays_below(const char *name) {
+    int depth = 0;
+    if (strcspn(name, "/\\") == 0 || strchr(name, ':')) return false;
+    while (*name) {
+        const size_t length = strcspn(name, "/\\");
+        if (length == 2 && name[0] == '.' && name[1] == '.')
+            --depth;
+        else if (length && !(length == 1 && name[0] == '.'))
+            ++depth;
+        if (depth < 0) return false;
+        name += length + (name[length] != '\0');
+    }
+    return depth > 0;
+}
+
+kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, char **path) {
+    char *name = NULL;
+    *path = NULL;
+    KD_TRY(KD_RESERVE(name, strlen(uri) + 1));
+    const bool sound = name_decode(uri, name) && stays_below(name);
+    if (sound) *path = file_path_beside(of->path, name);
+    memory_free(name);
+    if (!sound)
+        return gltf_fail(of, "bad-uri", at,
+                         "found \"%.60s\", expected the name of a file in the folder of this one, "
+                         "or below it",
+                         uri);
+    KD_REQUIRE(*path, KD_ERROR_MEMORY, "%s: no memory left for a file's name", of->path);
+    return KD_OK;
+}
+
+#if KD_HAVE_MESHOPT
+#include <meshoptimizer.h>
+
+/* limit on decoded bytes, per compressed byte */
+enum { UNPACKED_FACTOR = 1024, UNPACKED_LEAST = 1 << 16 };
+
+typedef struct packed_view {
+    gltf_bytes from;
+    uint64_t count, stride;
+    const char *mode, *filter;
+} packed_view;
+
+static kd_status packed_read(gltf_file *of, const json_place *at, const cJSON *packed,
+                             packed_view *out) {
+    out->mode = "";
+    out->filter = "NONE";
+    KD_TRY(gltf_view_part(of, at, packed, &out->from));
+    KD_TRY(gltf_count(of, at, packed, "count", &out->count));
+    KD_TRY(gltf_count(of, at, packed, "byteStride", &out->stride));
+    KD_TRY(gltf_text(of, at, packed, "mode", &out->mode));
+    KD_TRY(gltf_text(of, at, packed, "filter", &out->filter));
+    const bool is_attributes = strcmp(out->mode, "ATTRIBUTES") == 0;
+    const bool is_triangles = strcmp(out->mode, "TRIANGLES") == 0;
+    const bool fits = is_attributes ? out->stride % 4 == 0 && out->stride > 0 && out->stride <= 256
+                                    : out->stride == 2 || out->stride == 4;
+    if (!is_attributes && !is_triangles && strcmp(out->mode, "INDICES") != 0)
+        return gltf_fail(of, "bad-value", at,
+                         "found the mode \"%.20s\", expected ATTRIBUTES, TRIANGLES or INDICES",
+                         out->mode);
+    if (!fits || (is_triangles && out->count % 3))
+        return gltf_fail(
+            of, "bad-value", at, "found %llu elements of %llu bytes, expected what the mode %s has",
+            (unsigned long long)out->count, (unsigned long long)out->stride, out->mode);
+    if (out->count > (UNPACKED_LEAST + UNPACKED_FACTOR * out->from.count) / out->stride)
+        return gltf_fail(of, "bad-value", at, "found %llu elements in %llu bytes, expected fewer",
+                         (unsigned long long)out->count, (unsigned long long)out->from.count);
+    return KD_OK;
+}
+
+/* Returns false if the filter does not exist for these elements. */
+static bool filter_undo(const packed_view *from, unsigned char *unpacked) {
+    const bool is_attributes = strcmp(from->mode, "ATTRIBUTES") == 0;
+    if (strcmp(from->filter, "NONE") == 0) return true;
+    if (!is_attributes) return false;
+    if (strcmp(from->filter, "OCTAHEDRAL") == 0 && (from->stride == 4 || from->stride == 8))
+        meshopt_decodeFilterOct(unpacked, from->count, from->stride);
+    else if (strcmp(from->filter, "QUATERNION") == 0 && from->stride == 8)
+        meshopt_decodeFilterQuat(unpacked, from->count, from->stride);
+    else if (strcmp(from->filter, "EXPONENTIAL") == 0)
+        meshopt_decodeFilterExp(unpacked, from->count, from->stride);
+    else
+        return false;
+    return true;
+}
+
+static int packed_decode(const packed_view *from, unsigned char *to) {
+    const unsigned char *bytes = from->from.bytes;
+    const size_t count = from->from.count;
+    if (strcmp(from->mode, "ATTRIBUTES") == 0)
+        return meshopt_decodeVertexBuffer(to, from->count, from->stride, bytes, count);
+    if (strcmp(from->mode, "TRIANGLES") == 0)
+        return meshopt_decodeIndexBuffer(to, from->count, from->stride, bytes, count);
+    return meshopt_decodeIndexSequence(to, from->count, from->stride, bytes, count);
+}
+
+kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *packed,
+                              gltf_view *to) {
+    packed_view from;
+    memset(&from, 0, sizeof from);
+    KD_TRY(packed_read(of, at, packed, &from));
+    to->count = from.count * from.stride;
+    /* Allocates at least one byte, because a NULL pointer means that the view is not decoded
+       yet. */
+    KD_TRY(KD_RESERVE_ZEROED(to->unpacked, to->count + 1));
+    if (from.count == 0) return KD_OK;
+    if (packed_decode(&from, to->unpacked) != 0)
+        return gltf_fail(of, "bad-value", at,
+                         "found bytes that meshoptimizer cannot unpack, expected %llu elements",
+                         (unsigned long long)from.count);
+    if (!filter_undo(&from, to->unpacked))
+        return gltf_fail(of, "bad-value", at,
+                         "found the filter \"%.20s\", which it has not for "
+                         "such elements",
+                         from.filter);
+    of->bytes_there += to->count;
+    return KD_OK;
+}
+
+#else
+
+kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *packed,
+                              gltf_view *to) {
+    (void)packed;
+    (void)to;
+    return gltf_fail(of, "unsupported", at,
+                     "found bytes packed by meshoptimizer, expected a build with that library");
+}
+
+#endif
+
+static kd_status from_uri(gltf_file *of, const json_place *at, const char *uri, gltf_buffer *to) {
+    const json_place place = json_place_key(at, "uri");
+    if (gltf_uri_is_data(uri)) {
+        KD_TRY(gltf_uri_decode(of, &place, uri, &to->owned, &to->found.count));
+        to->found.bytes = to->owned;
+        return KD_OK;
+    }
+    char *path = NULL;
+    KD_TRY(gltf_uri_path(of, &place, uri, &path));
+    const kd_status status = file_open(&to->file, path);
+    memory_free(path);
+    if (status == KD_ERROR_INPUT) {
+        status_clear();
+        return gltf_fail(of, "missing-buffer", &place,
+                         "found \"%.60s\", expected a file that can be read", uri);
+    }
+    KD_TRY(status);
+    to->found.bytes = (const unsigned char *)to->file.bytes;
+    to->found.count = to->file.count;
+    return KD_OK;
+}
+
+static kd_status buffer_open(gltf_file *of, uint32_t index, gltf_buffer *to) {
+    const json_place at = gltf_place(of, GLTF_BUFFERS, index);
+    const cJSON *from = gltf_item(of, GLTF_BUFFERS, index);
+    const char *uri = NULL;
+    uint64_t said = 0;
+    KD_TRY(gltf_text(of, &at, from, "uri", &uri));
+    KD_TRY(gltf_count(of, &at, from, "byteLength", &said));
+    if (uri)
+        KD_TRY(from_uri(of, &at, uri, to));
+    else if (index == 0 && of->has_binary)
+        to->found = of->binary;
+    else
+        return gltf_fail(of, "missing-buffer", &at, "found no uri, expected one");
+    if (to->found.count < said)
+        return gltf_fail(of, "truncated", &at, "found %llu bytes, expected the %llu of byteLength",
+                         (unsigned long long)to->found.count, (unsigned long long)said);
+    to->found.count = said;
+    of->bytes_there += said;
+    to->is_open = true;
+    return KD_OK;
+}
+
+kd_status gltf_buffer_part(gltf_file *of, const json_place *at, uint32_t buffer, uint64_t offset,
+                           uint64_t count, gltf_bytes *found) {
+    gltf_buffer *from = &of->buffers[buffer];
+    if (!from->is_open) KD_TRY(buffer_open(of, buffer, from));
+    if (offset > from->found.count || count > from->found.count - offset)
+        return gltf_fail(of, "index-range", at,
+                         "found bytes %llu to %llu of buffer %u, expected at most its %llu",
+                         (unsigned long long)offset, (unsigned long long)(offset + count), buffer,
+                         (unsigned long long)from->found.count);
+    found->bytes = from->found.bytes + offset;
+    found->count = count;
+    return KD_OK;
+}
+
+kd_status gltf_view_part(gltf_file *of, const json_place *at, const cJSON *from,
+                         gltf_bytes *found) {
+    uint64_t offset = 0, count = 0;
+    uint32_t buffer = KD_NONE;
+    KD_TRY(gltf_index(of, at, from, "buffer", GLTF_BUFFERS, &buffer));
+    KD_TRY(gltf_count(of, at, from, "byteOffset", &offset));
+    KD_TRY(gltf_count(of, at, from, "byteLength", &count));
+    if (buffer == KD_NONE) return gltf_fail(of, "bad-value", at, "found no buffer, expected one");
+    KD_TRY(gltf_buffer_part(of, at, buffer, offset, count, found));
+    return KD_OK;
+}
+
+kd_status gltf_view_bytes(gltf_file *of, uint32_t view, gltf_bytes *found, uint32_t *stride) {
+    const json_place at = gltf_place(of, GLTF_VIEWS, view);
+    const json_place inner = json_place_key(&at, "extensions");
+    const json_place place = json_place_key(&inner, "EXT_meshopt_compression");
+    const cJSON *from = gltf_item(of, GLTF_VIEWS, view), *packed = NULL;
+    gltf_view *kept = &of->views[view];
+    double step = 0;
+    KD_TRY(gltf_number(of, &at, from, "byteStride", 0, 252, &step));
+    *stride = (uint32_t)step;
+    KD_TRY(gltf_extension(of, &at, from, "EXT_meshopt_compression", &packed));
+    if (!packed) return gltf_view_part(of, &at, from, found);
+    if (!kept->unpacked) KD_TRY(gltf_meshopt_unpack(of, &place, packed, kept));
+    found->bytes = kept->unpacked;
+    found->count = kept->count;
+    return KD_OK;
+}

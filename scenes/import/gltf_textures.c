@@ -1,0 +1,225 @@
+/* Textures, samplers and images: resolves a texture of a material to a path and a texture
+   transform. Images embedded in the file become images of the mesh, once each. */
+#include "core/image/picture.h"
+#include "core/memory.h"
+#include "scenes/import/gltf_parts.h"
+#include "scenes/text/text.h"
+#include <stdio.h>
+
+enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES = 4096 };
+
+/* --- images ----------------------------------------------------------------------------------- */
+
+/* Takes ownership of `owned` if it is not NULL; otherwise copies `from`. */
+static kd_status picture_add(gltf_surface *to, uint32_t image, unsigned char *owned,
+                             gltf_bytes from) {
+    gltf_materials *all = to->all;
+    char name[WHERE_BYTES];
+    mesh_picture made = {NULL, owned, from.count};
+    kd_status status = KD_OK;
+    snprintf(name, sizeof name, "%s: images[%u]", to->of->path, image);
+    KD_TRY_GOTO(KD_GROW(all->pictures, all->picture_count, (uint64_t)all->picture_count + 1));
+    if (!made.bytes) {
+        KD_TRY_GOTO(KD_RESERVE(made.bytes, from.count));
+        memcpy(made.bytes, from.bytes, from.count);
+    }
+    KD_TRY_GOTO(text_copy(&made.name, name));
+    all->pictures[all->picture_count++] = made;
+    memset(&made, 0, sizeof made);
+    KD_TRY_GOTO(text_copy(&all->image_paths[image], name));
+done:
+    memory_free(made.bytes);
+    memory_free(made.name);
+    return status;
+}
+
+/* Detects image formats for which there is no decoder, by their first bytes. */
+static const char *foreign_kind(gltf_bytes from) {
+    static const unsigned char ktx[12] = {0xab, 'K', 'T', 'X', ' ', '2', '0', 0xbb, 13, 10, 26, 10};
+    if (from.count >= 12 && memcmp(from.bytes, ktx, 12) == 0) return "KTX2";
+    if (from.count >= 12 && memcmp(from.bytes, "RIFF", 4) == 0 &&
+        memcmp(from.bytes + 8, "WEBP", 4) == 0)
+        return "WebP";
+    return NULL;
+}
+
+static kd_status image_from_file(gltf_surface *to, uint32_t image, const json_place *at,
+                                 const char *uri) {
+    char **path = &to->all->image_paths[image];
+    KD_TRY(gltf_uri_path(to->of, at, uri, path));
+    if (file_is_there(*path)) return KD_OK;
+    memory_free(*path);
+    *path = NULL;
+    gltf_warn(to->of, "missing-texture", at,
+              "found the texture \"%.60s\", expected a file that is "
+              "there",
+              uri);
+    return KD_OK;
+}
+
+static kd_status image_from_bytes(gltf_surface *to, uint32_t image, const json_place *at,
+                                  unsigned char *owned, gltf_bytes from) {
+    const char *kind = foreign_kind(from);
+    if (kind) {
+        memory_free(owned);
+        gltf_warn(to->of, "unusable-texture", at,
+                  "found a picture in %s, expected PNG or JPEG; left out", kind);
+        return KD_OK;
+    }
+    return picture_add(to, image, owned, from);
+}
+
+static kd_status image_find(gltf_surface *to, uint32_t image) {
+    gltf_file *of = to->of;
+    const json_place at = gltf_place(of, GLTF_IMAGES, image);
+    const json_place uri_at = json_place_key(&at, "uri");
+    const cJSON *from = gltf_item(of, GLTF_IMAGES, image);
+    const char *uri = NULL;
+    uint32_t view = KD_NONE, stride = 0;
+    unsigned char *owned = NULL;
+    gltf_bytes bytes = {NULL, 0};
+    KD_TRY(gltf_text(of, &at, from, "uri", &uri));
+    KD_TRY(gltf_index(of, &at, from, "bufferView", GLTF_VIEWS, &view));
+    if (view != KD_NONE) {
+        KD_TRY(gltf_view_bytes(of, view, &bytes, &stride));
+        return image_from_bytes(to, image, &at, NULL, bytes);
+    }
+    if (uri && !gltf_uri_is_data(uri)) return image_from_file(to, image, &uri_at, uri);
+    if (!uri)
+        return gltf_fail(of, "bad-value", &at, "found no uri and no bufferView, expected one");
+    KD_TRY(gltf_uri_decode(of, &uri_at, uri, &owned, &bytes.count));
+    bytes.bytes = owned;
+    return image_from_bytes(to, image, &at, owned, bytes);
+}
+
+/* --- textures --------------------------------------------------------------------------------- */
+
+static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sampler,
+                           const char *key, uint8_t *wrap) {
+    uint64_t said = WRAP_REPEAT;
+    KD_TRY(gltf_count(of, at, sampler, key, &said));
+    if (said != WRAP_REPEAT && said != WRAP_HOLD && said != WRAP_MIRROR)
+        return gltf_fail(of, "bad-value", at, "found the %s %llu, expected 33071, 33648 or 10497",
+                         key, (unsigned long long)said);
+    *wrap = said == WRAP_HOLD     ? TEXTURE_HOLD
+            : said == WRAP_MIRROR ? TEXTURE_MIRROR
+                                  : TEXTURE_REPEAT;
+    return KD_OK;
+}
+
+/* Warns of alternative images in formats that cannot be decoded. */
+static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *from, bool has_one) {
+    static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
+                                            {"EXT_texture_webp", "WebP"}};
+    for (int i = 0; i < 2; ++i) {
+        const cJSON *other = NULL;
+        KD_TRY(gltf_extension(of, at, from, names[i][0], &other));
+        if (other)
+            gltf_warn(of, "unusable-texture", at, "found a picture in %s%s", names[i][1],
+                      has_one ? "; the other one is taken" : " and no other one; left out");
+    }
+    return KD_OK;
+}
+
+/* Sets *image to the image of a texture, or KD_NONE if none can be used, and the wrap modes. */
+static kd_status texture_read(gltf_surface *to, uint32_t texture, uint32_t *image,
+                              mesh_map_form *form) {
+    gltf_file *of = to->of;
+    const json_place at = gltf_place(of, GLTF_TEXTURES, texture);
+    const cJSON *from = gltf_item(of, GLTF_TEXTURES, texture);
+    uint32_t sampler = KD_NONE;
+    KD_TRY(gltf_index(of, &at, from, "source", GLTF_IMAGES, image));
+    KD_TRY(gltf_index(of, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
+    KD_TRY(others_tell(of, &at, from, *image != KD_NONE));
+    if (sampler == KD_NONE) return KD_OK;
+    const json_place sampler_at = gltf_place(of, GLTF_SAMPLERS, sampler);
+    const cJSON *wraps = gltf_item(of, GLTF_SAMPLERS, sampler);
+    KD_TRY(wrap_read(of, &sampler_at, wraps, "wrapS", &form->wrap[0]));
+    KD_TRY(wrap_read(of, &sampler_at, wraps, "wrapT", &form->wrap[1]));
+    return KD_OK;
+}
+
+/* Converts KHR_texture_transform, which scales, rotates counter-clockwise, then offsets, with v
+   pointing down; here v points up. */
+static kd_status transform_read(gltf_surface *to, const json_place *at, const cJSON *info,
+                                mesh_map_form *form, uint64_t *texcoord) {
+    const cJSON *moved = NULL;
+    double offset[2] = {0, 0}, scale[2] = {1, 1}, turn = 0;
+    const double most = 1e6;
+    KD_TRY(gltf_extension(to->of, at, info, "KHR_texture_transform", &moved));
+    if (moved) {
+        KD_TRY(gltf_numbers(to->of, at, moved, "offset", 2, offset, NULL));
+        KD_TRY(gltf_numbers(to->of, at, moved, "scale", 2, scale, NULL));
+        KD_TRY(gltf_number(to->of, at, moved, "rotation", -most, most, &turn));
+        KD_TRY(gltf_count(to->of, at, moved, "texCoord", texcoord));
+    }
+    const double c = cos(turn), s = sin(turn);
+    const double m[2][3] = {{c * scale[0], s * scale[1], offset[0]},
+                            {-s * scale[0], c * scale[1], offset[1]}};
+    form->placed = true;
+    form->scale[0] = (float)m[0][0];
+    form->scale[1] = (float)m[1][1];
+    form->shear[0] = (float)-m[0][1];
+    form->shear[1] = (float)-m[1][0];
+    form->offset[0] = (float)(m[0][1] + m[0][2]);
+    form->offset[1] = (float)(1 - m[1][1] - m[1][2]);
+    for (int i = 0; i < 2; ++i)
+        if (!isfinite(form->scale[i]) || !isfinite(form->shear[i]) || !isfinite(form->offset[i]))
+            return gltf_fail(to->of, "bad-value", at, "found a transform beyond all numbers");
+    return KD_OK;
+}
+
+/* --- maps ------------------------------------------------------------------------------------- */
+
+static kd_status path_give(gltf_surface *to, uint32_t image, mesh_map map) {
+    gltf_materials *all = to->all;
+    char **path = mesh_material_map(to->to, map);
+    if (!all->image_paths[image] && !all->image_missing[image]) {
+        KD_TRY(image_find(to, image));
+        all->image_missing[image] = !all->image_paths[image];
+    }
+    if (all->image_paths[image] && !*path) KD_TRY(text_copy(path, all->image_paths[image]));
+    return KD_OK;
+}
+
+kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
+                        const char *key, mesh_map map, mesh_channel channel) {
+    gltf_file *of = to->of;
+    const cJSON *info = NULL;
+    const json_place place = json_place_key(at, key);
+    mesh_map_form form;
+    uint32_t texture = KD_NONE, image = KD_NONE;
+    uint64_t texcoord = 0;
+    memset(&form, 0, sizeof form);
+    form.channel = (uint8_t)channel;
+    KD_TRY(gltf_inner(of, at, object, key, false, &info));
+    if (!info) return KD_OK;
+    KD_TRY(gltf_index(of, &place, info, "index", GLTF_TEXTURES, &texture));
+    if (texture == KD_NONE) return gltf_fail(of, "bad-value", &place, "found no index");
+    KD_TRY(gltf_count(of, &place, info, "texCoord", &texcoord));
+    KD_TRY(transform_read(to, &place, info, &form, &texcoord));
+    KD_TRY(texture_read(to, texture, &image, &form));
+    if (image == KD_NONE) return KD_OK;
+    if (to->texcoord == KD_NONE) to->texcoord = texcoord < 64 ? (uint32_t)texcoord : 0;
+    form.second = to->texcoord != texcoord;
+    if (form.second && to->second == KD_NONE) to->second = texcoord < 64 ? (uint32_t)texcoord : 0;
+    if (form.second && to->second != texcoord) {
+        gltf_warn(of, "unsupported", &place,
+                  "found TEXCOORD_%llu where other maps of the material use TEXCOORD_%u and "
+                  "TEXCOORD_%u; left out",
+                  (unsigned long long)texcoord, to->texcoord, to->second);
+        return KD_OK;
+    }
+    to->to->forms[map] = form;
+    KD_TRY(path_give(to, image, map));
+    return KD_OK;
+}
+
+kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_channel channel) {
+    const char *path = *mesh_material_map(to->to, from);
+    char **copy = mesh_material_map(to->to, map);
+    if (!path || *copy) return KD_OK;
+    to->to->forms[map] = to->to->forms[from];
+    to->to->forms[map].channel = (uint8_t)channel;
+    return text_copy(copy, path);
+}

@@ -1,0 +1,434 @@
+#include "tools/lab/choi_ye.h"
+#include "accel/build_memory.h"
+#include "accel/rays/batch.h"
+#include "accel/rays/batch_device.h"
+#include "accel/tree/tritree.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/hash.h"
+#include "core/job.h"
+#include "core/memory.h"
+#include "core/parallel/parallel.h"
+#include "tools/lab/bench/inputs.h"
+#include <ctype.h>
+#include <string.h>
+
+static const choi_model paper[] = {
+    {"bunny", "gen:blob:69451", "gen:blob:4000", 69000, 73.8, 25.1, 26.8, {0.51, 72.8, 21.9, 4.82}},
+    {"fairy",
+     "gen:room:172000",
+     "gen:room:8000",
+     172000,
+     177.0,
+     62.4,
+     70.1,
+     {0.55, 79.1, 15.4, 4.98}},
+    {"dragon",
+     "gen:blob:202520",
+     "gen:blob:8000",
+     203000,
+     216.4,
+     39.6,
+     93.5,
+     {0.63, 70.0, 20.8, 8.57}},
+    {"happy",
+     "gen:blob:293231",
+     "gen:blob:12000",
+     293000,
+     317.6,
+     46.0,
+     148.6,
+     {0.71, 74.1, 23.3, 1.88}},
+    {"angel",
+     "gen:blob:474000",
+     "gen:blob:16000",
+     474000,
+     538.5,
+     71.2,
+     318.5,
+     {0.76, 70.0, 22.1, 7.12}},
+};
+enum { PAPER = sizeof paper / sizeof *paper };
+
+const choi_tree *choi_find(const choi_column *of, const char *builder, const char *device_name) {
+    for (int i = 0; i < of->count; ++i)
+        if (strcmp(of->results[i].builder, builder) == 0 &&
+            strcmp(of->results[i].device, device_name) == 0)
+            return &of->results[i];
+    return NULL;
+}
+
+double choi_median(const double *seconds, int32_t runs) {
+    bench_row row = {.runs = runs};
+    memcpy(row.seconds, seconds, (size_t)runs * sizeof *seconds);
+    return bench_summarise(&row).median;
+}
+
+/* Rays on the device: once for the hits, then timed. */
+static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_hit *hits,
+                              int32_t runs, double *rate) {
+    tritree_cuda there;
+    trace_batch batch;
+    device_timer timer;
+    memset(&batch, 0, sizeof batch);
+    memset(&timer, 0, sizeof timer);
+    void *device_rays = NULL, *device_hits = NULL;
+    double seconds[BENCH_RUNS_MAX];
+    KD_TRY(tritree_cuda_open(&there, tree));
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(tritree_cuda_pack(&there, NULL));
+    KD_TRY_GOTO(device_memory_reserve(&device_rays, rays->count * sizeof(ray)));
+    KD_TRY_GOTO(device_memory_reserve(&device_hits, rays->count * sizeof(ray_hit)));
+    KD_TRY_GOTO(device_memory_upload(device_rays, rays->rays, rays->count * sizeof(ray)));
+    batch.rays = (const ray *)device_rays;
+    batch.hits = (ray_hit *)device_hits;
+    batch.count = rays->count;
+    batch.coherent = rays->coherent;
+    batch.width = rays->width;
+    batch.loop = TRACE_ONCE;
+    KD_TRY_GOTO(trace_cuda(&there, &batch));
+    KD_TRY_GOTO(device_wait());
+    KD_TRY_GOTO(device_memory_download(hits, device_hits, rays->count * sizeof *hits));
+    KD_TRY_GOTO(device_timer_open(&timer));
+    for (int run = -1; run < runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(trace_cuda(&there, &batch));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds[run < 0 ? 0 : run]));
+    }
+    *rate = (double)rays->count / choi_median(seconds, runs);
+done:
+    device_timer_close(&timer);
+    device_memory_free(device_rays);
+    device_memory_free(device_hits);
+    tritree_cuda_close(&there);
+    return status;
+}
+
+static kd_status cast_on_cpu(const tritree *tree, const bench_rays *rays, ray_hit *hits,
+                             int32_t runs, double *rate) {
+    double seconds[BENCH_RUNS_MAX];
+    const tritree_view view = tritree_get_view(tree);
+    for (int run = -1; run < runs; ++run) {
+        const double started = timing_now();
+        KD_TRY(trace_closest(&view, rays->rays, hits, rays->count, NULL, NULL));
+        seconds[run < 0 ? 0 : run] = timing_now() - started;
+    }
+    *rate = (double)rays->count / choi_median(seconds, runs);
+    return KD_OK;
+}
+
+static kd_status cast(const bench_request *request, const tritree *tree, const char *set,
+                      double *rate, uint64_t *hash) {
+    const bool cuda = bench_wants_cuda(request);
+    const int32_t side = request->quick ? 128 : 1024;
+    const bench_rays_request wanted = {tree, side, side, 1, 0};
+    bench_rays rays;
+    ray_hit *hits = NULL;
+    KD_TRY(bench_rays_open(&rays, &wanted, set));
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE(hits, rays.count));
+    KD_TRY_GOTO((cuda ? cast_on_cuda : cast_on_cpu)(tree, &rays, hits, request->runs, rate));
+    *hash = hash_bytes(hits, rays.count * sizeof *hits);
+done:
+    memory_free(hits);
+    bench_rays_close(&rays);
+    return status;
+}
+
+/* Adds a node and what is below it; returns its references. */
+static double count_levels(choi_column *to, const tritree *tree, uint32_t at, uint32_t level) {
+    const tritree_node node = tree->nodes[at];
+    double below = 0;
+    if (tritree_is_leaf(node))
+        below = (double)tritree_count(node);
+    else
+        for (uint32_t side = 0; side < 2; ++side)
+            below += count_levels(to, tree, tritree_left(node) + side, level + 1);
+    if (level < CHOI_LEVELS) {
+        ++to->level_nodes[level];
+        to->level_triangles[level] += below;
+    }
+    return below;
+}
+
+/* Proves the tree, notes what it is and what rays make of it. */
+static kd_status take_tree(const bench_request *request, choi_column *to, choi_tree *out,
+                           const tritree *tree) {
+    uint64_t primary = 0, diffuse = 0;
+    KD_TRY(tritree_check(tree));
+    out->hash = tritree_hash(tree);
+    out->sah_cost = tree->statistics.sah_cost;
+    out->references = tree->statistics.references_per_triangle;
+    out->depth = tree->statistics.depth;
+    if (out == to->results) count_levels(to, tree, 0, 0);
+    KD_TRY(cast(request, tree, "primary", &out->primary, &primary));
+    KD_TRY(cast(request, tree, "diffuse", &out->diffuse, &diffuse));
+    out->hits = hash_combine(primary, &diffuse, sizeof diffuse);
+    KD_REQUIRE(out->hits == to->results[0].hits || out == to->results, KD_ERROR_CHECK,
+               "%s: rays hit other triangles in the tree of %s than in that of %s", to->name,
+               out->builder, to->results[0].builder);
+    return KD_OK;
+}
+
+static kd_status build_on_cpu(const bench_request *request, const bench_model *model,
+                              choi_column *to, const char *builder) {
+    choi_tree *out = &to->results[to->count++];
+    out->builder = builder;
+    out->device = "cpu";
+    const tritree_options options = tritree_options_default();
+    for (int run = 0; run < request->runs; ++run) {
+        tritree tree;
+        KD_TRY(tritree_open(&tree, &model->input, &options, builder, NULL));
+        out->seconds[run] = tree.statistics.build_seconds;
+        memcpy(out->stages, tree.stage_seconds, sizeof out->stages);
+        const kd_status status = run == 0 ? take_tree(request, to, out, &tree) : KD_OK;
+        tritree_close(&tree);
+        KD_TRY(status);
+    }
+    out->median = choi_median(out->seconds, request->runs);
+    return KD_OK;
+}
+
+static kd_status time_cuda(const bench_request *request, choi_tree *out,
+                           const tritree_builder_cuda *row, const tritree_build_cuda *build) {
+    device_timer timer;
+    device_marks marks;
+    memset(&marks, 0, sizeof marks);
+    KD_TRY(device_timer_open(&timer));
+    kd_status status = KD_OK;
+    for (int run = 0; run < request->runs; ++run) {
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(row->build(build));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &out->seconds[run]));
+    }
+    if (row->stages) {
+        KD_TRY_GOTO(device_marks_open(&marks, TRITREE_STAGES + 1));
+        tritree_build_cuda marked = *build;
+        marked.marks = marks.marks;
+        KD_TRY_GOTO(row->build(&marked));
+        KD_TRY_GOTO(device_marks_read(&marks, out->stages));
+    }
+done:
+    device_marks_close(&marks);
+    device_timer_close(&timer);
+    return status;
+}
+
+static kd_status build_on_cuda(const bench_request *request, const bench_model *model,
+                               choi_column *to, const tritree_builder_cuda *row) {
+    choi_tree *out = &to->results[to->count++];
+    out->builder = row->name;
+    out->device = "cuda:0";
+    const tritree_options options = tritree_options_default();
+    tritree_build_memory memory;
+    tritree tree;
+    memset(&tree, 0, sizeof tree);
+    tritree_built built;
+    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &options, row));
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
+    KD_TRY_GOTO(time_cuda(request, out, row, &memory.build));
+    KD_TRY_GOTO(take_tree(request, to, out, &tree));
+    out->median = choi_median(out->seconds, request->runs);
+done:
+    tritree_close(&tree);
+    tritree_build_memory_close(&memory);
+    return status;
+}
+
+static const choi_model *find_paper(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (int i = 0; i < PAPER; ++i) {
+        const char *wanted = paper[i].name;
+        size_t same = 0;
+        while (wanted[same] && tolower((unsigned char)name[same]) == wanted[same]) ++same;
+        if (!wanted[same]) return &paper[i];
+    }
+    return NULL;
+}
+
+kd_status choi_measure(const bench_request *request, choi_column *to, const char *path) {
+    bench_model model;
+    KD_TRY(bench_model_open(&model, path));
+    to->path = path;
+    snprintf(to->name, sizeof to->name, "%s", model.name);
+    if (to->from && strncmp(path, "gen:", 4) == 0)
+        snprintf(to->label, sizeof to->label, "%s (%s)", to->from->name, to->name);
+    else
+        snprintf(to->label, sizeof to->label, "%s", to->name);
+    to->triangles = model.input.triangle_count;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(build_on_cpu(request, &model, to, "sweep"));
+    KD_TRY_GOTO(build_on_cpu(request, &model, to, "parallel"));
+    KD_TRY_GOTO(build_on_cpu(request, &model, to, "zhou"));
+    if (bench_wants_cuda(request))
+        for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
+            if (to->count < CHOI_RESULTS) KD_TRY_GOTO(build_on_cuda(request, &model, to, *row));
+done:
+    bench_model_close(&model);
+    return status;
+}
+
+static kd_status measure_all(const bench_request *request, choi_column *columns, const char **paths,
+                             int count) {
+    for (int i = 0; i < count; ++i) {
+        const char *stand_in =
+            i < PAPER ? (request->quick ? paper[i].quick : paper[i].stand_in) : NULL;
+        paths[i] = request->models.count ? request->models.items[i] : stand_in;
+        columns[i].from = request->models.count ? find_paper(paths[i]) : &paper[i];
+        KD_TRY(choi_measure(request, &columns[i], paths[i]));
+    }
+    return KD_OK;
+}
+
+kd_status table_choi_ye(const bench_request *request, unsigned parts) {
+    choi_column *columns = NULL;
+    const char *paths[BENCH_LIST_MAX];
+    const int count = request->models.count ? request->models.count : PAPER;
+    bench_request own = *request;
+    if (request->quick) own.runs = 1;
+    kd_status status = KD_OK;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(columns, (uint64_t)count));
+    KD_TRY_GOTO(measure_all(&own, columns, paths, count));
+    if (!request->models.count)
+        printf("no --models: blobs and a room of the paper's sizes%s stand in for\n"
+               "bunny, fairy, dragon, happy, angel\n",
+               own.quick ? ", made smaller," : "");
+    if (device_cuda_count() == 0)
+        printf("no GPU here: the rows of Table I and II that need one are left out\n");
+    KD_TRY_GOTO(choi_print(&own, columns, count, parts));
+    KD_TRY_GOTO(choi_figures(&own, columns, count, parts));
+    for (int i = 0; i < count && parts & CHOI_THREADS; ++i)
+        KD_TRY_GOTO(choi_threads(&own, &columns[i], paths[i]));
+done:
+    memory_free(columns);
+    return status;
+}
+
+static kd_status write_row(const bench_request *request, const choi_column *of,
+                           const choi_tree *from, const char *table, double published_ms,
+                           const char *published_on) {
+    bench_row row = {.bench = "choi-ye", .set = of->name, .builder = from->builder};
+    row.device = from->device;
+    row.variant = table;
+    row.n = row.triangles = of->triangles;
+    row.items = (double)of->triangles;
+    row.runs = request->runs;
+    memcpy(row.seconds, from->seconds, sizeof row.seconds);
+    memcpy(row.stage_seconds, from->stages, sizeof row.stage_seconds);
+    row.checked = true;
+    row.hash = from->hash;
+    row.sah_cost = from->sah_cost;
+    row.references_per_triangle = from->references;
+    row.primary_rate = from->primary;
+    row.diffuse_rate = from->diffuse;
+    row.published = published_ms;
+    if (published_ms > 0 && of->from)
+        row.ratio = published_ms / of->from->triangles * of->triangles / (from->median * 1e3);
+    row.published_on = published_ms > 0 ? published_on : NULL;
+    return bench_write(request, &row);
+}
+
+/* Times are compared where the model has the paper's size, else triangles per second. */
+static kd_status print_time(const bench_request *request, const choi_column *of, const char *table,
+                            const choi_tree *from, double published_ms, const char *published_on) {
+    if (!from) return KD_OK;
+    char what[192], theirs[32] = "-", ratio[32] = "-";
+    snprintf(what, sizeof what, "%s, %s on %s", of->label, from->builder, from->device);
+    const double ms = from->median * 1e3, size = of->from ? of->from->triangles : 0;
+    const bool same = size > 0 && of->triangles > 0.9 * size && of->triangles < 1.1 * size;
+    if (size > 0) {
+        snprintf(theirs, sizeof theirs, "%.4g", same ? published_ms : size / published_ms * 1e-3);
+        snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * of->triangles / ms);
+    }
+    if (size > 0 && same) snprintf(ratio, sizeof ratio, "%.3g", published_ms / ms);
+    printf("%-40s %12s %12.4g %6s %8s\n", what, theirs,
+           same || size <= 0 ? ms : of->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
+           ratio);
+    return write_row(request, of, from, table, published_ms, published_on);
+}
+
+static void print_head(const char *title, const char *devices, const char *unit) {
+    printf("%s\n%-40s %12s %12s %6s %8s\n%-40s on %s\n", title, "case", "published", "ours", unit,
+           "ratio", "", devices);
+}
+
+static const char serial[] = "a CPU, one thread", gpu[] = "NVIDIA GeForce RTX 2080",
+                  eight[] = "a CPU, 8 threads";
+
+static kd_status print_table_1(const bench_request *request, const choi_column *columns,
+                               int count) {
+    char devices[128];
+    snprintf(devices, sizeof devices, "%s and %s", serial, gpu);
+    print_head("Choi and Ye 2020, Table I: construction, serial and on a GPU", devices, "unit");
+    for (const choi_column *c = columns; c < columns + count; ++c) {
+        const choi_model none = {0}, *from = c->from ? c->from : &none;
+        KD_TRY(print_time(request, c, "I", choi_find(c, "sweep", "cpu"), from->serial_ms, serial));
+        KD_TRY(print_time(request, c, "I", choi_find(c, "zhou", "cuda:0"), from->gpu_ms, gpu));
+        KD_TRY(print_time(request, c, "I", choi_find(c, "binned", "cuda:0"), from->gpu_ms, gpu));
+    }
+    return KD_OK;
+}
+
+static kd_status print_table_3(const bench_request *request, const choi_column *columns,
+                               int count) {
+    char devices[128];
+    snprintf(devices, sizeof devices, "%s; ours on %d", eight, parallel_threads());
+    print_head("Table III: construction on all cores", devices, "unit");
+    for (const choi_column *c = columns; c < columns + count; ++c) {
+        const choi_model none = {0}, *from = c->from ? c->from : &none;
+        KD_TRY(print_time(request, c, "III", choi_find(c, "parallel", "cpu"), from->threads8_ms,
+                          eight));
+        KD_TRY(
+            print_time(request, c, "III", choi_find(c, "zhou", "cpu"), from->threads8_ms, eight));
+    }
+    return KD_OK;
+}
+
+static void print_stages(const choi_column *columns, int count) {
+    static const char *const stages[TRITREE_STAGES] = {"Init", "Large", "Small", "Other"};
+    print_head("Table II: stages, per cent of the time", "NVIDIA GeForce RTX 2080", "unit");
+    for (const choi_column *c = columns; c < columns + count; ++c)
+        for (int i = 0; i < TABLE_DEVICES; ++i) {
+            const choi_tree *from = choi_find(c, "zhou", i == TABLE_CPU ? "cpu" : "cuda:0");
+            if (!from) continue;
+            double whole = 0;
+            for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->stages[k];
+            for (int k = 0; k < TRITREE_STAGES; ++k) {
+                char what[192], theirs[32] = "-";
+                snprintf(what, sizeof what, "%s, zhou on %s, %s", c->label, from->device,
+                         stages[k]);
+                if (c->from) snprintf(theirs, sizeof theirs, "%.4g", c->from->share[k]);
+                printf("%-40s %12s %12.3g %6s %8s\n", what, theirs,
+                       whole > 0 ? 100 * from->stages[k] / whole : 0, "%", "-");
+            }
+        }
+}
+
+/* A frame: a primary ray for each of a million pixels, nothing else. */
+static void print_trees(const bench_request *request, const choi_column *columns, int count) {
+    static const double pixels = 1024.0 * 1024;
+    printf("All trees: C_t 1.5, C_i 1, empty factor 1; rays on %s; frames of 1024 x 1024 primary "
+           "rays\n%-40s %9s %9s %9s %6s %12s %12s %9s\n",
+           bench_wants_cuda(request) ? "cuda:0" : "the CPU", "case", "SAH cost", "to sweep",
+           "refs/tri", "depth", "primary M/s", "diffuse M/s", "frames/s");
+    for (const choi_column *c = columns; c < columns + count; ++c)
+        for (int i = 0; i < c->count; ++i) {
+            const choi_tree *from = &c->results[i];
+            char what[192];
+            snprintf(what, sizeof what, "%s, %s on %s", c->label, from->builder, from->device);
+            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", what, from->sah_cost,
+                   from->sah_cost / c->results[0].sah_cost, from->references, from->depth,
+                   from->primary * 1e-6, from->diffuse * 1e-6, from->primary / pixels);
+        }
+}
+
+kd_status choi_print(const bench_request *request, const choi_column *columns, int count,
+                     unsigned parts) {
+    if (parts & CHOI_TABLE_1) KD_TRY(print_table_1(request, columns, count));
+    if (parts & CHOI_TABLE_3) KD_TRY(print_table_3(request, columns, count));
+    if (parts & CHOI_TABLE_2) print_stages(columns, count);
+    if (parts & CHOI_FRAMES) print_trees(request, columns, count);
+    return KD_OK;
+}

@@ -1,0 +1,200 @@
+/* Times have a floor (what the work takes) and noise above it, so the mean of the faster half of a
+   row's samples, in logarithms, stands for the row. Its error comes from these samples' spread or,
+   where the file has the row several times, from how far the runs lie apart if that is more. Clocks
+   and places in memory differ from run to run of a process, which one run cannot see: LEAST_ERROR.
+   A row fails if its ratio is above the limit by SURE_ROW errors, the mean of all rows by
+   SURE_MEAN: the second finds a small loss that all rows share, the first a large one of a single
+   row. */
+#include "core/memory.h"
+#include "tools/lab/results.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double LEAST_ERROR = 0.005, SURE_ROW = 3, SURE_MEAN = 2;
+enum { NAME = 192 };
+
+typedef struct estimate {
+    double log_ms, error;
+} estimate;
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double mean_of(const double *values, int count) {
+    double sum = 0;
+    for (int i = 0; i < count; ++i) sum += values[i];
+    return sum / count;
+}
+
+/* Standard error of the mean; 0 for a single value. */
+static double error_of(const double *values, int count) {
+    if (count < 2) return 0;
+    const double mean = mean_of(values, count);
+    double sum = 0;
+    for (int i = 0; i < count; ++i) sum += (values[i] - mean) * (values[i] - mean);
+    return sqrt(sum / (count - 1) / count);
+}
+
+/* A line's samples as logarithms; of older versions' lines the quantiles that they have. */
+static int logs_of(double *out, const result_line *line) {
+    const double quantiles[] = {line->least, line->first_quarter, line->median,
+                                line->third_quarter};
+    const double *from = line->sample_count ? line->samples : quantiles;
+    const int count = line->sample_count ? line->sample_count : 4;
+    int used = 0;
+    for (int i = 0; i < count; ++i)
+        if (from[i] > 0) out[used++] = log(from[i]);
+    qsort(out, (size_t)used, sizeof *out, by_value);
+    return used;
+}
+
+/* logs: room for all samples of the largest line; runs: for a number a line. */
+static estimate estimate_lines(const result_line *const *lines, int count, double *logs,
+                               double *runs) {
+    double within = 0;
+    for (int i = 0; i < count; ++i) {
+        const int half = (logs_of(logs, lines[i]) + 1) / 2;
+        runs[i] = mean_of(logs, half);
+        within = fmax(within, error_of(logs, half));
+    }
+    const double between = error_of(runs, count);
+    const estimate made = {mean_of(runs, count), fmax(within / sqrt(count), between)};
+    return made;
+}
+
+static int most_samples(const result_line *const *lines, int count) {
+    int most = 4;
+    for (int i = 0; i < count; ++i)
+        if (lines[i]->sample_count > most) most = lines[i]->sample_count;
+    return most;
+}
+
+kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
+                        const result_line *const *newer, int newer_count) {
+    const int samples =
+        most_samples(older, older_count) + most_samples(newer, newer_count); /* more than either */
+    const int lines = older_count > newer_count ? older_count : newer_count;
+    double *logs = NULL;
+    KD_TRY(KD_RESERVE(logs, (uint64_t)(samples + lines)));
+    const estimate before = estimate_lines(older, older_count, logs, logs + samples);
+    const estimate after = estimate_lines(newer, newer_count, logs, logs + samples);
+    memory_free(logs);
+    out->log_ratio = after.log_ms - before.log_ms;
+    out->error =
+        sqrt(LEAST_ERROR * LEAST_ERROR + before.error * before.error + after.error * after.error);
+    return KD_OK;
+}
+
+/* The lines of `in` that measure what `like` does; how many. */
+static int lines_like(const result_line **out, const results *in, const result_line *like) {
+    int count = 0;
+    for (int i = 0; i < in->count; ++i)
+        if (results_alike(in->lines + i, like)) out[count++] = in->lines + i;
+    return count;
+}
+
+typedef struct tally {
+    const result_line **older, **newer; /* room for all lines of a file */
+    compare_ratio *rows;
+    int row_count, slower, changed, missing;
+    double limit; /* logarithm of the greatest ratio allowed */
+} tally;
+
+static void print_row(const tally *to, const result_line *of, const compare_ratio *row,
+                      bool changed) {
+    char name[NAME];
+    results_name(name, sizeof name, of);
+    const double over = row->log_ratio - to->limit;
+    const char *verdict = over > SURE_ROW * row->error ? "SLOWER"
+                          : over > 0                   ? "perhaps slower: more --runs"
+                                                       : "";
+    printf("%8.3f +- %5.3f  %s%s%s%s\n", exp(row->log_ratio), exp(row->log_ratio) * row->error,
+           name, verdict[0] ? "  " : "", verdict, changed ? "  ANSWER CHANGED" : "");
+}
+
+static kd_status compare_row(tally *to, const results *older, const results *newer,
+                             const result_line *of) {
+    const int before = lines_like(to->older, older, of), after = lines_like(to->newer, newer, of);
+    if (to->newer[0] != of) return KD_OK; /* its row is the first of those alike */
+    if (before == 0) {
+        char name[NAME];
+        results_name(name, sizeof name, of);
+        printf("     new           %s\n", name);
+        return KD_OK;
+    }
+    compare_ratio *row = to->rows + to->row_count++;
+    KD_TRY(compare_lines(row, to->older, before, to->newer, after));
+    const bool changed =
+        of->hash[0] && to->older[0]->hash[0] && strcmp(of->hash, to->older[0]->hash) != 0;
+    print_row(to, of, row, changed);
+    to->changed += changed;
+    to->slower += row->log_ratio - to->limit > SURE_ROW * row->error;
+    return KD_OK;
+}
+
+static void print_missing(tally *to, const results *older, const results *newer) {
+    for (int i = 0; i < older->count; ++i) {
+        if (lines_like(to->newer, newer, older->lines + i) > 0) continue;
+        lines_like(to->older, older, older->lines + i);
+        if (to->older[0] != older->lines + i) continue;
+        char name[NAME];
+        results_name(name, sizeof name, older->lines + i);
+        printf("    gone           %s\n", name);
+        ++to->missing;
+    }
+}
+
+/* Of all rows alike: no row counts more than another, as none of them can be measured alone. */
+static compare_ratio mean_ratio(const tally *of) {
+    compare_ratio mean = {0, 0};
+    double own = 0, apart = 0;
+    for (int i = 0; i < of->row_count; ++i) mean.log_ratio += of->rows[i].log_ratio;
+    mean.log_ratio /= of->row_count;
+    for (int i = 0; i < of->row_count; ++i) {
+        const double off = of->rows[i].log_ratio - mean.log_ratio;
+        own += of->rows[i].error * of->rows[i].error;
+        apart += off * off;
+    }
+    mean.error = sqrt(fmax(own, apart)) / of->row_count;
+    return mean;
+}
+
+static kd_status judge(const tally *of, double most_regress) {
+    KD_REQUIRE(of->row_count > 0, KD_ERROR_CHECK, "no row is in both files");
+    const compare_ratio mean = mean_ratio(of);
+    printf("%8.3f +- %5.3f  mean of %d rows\n", exp(mean.log_ratio),
+           exp(mean.log_ratio) * mean.error, of->row_count);
+    fflush(stdout);
+    KD_REQUIRE(of->changed == 0, KD_ERROR_CHECK, "%d answers changed", of->changed);
+    KD_REQUIRE(of->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
+               of->slower, of->row_count, 100 * most_regress);
+    KD_REQUIRE(mean.log_ratio - of->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
+               "the mean of %d rows is more than %g %% slower", of->row_count, 100 * most_regress);
+    return KD_OK;
+}
+
+static kd_status compare_all(tally *to, const results *older, const results *newer) {
+    KD_TRY(KD_RESERVE_ZEROED(to->older, (uint64_t)older->count));
+    KD_TRY(KD_RESERVE_ZEROED(to->newer, (uint64_t)newer->count));
+    KD_TRY(KD_RESERVE(to->rows, (uint64_t)newer->count));
+    puts("   ratio of times, new over old");
+    for (int i = 0; i < newer->count; ++i) KD_TRY(compare_row(to, older, newer, newer->lines + i));
+    print_missing(to, older, newer);
+    return KD_OK;
+}
+
+kd_status compare_results(const results *older, const results *newer, double most_regress) {
+    tally counted;
+    memset(&counted, 0, sizeof counted);
+    counted.limit = log1p(most_regress);
+    kd_status status = compare_all(&counted, older, newer);
+    if (status == KD_OK) status = judge(&counted, most_regress);
+    memory_free((void *)counted.older);
+    memory_free((void *)counted.newer);
+    memory_free(counted.rows);
+    return status;
+}

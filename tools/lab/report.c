@@ -1,0 +1,156 @@
+#include "tools/lab/report.h"
+#include "core/files/file.h"
+#include "core/status.h"
+#include "core/system/paths.h"
+#include "core/system/process.h"
+#include "tools/report_script.h"
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NO_MATPLOTLIB = 77, NO_PYTHON = 127 };
+
+static kd_status open_in(file_output *out, const char *folder, const char *name,
+                         const char *suffix) {
+    char path[4096];
+    const int length = snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
+               "%.60s...: the folder's name is too long", folder);
+    return file_output_open(out, path);
+}
+
+/* Writes and frees `json`, NULL where memory was short. */
+static kd_status write_json(const char *folder, const char *name, cJSON *json) {
+    char *text = json ? cJSON_PrintUnformatted(json) : NULL;
+    cJSON_Delete(json);
+    KD_REQUIRE(text, KD_ERROR_MEMORY, "out of memory for the data of plot %s", name);
+    file_output output;
+    kd_status status = open_in(&output, folder, name, ".json");
+    if (status == KD_OK) {
+        fprintf(output.stream, "%s\n", text);
+        status = file_output_commit(&output);
+    }
+    cJSON_free(text);
+    return status;
+}
+
+static cJSON *new_drawing(const char *kind, const char *title) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "kind", kind);
+    cJSON_AddStringToObject(json, "title", title);
+    return json;
+}
+
+static cJSON *add_object(cJSON *list) {
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, object);
+    return object;
+}
+
+kd_status report_plot(const char *folder, const char *name, const plot *from) {
+    cJSON *json = new_drawing("curves", from->title);
+    cJSON_AddStringToObject(json, "x", from->x_label);
+    cJSON_AddStringToObject(json, "y", from->y_label);
+    cJSON *series = cJSON_AddArrayToObject(json, "series");
+    for (int s = 0; s < from->series_count; ++s) {
+        cJSON *curve = add_object(series);
+        cJSON_AddStringToObject(curve, "name", from->series[s].name);
+        cJSON *points = cJSON_AddArrayToObject(curve, "points");
+        for (int i = 0; i < from->series[s].count; ++i) {
+            const plot_point *point = &from->series[s].points[i];
+            cJSON *row = cJSON_CreateDoubleArray((const double[]){point->x, point->y}, 2);
+            cJSON_AddItemToArray(row, cJSON_CreateString(point->label));
+            cJSON_AddItemToArray(points, row);
+        }
+    }
+    return write_json(folder, name, json);
+}
+
+kd_status report_bars(const char *folder, const char *name, const bars *from) {
+    cJSON *json = new_drawing("bars", from->title);
+    cJSON_AddStringToObject(json, "unit", from->unit);
+    cJSON *parts = cJSON_AddArrayToObject(json, "parts");
+    for (int i = 0; i < from->part_count; ++i)
+        cJSON_AddItemToArray(parts,
+                             cJSON_CreateString(from->part_names[i] ? from->part_names[i] : ""));
+    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
+    for (int i = 0; i < from->row_count; ++i) {
+        cJSON *row = add_object(rows);
+        cJSON_AddStringToObject(row, "name", from->rows[i].name);
+        cJSON_AddItemToObject(row, "parts",
+                              cJSON_CreateDoubleArray(from->rows[i].parts, from->part_count));
+        cJSON_AddNumberToObject(row, "mark", from->rows[i].mark);
+    }
+    return write_json(folder, name, json);
+}
+
+kd_status report_drawing(const char *folder, const char *name, const drawn_segment *segments,
+                         int count) {
+    cJSON *json = new_drawing("segments", "");
+    cJSON *rows = cJSON_AddArrayToObject(json, "rows");
+    for (int i = 0; i < count; ++i) {
+        cJSON *row = add_object(rows);
+        cJSON_AddItemToObject(row, "from", cJSON_CreateDoubleArray(segments[i].from, 2));
+        cJSON_AddItemToObject(row, "to", cJSON_CreateDoubleArray(segments[i].to, 2));
+        cJSON_AddItemToObject(row, "at", cJSON_CreateDoubleArray(segments[i].at, 2));
+        cJSON_AddNumberToObject(row, "colour", segments[i].colour);
+        cJSON_AddStringToObject(row, "label", segments[i].label);
+    }
+    return write_json(folder, name, json);
+}
+
+kd_status report_table(const char *folder, const results *measured) {
+    file_output output;
+    KD_TRY(open_in(&output, folder, "table", ".md"));
+    fputs("| what | median ms | least | middle half | M/s | SAH cost | published | ratio | on | "
+          "checked |\n|-|-|-|-|-|-|-|-|-|-|\n",
+          output.stream);
+    for (int i = 0; i < measured->count; ++i) {
+        const result_line *line = measured->lines + i;
+        char name[192];
+        results_name(name, sizeof name, line);
+        fprintf(output.stream, "| %s | %.4g | %.4g | %.4g to %.4g |", name, line->median,
+                line->least, line->first_quarter, line->third_quarter);
+        const double values[] = {line->rate * 1e-6, line->sah_cost, line->published, line->ratio};
+        for (int v = 0; v < 4; ++v)
+            fprintf(output.stream, values[v] > 0 ? " %.4g |" : " |", values[v]);
+        fprintf(output.stream, " %s | %s |\n", line->published_on, line->checked ? "yes" : "NO");
+    }
+    return file_output_commit(&output);
+}
+
+static kd_status write_script(const char *folder) {
+    file_output output;
+    KD_TRY(open_in(&output, folder, "report", ".py"));
+    fwrite(report_script, 1, sizeof report_script, output.stream);
+    return file_output_commit(&output);
+}
+
+kd_status report_write(const char *folder, const char *title, const char *text) {
+    char path[4096], folder_copy[4096], usual[] = "python3", system[] = "/usr/bin/python3";
+    char *const python =
+        place_allows(system, PLACE_RUNNABLE) ? system : usual; /* packages are for that one */
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "title", title);
+    cJSON_AddStringToObject(json, "text", text);
+    KD_TRY(write_json(folder, "page", json));
+    KD_TRY(write_script(folder));
+    snprintf(path, sizeof path, "%s/report.py", folder);
+    snprintf(folder_copy, sizeof folder_copy, "%s", folder);
+    char *const arguments[] = {python, path, folder_copy, NULL};
+    const int code = process_run(arguments);
+    if (code < 0 || code == NO_PYTHON) {
+        log_message(LOG_WARNING,
+                    "no plots and no page: Python 3 is not installed; the data lies in %s", folder);
+        return KD_OK;
+    }
+    if (code == NO_MATPLOTLIB) {
+        log_message(LOG_WARNING,
+                    "no plots: matplotlib is not installed (package python3-matplotlib); the data "
+                    "and the tables lie in %s",
+                    folder);
+        return KD_OK;
+    }
+    KD_REQUIRE(code == 0, KD_ERROR_RUNTIME, "%s failed: python3 ended with %d", path, code);
+    return KD_OK;
+}

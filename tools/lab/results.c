@@ -1,0 +1,178 @@
+#include "tools/lab/results.h"
+#include "core/files/file.h"
+#include "core/memory.h"
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct results_owned {
+    cJSON **documents; /* of each line: its texts point into it */
+    double **samples;
+};
+
+static const char *text_of(const cJSON *line, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static double number_of(const cJSON *line, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, name);
+    return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : 0;
+}
+
+static uint64_t count_of(const cJSON *line, const char *name) {
+    const double value = number_of(line, name);
+    return value >= 0 && value < 1e18 ? (uint64_t)value : 0;
+}
+
+static void take_stages(result_line *to, const cJSON *line) {
+    const cJSON *share = cJSON_GetObjectItemCaseSensitive(line, "stage_share");
+    const cJSON *stage = NULL;
+    cJSON_ArrayForEach(stage, cJSON_GetObjectItemCaseSensitive(line, "stage_ms")) {
+        if (to->stage_count == RESULT_STAGES || !cJSON_IsNumber(stage)) continue;
+        to->stage_names[to->stage_count] = stage->string;
+        to->stage_ms[to->stage_count] = stage->valuedouble;
+        to->stage_share[to->stage_count++] = number_of(share, stage->string);
+    }
+}
+
+static kd_status take_samples(result_line *to, double **owned, const cJSON *ms) {
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(ms, "all");
+    const int count = cJSON_GetArraySize(all);
+    if (count == 0) return KD_OK;
+    KD_TRY(KD_RESERVE(*owned, (uint64_t)count));
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach(item, all) if (cJSON_IsNumber(item) && item->valuedouble > 0)(
+        *owned)[to->sample_count++] = item->valuedouble;
+    to->samples = *owned;
+    return KD_OK;
+}
+
+static void take_texts(result_line *to, const cJSON *line) {
+    to->bench = text_of(line, "bench");
+    to->set = text_of(line, "case");
+    to->builder = text_of(line, "builder");
+    to->device = text_of(line, "device");
+    to->variant = text_of(line, "variant");
+    to->published_on = text_of(line, "published_on");
+    to->machine = text_of(line, "gpu");
+    if (!to->machine[0]) to->machine = text_of(line, "cpu");
+    to->commit = text_of(line, "commit");
+    to->hash = text_of(line, "hash");
+    to->checked = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "checked"));
+}
+
+static void take_numbers(result_line *to, const cJSON *line, const cJSON *ms) {
+    to->n = count_of(line, "n");
+    to->triangles = count_of(line, "triangles");
+    to->dims = (int32_t)fmin(number_of(line, "dims"), 1e6);
+    to->k = (int32_t)fmin(number_of(line, "k"), 1e9);
+    to->median = number_of(ms, "median");
+    to->least = number_of(ms, "min");
+    to->first_quarter = number_of(ms, "q1");
+    to->third_quarter = number_of(ms, "q3");
+    to->rate = number_of(line, "rate");
+    to->sah_cost = number_of(line, "sah_cost");
+    to->references_per_triangle = number_of(line, "references_per_triangle");
+    to->published = number_of(line, "published");
+    to->ratio = number_of(line, "ratio");
+    to->speedup = number_of(line, "speedup");
+}
+
+/* One line of the file, its end not among it. */
+static kd_status take_line(results *to, const char *path, int number, const char *text,
+                           size_t bytes) {
+    const uint64_t shortages = memory_shortages();
+    cJSON *line = cJSON_ParseWithLength(text, bytes);
+    KD_REQUIRE(line || memory_shortages() == shortages, KD_ERROR_MEMORY,
+               "no memory for line %d of %s", number, path);
+    KD_REQUIRE(line, KD_ERROR_INPUT,
+               "%s:%d: found no JSON object, expected a line of kandela bench", path, number);
+    to->owned->documents[to->count] = line;
+    result_line *row = to->lines + to->count;
+    double **samples = to->owned->samples + to->count++;
+    const cJSON *ms = cJSON_GetObjectItemCaseSensitive(line, "ms");
+    take_texts(row, line);
+    take_numbers(row, line, ms);
+    take_stages(row, line);
+    KD_REQUIRE(row->bench[0] && row->median > 0, KD_ERROR_INPUT,
+               "%s:%d: found no \"bench\" or no \"ms\" with a \"median\" above 0, expected a line "
+               "of kandela bench",
+               path, number);
+    return take_samples(row, samples, ms);
+}
+
+static int count_lines(const file_view *file) {
+    int count = 1;
+    for (size_t i = 0; i < file->count; ++i) count += file->bytes[i] == '\n';
+    return count;
+}
+
+static kd_status reserve(results *out, int lines) {
+    KD_TRY(KD_RESERVE_ZEROED(out->owned, 1));
+    KD_TRY(KD_RESERVE_ZEROED(out->lines, (uint64_t)lines));
+    KD_TRY(KD_RESERVE_ZEROED(out->owned->documents, (uint64_t)lines));
+    return KD_RESERVE_ZEROED(out->owned->samples, (uint64_t)lines);
+}
+
+static bool is_blank(const char *text, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i)
+        if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r') return false;
+    return true;
+}
+
+static kd_status take_file(results *out, const file_view *file, const char *path) {
+    const int lines = count_lines(file);
+    KD_TRY(reserve(out, lines));
+    const char *at = file->bytes, *end = file->bytes + file->count;
+    for (int number = 1; number <= lines && at < end; ++number) {
+        const char *stop = (const char *)memchr(at, '\n', (size_t)(end - at));
+        if (!stop) stop = end;
+        const size_t bytes = (size_t)(stop - at);
+        if (!is_blank(at, bytes)) KD_TRY(take_line(out, path, number, at, bytes));
+        at = stop + 1;
+    }
+    KD_REQUIRE(out->count > 0, KD_ERROR_INPUT, "%s: empty, expected lines of kandela bench", path);
+    return KD_OK;
+}
+
+kd_status results_open(results *out, const char *path) {
+    memset(out, 0, sizeof *out);
+    file_view file;
+    KD_TRY(file_open(&file, path));
+    const kd_status status = take_file(out, &file, path);
+    file_close(&file);
+    if (status != KD_OK) results_close(out);
+    return status;
+}
+
+void results_close(results *owned) {
+    for (int i = 0; owned->owned && i < owned->count; ++i) {
+        cJSON_Delete(owned->owned->documents[i]);
+        memory_free(owned->owned->samples[i]);
+    }
+    if (owned->owned) {
+        memory_free(owned->owned->documents);
+        memory_free(owned->owned->samples);
+    }
+    memory_free(owned->owned);
+    memory_free(owned->lines);
+    memset(owned, 0, sizeof *owned);
+}
+
+bool results_alike(const result_line *a, const result_line *b) {
+    return strcmp(a->bench, b->bench) == 0 && strcmp(a->set, b->set) == 0 &&
+           strcmp(a->builder, b->builder) == 0 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->variant, b->variant) == 0 && a->n == b->n && a->dims == b->dims &&
+           a->k == b->k;
+}
+
+void results_name(char *out, size_t bytes, const result_line *of) {
+    char n[32] = "", k[16] = "";
+    if (of->n) snprintf(n, sizeof n, " n %" PRIu64, of->n);
+    if (of->k) snprintf(k, sizeof k, " k %d", of->k);
+    snprintf(out, bytes, "%s %s %s %s%s%s%s%s", of->bench, of->set, of->builder, of->device,
+             of->variant[0] ? " " : "", of->variant, n, k);
+}

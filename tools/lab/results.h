@@ -1,0 +1,68 @@
+/* Results of `kandela bench` in a file: one JSON object per line, written by bench.c. Repeated
+   measurements are kept separately: a file may contain several runs. */
+#ifndef KD_TOOLS_LAB_RESULTS_H
+#define KD_TOOLS_LAB_RESULTS_H
+#include "core/status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RESULT_STAGES = 8 };
+
+/* One line. Absent strings are "" and absent numbers 0. Strings belong to `results`. */
+typedef struct result_line {
+    const char *bench, *set, *builder, *device, *variant;
+    uint64_t n, triangles;
+    int32_t dims, k;
+    double median, least, first_quarter, third_quarter; /* in milliseconds */
+    const double *samples;                              /* in milliseconds, in measured order */
+    int sample_count; /* 0: the line has quantiles only (older versions) */
+    double rate;      /* items per second */
+    double sah_cost, references_per_triangle;
+    double speedup;          /* over the benchmark's baseline; 0: none */
+    double published, ratio; /* the figure of a paper, and our speed-up over it */
+    const char *published_on;
+    const char *stage_names[RESULT_STAGES];
+    /* fraction of the bandwidth, 0 to 1 */
+    double stage_ms[RESULT_STAGES], stage_share[RESULT_STAGES];
+    int stage_count;
+    const char *machine; /* name of the GPU, or of the CPU */
+    const char *commit, *hash;
+    bool checked;
+} result_line;
+
+typedef struct results {
+    result_line *lines; /* in file order */
+    int count;
+    struct results_owned *owned;
+} results;
+
+/* Returns KD_ERROR_INPUT with "file:line: what, expected what", also for a file without lines. */
+kd_status results_open(results *out, const char *path);
+void results_close(results *owned); /* accepts a zeroed struct */
+
+/* Returns true if both lines measure the same: bench, case, builder, device, variant, n, dims,
+   k. */
+bool results_alike(const result_line *a, const result_line *b);
+
+/* Describes what a line measures: "points uniform kandela cpu n 10000 k 8". */
+void results_name(char *out, size_t bytes, const result_line *of);
+
+/* Compares two files of results, and reports slowdowns beyond noise. */
+
+/* The logarithm of the ratio of two measurements. */
+typedef struct compare_ratio {
+    double log_ratio; /* of times, new over old: positive is slower */
+    double error;     /* its standard error, from the spread of the samples */
+} compare_ratio;
+
+/* Compares all samples of rows that measure the same. May return KD_ERROR_MEMORY. */
+kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
+                        const result_line *const *newer, int newer_count);
+
+/* Prints a table: the ratio of each row with its error, rows in one file only, and the mean.
+   Returns KD_ERROR_CHECK if a row, or the mean of all rows, is slower than 1 + `most_regress`
+   beyond noise, or if the hash of an answer has changed. */
+kd_status compare_results(const results *older, const results *newer, double most_regress);
+
+#endif
