@@ -58,7 +58,7 @@ static void render_keys_fill(render_keys *out) {
     memset(out, 0, sizeof *out);
     out->rows[0].name = "about";
     out->rows[0].kind = JSON_REMARK;
-    out->rows[0].help = "a remark, ignored";
+    out->rows[0].help = "comment, ignored";
     int i = 1;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
         if (row->no_key) continue;
