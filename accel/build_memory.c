@@ -148,12 +148,12 @@ kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_bui
     const uint64_t planned = build->scratch_bytes + build->node_room * sizeof(tritree_node) +
                              build->reference_room * sizeof(uint32_t);
     KD_REQUIRE(!built->exhausted || !built->needed_bytes, KD_ERROR_MEMORY,
-               "the tree of %u triangles needs %llu bytes, %llu were planned",
+               "building the tree of %u triangles needs %llu bytes, more than the planned %llu",
                build->input.triangle_count, (unsigned long long)built->needed_bytes,
                (unsigned long long)planned);
     KD_REQUIRE(!built->exhausted, KD_ERROR_MEMORY,
-               "the tree of %u triangles needs more than the %llu bytes that were planned (rooms "
-               "%u)",
+               "building the tree of %u triangles needs more than the planned %llu bytes (arrays "
+               "%#x are full)",
                build->input.triangle_count, (unsigned long long)planned, built->exhausted);
     return KD_OK;
 }
@@ -220,14 +220,14 @@ kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64
     if (!name_is_auto(builder)) return attempt(context, named);
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
         if (!is_worth_trying(*row, positions, triangles)) {
-            log_message(LOG_INFO, "%s would not fit: %llu triangles", (*row)->name,
-                        (unsigned long long)triangles);
+            log_message(LOG_INFO, "builder %s skipped: %llu triangles do not fit in device memory",
+                        (*row)->name, (unsigned long long)triangles);
             continue;
         }
         const kd_status status = attempt(context, *row);
         if (status != KD_ERROR_MEMORY) return status;
-        log_message(LOG_WARNING, "%s: %s; going on with %s", (*row)->name, kd_last_error(),
-                    row[1] ? row[1]->name : "a builder on the CPU");
+        log_message(LOG_WARNING, "builder %s failed: %s; using %s instead", (*row)->name,
+                    kd_last_error(), row[1] ? row[1]->name : "a builder on the CPU");
         status_clear();
     }
     return attempt(context, NULL);

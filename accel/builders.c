@@ -49,7 +49,9 @@ const tritree_builder_cuda *tritree_builder_cuda_find(const char *name) {
 kd_status tritree_builder_choose(const tritree_builder **out, const char *name) {
     *out = tritree_builder_find(name);
     if (!*out && tritree_builder_cuda_find(name))
-        KD_FAIL(KD_ERROR_DEVICE, "the triangle tree builder \"%s\" works on a CUDA device only",
+        KD_FAIL(KD_ERROR_DEVICE,
+                "triangle tree builder \"%s\" needs a CUDA device; set `device` to cuda, or choose "
+                "another builder",
                 name);
     KD_REQUIRE(*out, KD_ERROR_USAGE, "there is no triangle tree builder \"%s\"", name);
     return KD_OK;

@@ -17,11 +17,14 @@ kd_status placement_make(placement *out, const transform *to_world, uint32_t sha
     const double volume = transform_determinant(to_world);
     const double squeeze = transform_squeeze(to_world);
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(fabs(volume) > 0 && isfinite(volume), KD_ERROR_INPUT,
-               "a placement of determinant %g, expected a finite one other than 0", volume);
-    KD_REQUIRE(squeeze <= PLACED_SQUEEZE, KD_ERROR_INPUT,
-               "a placement squeezes by a factor of %g, expected at most %g", squeeze,
-               PLACED_SQUEEZE);
+    KD_REQUIRE(
+        fabs(volume) > 0 && isfinite(volume), KD_ERROR_INPUT,
+        "the transform of an instance has determinant %g; expected a finite value other than 0",
+        volume);
+    KD_REQUIRE(
+        squeeze <= PLACED_SQUEEZE, KD_ERROR_INPUT,
+        "the transform of an instance scales its axes in a ratio of %g; supported: at most %g",
+        squeeze, PLACED_SQUEEZE);
     out->to_world = *to_world;
     out->shape = shape;
     transform_cofactors(to_world, c);

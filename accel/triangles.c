@@ -36,9 +36,9 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
     KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
                    memchr(options->builder, 0, sizeof options->builder),
                KD_ERROR_USAGE,
-               "the device or builder of the options has no end: fill options by "
-               "kd_triangles_options_default");
-    KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "leaves at most %d deep, expected >= 0",
+               "`device` or `builder` of `options` is not terminated; call "
+               "kd_triangles_options_default first");
+    KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "`max_depth` is %d; expected 0 or more",
                options->max_depth);
     if (!name_is_auto(options->device)) {
         device found;
@@ -54,16 +54,18 @@ static kd_status check_mesh_memory(const kd_triangle_mesh *mesh, bool host) {
 }
 
 static kd_status check_mesh(const kd_triangle_mesh *mesh) {
-    KD_REQUIRE(mesh, KD_ERROR_USAGE, "no triangles given (NULL)");
+    KD_REQUIRE(mesh, KD_ERROR_USAGE, "`mesh` must not be NULL");
     KD_REQUIRE(mesh->vertex_count <= UINT32_MAX && mesh->triangle_count < KD_NONE, KD_ERROR_USAGE,
-               "%llu vertices and %llu triangles, expected less than 2^32 and 2^32 - 1",
+               "`vertex_count` is %llu and `triangle_count` is %llu; supported: less than 2^32 and "
+               "less than 2^32 - 1",
                (unsigned long long)mesh->vertex_count, (unsigned long long)mesh->triangle_count);
-    KD_REQUIRE(mesh->vertices || mesh->vertex_count == 0, KD_ERROR_USAGE, "%llu vertices at NULL",
+    KD_REQUIRE(mesh->vertices || mesh->vertex_count == 0, KD_ERROR_USAGE,
+               "`vertices` must not be NULL: `vertex_count` is %llu",
                (unsigned long long)mesh->vertex_count);
     KD_TRY(
         caller_stride_check(mesh->vertex_count, mesh->stride_bytes, 3, sizeof(float), "vertices"));
     KD_REQUIRE(mesh->indices || mesh->vertex_count / 3 >= mesh->triangle_count, KD_ERROR_USAGE,
-               "%llu triangles without indices need %llu vertices, there are %llu",
+               "%llu triangles without `indices` need %llu vertices; `vertex_count` is %llu",
                (unsigned long long)mesh->triangle_count,
                (unsigned long long)(3 * mesh->triangle_count),
                (unsigned long long)mesh->vertex_count);
@@ -149,7 +151,7 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                             const kd_triangles_options *options) {
     kd_status status = KD_OK;
     kd_triangles_options taken;
-    KD_REQUIRE(out, KD_ERROR_USAGE, "no place for the tree given (NULL)");
+    KD_REQUIRE(out, KD_ERROR_USAGE, "`out` must not be NULL");
     *out = NULL;
     KD_TRY(triangles_take_options(&taken, options));
     options = &taken;

@@ -77,7 +77,7 @@ static kd_status write_tree(const kd_triangles *tree, const char *path) {
 }
 
 kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
-    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
+    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "path" : "tree");
     if (!tree->cuda) return write_tree(tree, path);
     kd_triangles *copy = NULL;
     KD_TRY(triangles_cuda_fetch(&copy, tree, true));
@@ -88,11 +88,12 @@ kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
 
 static kd_status read_header(triangles_header *header, const file_view *file, const char *path) {
     KD_TRY(parts_file_header(file, path, magic, "file of a triangle tree", header, sizeof *header));
-    KD_REQUIRE(header->version == TRIANGLES_VERSION, KD_ERROR_INPUT, "%s: version %u, expected %d",
-               path, header->version, TRIANGLES_VERSION);
+    KD_REQUIRE(header->version == TRIANGLES_VERSION, KD_ERROR_INPUT,
+               "%s: found file version %u, expected %d", path, header->version, TRIANGLES_VERSION);
     KD_REQUIRE(header->nodes >= 1 && header->triangles < KD_NONE && header->max_depth >= 0 &&
                    header->build_seconds >= 0 && memchr(header->builder, 0, sizeof header->builder),
-               KD_ERROR_INPUT, "%s: %u nodes of %u triangles, at most %d deep: out of range", path,
+               KD_ERROR_INPUT,
+               "%s: damaged: found %u nodes, %u triangles and maximum depth %d in the header", path,
                header->nodes, header->triangles, header->max_depth);
     const uint64_t bytes =
         header->vertices * sizeof(vec3) + header->triangles * 3 * sizeof(uint32_t) +
@@ -138,8 +139,7 @@ static kd_status read_tree(kd_triangles *out, const triangles_header *header, co
 kd_status kd_triangles_load(kd_triangles **out, const char *path,
                             const kd_triangles_options *options) {
     kd_status status = KD_OK;
-    KD_REQUIRE(out && path, KD_ERROR_USAGE, "no %s given (NULL)",
-               out ? "path" : "place for the tree");
+    KD_REQUIRE(out && path, KD_ERROR_USAGE, "`%s` must not be NULL", out ? "path" : "out");
     *out = NULL;
     kd_triangles_options taken;
     KD_TRY(triangles_take_options(&taken, options));

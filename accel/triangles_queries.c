@@ -127,21 +127,21 @@ static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
 /* Checks every array of a batch: alignment, and that it is on the host if the tree is. */
 static kd_status check_memory(const kd_ray_batch *batch, bool host) {
     const caller_array arrays[] = {{batch->rays, "rays", sizeof(float)},
-                                   {batch->origin[0], "origins' x", sizeof(float)},
-                                   {batch->origin[1], "origins' y", sizeof(float)},
-                                   {batch->origin[2], "origins' z", sizeof(float)},
-                                   {batch->direction[0], "directions' x", sizeof(float)},
-                                   {batch->direction[1], "directions' y", sizeof(float)},
-                                   {batch->direction[2], "directions' z", sizeof(float)},
+                                   {batch->origin[0], "origin[0]", sizeof(float)},
+                                   {batch->origin[1], "origin[1]", sizeof(float)},
+                                   {batch->origin[2], "origin[2]", sizeof(float)},
+                                   {batch->direction[0], "direction[0]", sizeof(float)},
+                                   {batch->direction[1], "direction[1]", sizeof(float)},
+                                   {batch->direction[2], "direction[2]", sizeof(float)},
                                    {batch->tmin, "tmin", sizeof(float)},
                                    {batch->tmax, "tmax", sizeof(float)},
-                                   {batch->hits, "places for hits", sizeof(float)},
-                                   {batch->t, "places for t", sizeof(float)},
-                                   {batch->u, "places for u", sizeof(float)},
-                                   {batch->v, "places for v", sizeof(float)},
-                                   {batch->triangles, "places for triangles", sizeof(uint32_t)},
-                                   {batch->blocked, "places for blocked", 1},
-                                   {batch->counts, "places for counts", sizeof(uint64_t)}};
+                                   {batch->hits, "hits", sizeof(float)},
+                                   {batch->t, "t", sizeof(float)},
+                                   {batch->u, "u", sizeof(float)},
+                                   {batch->v, "v", sizeof(float)},
+                                   {batch->triangles, "triangles", sizeof(uint32_t)},
+                                   {batch->blocked, "blocked", 1},
+                                   {batch->counts, "counts", sizeof(uint64_t)}};
     return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
 }
 
@@ -151,28 +151,35 @@ static kd_status check_rays(const kd_ray_batch *batch) {
     for (int axis = 0; axis < 3; ++axis)
         given += (batch->origin[axis] != NULL) + (batch->direction[axis] != NULL);
     KD_REQUIRE(batch->rays || given == 6, KD_ERROR_USAGE,
-               "%llu rays, but no rays given (NULL), and %d of 6 arrays of origins and directions",
+               "`count` is %llu, but `rays` is NULL and only %d of the 6 arrays `origin` and "
+               "`direction` are set",
                (unsigned long long)batch->count, given);
     KD_REQUIRE(!batch->rays || (given == 0 && !batch->tmin && !batch->tmax), KD_ERROR_USAGE,
-               "both rays and arrays of %s given, expected one of the two",
-               given ? "origins and directions" : "tmin or tmax");
+               "set either `rays` or the arrays, not both: `%s` is set, too",
+               given ? "origin` or `direction" : "tmin` or `tmax");
     return KD_OK;
 }
 
 static kd_status check_batch(const kd_triangles *tree, const kd_ray_batch *batch) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(batch->count <= INT64_MAX / sizeof(kd_ray), KD_ERROR_USAGE,
-               "%llu rays do not fit in memory", (unsigned long long)batch->count);
-    KD_REQUIRE(batch->order >= KD_RAYS_MEASURED && batch->order <= KD_RAYS_INCOHERENT,
-               KD_ERROR_USAGE, "order %d of rays, expected 0, 1 or 2", (int)batch->order);
+               "`count` is %llu; so many rays exceed the address space",
+               (unsigned long long)batch->count);
+    KD_REQUIRE(
+        batch->order >= KD_RAYS_MEASURED && batch->order <= KD_RAYS_INCOHERENT, KD_ERROR_USAGE,
+        "`order` is %d; expected 0 (measured), 1 (coherent) or 2 (incoherent)", (int)batch->order);
     if (batch->count == 0) return KD_OK;
     KD_TRY(check_rays(batch));
     const int kinds = (batch->hits != NULL) + (batch->blocked != NULL) +
                       (batch->t || batch->u || batch->v || batch->triangles);
-    KD_REQUIRE(kinds > 0, KD_ERROR_USAGE, "%llu rays, but no place for the answers given (NULL)",
+    KD_REQUIRE(kinds > 0, KD_ERROR_USAGE,
+               "`count` is %llu, but `hits`, the hit arrays (`t`, `u`, `v`, `triangles`) and "
+               "`blocked` are all NULL",
                (unsigned long long)batch->count);
     KD_REQUIRE(kinds == 1, KD_ERROR_USAGE,
-               "%d kinds of answers, expected one of hits, arrays of hits, blocked", kinds);
+               "%d kinds of results requested: set exactly one of `hits`, the hit arrays (`t`, "
+               "`u`, `v`, `triangles`) and `blocked`",
+               kinds);
     return check_memory(batch, tree->cuda == NULL);
 }
 
@@ -187,7 +194,7 @@ static kd_status cast(const kd_triangles *tree, const kd_ray_batch *batch) {
 
 kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch) {
     kd_ray_batch taken;
-    KD_REQUIRE(batch, KD_ERROR_USAGE, "no rays given (NULL)");
+    KD_REQUIRE(batch, KD_ERROR_USAGE, "`batch` must not be NULL");
     kd_ray_batch_default(&taken);
     KD_TRY(sized_take(&taken, sizeof taken, batch, "kd_ray_batch_default"));
     return cast(tree, &taken);
@@ -303,15 +310,16 @@ static kd_status prepare(const kd_triangles *tree) {
 kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points, uint64_t count,
                                      float max_distance, kd_near_triangle *nearest) {
     const caller_array arrays[] = {{points, "points", sizeof(float)},
-                                   {nearest, "places for nearest triangles", sizeof(float)}};
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(max_distance >= 0, KD_ERROR_USAGE, "triangles no farther than %g, expected >= 0",
+                                   {nearest, "nearest", sizeof(float)}};
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_REQUIRE(max_distance >= 0, KD_ERROR_USAGE, "`max_distance` is %g; expected 0 or more",
                (double)max_distance);
     KD_REQUIRE(count <= INT64_MAX / sizeof *nearest, KD_ERROR_USAGE,
-               "%llu points do not fit in memory", (unsigned long long)count);
+               "`count` is %llu; so many points exceed the address space",
+               (unsigned long long)count);
     if (count == 0) return KD_OK;
-    KD_REQUIRE(points && nearest, KD_ERROR_USAGE, "%llu points, but no %s given (NULL)",
-               (unsigned long long)count, points ? "place for the answers" : "points");
+    KD_REQUIRE(points && nearest, KD_ERROR_USAGE, "`count` is %llu, but `%s` is NULL",
+               (unsigned long long)count, points ? "nearest" : "points");
     KD_TRY(caller_memory_check(arrays, 2, tree->cuda == NULL));
     KD_TRY(prepare(tree));
     if (tree->cuda) return triangles_cuda_closest(tree, points, count, max_distance, nearest);

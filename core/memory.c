@@ -10,7 +10,7 @@ kd_status memory_reserve(void **pointer, uint64_t count, size_t item_bytes) {
     uint64_t bytes = 0;
     KD_REQUIRE(!__builtin_mul_overflow(count, (uint64_t)item_bytes, &bytes) &&
                    bytes <= (uint64_t)PTRDIFF_MAX - MEMORY_ALIGNMENT,
-               KD_ERROR_MEMORY, "%llu items of %zu bytes are more than memory can address",
+               KD_ERROR_MEMORY, "%llu items of %zu bytes exceed the address space",
                (unsigned long long)count, item_bytes);
     if (bytes == 0) bytes = 1;
     bytes = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;

@@ -241,11 +241,11 @@ kd_status option_check(const option_row *row, const void *field) {
     option_expect(expected, sizeof expected, row);
     if (row->kind == OPTION_NAME && !memchr(field, 0, row->bytes))
         KD_FAIL(KD_ERROR_USAGE,
-                "the %s of the options has no end: fill options by kd_render_options_default",
+                "`%s` of `options` is not terminated; call kd_render_options_default first",
                 row->field);
     if (row->kind == OPTION_CHOICE)
         snprintf(value, sizeof value, "%" PRId32, *(const int32_t *)field);
     else
         option_print(value, sizeof value, row, field);
-    KD_FAIL(KD_ERROR_USAGE, "%s %.80s: expected %s", row->field, value, expected);
+    KD_FAIL(KD_ERROR_USAGE, "`%s` is %.80s; expected %s", row->field, value, expected);
 }

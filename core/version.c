@@ -18,12 +18,12 @@ kd_status sized_take(void *ours, size_t our_size, const void *given, const char 
     size_t size = 0;
     memcpy(&size, given, sizeof size);
     KD_REQUIRE(size >= sizeof size && size <= SIZED_MOST, KD_ERROR_USAGE,
-               "struct_size is %zu, expected that of the caller's struct: fill it by %s", size,
+               "`struct_size` is %zu, which is not the size of such a struct; call %s first", size,
                filler);
     for (size_t i = our_size; i < size; ++i)
         KD_REQUIRE(((const char *)given)[i] == 0, KD_ERROR_USAGE,
-                   "byte %zu of a struct filled by %s is not 0: a newer program sets what this "
-                   "library, which knows %zu bytes, cannot do",
+                   "the struct field at byte %zu (see %s) is set, but this version of the library "
+                   "supports only the first %zu bytes",
                    i, filler, our_size);
     memcpy(ours, given, size < our_size ? size : our_size);
     memcpy(ours, &our_size, sizeof our_size);

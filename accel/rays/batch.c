@@ -88,10 +88,10 @@ static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 static kd_status cast_batch(batch *b, uint64_t count) {
-    KD_REQUIRE(count <= INT64_MAX, KD_ERROR_USAGE, "%llu rays, expected less than 2^63",
-               (unsigned long long)count);
+    KD_REQUIRE(count <= INT64_MAX, KD_ERROR_USAGE,
+               "`count` is %llu; supported: less than 2^63 rays", (unsigned long long)count);
     parallel_for((int64_t)count, GRAIN, cast_piece, b);
-    KD_REQUIRE(!job_cancelled(b->watched), KD_INTERRUPTED, "casting rays was cancelled");
+    KD_REQUIRE(!job_cancelled(b->watched), KD_INTERRUPTED, "ray casting was cancelled");
     return KD_OK;
 }
 

@@ -196,7 +196,7 @@ void place_caster(caster *c, const trace_batch *batch, uint64_t done) {
 
 kd_status run_on_device(const tritree_cuda *tree, const trace_batch *batch) {
     KD_REQUIRE(((uintptr_t)batch->rays | (uintptr_t)batch->hits) % 16 == 0, KD_ERROR_USAGE,
-               "rays at %p, hits at %p: expected 16-byte aligned device memory",
+               "`rays` is %p and `hits` is %p; both must be aligned to 16 bytes on the device",
                (const void *)batch->rays, (void *)batch->hits);
     caster c = make_caster(tree, batch);
     for (uint64_t done = 0; done < batch->count; done += launch_rays) {
@@ -241,12 +241,14 @@ kd_status trace_cuda(const tritree_cuda *tree, const trace_batch *batch) {
     const trace_arrays *a = &batch->arrays;
     const int kinds =
         (batch->hits != NULL) + (batch->blocked != NULL) + (a->t || a->u || a->v || a->triangle);
-    KD_REQUIRE(kinds == 1, KD_ERROR_USAGE, "expected room either for hits or for what is blocked");
+    KD_REQUIRE(
+        kinds == 1, KD_ERROR_USAGE,
+        "set exactly one of `hits`, the hit arrays (`t`, `u`, `v`, `triangles`) and `blocked`");
     if (batch->count == 0) return KD_OK;
     if (batch->on_device || !batch->rays || device_memory_owns(batch->rays))
         return run_on_device(tree, batch);
     KD_REQUIRE(batch->hits || batch->blocked, KD_ERROR_USAGE,
-               "rays in host memory have their hits there, as structs");
+               "`rays` in host memory need `hits` or `blocked`; the hit arrays need device memory");
     const uint64_t piece = batch->count < host_rays ? batch->count : host_rays;
     void *memory = NULL;
     KD_TRY(device_memory_reserve(&memory, piece * (sizeof(ray) + sizeof(ray_hit))));

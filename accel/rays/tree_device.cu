@@ -114,11 +114,10 @@ kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
     if (!tree->packed) {
         tree->unpacked = true;
         log_message(LOG_WARNING,
-                    "rays on the device walk the nodes of a tree of %u triangles, at a half to a "
-                    "quarter of the speed: its packed form could not be made: %s",
+                    "no compressed tree for the %u triangles on the device: %s; ray casting uses "
+                    "the full tree, at a quarter to half of the speed",
                     tree->view.triangle_count,
-                    status == KD_OK ? "it is deeper than 64 levels or larger than 34 GB"
-                                    : kd_last_error());
+                    status == KD_OK ? "it would exceed 64 levels or 34 GB" : kd_last_error());
         status_clear();
         return KD_OK;
     }

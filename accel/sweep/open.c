@@ -70,7 +70,8 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
     const uint32_t n = input->triangle_count;
     memset(out, 0, sizeof *out);
     memset(root, 0, sizeof *root);
-    KD_REQUIRE(n < 1u << EVENT_ID_BITS, KD_ERROR_MEMORY, "%u triangles, expected less than 2^%d", n,
+    KD_REQUIRE(n < 1u << EVENT_ID_BITS, KD_ERROR_MEMORY,
+               "the mesh has %u triangles; builder sweep supports fewer than 2^%d", n,
                EVENT_ID_BITS);
     out->input = input;
     out->watched = watched;

@@ -75,7 +75,7 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
         task_each(pool, 3, search_axis, &step);
         for (int axis = 0; axis < 3; ++axis) {
             KD_REQUIRE(step.status[axis] == KD_OK, step.status[axis],
-                       "out of memory for the ends on axis %d", axis);
+                       "out of memory for the events of axis %d", axis);
             if (sah_split_before(&step.best[axis], split)) *split = step.best[axis];
         }
     } else {
@@ -277,7 +277,8 @@ static kd_status finish_small(sweep *work, const sweep_node *node) {
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,
                      sweep_node *right) {
     *split = false;
-    KD_REQUIRE(!job_cancelled(work->watched), KD_INTERRUPTED, "the tree's build was cancelled");
+    KD_REQUIRE(!job_cancelled(work->watched), KD_INTERRUPTED,
+               "building the triangle tree was cancelled");
     if (node->count <= SMALL_NODE_MOST) return finish_small(work, node);
     sah_split plane = {.axis = -1};
     sweep_sides sides = {0, 0, 0};

@@ -190,7 +190,8 @@ done:
 }
 
 static kd_status subdivide(exact_build *build, const exact_node *node) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED, "the tree's build was cancelled");
+    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+               "building the triangle tree was cancelled");
     sah_split split;
     KD_TRY(find_split(&split, build, node));
     if (split.axis != 3) return cut(build, node, &split);

@@ -35,7 +35,8 @@ static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) 
 
 static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t first,
                            uint32_t count, int32_t depth, double growth) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED, "the tree's build was cancelled");
+    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+               "building the triangle tree was cancelled");
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;

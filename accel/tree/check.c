@@ -40,27 +40,28 @@ static double box_volume(box3 box) {
 static kd_status check_leaf(check *c, uint32_t at, tritree_node node) {
     const uint32_t first = tritree_first(node), count = tritree_count(node);
     KD_REQUIRE((uint64_t)first + count <= c->tree->reference_count, KD_ERROR_CHECK,
-               "T4: leaf %u has references %u to %llu of %u", at, first,
+               "T4: leaf %u has references %u to %llu, but the tree has only %u", at, first,
                (unsigned long long)first + count, c->tree->reference_count);
     for (uint32_t i = first; i < first + count; ++i) {
         const uint32_t id = c->tree->references[i];
         KD_REQUIRE(id < c->tree->input.triangle_count, KD_ERROR_CHECK,
-                   "T4: leaf %u names triangle %u of %u", at, id, c->tree->input.triangle_count);
+                   "T4: leaf %u refers to triangle %u, but the mesh has only %u", at, id,
+                   c->tree->input.triangle_count);
         KD_REQUIRE(can_be_hit(&c->tree->input, id), KD_ERROR_CHECK,
-                   "T4: leaf %u names triangle %u, which has no area", at, id);
-        KD_REQUIRE(!c->owned[i], KD_ERROR_CHECK, "T4: leaf %u shares reference %u with another", at,
-                   i);
+                   "T4: leaf %u refers to triangle %u, which has no area", at, id);
+        KD_REQUIRE(!c->owned[i], KD_ERROR_CHECK,
+                   "T4: leaf %u shares reference %u with another leaf", at, i);
         c->owned[i] = 1;
-        KD_REQUIRE(c->last_leaf[id] != at, KD_ERROR_CHECK, "T3: leaf %u names triangle %u twice",
-                   at, id);
+        KD_REQUIRE(c->last_leaf[id] != at, KD_ERROR_CHECK,
+                   "T3: leaf %u refers to triangle %u twice", at, id);
         c->last_leaf[id] = at;
     }
     return KD_OK;
 }
 
 static kd_status check_node(check *c, uint32_t at, box3 box, uint32_t depth) {
-    KD_REQUIRE(at < c->tree->node_count, KD_ERROR_CHECK, "T1: node %u of %u is asked for", at,
-               c->tree->node_count);
+    KD_REQUIRE(at < c->tree->node_count, KD_ERROR_CHECK,
+               "T1: a child is node %u, but the tree has only %u nodes", at, c->tree->node_count);
     KD_REQUIRE(!c->reached[at], KD_ERROR_CHECK, "T1: node %u is reached twice", at);
     c->reached[at] = 1;
     const tritree_node node = c->tree->nodes[at];
@@ -69,7 +70,7 @@ static kd_status check_node(check *c, uint32_t at, box3 box, uint32_t depth) {
     if (depth > sums->depth) sums->depth = depth;
     const int32_t limit = tritree_depth_limit(&c->tree->options, c->tree->input.triangle_count);
     KD_REQUIRE(depth <= (uint32_t)limit, KD_ERROR_CHECK,
-               "T5: node %u lies %u deep, at most %d is allowed", at, depth, limit);
+               "T5: node %u has depth %u; the limit is %d", at, depth, limit);
     if (tritree_is_leaf(node)) {
         const uint32_t count = tritree_count(node);
         ++sums->leaves;
@@ -81,10 +82,10 @@ static kd_status check_node(check *c, uint32_t at, box3 box, uint32_t depth) {
     }
     sums->inner_area += sah_half_area(box);
     const int axis = tritree_axis(node);
-    KD_REQUIRE(node.split >= vec3_axis(box.lo, axis) && node.split <= vec3_axis(box.hi, axis),
-               KD_ERROR_CHECK, "T2: node %u is cut at %.9g across axis %d, its box is [%.9g, %.9g]",
-               at, (double)node.split, axis, (double)vec3_axis(box.lo, axis),
-               (double)vec3_axis(box.hi, axis));
+    KD_REQUIRE(
+        node.split >= vec3_axis(box.lo, axis) && node.split <= vec3_axis(box.hi, axis),
+        KD_ERROR_CHECK, "T2: node %u splits at %.9g on axis %d, outside its box [%.9g, %.9g]", at,
+        (double)node.split, axis, (double)vec3_axis(box.lo, axis), (double)vec3_axis(box.hi, axis));
     box3 left = box, right = box;
     vec3_set_axis(&left.hi, axis, node.split);
     vec3_set_axis(&right.lo, axis, node.split);
@@ -197,8 +198,8 @@ static kd_status check_statistics(const check *c) {
                    said->references == sums->references && said->depth == sums->depth &&
                    said->degenerate_triangles == c->degenerate,
                KD_ERROR_CHECK,
-               "T7: reported %llu nodes, %llu leaves, %llu references, depth %u; counted %llu, "
-               "%llu, %llu, %u",
+               "T7: the builder reports %llu nodes, %llu leaves, %llu references and depth %u; "
+               "counted: %llu, %llu, %llu and %u",
                (unsigned long long)said->nodes, (unsigned long long)said->leaves,
                (unsigned long long)said->references, said->depth, (unsigned long long)sums->nodes,
                (unsigned long long)sums->leaves, (unsigned long long)sums->references, sums->depth);
@@ -209,7 +210,7 @@ static kd_status check_statistics(const check *c) {
                 (double)c->tree->options.intersect_cost * sums->leaf_area) /
                area;
     KD_REQUIRE(nearly(said->sah_cost, cost), KD_ERROR_CHECK,
-               "T7: reported SAH cost %.12g, recomputed %.12g", said->sah_cost, cost);
+               "T7: the builder reports SAH cost %.12g; recomputed: %.12g", said->sah_cost, cost);
     return KD_OK;
 }
 
@@ -237,23 +238,25 @@ static kd_status check_all(check *c) {
     }
     KD_TRY(check_node(c, 0, tree->box, 0));
     KD_REQUIRE(c->sums.nodes == tree->node_count, KD_ERROR_CHECK,
-               "T1: %llu of %u nodes are reached", (unsigned long long)c->sums.nodes,
-               tree->node_count);
+               "T1: only %llu of %u nodes can be reached from the root",
+               (unsigned long long)c->sums.nodes, tree->node_count);
     KD_REQUIRE(c->sums.references == tree->reference_count, KD_ERROR_CHECK,
-               "T4: %llu of %u references belong to a leaf", (unsigned long long)c->sums.references,
-               tree->reference_count);
+               "T4: only %llu of %u references belong to a leaf",
+               (unsigned long long)c->sums.references, tree->reference_count);
     if (box3_is_empty(c->box)) {
         KD_REQUIRE(tree->node_count == 1 && box3_is_empty(tree->box), KD_ERROR_CHECK,
-                   "T6: no triangle can be hit, yet there are %u nodes", tree->node_count);
+                   "T6: no triangle has an area, but the tree has %u nodes instead of 1, or a box",
+                   tree->node_count);
         return check_statistics(c);
     }
     KD_REQUIRE(same_box(c->box, tree->box) && nearly(c->sums.volume, box_volume(c->box)),
-               KD_ERROR_CHECK, "T6: the leaves' volume is %.12g, that of all triangles' box %.12g",
+               KD_ERROR_CHECK,
+               "T6: the leaves have a total volume of %.12g; the box of all triangles has %.12g",
                c->sums.volume, box_volume(c->box));
     c->uncovered = KD_NONE;
     parallel_for(tree->input.triangle_count, 1024, cover_triangles, c);
     KD_REQUIRE(c->uncovered == KD_NONE, KD_ERROR_CHECK,
-               "T3: triangle %u meets a leaf that does not name it", c->uncovered);
+               "T3: triangle %u overlaps a leaf that does not refer to it", c->uncovered);
     return check_statistics(c);
 }
 

@@ -44,13 +44,13 @@ kd_status refuse(const tritree_input *input, uint32_t id) {
                        cudaMemcpyDeviceToHost));
     for (int k = 0; k < 3; ++k) {
         KD_REQUIRE(index[k] < input->position_count, KD_ERROR_INPUT,
-                   "triangle %u: vertex index %u, expected less than %u", id, index[k],
+                   "triangle %u has vertex index %u; the mesh has %u vertices", id, index[k],
                    input->position_count);
         vec3 corner;
         KD_CUDA(cudaMemcpy(&corner, input->positions + index[k], sizeof corner,
                            cudaMemcpyDeviceToHost));
         KD_REQUIRE(vec3_is_finite(corner), KD_ERROR_INPUT,
-                   "triangle %u: corner (%g, %g, %g), expected finite numbers", id,
+                   "triangle %u has the vertex (%g, %g, %g); coordinates must be finite", id,
                    (double)corner.x, (double)corner.y, (double)corner.z);
     }
     return KD_OK;

@@ -25,10 +25,12 @@ int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_co
 kd_status tritree_check_options(const tritree_options *options) {
     KD_REQUIRE(options->traversal_cost >= 0 && options->traversal_cost <= FLT_MAX &&
                    options->intersect_cost > 0 && options->intersect_cost <= FLT_MAX,
-               KD_ERROR_USAGE, "SAH costs %g, %g, expected C_t >= 0 and C_i > 0",
+               KD_ERROR_USAGE,
+               "`traversal_cost` is %g and `intersect_cost` is %g; expected at least 0 and above 0",
                (double)options->traversal_cost, (double)options->intersect_cost);
     KD_REQUIRE(options->empty_factor > 0 && options->empty_factor <= 1, KD_ERROR_USAGE,
-               "SAH empty factor %g, expected a value in (0, 1]", (double)options->empty_factor);
+               "`empty_factor` is %g; expected above 0 and at most 1",
+               (double)options->empty_factor);
     return KD_OK;
 }
 
@@ -37,11 +39,11 @@ static kd_status check_triangle(const tritree_input *input, uint32_t id) {
     const uint32_t *index = input->triangles + 3 * (uint64_t)id;
     for (int k = 0; k < 3; ++k) {
         KD_REQUIRE(index[k] < input->position_count, KD_ERROR_INPUT,
-                   "triangle %u: vertex index %u, expected less than %u", id, index[k],
+                   "triangle %u has vertex index %u; the mesh has %u vertices", id, index[k],
                    input->position_count);
         const vec3 corner = input->positions[index[k]];
         KD_REQUIRE(vec3_is_finite(corner), KD_ERROR_INPUT,
-                   "triangle %u: corner (%g, %g, %g), expected finite numbers", id,
+                   "triangle %u has the vertex (%g, %g, %g); coordinates must be finite", id,
                    (double)corner.x, (double)corner.y, (double)corner.z);
     }
     return KD_OK;

@@ -25,8 +25,8 @@ void tree_writer_close(tree_writer *writer) {
 
 static kd_status need_nodes(tree_writer *writer, uint64_t needed) {
     if (needed <= writer->node_room) return KD_OK;
-    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY, "the tree needs more than %d nodes",
-               LAYOUT_LIMIT);
+    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
+               "the triangle tree needs more than %d nodes, the limit of its layout", LAYOUT_LIMIT);
     KD_TRY(KD_GROW(writer->nodes, writer->node_count, needed + needed / 2));
     writer->node_room = needed + needed / 2;
     return KD_OK;
@@ -34,7 +34,8 @@ static kd_status need_nodes(tree_writer *writer, uint64_t needed) {
 
 static kd_status need_references(tree_writer *writer, uint64_t needed) {
     if (needed <= writer->reference_room) return KD_OK;
-    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY, "the tree needs more than %d references",
+    KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
+               "the triangle tree needs more than %d references, the limit of its layout",
                LAYOUT_LIMIT);
     KD_TRY(KD_GROW(writer->references, writer->reference_count, needed + needed / 2));
     writer->reference_room = needed + needed / 2;

@@ -77,8 +77,9 @@ kd_status measure_nodes(const packed_cutter *c, cudaStream_t stream) {
 /* Builds the refined tree with its plans, in *scratch. */
 kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
-    KD_REQUIRE(c->node_room <= PACKED_MOST_UNITS && c->reference_room <= UINT32_MAX,
-               KD_ERROR_MEMORY, "leaves that are cut further make more than 2^30 nodes");
+    KD_REQUIRE(
+        c->node_room <= PACKED_MOST_UNITS && c->reference_room <= UINT32_MAX, KD_ERROR_MEMORY,
+        "splitting large leaves makes more nodes or references than the compressed tree can have");
     c->part_room = c->node_room - c->tree.node_count + c->tree.node_count / 2 + 1;
     lay_out_cuts(c, &arena);
     KD_TRY(device_pool_reserve(scratch, arena.used, stream));

@@ -282,8 +282,8 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     place_roots(m, &sum);
     *fits = sum.nodes < MOST && sum.triangles < MOST;
     if (!*fits) return KD_OK;
-    KD_REQUIRE(sum.depth <= WIDE_MAX_DEPTH, KD_ERROR_CHECK, "a wide tree of more than %d levels",
-               WIDE_MAX_DEPTH);
+    KD_REQUIRE(sum.depth <= WIDE_MAX_DEPTH, KD_ERROR_CHECK,
+               "the wide tree has more than %d levels, the limit", WIDE_MAX_DEPTH);
     out->node_count = (uint32_t)sum.nodes;
     out->leaf_triangles = (uint32_t)sum.triangles;
     out->depth = sum.depth;

@@ -79,11 +79,6 @@ __device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_rooms &r
                      EXHAUSTED_LEAVES, next, [] {});
 }
 
-struct level_of {
-    int from, to;         /* buffers of lists */
-    int now, next, after; /* counters */
-};
-
 /* The lanes' references. A lane without one has id KD_NONE and a box that intersects no plane. */
 template <int EACH> struct lane_refs {
     clipped ref[EACH];
@@ -203,7 +198,7 @@ __device__ __forceinline__ plane_choice choose_plane(const binned &k, const work
    the second kernel. */
 template <int LANES, int EACH> struct small_splitter {
     const binned &k;
-    const level_of level;
+    const build_level level;
     const int low;
     warp_rooms &rooms;
     uint32_t *straddlers; /* shared memory, one entry per reference of the warp */
@@ -216,7 +211,7 @@ template <int LANES, int EACH> struct small_splitter {
     uint32_t left, right; /* sizes of the children */
     uint32_t alone;       /* in lanes 0 and 1 of a group: last reference of the left, right child */
 
-    __device__ __forceinline__ small_splitter(const binned &k, const level_of &level, int low,
+    __device__ __forceinline__ small_splitter(const binned &k, const build_level &level, int low,
                                               warp_rooms &rooms, uint32_t *straddlers)
         : k(k), level(level), low(low), rooms(rooms), straddlers(straddlers) {
         lane = threadIdx.x & 31;
@@ -410,7 +405,7 @@ template <int LANES, int EACH> struct small_splitter {
 /* `taken`: warps that already have a unit of this level. The next class continues with the others,
    so that a level of few nodes takes one unit per warp, not one per class. */
 template <int LANES, int EACH>
-__device__ __forceinline__ void split_class(const binned &k, const level_of &level, int size,
+__device__ __forceinline__ void split_class(const binned &k, const build_level &level, int size,
                                             int low, warp_rooms &rooms, uint32_t *straddlers,
                                             uint32_t &taken) {
     const uint32_t count = min(k.count->small[level.now][size], k.small_room);
@@ -437,8 +432,7 @@ template <bool second> __device__ __forceinline__ void split_small(const binned 
     warp_rooms rooms = {};
     counters *c = k.count;
     for (int depth = 0;; ++depth) {
-        const level_of level = {depth & 1, depth & 1 ^ 1, depth % 3, (depth + 1) % 3,
-                                (depth + 2) % 3};
+        const build_level level = level_at(depth);
         uint32_t any = 0;
         for (int i = first; i < end; ++i) any |= c->small[level.now][i];
         if (any == 0 || c->stop[level.now]) break;

@@ -12,13 +12,8 @@ enum {
     CHUNK = LARGE_BLOCK * LARGE_EACH,
     /* at most that many references: splits that keep all on one side are excluded */
     ALL_ASIDE_MOST = 4,
-    SMALL_MOST = 64,   /* references of a small node */
-    SMALL_CLASSES = 5, /* at most 4, 8, 16, 32, 64 references */
-    PAIR_HOLE = 0,
-    EXHAUSTED_POOL = 1,
-    EXHAUSTED_NODES = 2,
-    EXHAUSTED_LEAVES = 4,
-    EXHAUSTED_LISTS = 8
+    SMALL_MOST = 64,  /* references of a small node */
+    SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */
 };
 
 /* A node to be split. */
@@ -30,25 +25,6 @@ struct __align__(16) work {
     uint32_t at; /* index of its raw node */
     uint32_t depth;
     uint32_t unused[2];
-};
-
-/* A node of the tree before it has its place in the layout. Raw nodes are allocated in pairs; index
-   1 is unused. */
-struct __align__(16) raw_node {
-    float split;
-    uint32_t kind;  /* axis; 3: leaf */
-    uint32_t first; /* left child; a leaf's first id in leaf_ids; or its only id */
-    uint32_t count; /* of a leaf */
-};
-
-/* Two siblings, the raw nodes 2 i and 2 i + 1. */
-struct __align__(32) raw_pair {
-    uint32_t parent;
-    /* depth << 2 | number of the two that have reported; PAIR_HOLE: unused, or the root's */
-    uint32_t state;
-    /* inner nodes and references of the subtrees; `right` only for an inner node whose sibling is
-       inner, too */
-    uint2 left, right;
 };
 
 /* Contended counters are on separate cache lines. */
@@ -74,10 +50,7 @@ struct counters {
 struct big_node; /* binned_large.cuh */
 
 struct binned : build_state {
-    clipped *pool;
-    raw_node *raw;
-    raw_pair *pairs;
-    uint2 *places;
+    enum : uint32_t { SIZES_UNKNOWN = ~0u }; /* after any bit of `exhausted` */
     uint32_t *leaf_ids;
     work *small[2][SMALL_CLASSES];
     work *medium;
@@ -104,37 +77,6 @@ __device__ __forceinline__ box3 box_of(const work &node) {
     box.lo = vec3_make(node.lo[0], node.lo[1], node.lo[2]);
     box.hi = vec3_make(node.hi[0], node.hi[1], node.hi[2]);
     return box;
-}
-
-/* `next`: index of the next level's flag, so that all blocks of a level agree on whether to
-   stop. */
-__device__ __forceinline__ void exhaust(const binned &k, uint32_t what, int next) {
-    atomicOr(&k.count->exhausted, what);
-    k.count->stop[next] = 1;
-}
-
-__device__ __forceinline__ raw_node raw_leaf(uint32_t first, uint32_t count) {
-    raw_node leaf;
-    leaf.split = 0;
-    leaf.kind = 3;
-    leaf.first = first;
-    leaf.count = count;
-    return leaf;
-}
-__device__ __forceinline__ raw_node raw_inner(int axis, float split, uint32_t left) {
-    raw_node inner;
-    inner.split = split;
-    inner.kind = (uint32_t)axis;
-    inner.first = left;
-    inner.count = 0;
-    return inner;
-}
-/* Makes the node an inner node, with the raw nodes left and left + 1 as children. */
-__device__ __forceinline__ void make_inner(const binned &k, const work &node, int axis, float split,
-                                           uint32_t left) {
-    k.raw[node.at] = raw_inner(axis, split, left);
-    raw_pair *pair = k.pairs + (left >> 1);
-    *(uint2 *)&pair->parent = make_uint2(node.at, (node.depth + 1) << 2);
 }
 
 __device__ __forceinline__ int small_class(uint32_t count) {

@@ -208,20 +208,6 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
     }
 }
 
-/* Inclusive prefix sum in groups of `width` lanes. */
-__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
-    const int place = threadIdx.x & (width - 1);
-    for (int step = 1; step < width; step <<= 1) {
-        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
-        if (place >= step) value += other;
-    }
-    return value;
-}
-
-__device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
-    return group_scan(value, 32);
-}
-
 /* Returns a lower bound of the cost of planes in a bin, if `begun` references begin below it and
    `right` end above it. */
 __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,

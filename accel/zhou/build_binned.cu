@@ -25,72 +25,7 @@
 #include "accel/zhou/binned_small.cuh"
 #include "accel/zhou/binned_state.cuh"
 
-/* From raw nodes to the layout: depth first, both children of a node at once, ids in a leaf
-   ascending.
-   Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: a
-   sibling that is a leaf is known at once; of two inner siblings the second to arrive continues
-   upwards. A node's place is then a sum of differences along its path to the root, computed `step`
-   levels at a time; each pass builds on the sums of the previous one.
-   Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the size left of each
-   pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous pass ->
-   the layout's nodes and references. */
-
-enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14, RANKED_MOST = 64 };
-
-#define FOR_PAIRS(k, pair)                                                                         \
-    for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
-                  pair_count_ = (k).count->nodes >> 1;                                             \
-         pair < pair_count_; pair += gridDim.x * PLACE_BLOCK)
-
-__device__ __forceinline__ bool is_raw_leaf(uint32_t kind) {
-    return (kind & 3) == 3;
-}
-
-/* Combines the sizes of `at` and its sibling, which is an inner node, too. Returns true for the
-   second to arrive, whose `size` is then the sum. */
-__device__ __forceinline__ bool meet_sibling(const binned &k, uint32_t at, uint2 *size) {
-    raw_pair *pair = k.pairs + (at >> 1);
-    const bool is_right = at & 1;
-    (is_right ? pair->right : pair->left) = *size;
-    __threadfence(); /* makes the size visible before the report */
-    if ((atomicAdd(&pair->state, 1u) & 3) == 0) return false;
-    __threadfence();
-    const uint2 other = __ldcg(is_right ? &pair->left : &pair->right);
-    *size = make_uint2(size->x + other.x, size->y + other.y);
-    return true;
-}
-
-/* Sums up sizes: inner nodes and references of each subtree. */
-__global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(const binned k) {
-    counters *c = k.count;
-    if (c->exhausted) return;
-    FOR_PAIRS(k, pair) {
-        if (pair == 0) { /* the root has no sibling */
-            if (is_raw_leaf(k.raw[0].kind)) c->total = make_uint2(0, k.raw[0].count);
-            continue;
-        }
-        if (k.pairs[pair].state == PAIR_HOLE) continue;
-        const raw_node left = k.raw[2 * pair], right = k.raw[2 * pair + 1];
-        if (!is_raw_leaf(left.kind) || !is_raw_leaf(right.kind)) continue;
-        uint2 size = make_uint2(1, left.count + right.count);
-        k.pairs[pair].left = make_uint2(0, left.count);
-        uint32_t at = k.pairs[pair].parent;
-        while (at != 0) {
-            raw_pair *up = k.pairs + (at >> 1);
-            const uint32_t parent = up->parent;
-            const raw_node sibling = k.raw[at ^ 1];
-            if (is_raw_leaf(sibling.kind)) {
-                up->left = at & 1 ? make_uint2(0, sibling.count) : size;
-                size.y += sibling.count;
-            } else if (!meet_sibling(k, at, &size)) {
-                break;
-            }
-            ++size.x;
-            at = parent;
-        }
-        if (at == 0) c->total = size;
-    }
-}
+enum { RANKED_MOST = 64 };
 
 /* Restores the heap order below `at`. */
 __device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
@@ -142,63 +77,23 @@ __device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t 
     }
 }
 
-/* `place`: the first node and the first reference below the node. */
-__device__ __forceinline__ void place_node(const binned &k, uint32_t id, uint32_t index,
-                                           uint2 place) {
-    const raw_node node = k.raw[id];
-    if (!is_raw_leaf(node.kind)) {
-        k.nodes[index] = tritree_inner((int)(node.kind & 3), node.split, place.x);
-    } else {
-        k.nodes[index] = tritree_leaf(place.y, node.count);
-        if (node.count == 1)
-            k.references[place.y] = node.first;
-        else
-            copy_sorted(k.references + place.y, k.leaf_ids + node.first, node.count);
-    }
+/* Inner nodes and references below a raw leaf. */
+__device__ __forceinline__ uint2 size_of(const binned &, const raw_node &leaf) {
+    return make_uint2(0, leaf.count);
 }
 
-__device__ inline void report(const binned k) {
-    const counters *c = k.count;
-    tritree_built built;
-    built.box = unordered_box(c->box_lo, c->box_hi);
-    built.node_count = 2 * c->total.x + 1;
-    built.reference_count = c->total.y;
-    built.degenerate_count = c->degenerate;
-    built.exhausted = c->exhausted;
-    built.needed_bytes = 0;
-    if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
-    if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
-    *k.built = built;
+/* A leaf's `first` is that of its ids in k.leaf_ids; if there is only one, the id. */
+__device__ __forceinline__ void place_leaf(const binned &k, uint32_t, const raw_node &leaf,
+                                           uint32_t index, uint2 place) {
+    k.nodes[index] = tritree_leaf(place.y, leaf.count);
+    if (leaf.count == 1)
+        k.references[place.y] = leaf.first;
+    else
+        copy_sorted(k.references + place.y, k.leaf_ids + leaf.first, leaf.count);
 }
 
-/* Places nodes deeper than `above` by at most `step`. The first launch also writes the result of
-   the build. */
-__global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const binned k, uint32_t above,
-                                                           uint32_t step) {
-    const counters *c = k.count;
-    if (above == 0 && blockIdx.x == 0 && threadIdx.x == 0) report(k);
-    if (c->exhausted || 2 * c->total.x + 1 > k.node_room || c->total.y > k.reference_room) return;
-    FOR_PAIRS(k, pair) {
-        if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
-        const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
-        if (depth <= above || depth > above + step) continue;
-        const raw_pair own = k.pairs[pair];
-        uint2 place = make_uint2(0, 0); /* relative to the last pass */
-        uint32_t at = own.parent;
-        for (uint32_t up = depth - 1; up > above; --up) {
-            const raw_pair next = k.pairs[at >> 1];
-            place.x += 2;
-            if (at & 1) place.x += 2 * next.left.x, place.y += next.left.y;
-            at = next.parent;
-        }
-        const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
-        place.x += top.x, place.y += top.y;
-        const uint2 left = make_uint2(place.x + 2, place.y);
-        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
-        if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
-        place_node(k, 2 * pair, place.x, left);
-        place_node(k, 2 * pair + 1, place.x + 1, right);
-    }
+__device__ __forceinline__ uint64_t needed_bytes(const binned &, const tritree_built &) {
+    return 0; /* unknown */
 }
 
 namespace {
@@ -215,19 +110,11 @@ __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
          i += gridDim.x * CLEAR_BLOCK)
         k.queue[i] = 0;
     if (blockIdx.x != 0) return;
-    counters *c = k.count;
-    for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += CLEAR_BLOCK) ((uint32_t *)c)[i] = 0;
-    __syncthreads();
+    clear_counters(k);
     if (threadIdx.x != 0) return;
-    c->pool = k.input.triangle_count;
-    c->nodes = 2;
-    c->pending = 1;
-    c->queue_end = UINT32_MAX;
-    for (int a = 0; a < 3; ++a) {
-        c->box_lo[a] = ordered(INFINITY);
-        c->box_hi[a] = ordered(-INFINITY);
-    }
-    k.pairs[0].state = PAIR_HOLE;
+    k.count->pool = k.input.triangle_count;
+    k.count->pending = 1;
+    k.count->queue_end = UINT32_MAX;
 }
 
 uint32_t room_of(uint64_t count, uint32_t doubled) {
@@ -273,7 +160,6 @@ struct binned_rule {
         k->node_room = k->raw_room;
         k->reference_room = k->leaf_room;
     }
-    static clipped *first_parts(const binned &k) { return k.pool; }
     static set_up_counts counts(const binned &k) {
         return {&k.count->valid, &k.count->degenerate, k.count->box_lo, k.count->box_hi};
     }
@@ -289,17 +175,7 @@ struct binned_rule {
         KD_TRY(launch_cooperative(small_nodes, SMALL_BLOCK, k, stream, "small_nodes"));
         return launch_cooperative(smallest_nodes, SMALL_BLOCK, k, stream, "smallest_nodes");
     }
-    static kd_status emit(const binned *k, unsigned blocks, cudaStream_t stream) {
-        sum_sizes<<<blocks, PLACE_BLOCK, 0, stream>>>(*k);
-        KD_CUDA_LAUNCHED("sum_sizes");
-        const uint32_t passes = (k->max_depth + PLACE_STEP_MOST - 1) / PLACE_STEP_MOST;
-        const uint32_t step = (k->max_depth + passes - 1) / passes;
-        for (uint32_t above = 0; above < k->max_depth; above += step) {
-            place_nodes<<<blocks, PLACE_BLOCK, 0, stream>>>(*k, above, step);
-            KD_CUDA_LAUNCHED("place_nodes");
-        }
-        return KD_OK;
-    }
+    static kd_status finish(const binned *, unsigned, cudaStream_t) { return KD_OK; }
 };
 
 } // namespace

@@ -195,8 +195,9 @@ static kd_status build_small_roots(zhou_build *build) {
     parallel_for((int64_t)roots, ROOTS_AT_ONCE, build_roots, build);
     for (uint64_t i = 0; i < pieces; ++i)
         KD_REQUIRE(build->failed[i] == KD_OK, build->failed[i],
-                   "no memory for what is below small nodes");
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED, "the tree's build was cancelled");
+                   "out of memory for the subtrees of small nodes");
+    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+               "building the triangle tree was cancelled");
     return KD_OK;
 }
 
@@ -224,8 +225,10 @@ static kd_status place_raw(zhou_build *build) {
                                sizes[first].id + sizes[first + 1].id};
             nodes += 2;
         }
-        KD_REQUIRE(nodes <= 1u << 30 && ids <= 1u << 30, KD_ERROR_MEMORY,
-                   "the tree needs more than %u nodes or references", 1u << 30);
+        KD_REQUIRE(
+            nodes <= 1u << 30 && ids <= 1u << 30, KD_ERROR_MEMORY,
+            "the triangle tree needs more than %u nodes or references, the limit of builder zhou",
+            1u << 30);
     }
     places[0] = (place){1, 0};
     for (uint64_t i = 0; i < count; ++i) {

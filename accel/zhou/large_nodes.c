@@ -209,8 +209,10 @@ static kd_status place_child(zhou_large *stage, zhou_node *child) {
     KD_TRY(LIST_ROOM(to, child->count));
     child->first = (uint32_t)to->count;
     to->count += child->count;
-    KD_REQUIRE(to->count < KD_NONE, KD_ERROR_MEMORY, "a level needs more than %u references",
-               KD_NONE);
+    KD_REQUIRE(
+        to->count < KD_NONE, KD_ERROR_MEMORY,
+        "a level of the triangle tree needs more than %u references, the limit of builder zhou",
+        KD_NONE);
     return KD_OK;
 }
 
@@ -310,7 +312,7 @@ static kd_status hand_on_children(zhou_large *stage) {
 kd_status zhou_large_run(zhou_large *stage) {
     while (stage->nodes.count) {
         KD_REQUIRE(!job_cancelled(stage->watched), KD_INTERRUPTED,
-                   "the tree's build was cancelled");
+                   "building the triangle tree was cancelled");
         KD_TRY(LIST_ROOM(&stage->splits, stage->nodes.count));
         parallel_for((int64_t)stage->nodes.count, NODES_AT_ONCE, plan_nodes, stage);
         KD_TRY(make_chunks(stage));

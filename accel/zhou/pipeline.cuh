@@ -6,59 +6,19 @@
    with build_state, and its stages:
      static void plan(state *, uint64_t n, uint32_t doubled)   capacities for nodes and references
      static void lay_out(state *, cuda_arena *, uint64_t n, uint32_t doubled)   scratch memory
-     static clipped *first_parts(const state &)   output for one part per triangle
      static set_up_counts counts(const state &)
      static const bool positive_zero              whether -0 becomes 0
-     static kd_status clear / large / small / emit(const state *, unsigned blocks, cudaStream_t)
+     static kd_status clear / large / small(const state *, unsigned blocks, cudaStream_t)
+     static kd_status finish(const state *, unsigned blocks, cudaStream_t)   after emit.cuh
+   and, on a device, what emit.cuh asks for.
    Data flow: clear: the rule's counters. set_up, one thread per triangle: input -> corners, parts,
    the box of all; its blocks reduce in shared memory first, so that each does one atomic addition
    per round and one update of the box. (An atomic per warp on seven shared words took 42 us of the
    bunny's builds.) large, small, emit: on one stream, each reads what the previous ones wrote. */
 #ifndef KD_ACCEL_ZHOU_PIPELINE_CUH
 #define KD_ACCEL_ZHOU_PIPELINE_CUH
-#include "accel/tree/build.h"
-#include "accel/tree/sah.h"
-#include "accel/tree/triangle.h"
-#include "core/device/cuda.h"
-#include <stdint.h>
-
-#define WARP_ALL 0xffffffffu /* lanes */
-
-/* A triangle in a node: the box of its part there. */
-struct clipped {
-    float4 lo; /* w: id */
-    float4 hi;
-};
-
-/* The beginning of every rule's state. */
-struct build_state {
-    tritree_input input;
-    sah_costs costs;
-    uint32_t max_depth;
-    float4 *corners; /* three per triangle */
-    tritree_node *nodes;
-    uint32_t *references;
-    uint32_t node_room, reference_room;
-    tritree_built *built;
-};
-
-/* Maps floats to integers of the same order. */
-__device__ __forceinline__ int ordered(float x) {
-    const int bits = __float_as_int(x);
-    return bits >= 0 ? bits : bits ^ 0x7fffffff;
-}
-__device__ __forceinline__ float unordered(int x) {
-    return __int_as_float(x >= 0 ? x : x ^ 0x7fffffff);
-}
-__device__ __forceinline__ box3 unordered_box(const int *lo, const int *hi) {
-    box3 box;
-    box.lo = vec3_make(unordered(lo[0]), unordered(lo[1]), unordered(lo[2]));
-    box.hi = vec3_make(unordered(hi[0]), unordered(hi[1]), unordered(hi[2]));
-    return box;
-}
-__device__ __forceinline__ float pick4(float4 of, int axis) {
-    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
-}
+#include "accel/zhou/emit.cuh"
+#include "accel/zhou/state.cuh"
 
 /* --- Initialisation --- */
 
@@ -211,14 +171,15 @@ template <class rule>
 kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
     KD_REQUIRE(n <= TRITREE_CUDA_TRIANGLES_MOST, KD_ERROR_USAGE,
-               "%u triangles, expected at most %d", n, TRITREE_CUDA_TRIANGLES_MOST);
+               "the mesh has %u triangles; the device builder supports at most %d", n,
+               TRITREE_CUDA_TRIANGLES_MOST);
     memset(k, 0, sizeof *k);
     k->node_room = build->node_room;
     k->reference_room = build->reference_room;
     cuda_arena arena = {(char *)build->scratch, 0};
     rule::lay_out(k, &arena, n, build->doubled);
     KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %llu bytes given, %zu needed", (unsigned long long)build->scratch_bytes,
+               "`scratch_bytes` is %llu; %zu are needed", (unsigned long long)build->scratch_bytes,
                (size_t)arena.used);
     k->input = build->input;
     k->costs.traversal = build->options.traversal_cost;
@@ -244,14 +205,15 @@ template <class rule> kd_status pipeline_build(const tritree_build_cuda *build) 
     KD_TRY(rule::clear(&k, blocks, stream));
     set_up<rule::positive_zero>
         <<<set_up_blocks(k.input.triangle_count, blocks), SET_UP_BLOCK, 0, stream>>>(
-            k.input, k.corners, rule::first_parts(k), rule::counts(k));
+            k.input, k.corners, k.pool, rule::counts(k));
     KD_CUDA_LAUNCHED("set_up");
     KD_TRY(build_mark(build, TRITREE_LARGE));
     KD_TRY(rule::large(&k, blocks, stream));
     KD_TRY(build_mark(build, TRITREE_SMALL));
     KD_TRY(rule::small(&k, blocks, stream));
     KD_TRY(build_mark(build, TRITREE_OTHER));
-    KD_TRY(rule::emit(&k, blocks, stream));
+    KD_TRY(emit(k, blocks, stream));
+    KD_TRY(rule::finish(&k, blocks, stream));
     return build_mark(build, TRITREE_STAGES);
 }
 

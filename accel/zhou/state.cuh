@@ -1,80 +1,153 @@
-/* State that the stages of build_zhou.cu share: parts of triangles, work lists, buffers and
-   counters. Buffers are allocated from by atomic counters. A counter that exceeds its capacity sets
-   a bit of `exhausted`, and the build is void. */
+/* What the states of the CUDA builders' rules have in common: references to triangles, raw nodes,
+   capacities. Buffers are allocated from by atomic counters. A counter that exceeds its capacity
+   sets a bit of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_STATE_CUH
 #define KD_ACCEL_ZHOU_STATE_CUH
-#include "accel/zhou/pipeline.cuh"
-#include "accel/zhou/stages.h"
+#include "accel/tree/build.h"
+#include "accel/tree/sah.h"
+#include "accel/tree/triangle.h"
+#include "core/device/cuda.h"
+#include <stdint.h>
 
-enum {
-    ZHOU_BLOCK = 128,
-    ZHOU_EACH = 4, /* references per thread */
-    ZHOU_CHUNK = ZHOU_BLOCK * ZHOU_EACH,
-    ZHOU_SEGMENT = 128, /* nodes or ids that a warp allocates at a time */
-    ZHOU_EXHAUSTED_PARTS = 1,
-    ZHOU_EXHAUSTED_NODES = 2,
-    ZHOU_EXHAUSTED_REFERENCES = 4,
-    ZHOU_EXHAUSTED_LISTS = 8
+#define WARP_ALL 0xffffffffu /* lanes */
+
+/* Bits of tritree_built.exhausted. */
+enum { EXHAUSTED_POOL = 1, EXHAUSTED_NODES = 2, EXHAUSTED_LEAVES = 4, EXHAUSTED_LISTS = 8 };
+
+/* A triangle in a node: the box of its part there. */
+struct clipped {
+    float4 lo; /* w: id */
+    float4 hi;
 };
 
-/* What the chunks of a node with several chunks accumulate. */
-struct zhou_merge {
-    uint32_t first; /* buffer for the parts of both children, node.count each */
-    uint32_t count[2], done;
-    int box[2][6]; /* bounds of the children's parts: minima of lo and of -hi, ordered */
-    unsigned long long middles[2][3]; /* sums of zhou_middle in the children's boxes */
+/* A node of the tree before it has its place in the layout. Raw nodes are allocated in pairs; index
+   1 is unused. */
+struct __align__(16) raw_node {
+    float split;
+    uint32_t kind;  /* axis; RAW_LEAF; RAW_ROOT */
+    uint32_t first; /* left child; of a leaf: see place_leaf of the rule */
+    uint32_t count; /* references of a leaf */
+};
+enum { RAW_LEAF = 3, RAW_ROOT = 7 /* of a subtree that is already in order */ };
+
+/* Two siblings, the raw nodes 2 i and 2 i + 1. */
+struct __align__(32) raw_pair {
+    uint32_t parent;
+    /* depth << 2 | number of the two that have reported; PAIR_HOLE: unused, or the root's */
+    uint32_t state;
+    /* inner nodes and references of the subtrees; `right` only for an inner node whose sibling is
+       inner, too */
+    uint2 left, right;
+};
+enum { PAIR_HOLE = 0 };
+
+/* The beginning of every rule's state. */
+struct build_state {
+    tritree_input input;
+    sah_costs costs;
+    uint32_t max_depth;
+    float4 *corners; /* three per triangle */
+    tritree_node *nodes;
+    uint32_t *references;
+    uint32_t node_room, reference_room;
+    tritree_built *built;
+    clipped *pool; /* references; the first are whole triangles */
+    raw_node *raw;
+    raw_pair *pairs;
+    uint2 *places; /* per raw node; of those where a pass of emit ends */
 };
 
-/* A small root and, when it is finished, its subtree, in which indices are relative to the
-   subtree. */
-struct zhou_small_root {
+/* Lists alternate between two buffers, their counters between three: one is read, one filled, one
+   cleared. */
+struct build_level {
+    int from, to;         /* buffers */
+    int now, next, after; /* counters */
+};
+
+__device__ __forceinline__ build_level level_at(int depth) {
+    return {depth & 1, depth & 1 ^ 1, depth % 3, (depth + 1) % 3, (depth + 2) % 3};
+}
+
+/* Maps floats to integers of the same order. */
+__device__ __forceinline__ int ordered(float x) {
+    const int bits = __float_as_int(x);
+    return bits >= 0 ? bits : bits ^ 0x7fffffff;
+}
+__device__ __forceinline__ float unordered(int x) {
+    return __int_as_float(x >= 0 ? x : x ^ 0x7fffffff);
+}
+__device__ __forceinline__ box3 unordered_box(const int *lo, const int *hi) {
     box3 box;
-    uint32_t first, count; /* parts */
-    uint32_t depth, at;
-    tritree_node top;
-    uint32_t node_first, id_first; /* where its nodes and ids begin in the segments */
-    uint32_t node_count, id_count;
-    uint32_t node_place, id_place; /* where they go in the layout */
-};
+    box.lo = vec3_make(unordered(lo[0]), unordered(lo[1]), unordered(lo[2]));
+    box.hi = vec3_make(unordered(hi[0]), unordered(hi[1]), unordered(hi[2]));
+    return box;
+}
+__device__ __forceinline__ float pick4(float4 of, int axis) {
+    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
+}
 
-struct zhou_counters {
-    uint32_t valid, degenerate;
-    uint32_t raw;                /* nodes */
-    uint32_t nodes[3], tasks[3]; /* lists of three levels: read, filled, cleared */
-    uint32_t parts[3];           /* of three levels */
-    uint32_t small_parts, roots, ids, leaves;
-    uint32_t next_root, node_segments, id_segments;
-    uint32_t exhausted;
-    uint32_t stop[3];         /* set for the level after the one that exceeded a capacity */
-    int box_lo[3], box_hi[3]; /* ordered integers */
-};
-
-struct zhou_device : build_state {
-    clipped *parts[2]; /* of the nodes of even and odd levels */
-    clipped *small_parts;
-    zhou_node *level_nodes[2];
-    uint2 *tasks[2]; /* index into level_nodes, chunk */
-    zhou_merge *merges[2];
-    zhou_small_root *roots;
-    zhou_raw *raw;
-    uint2 *pairs;     /* per pair of raw nodes: parent, number of the two that have reported */
-    uint2 *sizes;     /* per raw node: nodes below, references below */
-    uint32_t *ids;    /* of large leaves */
-    uint32_t *leaves; /* large leaves, as raw nodes */
-    tritree_node *segments;        /* nodes below small roots */
-    uint32_t *id_segments;         /* ids of their leaves */
-    uint32_t *node_next, *id_next; /* the next segment of a segment */
-    zhou_counters *count;
-    uint32_t part_room, small_room, node_room_level, task_room, root_room, raw_room, id_room,
-        leaf_room, segment_room, id_segment_room;
-    uint64_t memory_bytes;
-};
+/* Inclusive prefix sum in groups of `width` lanes. */
+__device__ __forceinline__ uint32_t group_scan(uint32_t value, int width) {
+    const int place = threadIdx.x & (width - 1);
+    for (int step = 1; step < width; step <<= 1) {
+        const uint32_t other = __shfl_up_sync(WARP_ALL, value, step, width);
+        if (place >= step) value += other;
+    }
+    return value;
+}
+__device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
+    return group_scan(value, 32);
+}
 
 /* `next`: index of the next level's flag, so that all blocks of a level agree on whether to
    stop. */
-__device__ __forceinline__ void zhou_exhaust(const zhou_device &k, uint32_t what, int next) {
+template <class state>
+__device__ __forceinline__ void exhaust(const state &k, uint32_t what, int next) {
     atomicOr(&k.count->exhausted, what);
     k.count->stop[next] = 1;
+}
+
+/* Clears the counters. Called by all threads of one block. */
+template <class state> __device__ __forceinline__ void clear_counters(const state &k) {
+    auto *c = k.count;
+    for (uint32_t i = threadIdx.x; i < sizeof *c / 4; i += blockDim.x) ((uint32_t *)c)[i] = 0;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    c->nodes = 2; /* the root; 1 is unused, so that pairs begin at even indices */
+    for (int a = 0; a < 3; ++a) {
+        c->box_lo[a] = ordered(INFINITY);
+        c->box_hi[a] = ordered(-INFINITY);
+    }
+    k.pairs[0].state = PAIR_HOLE;
+}
+
+__device__ __forceinline__ raw_node raw_leaf(uint32_t first, uint32_t count) {
+    raw_node leaf;
+    leaf.split = 0;
+    leaf.kind = RAW_LEAF;
+    leaf.first = first;
+    leaf.count = count;
+    return leaf;
+}
+__device__ __forceinline__ raw_node raw_inner(int axis, float split, uint32_t left) {
+    raw_node inner;
+    inner.split = split;
+    inner.kind = (uint32_t)axis;
+    inner.first = left;
+    inner.count = 0;
+    return inner;
+}
+__device__ __forceinline__ bool is_raw_leaf(uint32_t kind) {
+    return (kind & 3) == 3;
+}
+
+/* Makes node.at, at node.depth, an inner node with the raw nodes left and left + 1 as children. */
+template <class state, class active>
+__device__ __forceinline__ void make_inner(const state &k, const active &node, int axis,
+                                           float split, uint32_t left) {
+    k.raw[node.at] = raw_inner(axis, split, left);
+    raw_pair *pair = k.pairs + (left >> 1);
+    *(uint2 *)&pair->parent = make_uint2(node.at, (node.depth + 1) << 2);
 }
 
 #endif

@@ -26,7 +26,8 @@
 /* Records that this build has no CUDA. (Returning a constant lets the compiler see that the code
    after a failed call is unreachable.) */
 static inline kd_status device_absent(const char *file, int line) {
-    (void)status_fail(KD_ERROR_DEVICE, file, line, "this build has no CUDA");
+    (void)status_fail(KD_ERROR_DEVICE, file, line,
+                      "this build has no CUDA; configure with -DKD_CUDA=ON for CUDA devices");
     return KD_ERROR_DEVICE;
 }
 

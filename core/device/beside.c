@@ -65,7 +65,8 @@ kd_status beside_begin(beside_task **out, beside_work work, void *context) {
     if (status == KD_OK) {
         if (threads_start(&made->thread, run, made) != 0)
             status =
-                status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "no thread could be started");
+                status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__,
+                            "cannot start a thread; the limit of threads or memory may be reached");
     }
     if (status == KD_OK)
         *out = made;

@@ -54,8 +54,8 @@ static void tell_retreat(const char *why) {
     if (!*why && !device_card_is_there("")) return;
     if (atomic_flag_test_and_set(&told)) return;
     if (!*why) why = device_cuda_fault();
-    log_message(LOG_WARNING, "on the CPU: %s%s", *why ? why : "CUDA finds no device",
-                device_card_is_there("") ? ", though an NVIDIA card is there" : "");
+    log_message(LOG_WARNING, "using the CPU: %s%s", *why ? why : "CUDA found no device",
+                device_card_is_there("") ? ", although an NVIDIA GPU is installed" : "");
 }
 
 static void find_any(device *out) {
@@ -80,16 +80,16 @@ kd_status device_find(device *out, const char *name) {
         return KD_OK;
     }
     KD_REQUIRE(strncmp(name, "cuda", 4) == 0 && (name[4] == '\0' || name[4] == ':'),
-               KD_ERROR_DEVICE, "unknown device \"%s\", expected auto, cpu or cuda:N", name);
+               KD_ERROR_DEVICE, "unknown device \"%s\"; expected auto, cpu or cuda:N", name);
     char *end = NULL;
     const long index = name[4] ? strtol(name + 5, &end, 10) : 0;
     KD_REQUIRE(!name[4] || (name[5] && *end == '\0'), KD_ERROR_DEVICE,
-               "unknown device \"%s\", expected auto, cpu or cuda:N", name);
+               "unknown device \"%s\"; expected auto, cpu or cuda:N", name);
     KD_REQUIRE(device_cuda_compiled(), KD_ERROR_DEVICE,
-               "device \"%s\" is absent: this build has no CUDA", name);
+               "device \"%s\" is not available: this build has no CUDA", name);
     const int count = device_cuda_count();
     KD_REQUIRE(index >= 0 && index < count, KD_ERROR_DEVICE,
-               "device \"%s\" is absent: this machine has %d CUDA devices", name, count);
+               "device \"%s\" is not available: this machine has %d CUDA devices", name, count);
     return device_cuda_describe(out, (int)index);
 }
 
@@ -138,12 +138,12 @@ kd_status caller_memory_check(const caller_array *arrays, int count, bool host) 
     for (int i = 0; i < count; ++i) {
         const caller_array *a = &arrays[i];
         KD_REQUIRE((uintptr_t)a->pointer % a->alignment == 0, KD_ERROR_USAGE,
-                   "%s at %p, expected them aligned to %u bytes", a->name, a->pointer,
-                   a->alignment);
+                   "`%s` is %p; it must be aligned to %u bytes", a->name, a->pointer, a->alignment);
         if (!a->pointer || !ask) continue;
         const int32_t owner = device_of_pointer(a->pointer);
         KD_REQUIRE(owner < 0, KD_ERROR_USAGE,
-                   "%s at %p is memory of cuda:%d, expected host memory: the tree is on the CPU",
+                   "`%s` (%p) is memory of cuda:%d; it must be host memory, because the tree is on "
+                   "the CPU",
                    a->name, a->pointer, owner);
     }
     return KD_OK;
@@ -154,11 +154,11 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
     const uint64_t each = item * element_bytes, stride = stride_bytes ? stride_bytes : each;
     uint64_t bytes = 0;
     KD_REQUIRE(stride >= each && stride % element_bytes == 0, KD_ERROR_USAGE,
-               "stride of %llu bytes between %s, expected a multiple of %llu of at least %llu",
+               "`stride_bytes` is %llu for `%s`; it must be a multiple of %llu and at least %llu",
                (unsigned long long)stride_bytes, name, (unsigned long long)element_bytes,
                (unsigned long long)each);
     KD_REQUIRE(!__builtin_mul_overflow(count, stride, &bytes) && bytes <= INT64_MAX, KD_ERROR_USAGE,
-               "%llu %s with a stride of %llu bytes are more than memory can hold",
+               "%llu `%s` with a stride of %llu bytes exceed the address space",
                (unsigned long long)count, name, (unsigned long long)stride);
     return KD_OK;
 }

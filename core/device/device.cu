@@ -32,7 +32,7 @@ static kd_status ask_device(device *out, int index) {
     memset(out, 0, sizeof *out);
     cudaDeviceProp properties;
     const cudaError_t error = cudaGetDeviceProperties(&properties, index);
-    KD_REQUIRE(error == cudaSuccess, KD_ERROR_DEVICE, "CUDA device %d: %s", index,
+    KD_REQUIRE(error == cudaSuccess, KD_ERROR_DEVICE, "cannot use CUDA device %d: %s", index,
                cudaGetErrorString(error));
     const char *lacks =
         device_code_lacks(device_cuda_code(), 10 * properties.major + properties.minor);

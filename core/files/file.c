@@ -76,8 +76,7 @@ kd_status file_open(file_view *view, const char *path) {
     const int reason = errno;
     mapping_drop(&from);
     KD_REQUIRE(end != MAPPING_CHANGED, KD_ERROR_INPUT,
-               "%s: changed while it was read: read it "
-               "again when nobody writes to it",
+               "%s: the file changed while it was read; try again when no program writes to it",
                path);
     KD_REQUIRE(end == MAPPING_MADE, reason == ENOMEM ? KD_ERROR_MEMORY : KD_ERROR_INPUT,
                "%s: cannot read: %s", path, strerror(reason));
@@ -174,7 +173,7 @@ kd_status file_output_open(file_output *output, const char *path) {
     errno = 0;
     /* for a symbolic link, its target is replaced */
     char *target = output->direct ? NULL : temporary_target(path);
-    KD_REQUIRE(target || errno != ENOMEM, KD_ERROR_MEMORY, "%s: out of memory", path);
+    KD_REQUIRE(target || errno != ENOMEM, KD_ERROR_MEMORY, "%s: out of memory for its path", path);
     KD_REQUIRE(target || errno != ELOOP, KD_ERROR_RUNTIME, "%s: cannot write: %s", path,
                strerror(errno));
     const int length = snprintf(output->path, sizeof output->path, "%s", target ? target : path);
@@ -184,7 +183,8 @@ kd_status file_output_open(file_output *output, const char *path) {
     stream_open(output);
     KD_REQUIRE(output->stream, errno == ENOMEM ? KD_ERROR_MEMORY : KD_ERROR_RUNTIME,
                "%s: cannot write: %s", path,
-               errno == ENXIO && output->direct ? "nobody reads this pipe" : strerror(errno));
+               errno == ENXIO && output->direct ? "no program reads from this pipe"
+                                                : strerror(errno));
     return KD_OK;
 }
 

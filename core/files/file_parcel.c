@@ -91,7 +91,7 @@ kd_status file_parcel_seal(file_parcel *out) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     packing.open = false;
-    KD_REQUIRE(!packing.full, KD_ERROR_MEMORY, "no memory for the names of files");
+    KD_REQUIRE(!packing.full, KD_ERROR_MEMORY, "out of memory for the names of files");
     for (uint64_t i = 0; i < packing.count && status == KD_OK; ++i)
         status = add_file(out, &room, packing.names[i]);
     drop_names();

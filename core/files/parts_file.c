@@ -23,7 +23,7 @@ kd_status parts_file_write(const char *path, const void *header, size_t header_b
 kd_status parts_file_header(const file_view *file, const char *path, const char *magic,
                             const char *what, void *header, size_t header_bytes) {
     KD_REQUIRE(file->count >= header_bytes + sizeof(uint64_t) && memcmp(file->bytes, magic, 8) == 0,
-               KD_ERROR_INPUT, "%s: this is no %s", path, what);
+               KD_ERROR_INPUT, "%s: not a %s", path, what);
     memcpy(header, file->bytes, header_bytes);
     return KD_OK;
 }
@@ -31,7 +31,8 @@ kd_status parts_file_header(const file_view *file, const char *path, const char 
 kd_status parts_file_check_size(const file_view *file, const char *path, size_t header_bytes,
                                 uint64_t bytes) {
     const uint64_t expected = header_bytes + bytes + sizeof(uint64_t);
-    KD_REQUIRE(file->count == expected, KD_ERROR_INPUT, "%s: %zu bytes, expected %llu", path,
+    KD_REQUIRE(file->count == expected, KD_ERROR_INPUT,
+               "%s: found %zu bytes, expected %llu; the file is truncated or damaged", path,
                file->count, (unsigned long long)expected);
     return KD_OK;
 }
@@ -50,6 +51,6 @@ kd_status parts_file_read(const file_view *file, const char *path, size_t header
         bytes += parts[i].count;
     }
     memcpy(&stored, bytes, sizeof stored);
-    KD_REQUIRE(hash == stored, KD_ERROR_INPUT, "%s: the checksum does not hold", path);
+    KD_REQUIRE(hash == stored, KD_ERROR_INPUT, "%s: damaged: the checksum does not match", path);
     return KD_OK;
 }

@@ -252,7 +252,8 @@ kd_status image_exposure(float *stops, const image *of) {
                 NULL,
                 0};
     *stops = 0;
-    KD_REQUIRE(in.r && in.g && in.b, KD_ERROR_USAGE, "an image without R, G or B has no exposure");
+    KD_REQUIRE(in.r && in.g && in.b, KD_ERROR_USAGE,
+               "cannot determine the exposure of an image without the channels R, G and B");
     KD_TRY(read_cells(&in));
     qsort(in.cells, in.count, sizeof *in.cells, by_largest);
     double bright = highlight(&in);

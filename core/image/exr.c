@@ -66,7 +66,7 @@ static kd_status channels_add(exr_reader *reader, image *out, const exr_attr_chl
                 strlen(name) >= sizeof out->names[0] || !*name)
                 continue;
             KD_REQUIRE(entry->x_sampling == 1 && entry->y_sampling == 1, KD_ERROR_INPUT,
-                       "%s: channel %s is sampled every %d x %d pixels, expected 1 x 1",
+                       "%s: channel %s is subsampled by %d x %d; expected 1 x 1",
                        reader->stream.path, name, entry->x_sampling, entry->y_sampling);
             float *plane;
             KD_TRY(image_add(out, name, &plane));
@@ -79,13 +79,14 @@ static kd_status compression_check(const exr_reader *reader, const exr_attr_chli
     const char *path = reader->stream.path;
     KD_TRY(understood(reader, exr_get_compression(reader->context, 0, &found)));
     KD_REQUIRE(found != EXR_COMPRESSION_DWAA && found != EXR_COMPRESSION_DWAB, KD_ERROR_INPUT,
-               "%s: compressed by %s, expected none, RLE, ZIPS, ZIP, PIZ, PXR24, or B44 of half "
-               "channels",
+               "%s: %s compression is not supported; expected none, RLE, ZIPS, ZIP, PIZ, PXR24, or "
+               "B44 of half channels",
                path, found == EXR_COMPRESSION_DWAA ? "DWAA" : "DWAB");
     if (found != EXR_COMPRESSION_B44 && found != EXR_COMPRESSION_B44A) return KD_OK;
     for (int i = 0; i < list->num_channels; ++i)
         KD_REQUIRE(list->entries[i].pixel_type == EXR_PIXEL_HALF, KD_ERROR_INPUT,
-                   "%s: channel %s: %s compressed by B44, expected half: save it by ZIP or PIZ",
+                   "%s: channel %s of type %s has B44 compression, which is supported for half "
+                   "only; save the image with ZIP or PIZ",
                    path, list->entries[i].name.str,
                    list->entries[i].pixel_type == EXR_PIXEL_FLOAT ? "float" : "uint");
     return KD_OK;
@@ -99,7 +100,7 @@ static kd_status header_read(exr_reader *reader, image *out) {
     const char *path = reader->stream.path;
     KD_TRY(understood(reader, exr_get_storage(reader->context, 0, &reader->storage)));
     KD_REQUIRE(reader->storage == EXR_STORAGE_SCANLINE || reader->storage == EXR_STORAGE_TILED,
-               KD_ERROR_INPUT, "%s: deep data, expected scanlines or tiles", path);
+               KD_ERROR_INPUT, "%s: found deep data, expected scanlines or tiles", path);
     KD_TRY(understood(reader, exr_get_data_window(reader->context, 0, &reader->window)));
     KD_TRY(understood(reader, exr_get_channels(reader->context, 0, &list)));
     KD_TRY(compression_check(reader, list));
@@ -110,7 +111,8 @@ static kd_status header_read(exr_reader *reader, image *out) {
                    list->num_channels > 0 &&
                    (uint64_t)(width * height) * (uint64_t)list->num_channels / EXPANSION <=
                        reader->stream.input->count,
-               KD_ERROR_INPUT, "%s: %lld x %lld pixels cannot come from an EXR file of %zu bytes",
+               KD_ERROR_INPUT,
+               "%s: damaged: found a size of %lld x %lld pixels in an EXR file of only %zu bytes",
                path, (long long)width, (long long)height, reader->stream.input->count);
     KD_TRY(image_open(out, (int32_t)width, (int32_t)height));
     KD_TRY(channels_add(reader, out, list));
@@ -134,11 +136,13 @@ static void channels_aim(exr_decode_pipeline_t *pipeline, const image *out, int6
 static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const image *out,
                               const exr_chunk_info_t *chunk, int64_t x, int64_t y) {
     exr_decode_pipeline_t *pipeline = &by->pipeline;
-    KD_REQUIRE(chunk->width > 0 && chunk->height > 0 && x + chunk->width <= out->width &&
-                   y + chunk->height <= out->height,
-               KD_ERROR_INPUT, "%s: a chunk of %d x %d pixels at (%lld, %lld) of %d x %d",
-               reader->stream.path, chunk->width, chunk->height, (long long)x, (long long)y,
-               out->width, out->height);
+    KD_REQUIRE(
+        chunk->width > 0 && chunk->height > 0 && x + chunk->width <= out->width &&
+            y + chunk->height <= out->height,
+        KD_ERROR_INPUT,
+        "%s: damaged: a chunk of %d x %d pixels at (%lld, %lld) is outside the image of %d x %d",
+        reader->stream.path, chunk->width, chunk->height, (long long)x, (long long)y, out->width,
+        out->height);
     const int is_first = !by->is_open;
     by->is_open = 1;
     KD_TRY(understood(reader, is_first
@@ -203,8 +207,9 @@ static kd_status chunk_sizes(chunk_work *work) {
                       reader->storage == EXR_STORAGE_TILED
                           ? exr_get_tile_sizes(reader->context, 0, 0, 0, &work->wide, &work->high)
                           : exr_get_scanlines_per_chunk(reader->context, 0, &work->high)));
-    KD_REQUIRE(work->wide > 0 && work->high > 0, KD_ERROR_INPUT, "%s: chunks of %d x %d pixels",
-               reader->stream.path, work->wide, work->high);
+    KD_REQUIRE(work->wide > 0 && work->high > 0, KD_ERROR_INPUT,
+               "%s: damaged: found chunks of %d x %d pixels", reader->stream.path, work->wide,
+               work->high);
     work->across = ((int64_t)work->out->width + work->wide - 1) / work->wide;
     return KD_OK;
 }
@@ -218,7 +223,7 @@ static kd_status pixels_read(const exr_reader *reader, const image *out) {
                        .failed = INT64_MAX,
                        .status = KD_OK};
     KD_REQUIRE(out->channel_count > 0, KD_ERROR_INPUT,
-               "%s: found no channel with a name of at most 31 letters", reader->stream.path);
+               "%s: found no channel with a name of at most 31 characters", reader->stream.path);
     KD_TRY(chunk_sizes(&work));
     const int64_t count = work.across * (((int64_t)out->height + work.high - 1) / work.high);
     KD_TRY(KD_RESERVE_ZEROED(work.decoders, PARALLEL_THREADS_MAX));
@@ -241,7 +246,7 @@ static kd_status colours_complete(exr_reader *reader, image *out) {
     for (int i = 0; i < 3; ++i) {
         float *plane = image_plane(out, colours[i]);
         if (plane) continue;
-        KD_REQUIRE(grey, KD_ERROR_INPUT, "%s: no channel %s, expected R, G and B, or Y",
+        KD_REQUIRE(grey, KD_ERROR_INPUT, "%s: found no channel %s, expected R, G and B, or Y",
                    reader->stream.path, colours[i]);
         KD_TRY(image_add(out, colours[i], &plane));
         memcpy(plane, grey, (size_t)out->width * (size_t)out->height * sizeof *plane);
@@ -268,7 +273,7 @@ static void attributes_read(const exr_reader *reader, image *out) {
 static kd_status read_as(image *out, const char *path, const file_view *file, bool colours_alone) {
     static const uint8_t magic[] = {0x76, 0x2f, 0x31, 0x01};
     KD_REQUIRE(file->count >= 8 && !memcmp(file->bytes, magic, 4), KD_ERROR_INPUT,
-               "%s: not an EXR file: expected it to begin with 76 2f 31 01", path);
+               "%s: not an EXR file: the first bytes must be 76 2f 31 01", path);
     exr_reader local, *reader = &local;
     memset(reader, 0, sizeof *reader);
     reader->colours_alone = colours_alone;
@@ -354,7 +359,7 @@ kd_status exr_written(const exr_stream *stream, exr_result_t code) {
                strerror(stream->reason));
     /* compression of valid data fails as corrupt only if zlib is out of memory */
     KD_REQUIRE(code != EXR_ERR_OUT_OF_MEMORY && code != EXR_ERR_CORRUPT_CHUNK, KD_ERROR_MEMORY,
-               "%s: not enough memory: OpenEXR: %s", stream->path, exr_complaint(code));
+               "%s: out of memory: OpenEXR: %s", stream->path, exr_complaint(code));
     return exr_answered(stream, code, KD_ERROR_RUNTIME);
 }
 
@@ -416,8 +421,8 @@ kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const ima
 static kd_status exr_write(const image *from, const image_encoding *encoding, file_output *file) {
     (void)encoding;
     KD_REQUIRE(from->width <= INT32_MAX / 64 && from->height <= INT32_MAX / 64, KD_ERROR_USAGE,
-               "%s: %d x %d pixels, EXR takes at most %d a side", file->path, from->width,
-               from->height, INT32_MAX / 64);
+               "%s: the image has %d x %d pixels; EXR supports at most %d per side", file->path,
+               from->width, from->height, INT32_MAX / 64);
     exr_stream stream = {.path = file->path, .output = file->stream};
     exr_complaint_forget();
     exr_context_initializer_t how = EXR_DEFAULT_CONTEXT_INITIALIZER;

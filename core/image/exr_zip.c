@@ -158,7 +158,7 @@ static kd_status planes_find(exr_context_t context, exr_round *of) {
     const exr_attr_chlist_t *list = NULL;
     KD_REQUIRE(exr_get_channels(context, 0, &list) == EXR_ERR_SUCCESS &&
                    list->num_channels == of->from->channel_count,
-               KD_ERROR_RUNTIME, "OpenEXR: the header has other channels than the picture");
+               KD_ERROR_RUNTIME, "OpenEXR wrote a header with other channels than the image");
     KD_TRY(KD_RESERVE(of->planes, (uint64_t)of->from->channel_count));
     for (int32_t c = 0; c < of->from->channel_count; ++c)
         of->planes[c] = image_plane(of->from, list->entries[c].name.str);
@@ -177,7 +177,7 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
     for (; of->first < count; of->first += together) {
         const int64_t here = together < count - of->first ? together : count - of->first;
         parallel_for(here, 1, chunks_deflate, of);
-        KD_REQUIRE(!atomic_load(&of->failed), KD_ERROR_MEMORY, "%s: not enough memory",
+        KD_REQUIRE(!atomic_load(&of->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
                    stream->path);
         for (int64_t i = 0; i < here; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(

@@ -120,7 +120,7 @@ static kd_status planes_fill(image *out, const float *texels) {
 static kd_status hdr_read(image *out, const char *path, const file_view *file) {
     picture decoded;
     KD_REQUIRE(picture_kind_of(file) == PICTURE_HDR, KD_ERROR_INPUT,
-               "%s: not a Radiance picture: expected it to begin with #?RADIANCE", path);
+               "%s: not a Radiance image: the first line must be #?RADIANCE", path);
     kd_status status = picture_open(&decoded, path, file, PICTURE_FLOATS);
     if (status == KD_OK) status = image_open(out, decoded.info.width, decoded.info.height);
     if (status == KD_OK) status = planes_fill(out, (const float *)decoded.texels);

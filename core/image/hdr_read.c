@@ -214,7 +214,7 @@ static kd_status format_take(hdr_values *to, const char *path, const char *text)
     const char *name = spaces_skip(text);
     to->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
     KD_REQUIRE(to->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
-               "%s: FORMAT=%.64s, expected 32-bit_rle_rgbe or 32-bit_rle_xyze", path, text);
+               "%s: found FORMAT=%.64s, expected 32-bit_rle_rgbe or 32-bit_rle_xyze", path, text);
     return KD_OK;
 }
 
@@ -225,21 +225,21 @@ static kd_status value_take(hdr_values *to, const char *path, const line_cursor 
     if ((text = value_of(from, "FORMAT", room))) return format_take(to, path, text);
     if ((text = value_of(from, "EXPOSURE", room))) {
         KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
-                   "%s: EXPOSURE=%.64s, expected a positive number", path, text);
+                   "%s: found EXPOSURE=%.64s, expected a positive number", path, text);
         for (int c = 0; c < 3; ++c) to->factor[c] *= found[0];
     } else if ((text = value_of(from, "COLORCORR", room))) {
         KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
-                   KD_ERROR_INPUT, "%s: COLORCORR=%.64s, expected three positive numbers", path,
-                   text);
+                   KD_ERROR_INPUT, "%s: found COLORCORR=%.64s, expected three positive numbers",
+                   path, text);
         for (int c = 0; c < 3; ++c) to->factor[c] *= found[c];
     } else if ((text = value_of(from, "PRIMARIES", room))) {
         KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
-                   "%s: PRIMARIES=%.64s, expected eight numbers", path, text);
+                   "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
         memcpy(to->primaries, found, sizeof found);
         to->has_primaries = memcmp(found, rec709, sizeof found) != 0;
     } else if ((text = value_of(from, "GAMMA", room))) {
         KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
-                   "%s: GAMMA=%.64s, expected a number", path, text);
+                   "%s: found GAMMA=%.64s, expected a number", path, text);
         to->gamma = found[0];
     }
     return KD_OK;
@@ -279,8 +279,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
     hdr_values values = {.gamma = 1, .factor = {1, 1, 1}};
     memset(out, 0, sizeof *out);
     KD_REQUIRE(line_take(&lines) && lines.count >= 2 && !memcmp(lines.line, "#?", 2),
-               KD_ERROR_INPUT, "%s: not a Radiance picture: expected it to begin with #?RADIANCE",
-               path);
+               KD_ERROR_INPUT, "%s: not a Radiance image: the first line must be #?RADIANCE", path);
     for (;;) {
         KD_REQUIRE(line_take(&lines), KD_ERROR_INPUT,
                    "%s: truncated: the file ends within its header", path);
@@ -291,7 +290,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
                path);
     KD_TRY(resolution_take(out, path, &lines));
     KD_REQUIRE(matrix_make(out, &values), KD_ERROR_INPUT,
-               "%s: EXPOSURE, COLORCORR or PRIMARIES that no colours come from", path);
+               "%s: the values of EXPOSURE, COLORCORR or PRIMARIES do not define colours", path);
     out->gamma = values.gamma;
     out->pixels = (size_t)(lines.at - file->bytes);
     return KD_OK;
@@ -320,7 +319,7 @@ typedef struct hdr_scan {
 
 static kd_status damage(const hdr_scan *of, bool is_cut) {
     KD_FAIL(KD_ERROR_INPUT, "%s: %s in scanline %d of %d", of->path,
-            is_cut ? "truncated: the file ends" : "damaged: a run goes beyond its scanline",
+            is_cut ? "truncated: the file ends" : "damaged: a run exceeds its scanline",
             of->line + 1, of->lines);
 }
 
@@ -370,7 +369,7 @@ static kd_status scanline_unpack(hdr_scan *of) {
         return unpack_pixels(of);
     const int32_t length = from[2] << 8 | from[3];
     KD_REQUIRE(length == of->length, KD_ERROR_INPUT,
-               "%s: damaged: scanline %d of %d has %d pixels, expected %d", of->path, of->line + 1,
+               "%s: damaged: scanline %d of %d has %d pixels; expected %d", of->path, of->line + 1,
                of->lines, length, of->length);
     of->at += 4;
     return unpack_planes(of);
@@ -412,8 +411,8 @@ static kd_status scanlines_read(float *texels, hdr_scan *from, const hdr_header 
 static kd_status header_check(hdr_header *out, const char *path, const file_view *file) {
     KD_TRY(hdr_header_read(out, path, file));
     KD_REQUIRE((uint64_t)out->scanlines * 4 <= file->count - out->pixels, KD_ERROR_INPUT,
-               "%s: truncated: %d scanlines of %d pixels cannot come from a file of %zu bytes",
-               path, out->scanlines, out->length, file->count);
+               "%s: truncated: found %d scanlines of %d pixels in a file of only %zu bytes", path,
+               out->scanlines, out->length, file->count);
     return KD_OK;
 }
 
@@ -430,8 +429,8 @@ kd_status hdr_decode(float **texels, const char *path, const file_view *file) {
     *texels = NULL;
     KD_TRY(header_check(&header, path, file));
     if (header.gamma != 1)
-        log_message(LOG_WARNING, "%s: GAMMA=%g is not applied: its values are taken as linear",
-                    path, header.gamma);
+        log_message(LOG_WARNING, "%s: GAMMA=%g is ignored; the values are read as linear", path,
+                    header.gamma);
     const uint8_t *bytes = (const uint8_t *)file->bytes;
     hdr_scan scan = {.at = bytes + header.pixels,
                      .end = bytes + file->count,

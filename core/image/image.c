@@ -15,7 +15,7 @@ const image_format *const image_formats[] = {IMAGE_FORMAT_ROWS(IMAGE_FORMAT_ROW)
 kd_status image_open(image *out, int32_t width, int32_t height) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(width > 0 && height > 0, KD_ERROR_USAGE,
-               "an image of %d x %d pixels, expected at least 1 x 1", width, height);
+               "the image size is %d x %d pixels; expected at least 1 x 1", width, height);
     out->width = width;
     out->height = height;
     for (int i = 0; i < 4; ++i) out->world_to_camera[5 * i] = 1;
@@ -34,10 +34,11 @@ kd_status image_add(image *to, const char *name, float **plane) {
     const int64_t count = (int64_t)to->width * to->height;
     *plane = NULL;
     KD_REQUIRE(to->channel_count < IMAGE_CHANNELS, KD_ERROR_USAGE,
-               "channel %s: an image has at most %d channels", name, IMAGE_CHANNELS);
+               "cannot add channel %s: an image has at most %d channels", name, IMAGE_CHANNELS);
     KD_REQUIRE(*name && strlen(name) < sizeof to->names[0], KD_ERROR_USAGE,
-               "channel name \"%s\", expected 1 to %zu characters", name, sizeof to->names[0] - 1);
-    KD_REQUIRE(!image_plane(to, name), KD_ERROR_USAGE, "channel %s is in the image already", name);
+               "the channel name \"%s\" must have 1 to %zu characters", name,
+               sizeof to->names[0] - 1);
+    KD_REQUIRE(!image_plane(to, name), KD_ERROR_USAGE, "the image already has a channel %s", name);
     KD_TRY(KD_RESERVE(*plane, (uint64_t)count));
     large_pages_prefer(*plane, (uint64_t)count * sizeof **plane);
     parallel_for(count, CLEAR_GRAIN, clear_pixels, *plane);
@@ -79,9 +80,9 @@ static kd_status format_find(const image_format **found, const char *path, kd_st
                  image_format_suffix(i));
     }
     *found = image_format_find(path);
-    KD_REQUIRE(*found, otherwise, "%s: image suffix \"%s\", expected one of %s", path,
+    KD_REQUIRE(*found, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
                file_suffix(path), known);
-    KD_REQUIRE(!(*found)->lacks, otherwise, "%s: built without %s, expected one of %s", path,
+    KD_REQUIRE(!(*found)->lacks, otherwise, "%s: this build has no %s; use one of %s", path,
                (*found)->lacks, known);
     return KD_OK;
 }
@@ -97,7 +98,7 @@ kd_status image_write(const image *from, const char *path, const image_encoding 
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(from, "R") && image_plane(from, "G") && image_plane(from, "B"),
-               KD_ERROR_USAGE, "%s: the image to write lacks R, G or B", path);
+               KD_ERROR_USAGE, "%s: cannot write an image without the channels R, G and B", path);
     image_encoding settled = encoding ? *encoding : plain;
     if (isnan(settled.exposure)) KD_TRY(image_exposure(&settled.exposure, from));
     file_output file;

@@ -78,7 +78,8 @@ static kd_status jpeg_write(const image *from, const image_encoding *encoding, f
     uint8_t *bytes = NULL;
     int samples = 0;
     KD_REQUIRE(from->width <= JPEG_MAX_DIMENSION && from->height <= JPEG_MAX_DIMENSION,
-               KD_ERROR_USAGE, "%s: %d x %d pixels, a JPEG file may have %ld a side", file->path,
+               KD_ERROR_USAGE,
+               "%s: the image has %d x %d pixels; JPEG supports at most %ld per side", file->path,
                from->width, from->height, JPEG_MAX_DIMENSION);
     KD_TRY(image_encode(&bytes, &samples, from, encoding, false));
     const kd_status status = bytes_write(from, bytes, file);
@@ -116,7 +117,8 @@ static void reader_count(j_common_ptr state) {
     jpeg_reader *reader = (jpeg_reader *)state->client_data;
     if (reader->state.input_scan_number <= reader->most_scans) return;
     reader->code = 0;
-    snprintf(reader->trouble, sizeof reader->trouble, "more than %d scans", reader->most_scans);
+    snprintf(reader->trouble, sizeof reader->trouble, "found more than %d scans",
+             reader->most_scans);
     longjmp(reader->failed, 1);
 }
 
@@ -208,7 +210,7 @@ done:
 
 static kd_status jpeg_open(picture *out, const char *path, const file_view *file) {
     KD_REQUIRE(picture_kind_of(file) == PICTURE_JPEG, KD_ERROR_INPUT,
-               "%s: not a JPEG file: expected it to begin with ff d8", path);
+               "%s: not a JPEG file: the first bytes must be ff d8", path);
     KD_TRY(picture_open(out, path, file, PICTURE_BYTES));
     return KD_OK;
 }

@@ -47,7 +47,8 @@ static kd_status size_take(pfm_cursor *cursor, const char *path, const char *wha
     word_take(cursor, word);
     const size_t digits = strspn(word, "0123456789");
     KD_REQUIRE(digits && digits < 10 && !word[digits] && atoi(word) > 0, KD_ERROR_INPUT,
-               "%s: PFM %s \"%s\", expected a whole number from 1 to 999999999", path, what, word);
+               "%s: found the PFM %s \"%s\", expected a whole number from 1 to 999999999", path,
+               what, word);
     *size = atoi(word);
     return KD_OK;
 }
@@ -71,7 +72,7 @@ static kd_status pfm_read(image *out, const char *path, const file_view *file) {
     char word[32];
     word_take(&cursor, word);
     KD_REQUIRE(!strcmp(word, "PF") || !strcmp(word, "Pf"), KD_ERROR_INPUT,
-               "%s: not a PFM file: expected it to begin with PF or Pf", path);
+               "%s: not a PFM file: the first line must be PF or Pf", path);
     const uint32_t samples = word[1] == 'F' ? 3 : 1;
     int32_t width = 0, height = 0;
     KD_TRY(size_take(&cursor, path, "width", &width));
@@ -80,11 +81,11 @@ static kd_status pfm_read(image *out, const char *path, const file_view *file) {
     char *end = word;
     const float scale = strtof(word, &end);
     KD_REQUIRE(end != word && !*end && isfinite(scale) && scale != 0, KD_ERROR_INPUT,
-               "%s: PFM scale \"%s\", expected a number other than 0", path, word);
+               "%s: found the PFM scale \"%s\", expected a number other than 0", path, word);
     const uint64_t expected = (uint64_t)width * (uint64_t)height * samples * 4;
     const uint64_t found = (uint64_t)(cursor.end - cursor.at);
     KD_REQUIRE(found == expected, KD_ERROR_INPUT,
-               "%s: %llu bytes of pixels, expected %llu (%d x %d pixels of %u floats)", path,
+               "%s: found %llu bytes of pixels, expected %llu (%d x %d pixels of %u floats)", path,
                (unsigned long long)found, (unsigned long long)expected, width, height, samples);
     KD_TRY(image_open(out, width, height));
     for (int c = 0; c < 3; ++c) {

@@ -90,20 +90,20 @@ static uint64_t least_bytes(const file_view *file, const picture_info *claimed) 
 enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
-    KD_REQUIRE(claimed->width > 0 && claimed->height > 0 &&
-                   least_bytes(file, claimed) <= file->count,
-               KD_ERROR_INPUT, "%s: %d x %d pixels cannot come from a file of %zu bytes", path,
-               claimed->width, claimed->height, file->count);
+    KD_REQUIRE(
+        claimed->width > 0 && claimed->height > 0 && least_bytes(file, claimed) <= file->count,
+        KD_ERROR_INPUT, "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes",
+        path, claimed->width, claimed->height, file->count);
     const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
     KD_REQUIRE(claimed->kind != PICTURE_HDR || pixels <= FREE_PIXELS ||
                    pixels / PACKED_PIXELS <= file->count,
                KD_ERROR_INPUT,
-               "%s: %d x %d pixels from a file of %zu bytes, at most %d a byte are read of one of "
-               "more than 4096 x 4096",
+               "%s: %d x %d pixels in a file of %zu bytes exceed the limit of %d pixels per byte "
+               "for images above 4096 x 4096",
                path, claimed->width, claimed->height, file->count, PACKED_PIXELS);
     KD_REQUIRE(pixels <= PICTURE_PIXELS, KD_ERROR_INPUT,
-               "%s: a picture of %d x %d pixels, this program reads pictures of up to %d in all",
-               path, claimed->width, claimed->height, PICTURE_PIXELS);
+               "%s: the image has %d x %d pixels; supported: at most %d in all", path,
+               claimed->width, claimed->height, PICTURE_PIXELS);
     return KD_OK;
 }
 
@@ -137,7 +137,8 @@ kd_status picture_check_huffman(const char *path, const file_view *file) {
         const uint32_t marker = byte_at(file, at + 1);
         at += 2;
         KD_REQUIRE(marker != 0xc4 || tables_fit(file, at), KD_ERROR_INPUT,
-                   "%s: damaged: a Huffman table of more than 256 codes at byte %zu", path, at - 2);
+                   "%s: damaged: found a Huffman table of more than 256 codes at byte %zu", path,
+                   at - 2);
         if (marker != 0xd8 && !is_skipped(marker)) is_behind = true;
         if (!is_behind && is_skipped(marker)) at += byte_at(file, at) << 8 | byte_at(file, at + 1);
     }
@@ -163,7 +164,7 @@ kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view
         if (is_frame(marker)) {
             const uint32_t components = byte_at(file, at + 9);
             KD_REQUIRE(byte_at(file, at + 4) == 8, KD_ERROR_INPUT,
-                       "%s: a JPEG file of %u bits a sample, expected 8", path,
+                       "%s: found a JPEG file with %u bits per sample, expected 8", path,
                        byte_at(file, at + 4));
             out->height = (int32_t)big_word_at(file, at + 5);
             out->width = (int32_t)big_word_at(file, at + 7);
@@ -173,7 +174,7 @@ kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view
         if (marker == 0xda || marker == 0xd9) break; /* data or end: no frame header */
         at += 2 + big_word_at(file, at + 2);
     }
-    KD_FAIL(KD_ERROR_INPUT, "%s: not an image that can be read: a JPEG file without a frame", path);
+    KD_FAIL(KD_ERROR_INPUT, "%s: damaged: found no frame in the JPEG file", path);
 }
 
 typedef struct decoding {
@@ -212,8 +213,9 @@ static kd_status look_at_radiance(picture_info *out, const char *path, const fil
 
 kd_status picture_look(picture_info *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT, "%s: %zu bytes, an image has at most %d",
-               path, file->count, INT_MAX);
+    KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT,
+               "%s: the file has %zu bytes; images of at most %d bytes are supported", path,
+               file->count, INT_MAX);
     decoding of;
     memset(&of, 0, sizeof of);
     of.bytes = (const stbi_uc *)file->bytes;
@@ -227,7 +229,7 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     }
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
     KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
-               "%s: not an image that can be read (PNG, JPEG, TGA, BMP, HDR)", path);
+               "%s: unknown image format; expected PNG, JPEG, TGA, BMP or HDR", path);
     if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* top-down BMP */
     out->width = of.width;
     out->height = of.height;
@@ -281,7 +283,7 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     memset(out, 0, sizeof *out);
     KD_TRY(picture_look(&out->info, path, file));
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
-    KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: floats of a picture that has none",
+    KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: the image has no floating-point values",
                path);
 #if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
@@ -298,9 +300,9 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     out->samples = of.channels;
     out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
     KD_REQUIRE(of.width == out->info.width && of.height == out->info.height, KD_ERROR_INPUT,
-               "%s: damaged image: two sizes", path);
-    KD_REQUIRE(of.channels >= 1 && of.channels <= 4, KD_ERROR_INPUT, "%s: %d channels", path,
-               of.channels);
+               "%s: damaged image: found two different sizes", path);
+    KD_REQUIRE(of.channels >= 1 && of.channels <= 4, KD_ERROR_INPUT,
+               "%s: found %d channels, expected 1 to 4", path, of.channels);
     return KD_OK;
 }
 

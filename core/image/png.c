@@ -120,15 +120,16 @@ static kd_status write_by_stb(const png_pixels *from, const file_output *file) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose_filter);
     KD_TRY(stb_run(compress, &work, STB_UNLIMITED, file->path));
-    KD_REQUIRE(work.made, KD_ERROR_MEMORY, "%s: out of memory for the picture", file->path);
+    KD_REQUIRE(work.made, KD_ERROR_MEMORY, "%s: out of memory for the image", file->path);
     return KD_OK;
 }
 
 static kd_status png_write(const image *from, const image_encoding *encoding, file_output *file) {
     const size_t count = (size_t)from->width * (size_t)from->height;
-    KD_REQUIRE(count <= PNG_PIXELS, KD_ERROR_USAGE,
-               "%s: %d x %d pixels, a PNG file may have %d: write EXR or PFM", file->path,
-               from->width, from->height, PNG_PIXELS);
+    KD_REQUIRE(
+        count <= PNG_PIXELS, KD_ERROR_USAGE,
+        "%s: the image has %d x %d pixels; PNG files are limited to %d pixels: write EXR or PFM",
+        file->path, from->width, from->height, PNG_PIXELS);
     uint8_t *bytes = NULL;
     int samples = 0;
     KD_TRY(image_encode(&bytes, &samples, from, encoding, true));
@@ -171,18 +172,20 @@ static kd_status png_check(const char *path, const file_view *file) {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     KD_REQUIRE(file->count >= 33 && !memcmp(file->bytes, signature, 8) &&
                    !memcmp(file->bytes + 12, "IHDR", 4),
-               KD_ERROR_INPUT, "%s: not a PNG file: expected its signature and an IHDR chunk",
+               KD_ERROR_INPUT, "%s: not a PNG file: the signature or the IHDR chunk is missing",
                path);
     for (size_t at = 8;;) {
         KD_REQUIRE(file->count - at >= 12, KD_ERROR_INPUT,
-                   "%s: the file ends at byte %zu, expected an IEND chunk", path, file->count);
+                   "%s: truncated: the file ends at byte %zu without an IEND chunk", path,
+                   file->count);
         const size_t length = big_endian(file->bytes + at);
         KD_REQUIRE(length <= file->count - at - 12, KD_ERROR_INPUT,
-                   "%s: a chunk of %zu bytes at byte %zu goes beyond the file's end at %zu", path,
-                   length, at, file->count);
-        KD_REQUIRE(
-            checksum(file->bytes + at + 4, length + 4) == big_endian(file->bytes + at + 8 + length),
-            KD_ERROR_INPUT, "%s: the chunk at byte %zu is damaged: wrong checksum", path, at);
+                   "%s: truncated: a chunk of %zu bytes at byte %zu exceeds the file size of %zu",
+                   path, length, at, file->count);
+        KD_REQUIRE(checksum(file->bytes + at + 4, length + 4) ==
+                       big_endian(file->bytes + at + 8 + length),
+                   KD_ERROR_INPUT,
+                   "%s: damaged: the checksum of the chunk at byte %zu does not match", path, at);
         if (!memcmp(file->bytes + at + 4, "IEND", 4)) return KD_OK;
         at += 12 + length;
     }

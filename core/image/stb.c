@@ -86,10 +86,9 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
     if (ended == 0) work(context);
     arena.runs = false;
     while (arena.first) stb_give(arena.first + 1);
-    KD_REQUIRE(ended != ENDED_NO_MEMORY, KD_ERROR_MEMORY, "%s: out of memory for the picture",
-               path);
+    KD_REQUIRE(ended != ENDED_NO_MEMORY, KD_ERROR_MEMORY, "%s: out of memory for the image", path);
     KD_REQUIRE(ended != ENDED_BEYOND_BUDGET, KD_ERROR_INPUT,
-               "%s: damaged: it takes more than the %llu bytes that its size explains", path,
+               "%s: damaged: decoding needs more than the %llu bytes expected for its size", path,
                (unsigned long long)arena.budget);
     return KD_OK;
 }

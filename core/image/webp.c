@@ -20,9 +20,11 @@ static kd_status bytes_write(const image *from, const uint8_t *bytes, int sample
                              file_output *file) {
     WebPConfig how;
     WebPPicture packed;
-    KD_REQUIRE(WebPConfigPreset(&how, WEBP_PRESET_DEFAULT, WEBP_QUALITY) &&
-                   WebPPictureInit(&packed),
-               KD_ERROR_RUNTIME, "%s: libwebp is of another version than its header", file->path);
+    KD_REQUIRE(
+        WebPConfigPreset(&how, WEBP_PRESET_DEFAULT, WEBP_QUALITY) && WebPPictureInit(&packed),
+        KD_ERROR_RUNTIME,
+        "%s: the installed libwebp does not match the version that this program was built with",
+        file->path);
     how.method = WEBP_EFFORT;
     how.thread_level = 1;
     packed.width = from->width;
@@ -45,7 +47,8 @@ static kd_status webp_write(const image *from, const image_encoding *encoding, f
     uint8_t *bytes = NULL;
     int samples = 0;
     KD_REQUIRE(from->width <= WEBP_MAX_DIMENSION && from->height <= WEBP_MAX_DIMENSION,
-               KD_ERROR_USAGE, "%s: %d x %d pixels, a WebP file may have %d a side", file->path,
+               KD_ERROR_USAGE,
+               "%s: the image has %d x %d pixels; WebP supports at most %d per side", file->path,
                from->width, from->height, WEBP_MAX_DIMENSION);
     KD_TRY(image_encode(&bytes, &samples, from, encoding, true));
     const kd_status status = bytes_write(from, bytes, samples, file);
@@ -70,8 +73,8 @@ static kd_status webp_open(picture *out, const char *path, const file_view *file
                "%s: not a WebP file", path);
     const uint64_t pixels = (uint64_t)found.width * (uint64_t)found.height;
     KD_REQUIRE(pixels && 4 * pixels <= free_bytes + expansion * file->count, KD_ERROR_INPUT,
-               "%s: %d x %d pixels cannot come from a file of %zu bytes", path, found.width,
-               found.height, file->count);
+               "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
+               found.width, found.height, file->count);
     info->width = found.width;
     info->height = found.height;
     info->channels = out->samples = found.has_alpha ? 4 : 3;

@@ -30,7 +30,8 @@ kd_status compare_metric_find(compare_metric *out, const char *name, const char 
                 *out = COMPARE_FLIP;
             return KD_OK;
         }
-    KD_FAIL(KD_ERROR_USAGE, "metric \"%s\", expected rmse, relmse, psnr, flip or max", name);
+    KD_FAIL(KD_ERROR_USAGE, "unknown metric \"%s\"; expected rmse, relmse, psnr, flip or max",
+            name);
 }
 
 bool compare_is_worse(compare_metric metric, double value, double limit) {
@@ -70,8 +71,7 @@ static kd_status values_check(const image_rows *of, const char *which) {
     if (!found.bad) return KD_OK;
     const int c = found.first[0] >= 0 ? 0 : found.first[1] >= 0 ? 1 : 2;
     KD_FAIL(KD_ERROR_INPUT,
-            "%s image: %llu values are NaN or infinite, the first in channel %s of pixel (%d, "
-            "%d), expected finite ones",
+            "%s image: %llu values are NaN or infinite, the first in channel %s of pixel (%d, %d)",
             which, (unsigned long long)found.bad, colours[c], (int)(found.first[c] % of->width),
             (int)(found.first[c] / of->width));
 }
@@ -148,7 +148,7 @@ static kd_status strip_compare(compare_strip *of) {
     }
     parallel_for(rows, 4, rows_fetch, of);
     KD_REQUIRE(atomic_load(&of->status) == KD_OK, (kd_status)atomic_load(&of->status),
-               "out of memory for rows of a picture");
+               "out of memory for rows of an image");
     if (of->metric == COMPARE_FLIP) KD_TRY(flip_errors(of->error, &test, &reference, width, rows));
     if (of->metric == COMPARE_FLIP_HDR)
         KD_TRY(flip_errors_hdr(of->error, &test, &reference, width, rows, of->exposures));
@@ -253,9 +253,10 @@ static void difference_colour(image *difference, const float *error) {
 kd_status compare_rows(double *value, const image_rows *a, const image_rows *b,
                        compare_metric metric, int32_t block, image *difference) {
     if (difference) memset(difference, 0, sizeof *difference);
-    KD_REQUIRE(block >= 0, KD_ERROR_USAGE, "blocks of %d pixels, expected 0 or more", block);
+    KD_REQUIRE(block >= 0, KD_ERROR_USAGE, "the block size is %d pixels; expected 0 or more",
+               block);
     KD_REQUIRE(a->width == b->width && a->height == b->height, KD_ERROR_INPUT,
-               "the images have %d x %d and %d x %d pixels, expected the same size", a->width,
+               "the images have %d x %d and %d x %d pixels; their sizes must be equal", a->width,
                a->height, b->width, b->height);
     KD_TRY(values_check(a, "the first"));
     KD_TRY(values_check(b, "the second"));

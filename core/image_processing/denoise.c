@@ -105,9 +105,9 @@ kd_status denoise_check(void) {
     pthread_once(&looked, look);
     const char *given = place_variable("KANDELA_OIDN");
     KD_REQUIRE(is_here, KD_ERROR_USAGE,
-               "no denoiser: Open Image Denoise 2 %s%s: tools/quickstart --denoise fetches it, or "
-               "set KANDELA_OIDN to its library",
-               given && *given ? "is not at KANDELA_OIDN=" : "was not found",
+               "Open Image Denoise 2 %s%s; install it with tools/quickstart --denoise, or set "
+               "KANDELA_OIDN to its library",
+               given && *given ? "cannot be loaded from KANDELA_OIDN=" : "was not found",
                given && *given ? given : "");
     return KD_OK;
 }
@@ -137,7 +137,7 @@ static kd_status run_filter(const denoise_work *work, const char *name, float *p
     oidn.release_filter(filter);
     const char *said = NULL;
     KD_REQUIRE(oidn.get_error(work->device, &said) == OIDN_NO_ERROR, KD_ERROR_RUNTIME,
-               "Open Image Denoise: %s", said ? said : "it failed");
+               "Open Image Denoise: %s", said ? said : "unknown error");
     return KD_OK;
 }
 
@@ -170,11 +170,11 @@ static kd_status planes_join(float **out, const image *from, const char *const n
 static kd_status device_open(denoise_work *work) {
     const char *said = NULL;
     work->device = oidn.new_device(OIDN_DEVICE_CPU);
-    KD_REQUIRE(work->device, KD_ERROR_RUNTIME, "Open Image Denoise: no device");
+    KD_REQUIRE(work->device, KD_ERROR_RUNTIME, "Open Image Denoise found no device");
     oidn.set_device_int(work->device, "numThreads", parallel_threads());
     oidn.commit_device(work->device);
     KD_REQUIRE(oidn.get_error(work->device, &said) == OIDN_NO_ERROR, KD_ERROR_RUNTIME,
-               "Open Image Denoise: %s", said ? said : "no device");
+               "Open Image Denoise: %s", said ? said : "found no device");
     return KD_OK;
 }
 
@@ -187,7 +187,9 @@ kd_status denoise_image(image *of) {
     KD_TRY_GOTO(planes_join(&work.colour, of, colours));
     KD_TRY_GOTO(planes_join(&work.albedo, of, albedos));
     KD_TRY_GOTO(planes_join(&work.normal, of, normals));
-    if (!work.colour) status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "no R, G and B");
+    if (!work.colour)
+        status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
+                             "cannot denoise an image without the channels R, G and B");
     KD_TRY_GOTO(status);
     KD_TRY_GOTO(device_open(&work));
     KD_TRY_GOTO(run_filters(&work));

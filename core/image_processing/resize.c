@@ -12,8 +12,8 @@ enum { SIDE_MOST = 65536, ROW_GRAIN = 8 };
 kd_status image_crop(image *of, const int32_t crop[4]) {
     KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
                    crop[2] <= of->width && crop[3] <= of->height,
-               KD_ERROR_USAGE, "crop %d,%d,%d,%d does not lie in a picture of %d x %d", crop[0],
-               crop[1], crop[2], crop[3], of->width, of->height);
+               KD_ERROR_USAGE, "crop %d,%d,%d,%d is empty or exceeds the image of %d x %d pixels",
+               crop[0], crop[1], crop[2], crop[3], of->width, of->height);
     const int32_t width = crop[2] - crop[0], height = crop[3] - crop[1];
     for (int32_t c = 0; c < of->channel_count; ++c) /* in place, towards the front */
         for (int32_t y = 0; y < height; ++y)
@@ -128,7 +128,8 @@ static int32_t side_of(int32_t given, int32_t other, int32_t own_size, int32_t o
 kd_status image_resize(image *of, int32_t width, int32_t height) {
     KD_REQUIRE(width >= 0 && height >= 0 && width <= SIDE_MOST && height <= SIDE_MOST &&
                    (width || height),
-               KD_ERROR_USAGE, "a picture of %d x %d pixels, expected up to %d a side", width,
+               KD_ERROR_USAGE,
+               "the new size is %d x %d pixels; expected at most %d per side, and not 0 x 0", width,
                height, SIDE_MOST);
     resize_taps across, down;
     image made;

@@ -287,7 +287,7 @@ static int at_most(long threads) {
     const int most = most_threads();
     if (threads <= most) return (int)threads;
     if (!atomic_exchange(&said, true))
-        log_message(LOG_WARNING, "%ld threads asked for, %d taken: at most %d for each of %d cores",
+        log_message(LOG_WARNING, "%ld threads requested, using %d: at most %d for each of %d cores",
                     threads, most, PARALLEL_EACH, cores_count());
     return most;
 }

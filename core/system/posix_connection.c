@@ -71,7 +71,8 @@ bool connection_send(intptr_t to, const void *bytes, size_t count, char why[CONN
         const ssize_t part = send((int)to, (const char *)bytes + sent, count - sent, MSG_NOSIGNAL);
         if (part < 0 && errno == EINTR) continue;
         if (part <= 0) {
-            snprintf(why, CONNECTION_WHY, "%s", part < 0 ? strerror(errno) : "it has hung up");
+            snprintf(why, CONNECTION_WHY, "%s",
+                     part < 0 ? strerror(errno) : "the server closed the connection");
             return false;
         }
         sent += (size_t)part;

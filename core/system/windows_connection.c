@@ -5,7 +5,7 @@
 #include <ws2tcpip.h>
 
 static void reason_write(char why[CONNECTION_WHY]) {
-    snprintf(why, CONNECTION_WHY, "Windows says %d", WSAGetLastError());
+    snprintf(why, CONNECTION_WHY, "Windows error %d", WSAGetLastError());
 }
 
 /* Connects with a timeout. Returns false on failure, with the reason in WSAGetLastError. */

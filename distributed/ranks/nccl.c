@@ -1,12 +1,14 @@
-/* NCCL, loaded at run time.
+/* Collective operations on device memory: by NCCL, which is loaded at run time, or through the
+   host.
    Source: the functions of NCCL 2 as documented in its manual. They are declared here, so that
            neither its header nor its library is needed to build. */
-#include "distributed/ranks/nccl.h"
+#include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/status.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
+#include "distributed/ranks/ranks.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,15 +120,20 @@ kd_status ranks_link_open(ranks *of, bool on_device) {
     if (status == KD_OK && !lacking) status = join(link, of, &joined, &why);
     if (status != KD_OK || !joined) {
         if (of->rank == 0 && status == KD_OK && !lacking)
-            log_message(LOG_INFO, "NCCL: %s; ranks go on through the host", why);
+            log_message(LOG_INFO, "NCCL: %s; the ranks exchange data through the host instead",
+                        why);
         drop(link);
         return status;
     }
     of->link = link;
     if (of->rank == 0)
-        log_message(LOG_INFO, "NCCL %d.%d.%d joins %d devices", link->version / 10000,
+        log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", link->version / 10000,
                     link->version / 100 % 100, link->version % 100, of->size);
     return KD_OK;
+}
+
+static bool ranks_linked(const ranks *of) {
+    return of && of->link != NULL;
 }
 
 void ranks_link_close(ranks *of, bool failed) {
@@ -138,13 +145,14 @@ void ranks_link_close(ranks *of, bool failed) {
 
 static kd_status tell(const ranks *of, int error, const char *what) {
     if (error == 0) of->link->calls.async_error(of->link->with, &error);
-    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL has failed (%s): %s", of->rank,
+    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", of->rank,
                of->size, what, of->link->calls.error_string(error));
     return KD_OK;
 }
 
-/* A group of broadcasts, one from each rank, because parts differ in length. */
-kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void *stream) {
+/* Asynchronous on the default stream. A group of broadcasts, one from each rank, because parts
+   differ in length. */
+static kd_status link_gather(ranks *of, void *bytes, const uint64_t *begins) {
     const nccl_calls *calls = &of->link->calls;
     const double begun = timing_now();
     int error = calls->group_start();
@@ -152,7 +160,7 @@ kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void
         char *part = (char *)bytes + begins[r];
         const uint64_t count = begins[r + 1] - begins[r];
         if (count == 0 || error) continue;
-        error = calls->broadcast(part, part, count, NCCL_UINT8, r, of->link->with, stream);
+        error = calls->broadcast(part, part, count, NCCL_UINT8, r, of->link->with, NULL);
     }
     const int ended = calls->group_end();
     of->waited += timing_now() - begun;
@@ -160,11 +168,60 @@ kd_status ranks_link_gather(ranks *of, void *bytes, const uint64_t *begins, void
     return tell(of, error ? error : ended, "all-gather");
 }
 
-kd_status ranks_link_sum(ranks *of, int64_t *values, uint64_t count, void *stream) {
+static kd_status link_sum(ranks *of, int64_t *values, uint64_t count) {
     const double begun = timing_now();
     const int error = of->link->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
-                                                 of->link->with, stream);
+                                                 of->link->with, NULL);
     of->waited += timing_now() - begun;
     of->sent += count * sizeof *values;
     return tell(of, error, "sum");
+}
+
+/* Waits for the device; the time counts as time spent waiting for other ranks. */
+static kd_status wait_counted(ranks *among) {
+    const double begun = timing_now();
+    const kd_status status = device_wait();
+    among->waited += timing_now() - begun;
+    return status;
+}
+
+kd_status ranks_device_gather(ranks *among, void *bytes, const uint64_t *begins) {
+    const int32_t rank = among->rank, size = among->size;
+    const uint64_t first = begins[0], all = begins[size] - first;
+    const uint64_t own = begins[rank] - first, own_end = begins[rank + 1] - first;
+    char *host = NULL, *there = (char *)bytes + first;
+    uint64_t *host_begins = NULL;
+    kd_status status = KD_OK;
+    if (ranks_linked(among)) {
+        KD_TRY(link_gather(among, bytes, begins));
+        return wait_counted(among);
+    }
+    KD_TRY_GOTO(memory_reserve((void **)&host, all, 1));
+    KD_TRY_GOTO(KD_RESERVE(host_begins, (uint64_t)size + 1));
+    for (int32_t r = 0; r <= size; ++r) host_begins[r] = begins[r] - first;
+    KD_TRY_GOTO(device_memory_download(host + own, there + own, own_end - own));
+    KD_TRY_GOTO(ranks_all_gather(among, host, host_begins));
+    KD_TRY_GOTO(device_memory_upload(there, host, own));
+    KD_TRY_GOTO(device_memory_upload(there + own_end, host + own_end, all - own_end));
+done:
+    memory_free(host);
+    memory_free(host_begins);
+    return status;
+}
+
+kd_status ranks_device_sum(ranks *among, int64_t *values, uint64_t count) {
+    int64_t *host = NULL;
+    kd_status status = KD_OK;
+    if (count == 0) return KD_OK;
+    if (ranks_linked(among)) {
+        KD_TRY(link_sum(among, values, count));
+        return wait_counted(among);
+    }
+    KD_TRY(KD_RESERVE(host, count));
+    KD_TRY_GOTO(device_memory_download(host, values, count * sizeof *values));
+    KD_TRY_GOTO(ranks_all_sum(among, host, count));
+    KD_TRY_GOTO(device_memory_upload(values, host, count * sizeof *values));
+done:
+    memory_free(host);
+    return status;
 }

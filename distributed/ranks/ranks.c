@@ -14,7 +14,7 @@ static kd_status count_call(ranks *of, double begun, uint64_t sent, int failed, 
                             uint64_t bytes) {
     of->waited += timing_now() - begun;
     KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
-               "rank %d of %d: the exchange with the other ranks has failed (%s of %llu bytes)",
+               "rank %d of %d: the data exchange with the other ranks failed (%s of %llu bytes)",
                of->rank, of->size, what, (unsigned long long)bytes);
     of->sent += sent;
     return KD_OK;
@@ -65,7 +65,7 @@ kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins,
     if (!ranks_shared(of)) {
         KD_REQUIRE(ranks_copy(of, (char *)into + into_begins[0], (const char *)bytes + begins[0],
                               begins[1] - begins[0]) == 0,
-                   KD_ERROR_DEVICE, "%llu bytes could not be copied",
+                   KD_ERROR_DEVICE, "cannot copy %llu bytes between host and device",
                    (unsigned long long)(begins[1] - begins[0]));
         return KD_OK;
     }
@@ -182,16 +182,16 @@ static bool plugin_find(char found[PLACE_BYTES]) {
 static kd_status plugin_load(ranks *out, const char *path) {
     /* RTLD_GLOBAL: components that MPI loads refer to symbols of MPI */
     out->library = plugin_open(path, true);
-    KD_REQUIRE(out->library, KD_ERROR_DEVICE, "the plug-in for MPI cannot be loaded: %s",
-               plugin_reason());
+    KD_REQUIRE(out->library, KD_ERROR_DEVICE, "cannot load the MPI plug-in: %s", plugin_reason());
     out->calls = (const ranks_calls *)plugin_symbol(out->library, RANKS_SYMBOL);
-    KD_REQUIRE(out->calls && out->calls->version == RANKS_VERSION, KD_ERROR_DEVICE,
-               "%s: no plug-in of this version (%d), expected that of the same build", path,
-               RANKS_VERSION);
+    KD_REQUIRE(
+        out->calls && out->calls->version == RANKS_VERSION, KD_ERROR_DEVICE,
+        "%s: not an MPI plug-in of version %d; use the one from the same build as this program",
+        path, RANKS_VERSION);
     KD_REQUIRE(out->calls->open(&out->with, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
-               "%s: MPI does not start, or offers no threads (MPI_THREAD_SERIALIZED)", path);
-    KD_REQUIRE(out->size <= RANKS_MOST, KD_ERROR_USAGE, "%d ranks, expected at most %d", out->size,
-               RANKS_MOST);
+               "%s: MPI cannot be initialised with MPI_THREAD_SERIALIZED", path);
+    KD_REQUIRE(out->size <= RANKS_MOST, KD_ERROR_USAGE,
+               "started with %d ranks; supported: at most %d", out->size, RANKS_MOST);
     return KD_OK;
 }
 
@@ -203,12 +203,13 @@ kd_status ranks_open(ranks *out) {
     if (others < 0 || others == 1) return KD_OK;
     if (!plugin_find(path)) {
         if (others == 0) {
-            log_message(LOG_WARNING, "started as a rank, but kandela-mpi.so is not here: alone");
+            log_message(LOG_WARNING, "started by an MPI launcher, but kandela-mpi.so was not "
+                                     "found; running without MPI");
             return KD_OK;
         }
         KD_FAIL(KD_ERROR_DEVICE,
-                "started as one of %ld ranks, but found no kandela-mpi.so beside this program: "
-                "expected a build with MPI (-DKD_MPI=ON), or KANDELA_MPI to name it",
+                "started as one of %ld ranks, but kandela-mpi.so is not next to this program; "
+                "build with -DKD_MPI=ON, or set KANDELA_MPI to its path",
                 others);
     }
     const kd_status status = plugin_load(out, path);
@@ -229,4 +230,60 @@ void ranks_close(ranks *owned) {
 
 void ranks_abort(const ranks *of, int32_t code) {
     if (of && of->calls) of->calls->abort(of->with, code);
+}
+
+/* --- agreement on errors --------------------------------------------------------------------- */
+
+enum { MESSAGE_BYTES = 512 };
+
+static int32_t rank_of(const ranks *among) {
+    return among ? among->rank : 0;
+}
+
+static int32_t size_of(const ranks *among) {
+    return ranks_shared(among) ? among->size : 1;
+}
+
+/* Distributes the error message of the first failed rank to all ranks. */
+static kd_status fail_as(ranks *among, int32_t first, kd_status failure) {
+    char *words = NULL;
+    const int32_t size = size_of(among);
+    if (size == 1) return failure;
+    KD_TRY(KD_RESERVE_ZEROED(words, (uint64_t)size * MESSAGE_BYTES));
+    strncpy(words + (uint64_t)rank_of(among) * MESSAGE_BYTES, kd_last_error(), MESSAGE_BYTES - 1);
+    kd_status status = ranks_all_gather_even(among, words, MESSAGE_BYTES);
+    if (status == KD_OK)
+        status = status_fail(failure, __FILE__, __LINE__, "%.*s", MESSAGE_BYTES - 1,
+                             words + first * (int)MESSAGE_BYTES);
+    memory_free(words);
+    return status;
+}
+
+kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, uint32_t width,
+                         uint64_t *all) {
+    const int32_t size = size_of(among);
+    const uint64_t each = width + 1ull;
+    uint64_t *said = NULL;
+    int32_t first = -1;
+    kd_status failure = KD_OK;
+    KD_TRY(KD_RESERVE(said, each * (uint64_t)size));
+    uint64_t *mine = said + each * (uint64_t)rank_of(among);
+    mine[0] = (uint64_t)own;
+    if (width) memcpy(mine + 1, numbers, width * sizeof *numbers);
+    kd_status status = ranks_all_gather_even(among, said, each * sizeof *said);
+    for (int32_t r = 0; status == KD_OK && r < size; ++r) {
+        const uint64_t *from = said + each * (uint64_t)r;
+        if (from[0] != KD_OK && first < 0) {
+            first = r;
+            failure = (kd_status)from[0];
+        }
+        if (width) memcpy(all + (uint64_t)r * width, from + 1, width * sizeof *all);
+    }
+    memory_free(said);
+    if (status == KD_OK && first >= 0) status = fail_as(among, first, failure);
+    return status;
+}
+
+kd_status ranks_agree(ranks *among, kd_status own) {
+    return ranks_agree_on(among, own, NULL, 0, NULL);
 }

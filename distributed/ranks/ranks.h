@@ -9,6 +9,7 @@
 #define KD_DISTRIBUTED_RANKS_RANKS_H
 #include "core/status.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -54,7 +55,7 @@ typedef struct ranks {
     const ranks_calls *calls;
     void *with;
     void *library;           /* handle of the plug-in */
-    struct ranks_link *link; /* NCCL communicator for device memory (nccl.h); NULL: data pass
+    struct ranks_link *link; /* NCCL communicator for device memory (nccl.c); NULL: data pass
                                 through host memory */
     /* For threads: copies between the memories of two ranks and returns 0 on success; NULL:
        memcpy. */
@@ -109,6 +110,33 @@ void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, 
    fail are returned. */
 typedef kd_status (*ranks_body)(void *context, ranks *among);
 kd_status ranks_threads_run(int32_t size, ranks_body body, void *context);
+
+/* Error handling before ranks exchange data: each reports its status, so that no rank waits for one
+   that has failed. Collective. Returns KD_OK if `own` is KD_OK on all ranks; otherwise all ranks
+   return the status of the first failed rank, with its error message. */
+kd_status ranks_agree(ranks *among, kd_status own);
+/* As ranks_agree; also gathers `width` numbers from each rank to `all`, in rank order. */
+kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, uint32_t width,
+                         uint64_t *all);
+
+/* --- data in device memory (nccl.c) -------------------------------------------------------------
+   NCCL between ranks that each have a CUDA device: data move directly between devices. The library
+   is loaded at run time (libnccl.so.2; KANDELA_NCCL gives another name, or "off"). If it is missing
+   or refuses to initialise, for example because two ranks share a device, the ranks communicate
+   through host memory. NCCL's own environment variables apply; none is set here. */
+
+/* Collective. Initialises NCCL if every rank is `on_device`, each with the current device that it
+   will use. Rank 0 logs success, or why NCCL refused; nothing is logged if a rank has no device or
+   no NCCL. Returns KD_OK without a link as well. */
+kd_status ranks_link_open(ranks *of, bool on_device);
+/* Collective, with the same current device. If `failed`, does not wait for the other ranks. Does
+   nothing without a link. */
+void ranks_link_close(ranks *of, bool failed);
+
+/* ranks_all_gather for device memory of the current device, through NCCL or the host. Blocks. */
+kd_status ranks_device_gather(ranks *among, void *bytes, const uint64_t *begins);
+/* ranks_all_sum for device memory, likewise. */
+kd_status ranks_device_sum(ranks *among, int64_t *values, uint64_t count);
 
 #ifdef __cplusplus
 }

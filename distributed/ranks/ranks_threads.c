@@ -205,7 +205,8 @@ static kd_status run_members(meeting *at, member *members) {
            threads_start(&members[started].thread, run_member, members + started) == 0)
         ++started;
     if (started < at->size) {
-        status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "no thread for rank %d", started);
+        status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__, "cannot create the thread of rank %d",
+                    started);
         threads_abort(members, KD_ERROR_RUNTIME);
     } else {
         run_member(members);
@@ -221,8 +222,8 @@ kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
     meeting at = {
         .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .size = size};
     at.last = &at.first;
-    KD_REQUIRE(size >= 1 && size <= THREADS_MOST, KD_ERROR_USAGE, "%d ranks, expected 1 to %d",
-               size, THREADS_MOST);
+    KD_REQUIRE(size >= 1 && size <= THREADS_MOST, KD_ERROR_USAGE,
+               "the number of ranks is %d; supported: 1 to %d", size, THREADS_MOST);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(members, (uint64_t)size));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(at.places, (uint64_t)size));
     for (int32_t r = 0; r < size; ++r) {

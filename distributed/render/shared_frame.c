@@ -3,7 +3,6 @@
 #include "distributed/render/shared_frame.h"
 #include "core/job.h"
 #include "core/memory.h"
-#include "distributed/render/maps_choice.h"
 #include "distributed/render/shared_pass.h"
 #include <string.h>
 
@@ -18,7 +17,9 @@ kd_status shared_frame_check(ranks *among, uint64_t identity) {
     KD_TRY(ranks_broadcast(among, &first, sizeof first));
     KD_TRY(ranks_any(among, first != identity, &other));
     KD_REQUIRE(!other, KD_ERROR_INPUT,
-               "not all of the %d ranks have the same scene, options and program", among->size);
+               "the %d ranks do not have the same scene, options and program version; start all "
+               "with the same command",
+               among->size);
     return KD_OK;
 }
 

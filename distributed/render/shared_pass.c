@@ -67,8 +67,8 @@ static kd_status take_answer(dealer *of, int32_t *sender) {
     film *to = of->pass->to;
     KD_TRY(ranks_receive(&of->among, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
     KD_REQUIRE(done.top >= 0 && done.top <= done.bottom && done.bottom <= to->height,
-               KD_ERROR_RUNTIME, "rank %d speaks of rows %d to %d of %d", *sender, done.top,
-               done.bottom, to->height);
+               KD_ERROR_RUNTIME, "rank %d sent rows %d to %d of an image of %d rows", *sender,
+               done.top, done.bottom, to->height);
     if (done.bottom > done.top) {
         pthread_mutex_lock(&of->mutex); /* waits while the film is being saved */
         const kd_status status =
@@ -153,7 +153,7 @@ static kd_status deal_and_work(shared_pass *pass) {
     deal_begin(&pass->dealing, to->height, (double)to->width * pass->samples.count);
     made.among.sent = 0;
     KD_REQUIRE(threads_start(&made.thread, run_dealer, &made) == 0, KD_ERROR_RUNTIME,
-               "no thread to deal out the picture");
+               "cannot create the row-scheduler thread");
     const kd_status status = work_here(&made);
     if (status != KD_OK) ranks_abort(pass->among, (int32_t)status);
     const double begun = timing_now();

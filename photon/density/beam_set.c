@@ -95,7 +95,7 @@ static kd_status cut_beams(beam_making *work) {
     work->piece = fmax(least, PIECE_RADII * (double)to->radius);
     for (uint32_t i = 0; i < to->count; ++i) count += parts_of(&to->beams[i], work->piece);
     KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "%llu pieces of beams, expected at most %u: give fewer --media-photons",
+               "the photon beams have %llu segments; supported: at most %u: lower --media-photons",
                (unsigned long long)count, POINTTREE_COUNT_MAX);
     KD_TRY(KD_RESERVE(work->cut, count));
     KD_TRY(KD_RESERVE(work->middles, count));

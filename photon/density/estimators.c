@@ -46,7 +46,7 @@ static kd_status find(int *out, const char *what, const char *(*name_of)(int ind
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row);
     }
-    KD_FAIL(KD_ERROR_USAGE, "%s \"%s\", expected one of %s", what, name, names);
+    KD_FAIL(KD_ERROR_USAGE, "unknown %s \"%s\"; expected one of %s", what, name, names);
 }
 
 kd_status photon_kernel_find(photon_kernel *out, const char *name) {

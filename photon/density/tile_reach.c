@@ -199,7 +199,7 @@ static kd_status follow(reaching *work, const scene_view *there) {
         status = tile_probes_cuda_follow(there, &work->probes, work->parts->count,
                                          work->parts->face_count);
     if (there && status == KD_ERROR_MEMORY) {
-        log_message(LOG_INFO, "%s: probes of surfaces are followed on the CPU", kd_last_error());
+        log_message(LOG_INFO, "%s; surface probes are traced on the CPU instead", kd_last_error());
         status_clear();
     }
     return status == KD_ERROR_MEMORY ? follow_here(work) : status;

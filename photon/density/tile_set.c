@@ -295,7 +295,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
                         float radius, bool reach, job *watched) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
-               "tiles for a radius of %g, expected above 0", (double)radius);
+               "the gather radius is %g; expected a finite value above 0", (double)radius);
     kd_status status = KD_OK;
     tile_parts parts;
     memset(&parts, 0, sizeof parts);
@@ -311,7 +311,8 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     KD_TRY_GOTO(tile_set_find_wide(out, &parts));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->bounded, 1));
     if (job_cancelled(watched))
-        status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "interrupted");
+        status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
+                             "building the photon tiles was interrupted");
 done:
     tile_parts_close(&parts);
     if (status != KD_OK) tile_set_close(out);

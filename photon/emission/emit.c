@@ -352,7 +352,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     const bool apart = order->apart && ranks_shared(order->among);
     const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
-               "%llu photons wanted, expected at most %u in one map",
+               "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
     kd_status status = KD_OK;
@@ -371,9 +371,10 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     while (!done) {
         KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, watched));
         if (!done && stopped) {
-            status = status_fail(
-                KD_INTERRUPTED, __FILE__, __LINE__, "interrupted after %llu of %llu photons",
-                (unsigned long long)(out->count + out->others), (unsigned long long)order->wanted);
+            status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
+                                 "photon emission was interrupted after %llu of %llu photons",
+                                 (unsigned long long)(out->count + out->others),
+                                 (unsigned long long)order->wanted);
             goto done;
         }
     }

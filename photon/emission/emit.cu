@@ -414,7 +414,7 @@ kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scen
         done = told.done != 0;
         if (list->count) with->yield = (double)list->count / (double)list->emitted;
         if (!done && stopped)
-            KD_FAIL(KD_INTERRUPTED, "interrupted after %llu of %llu photons",
+            KD_FAIL(KD_INTERRUPTED, "photon emission was interrupted after %llu of %llu photons",
                     (unsigned long long)list->count, (unsigned long long)order->wanted);
     }
     return finish_emission(list, with, &told, scale, share);
@@ -429,7 +429,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     const bool apart = order->apart && ranks_shared(order->among);
     const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
-               "%llu photons wanted, expected at most %u in one map",
+               "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
     /* distributed lists are larger on faster ranks */

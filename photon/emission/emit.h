@@ -6,6 +6,7 @@
 #include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/status.h"
+#include "distributed/ranks/ranks.h"
 #include "photon/emission/photon_trace.h"
 
 #ifdef __cplusplus
@@ -49,7 +50,7 @@ typedef struct photon_order {
     uint64_t wanted;      /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
     uint32_t batch_paths; /* paths traced at a time; 0: default. Does not affect the result */
     double deadline;      /* timing_now() after which no paths are started; 0: none */
-    struct ranks *among;  /* ranks that trace the paths together; NULL: a single process */
+    ranks *among;         /* ranks that trace the paths together; NULL: a single process */
     bool apart; /* each rank keeps the photons that it traced; otherwise all get the whole list */
 } photon_order;
 

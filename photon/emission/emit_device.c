@@ -3,7 +3,6 @@
 #include "core/memory.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/emit_ranks.h"
-#include "photon/emission/exchange.h"
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned) {
     device_buffer_free(&owned->batch);
@@ -38,7 +37,7 @@ kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *fr
 
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
     if (!share->among) return KD_OK;
-    return exchange_gather(share->among, list->photons.memory, share->begins);
+    return ranks_device_gather(share->among, list->photons.memory, share->begins);
 }
 
 /* Enlarges a buffer and keeps the bytes used. */

@@ -7,7 +7,6 @@
    Invariants: the assignment of paths to ranks does not affect the result. */
 #ifndef KD_PHOTON_EMISSION_EMIT_RANKS_H
 #define KD_PHOTON_EMISSION_EMIT_RANKS_H
-#include "distributed/ranks/ranks.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/photon.h"
 

@@ -84,7 +84,7 @@ static kd_status gather_positions(arrivals *of, ranks *among, const photon_list 
         of->all_runs += of->counts[2 * r + 1];
     }
     KD_REQUIRE(of->all <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "the radius of %llu photons, expected --radius to say it for more than %u",
+               "cannot determine a gather radius for %llu photons; set --radius for more than %u",
                (unsigned long long)of->all, POINTTREE_COUNT_MAX);
     KD_TRY(KD_RESERVE(of->own, list->count));
     for (uint64_t i = 0; i < list->count; ++i) of->own[i] = list->photons[i].position;

@@ -2,7 +2,6 @@
    them. */
 #ifndef KD_PHOTON_MAPS_APART_H
 #define KD_PHOTON_MAPS_APART_H
-#include "distributed/ranks/ranks.h"
 #include "photon/emission/emit.h"
 #include "points/tree/pointtree.h"
 

@@ -3,7 +3,6 @@
 #include "core/device/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "photon/emission/exchange.h"
 #include "photon/maps/apart.h"
 
 const char *const photon_list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
@@ -230,5 +229,5 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job *watched) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     return photon_irradiance_meet(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
-                                  exchange_gather, watched);
+                                  ranks_device_gather, watched);
 }

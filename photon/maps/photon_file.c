@@ -110,27 +110,27 @@ static uint64_t content_of(const file_header *header) {
 
 static kd_status check_header(const file_view *file, const char *path, const file_header *header) {
     KD_REQUIRE(file->count >= sizeof *header && memcmp(header->magic, file_magic, 8) == 0,
-               KD_ERROR_INPUT, "%s: no photon map", path);
+               KD_ERROR_INPUT, "%s: not a photon map file", path);
     KD_REQUIRE(header->version != __builtin_bswap64(PHOTON_FILE_VERSION), KD_ERROR_INPUT,
-               "%s: a photon map of another byte order, expected little endian", path);
+               "%s: found a big-endian photon map, expected little-endian", path);
     KD_REQUIRE(header->version == PHOTON_FILE_VERSION || header->version == PHOTON_FILE_VERSION_OLD,
-               KD_ERROR_INPUT, "%s: a photon map of version %llu, expected %d", path,
+               KD_ERROR_INPUT, "%s: found photon map version %llu, expected %d", path,
                (unsigned long long)header->version, PHOTON_FILE_VERSION);
     KD_REQUIRE(header->hash == hash_bytes(header, offsetof(file_header, hash)), KD_ERROR_INPUT,
-               "%s: damaged: the header's hash is wrong", path);
+               "%s: damaged: the checksum of the header does not match", path);
     uint64_t photons = 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         const uint64_t count = header->lists[i].count;
         KD_REQUIRE(count <= POINTTREE_COUNT_MAX / 2 && header->lists[i].complete <= 1,
-                   KD_ERROR_INPUT, "%s: %llu photons, expected at most %u", path,
+                   KD_ERROR_INPUT, "%s: found %llu photons, expected at most %u", path,
                    (unsigned long long)count, POINTTREE_COUNT_MAX / 2);
         photons += count;
     }
     uint64_t bytes = sizeof *header + photons * sizeof(photon);
     if (header->version == PHOTON_FILE_VERSION) bytes += photons * sizeof(uint32_t) + sizeof bytes;
     KD_REQUIRE(file->count == bytes, KD_ERROR_INPUT,
-               "%s: %zu bytes, expected %llu for %llu photons: it is %s", path, file->count,
-               (unsigned long long)bytes, (unsigned long long)photons,
+               "%s: found %zu bytes, expected %llu for %llu photons: the file is %s", path,
+               file->count, (unsigned long long)bytes, (unsigned long long)photons,
                file->count < bytes ? "truncated" : "too long");
     return KD_OK;
 }
@@ -151,10 +151,11 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
                            const list_header *header, uint32_t kinds) {
     const size_t size = header->count * sizeof(photon);
     KD_REQUIRE(header->hash == hash_bytes(bytes, size), KD_ERROR_INPUT,
-               "%s: damaged: the photons' hash is wrong", path);
+               "%s: damaged: the checksum of the photons does not match", path);
     for (int i = 0; i < 6; ++i)
         KD_REQUIRE(isfinite(header->watts[i]), KD_ERROR_INPUT,
-                   "%s: %g W in the ledger, expected a number", path, header->watts[i]);
+                   "%s: damaged: found the power %g W, expected a finite number", path,
+                   header->watts[i]);
     out->photons = (photon *)(uintptr_t)bytes; /* borrowed, never written to */
     out->borrowed = true;
     out->count = header->count;
@@ -169,8 +170,7 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
     out->ledger.media = header->watts[5];
     for (uint64_t i = 0; i < out->count; ++i)
         KD_REQUIRE(is_photon(out->photons + i, kinds), KD_ERROR_INPUT,
-                   "%s: record %llu is no photon of its map: numbers out of range", path,
-                   (unsigned long long)i);
+                   "%s: damaged: photon %llu has values out of range", path, (unsigned long long)i);
     return KD_OK;
 }
 
@@ -185,7 +185,8 @@ static kd_status read_nodes(photon_file *out, const char *path, const char *byte
         bytes += size;
     }
     memcpy(&found, bytes, sizeof found);
-    KD_REQUIRE(found == sum, KD_ERROR_INPUT, "%s: damaged: the trees' hash is wrong", path);
+    KD_REQUIRE(found == sum, KD_ERROR_INPUT,
+               "%s: damaged: the checksum of the trees does not match", path);
     return KD_OK;
 }
 
@@ -236,15 +237,16 @@ void photon_file_close(photon_file *owned) {
 kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
                                   uint64_t scene_hash_found) {
     KD_REQUIRE(of->scene == scene_hash_found, KD_ERROR_INPUT,
-               "%s: a photon map of another scene (%016llx, this one is %016llx)", path,
-               (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
+               "%s: the photon map belongs to another scene (hash %016llx; this scene has %016llx)",
+               path, (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const bool media = l == PHOTON_LIST_MEDIA;
         const uint32_t places = media ? scene->medium_count : scene->mesh.triangle_count;
         for (uint64_t i = 0; i < of->lists[l].count; ++i)
             KD_REQUIRE(of->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
-                       "%s: a photon %s %u of %u", path, media ? "in medium" : "on triangle",
-                       of->lists[l].photons[i].triangle, places);
+                       "%s: damaged: a photon is %s %u of %u", path,
+                       media ? "in medium" : "on triangle", of->lists[l].photons[i].triangle,
+                       places);
     }
     return KD_OK;
 }
@@ -304,7 +306,8 @@ static kd_status find_shared(const photon_mark *marks, uint64_t count, int list,
             const uint64_t in_a = maps[a].lists[list].count, in_b = maps[b].lists[list].count;
             const uint64_t fewer = in_a < in_b ? in_a : in_b;
             KD_REQUIRE(fewer == 0 || SHARED_PART * shared[across * a + b] <= fewer, KD_ERROR_INPUT,
-                       "%s and %s hold the same photons: maps to merge need different seeds",
+                       "%s and %s contain the same photons; emit maps to be merged with different "
+                       "--seed values",
                        names[a], names[b]);
         }
     return KD_OK;
@@ -318,8 +321,8 @@ static kd_status check_list(const photon_file *maps, const char *const *names, i
     uint64_t *shared = NULL, count = 0, at = 0;
     for (int m = 0; m < map_count; ++m) count += maps[m].lists[list].count;
     KD_REQUIRE(count <= POINTTREE_COUNT_MAX / 2, KD_ERROR_INPUT,
-               "%llu photons in one map, expected at most %u", (unsigned long long)count,
-               POINTTREE_COUNT_MAX / 2);
+               "the merged map would have %llu photons; supported: at most %u",
+               (unsigned long long)count, POINTTREE_COUNT_MAX / 2);
     KD_TRY_GOTO(KD_RESERVE(marks, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(shared, (uint64_t)map_count * (uint64_t)map_count));
     for (int m = 0; m < map_count; ++m)
@@ -379,7 +382,8 @@ kd_status photon_file_merge(photon_file *out, const photon_file *maps, const cha
     memset(out, 0, sizeof *out);
     for (int m = 1; m < count; ++m)
         KD_REQUIRE(maps[m].scene == maps[0].scene, KD_ERROR_INPUT,
-                   "%s and %s are maps of two scenes (%016llx and %016llx) and cannot be one",
+                   "%s and %s are photon maps of different scenes (hashes %016llx and %016llx) and "
+                   "cannot be merged",
                    names[0], names[m], (unsigned long long)maps[0].scene,
                    (unsigned long long)maps[m].scene);
     for (int l = 0; l < PHOTON_LISTS; ++l) KD_TRY(check_list(maps, names, count, l));

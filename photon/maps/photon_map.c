@@ -180,22 +180,22 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
     const uint32_t pass = order->emission.pass;
     if (list->complete || wanted == 0 || (pass >= 2 && pass != MEDIA_PASS)) return;
     if (list->emitted == 0)
-        log_message(LOG_WARNING, "%s photon map: no light emits any power, the map is empty", name);
+        log_message(LOG_WARNING, "%s photon map: empty, because no light emits any power", name);
     else if (list->cut)
         log_message(LOG_WARNING,
-                    "%s photon map: %llu of %llu photons when the time for them was up", name,
+                    "%s photon map: the time limit ended emission after %llu of %llu photons", name,
                     (unsigned long long)list->count, (unsigned long long)wanted);
     else if (list->count == 0)
         log_message(LOG_WARNING,
-                    "%s photon map: none of %llu photons emitted landed, it is empty: the picture "
-                    "lacks its light",
+                    "%s photon map: empty, because none of %llu emitted photons was stored; its "
+                    "light is missing from the image",
                     name, (unsigned long long)list->emitted);
     else
-        log_message(LOG_WARNING,
-                    "%s photon map: %llu of %llu photons landed after %llu were emitted, going on "
-                    "with these",
-                    name, (unsigned long long)list->count, (unsigned long long)wanted,
-                    (unsigned long long)list->emitted);
+        log_message(
+            LOG_WARNING,
+            "%s photon map: only %llu of %llu photons were stored after emitting %llu; using these",
+            name, (unsigned long long)list->count, (unsigned long long)wanted,
+            (unsigned long long)list->emitted);
 }
 
 static kd_status emit_list(photon_list *out, const scene_view *scene, const photon_order *order,
@@ -357,10 +357,11 @@ done:
 
 kd_status photon_options_check(const photon_options *options) {
     KD_REQUIRE(options->gather >= 2 && options->gather <= ESTIMATE_GATHER_MAX, KD_ERROR_USAGE,
-               "gather of %u photons, expected 2 to %u", options->gather, ESTIMATE_GATHER_MAX);
-    KD_REQUIRE(options->radius >= 0 && options->radius <= FLT_MAX, KD_ERROR_USAGE,
-               "gather radius %g, expected a length, or 0 for one from the photons' density",
-               (double)options->radius);
+               "`gather` is %u photons; expected 2 to %u", options->gather, ESTIMATE_GATHER_MAX);
+    KD_REQUIRE(
+        options->radius >= 0 && options->radius <= FLT_MAX, KD_ERROR_USAGE,
+        "`radius` is %g; expected a length above 0, or 0 to derive it from the photon density",
+        (double)options->radius);
     return KD_OK;
 }
 

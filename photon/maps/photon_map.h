@@ -32,9 +32,9 @@ typedef struct photon_options {
     photon_media media;             /* contents of the media map */
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool tiles;          /* find the tiles; false if the caller has them from another pass */
-    struct ranks *among; /* ranks that build the maps together: photon_order.among */
-    bool apart; /* distributed: each rank keeps its photons of the global and the caustic map */
+    bool tiles;   /* find the tiles; false if the caller has them from another pass */
+    ranks *among; /* ranks that build the maps together: photon_order.among */
+    bool apart;   /* distributed: each rank keeps its photons of the global and the caustic map */
 } photon_options;
 
 typedef struct photon_map {
@@ -64,7 +64,7 @@ typedef struct photon_maps {
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
-    struct ranks *among; /* photon_options.among */
+    ranks *among; /* photon_options.among */
 } photon_maps;
 
 photon_options photon_options_default(void);
@@ -85,9 +85,9 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
    photon_tree. */
 kd_status photon_maps_precompute(photon_maps *maps, job *watched);
 /* Exchanges irradiances of which each rank has computed its ranks_part, by `gather`
-   (ranks_all_gather, or exchange_gather for device memory). Collective. Returns KD_INTERRUPTED on
-   all ranks if the job of one was cancelled. */
-kd_status photon_irradiance_meet(struct ranks *among, vec3 *irradiance, uint64_t count,
+   (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
+   on all ranks if the job of one was cancelled. */
+kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
                                  kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                  job *watched);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.

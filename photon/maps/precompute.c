@@ -6,7 +6,6 @@
    Invariants: the same bits for any number of threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "distributed/ranks/ranks.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 
@@ -51,7 +50,7 @@ kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
         KD_TRY(status);
         KD_TRY(ranks_any(among, stopped, &stopped));
     }
-    KD_REQUIRE(!stopped, KD_INTERRUPTED, "interrupted");
+    KD_REQUIRE(!stopped, KD_INTERRUPTED, "computing the irradiance was interrupted");
     return KD_OK;
 }
 

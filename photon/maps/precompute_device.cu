@@ -14,7 +14,6 @@
               radii; tile_looks.cu writes integrals; know, one thread per photon, writes the
               irradiance. */
 #include "core/device/cuda.h"
-#include "distributed/ranks/ranks.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"

@@ -175,7 +175,7 @@ kd_status tell_bad_point(const point_array *points, uint64_t bad) {
     for (uint32_t axis = 0; bad != ~0ull && axis < points->dims; ++axis) {
         const double x = read_scalar(points, bad, axis);
         KD_REQUIRE(isfinite(x), KD_ERROR_INPUT,
-                   "coordinate %u of point %llu is %g, expected a finite number", axis,
+                   "coordinate %u of point %llu is %g; coordinates must be finite", axis,
                    (unsigned long long)bad, x);
     }
     return KD_OK;
@@ -246,7 +246,7 @@ extern "C" kd_status points_device_find_bad(points_bad *out, const point_array *
 extern "C" kd_status points_device_tell_bad(const points_bad *found, const point_array *points,
                                             const point_array *radii) {
     KD_TRY(tell_bad_point(points, found->point));
-    KD_REQUIRE(found->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+    KD_REQUIRE(found->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
                (unsigned long long)found->radius, read_scalar(radii, found->radius, 0));
     return KD_OK;
 }
@@ -259,8 +259,8 @@ extern "C" kd_status points_device_check_offsets(const uint64_t *given, const ui
                                                                            place);
     KD_TRY(collect(&first, place, sizeof first, (cudaStream_t)stream));
     KD_REQUIRE(first == ~0ull, KD_ERROR_USAGE,
-               "offset %llu does not fit the answers, expected the offsets of the same query's "
-               "count",
+               "`offsets` (entry %llu) do not match the results; pass those of the count call with "
+               "the same query",
                first);
     return KD_OK;
 }

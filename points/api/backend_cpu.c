@@ -89,7 +89,7 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
     const uint64_t needed = point_query_scratch_bytes(&out->queries);
     out->scratch = query->scratch;
     KD_REQUIRE(!query->scratch || query->scratch_bytes >= needed, KD_ERROR_USAGE,
-               "scratch of %llu bytes, expected at least %llu",
+               "`scratch_bytes` is %llu; at least %llu are needed",
                (unsigned long long)query->scratch_bytes, (unsigned long long)needed);
     if (query->scratch || needed == 0) return KD_OK;
     KD_TRY(memory_reserve(&out->own, needed, 1));
@@ -227,8 +227,8 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
     KD_TRY(status);
     const uint64_t mismatched = atomic_load(&work.mismatched);
     KD_REQUIRE(mismatched == 0, KD_ERROR_USAGE,
-               "the offsets of %llu boxes do not fit their answers, expected those of the same "
-               "boxes' count",
+               "`offsets` do not match the results of %llu boxes; pass those of the count call "
+               "with the same boxes",
                (unsigned long long)mismatched);
     uint64_t *sums = search->out.sums;
     if (search->kind == POINTS_COUNT) sums[count] = scan_exclusive_u64(sums, sums, count);

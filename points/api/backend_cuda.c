@@ -78,7 +78,7 @@ static kd_status check_on_host(const points_call *call) {
     KD_TRY(point_scan(&box, &call->query.points));
     for (uint64_t i = 0; i < radii->count; ++i) {
         const double radius = point_array_coordinate(radii, i, 0);
-        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
                    (unsigned long long)i, radius);
     }
     return KD_OK;

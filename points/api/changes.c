@@ -143,7 +143,8 @@ static bool has_names(const kd_points *tree) {
 
 kd_status points_may_change(const kd_points *tree) {
     KD_REQUIRE(!tree->spread.shared && tree->spread.first == 0, KD_ERROR_USAGE,
-               "points come and go in a tree of one process without a first id alone");
+               "points cannot be inserted or removed in a tree that is shared by processes or has "
+               "a `first_id`");
     return KD_OK;
 }
 
@@ -188,10 +189,10 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
     KD_TRY(points_check_array(tree, points, "points"));
     const bool named = has_names(tree);
     KD_REQUIRE((points->ids != NULL) == named || points->count == 0, KD_ERROR_USAGE, "%s",
-               named ? "points without ids, expected ids: the tree's points have some"
-                     : "points with ids, expected none: the tree's points have none");
+               named ? "`points->ids` must not be NULL, because the points of the tree have ids"
+                     : "`points->ids` must be NULL, because the points of the tree have no ids");
     const caller_array given[] = {{points->coordinates, "points", 1},
-                                  {points->ids, "ids of points", sizeof *points->ids}};
+                                  {points->ids, "points->ids", sizeof *points->ids}};
     KD_TRY(caller_memory_check(given, 2, tree->cuda == NULL));
     if (build_scans(tree, points)) return KD_OK;
     const point_array all = points_queries(tree, points);
@@ -262,13 +263,13 @@ static kd_status insert_here(kd_points *tree, const kd_point_array *points) {
 }
 
 kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32_t *first_id) {
-    KD_REQUIRE(tree && points, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "points" : "tree");
+    KD_REQUIRE(tree && points, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "points" : "tree");
     KD_TRY(points_may_change(tree));
     KD_TRY(check_new(tree, points));
     KD_TRY(points_begin_change(tree));
     const uint64_t next = tree->changes->next_id;
     KD_REQUIRE(points->ids || next + points->count <= KD_NO_POINT, KD_ERROR_USAGE,
-               "%llu more points, expected ids below 2^32 - 1 for all that ever were",
+               "inserting %llu points exceeds the 2^32 - 1 ids of the tree; build a new tree",
                (unsigned long long)points->count);
     kd_status status = KD_OK;
     if (points->count)
@@ -284,7 +285,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
 }
 
 kd_status kd_points_rebuild(kd_points *tree) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     if (!tree->changes || tree->parts) return KD_OK;
     tree->changes->touched = 0;
     if (tree->changes->count == 1 && tree->changes->layers[0].gone.count == 0) return KD_OK;

@@ -58,8 +58,9 @@ static kd_status pile_layers_there(point_pile *out, const kd_points *tree, int f
     uint64_t most = more ? more->count : 0;
     kd_status status = KD_OK;
     for (int l = first; l < changes->count; ++l) most += points_layer_live(&changes->layers[l]);
-    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE, "%llu points, expected at most %u",
-               (unsigned long long)most, POINTTREE_COUNT_MAX);
+    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "the tree would have %llu points; supported: at most %u", (unsigned long long)most,
+               POINTTREE_COUNT_MAX);
     KD_TRY(pile_open_there(out, tree, most));
     for (int l = first; l < changes->count; ++l) {
         const change_layer layer = layer_of(&changes->layers[l]);
@@ -197,7 +198,7 @@ static kd_status mark(marks *work, const points_changes *changes, const uint32_t
     for (int l = 0; l < changes->count; ++l)
         KD_TRY(change_mark(&work->layers[l], &work->ids, &work->there->hits[l], work->stream));
     KD_TRY(change_marks_read(&work->found, work->there, &work->ids, work->stream));
-    KD_REQUIRE(work->found.missing == 0, KD_ERROR_INPUT, "no point has the id %u",
+    KD_REQUIRE(work->found.missing == 0, KD_ERROR_INPUT, "`ids`: no point has the id %u",
                work->found.least_missing);
     return KD_OK;
 }
@@ -232,7 +233,7 @@ kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t cou
     marks work;
     int32_t previous = 0;
     KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "%llu ids at once, expected at most %u", (unsigned long long)count,
+               "`count` is %llu; supported: at most %u ids per call", (unsigned long long)count,
                POINTTREE_COUNT_MAX);
     memset(&work, 0, sizeof work);
     work.ids.count = (uint32_t)count;

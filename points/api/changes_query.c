@@ -126,9 +126,8 @@ static kd_status check_method(const points_changes *changes, const kd_points_que
     const bool walks = method == POINT_QUERY_WALK || points_metric(&metric, query);
     for (int l = 0; l < changes->count; ++l)
         KD_REQUIRE(!walks || changes->layers[l].gone.count == 0, KD_ERROR_USAGE,
-                   "a walk (the method, another norm or a period) and %u points that were removed: "
-                   "call kd_points_rebuild first, "
-                   "or ask by leaves",
+                   "the method \"walk\", a norm other than 2 and a period need a tree without "
+                   "removed points (there are %u): call kd_points_rebuild first",
                    changes->layers[l].gone.count);
     return KD_OK;
 }
@@ -241,8 +240,8 @@ static kd_status within_of_chunk(const kd_points *tree, const points_search *par
     status = rows_fit(work, rows, count)
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                               "the offsets of some queries do not fit their answers, expected "
-                               "those of the same query's count");
+                               "`offsets` do not match the results; pass those of the count call "
+                               "with the same query");
     if (status == KD_OK) parallel_for((int64_t)count, MERGE_GRAIN, merge_piece, work);
 done:
     rows_close(rows, work->layers);

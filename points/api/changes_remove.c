@@ -135,7 +135,7 @@ static kd_status mark_all(uint8_t **hits, removal *work, const points_changes *c
     }
     for (uint64_t i = 0; i < work->count; ++i)
         KD_REQUIRE(work->met[i] || (i && work->sorted[i] == work->sorted[i - 1]), KD_ERROR_INPUT,
-                   "no point has the id %u", work->sorted[i]);
+                   "`ids`: no point has the id %u", work->sorted[i]);
     return KD_OK;
 }
 
@@ -201,10 +201,10 @@ done:
 }
 
 kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "no ids given (NULL), their count is %llu",
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "`ids` must not be NULL: `count` is %llu",
                (unsigned long long)count);
-    const caller_array given = {ids, "ids of points", sizeof *ids};
+    const caller_array given = {ids, "ids", sizeof *ids};
     KD_TRY(caller_memory_check(&given, 1, tree->cuda == NULL));
     KD_TRY(points_may_change(tree));
     KD_TRY(points_begin_change(tree));

@@ -37,14 +37,14 @@ kd_status points_take_options(kd_points_options *out, const kd_points_options *g
     KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
                    memchr(options->builder, 0, sizeof options->builder),
                KD_ERROR_USAGE,
-               "the device or builder of the options has no end: fill options by "
-               "kd_points_options_default");
+               "`device` or `builder` of `options` is not terminated; call "
+               "kd_points_options_default first");
     KD_REQUIRE(options->split == KD_POINTS_SPLIT_WIDEST ||
                    options->split == KD_POINTS_SPLIT_ROUND_ROBIN,
-               KD_ERROR_USAGE, "split rule %d, expected 0 (widest side) or 1 (round robin)",
+               KD_ERROR_USAGE, "`split` is %d; expected 0 (widest side) or 1 (round robin)",
                (int)options->split);
     KD_REQUIRE((int)options->spread >= 0 && options->spread <= KD_POINTS_SPREAD_COPIES,
-               KD_ERROR_USAGE, "spread %d, expected 0 (auto), 1 (parts) or 2 (copies)",
+               KD_ERROR_USAGE, "`spread` is %d; expected 0 (auto), 1 (parts) or 2 (copies)",
                (int)options->spread);
     return KD_OK;
 }
@@ -177,7 +177,7 @@ void points_release(kd_points *owned) {
 static kd_status build_on_cpu(kd_points *out, const point_array *input,
                               const pointtree_options *tree_options, const uint32_t *ids) {
     kd_status status = KD_OK;
-    const caller_array given[] = {{input->coordinates, "points", 1}, {ids, "ids of points", 1}};
+    const caller_array given[] = {{input->coordinates, "points", 1}, {ids, "points->ids", 1}};
     KD_TRY(caller_memory_check(given, 2, true));
     KD_TRY_GOTO(pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL));
     if (ids) {
@@ -211,11 +211,11 @@ kd_status points_build(kd_points *out, const kd_point_array *points,
     memset(out, 0, sizeof *out);
     out->options = *options;
     const double started = timing_now();
-    KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
-    const caller_array ids = {points->ids, "ids of points", sizeof *points->ids};
+    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` must not be NULL");
+    const caller_array ids = {points->ids, "points->ids", sizeof *points->ids};
     KD_TRY(caller_memory_check(&ids, 1, false));
     KD_REQUIRE(points->scalar == KD_FLOAT || points->scalar == KD_DOUBLE, KD_ERROR_USAGE,
-               "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
+               "`points->scalar` is %d; expected 0 (float) or 1 (double)", (int)points->scalar);
     point_array input = point_array_make(points->coordinates, points->count, points->dims,
                                          points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) input.stride_bytes = points->stride_bytes;
@@ -238,7 +238,7 @@ kd_status kd_points_open(kd_points **out, const kd_point_array *points,
                          const kd_points_options *options) {
     kd_status status = KD_OK;
     kd_points_options taken;
-    KD_REQUIRE(out, KD_ERROR_USAGE, "no place for the tree given (NULL)");
+    KD_REQUIRE(out, KD_ERROR_USAGE, "`out` must not be NULL");
     *out = NULL;
     KD_TRY(points_take_options(&taken, options));
     kd_points *opened = NULL;
@@ -251,9 +251,9 @@ done:
 }
 
 kd_status kd_points_update(kd_points *tree, const kd_point_array *points) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
-               "the tree is of several processes: close it and open another");
+               "a tree that is shared by processes cannot be updated; close it and open a new one");
     kd_points built;
     KD_TRY(points_build(&built, points, &tree->options));
     points_release(tree);
@@ -362,9 +362,9 @@ void kd_points_describe_sized(const kd_points *tree, kd_points_info *info, size_
 
 kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t *ids,
                              uint8_t *axes) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(!ids || tree->spread.first == 0, KD_ERROR_USAGE,
-               "a tree with a first id, expected a call with ids of 64 bits");
+               "a tree with a `first_id` has 64-bit ids; call kd_points_download64");
     if (!points_is_whole(tree)) {
         kd_points copy;
         KD_TRY(points_copy_whole(&copy, tree));
@@ -374,9 +374,9 @@ kd_status kd_points_download(const kd_points *tree, void *coordinates, uint32_t 
     }
     const pointtree *t = &tree->tree;
     const caller_array places[] = {
-        {coordinates, "places for coordinates", (uint32_t)point_scalar_bytes(t->scalar)},
-        {ids, "places for ids", sizeof *ids},
-        {axes, "places for axes", 1}};
+        {coordinates, "coordinates", (uint32_t)point_scalar_bytes(t->scalar)},
+        {ids, "ids", sizeof *ids},
+        {axes, "axes", 1}};
     KD_TRY(caller_memory_check(places, 3, true));
     if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) {
         leafindex_restore(&tree->index, (float *)coordinates, ids);

@@ -43,7 +43,7 @@ static kd_status write_parts(const kd_points *tree, const char *path, const poin
 }
 
 kd_status kd_points_save(const kd_points *tree, const char *path) {
-    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "no %s given (NULL)", tree ? "path" : "tree");
+    KD_REQUIRE(tree && path, KD_ERROR_USAGE, "`%s` must not be NULL", tree ? "path" : "tree");
     if (!points_is_whole(tree)) {
         kd_points copy;
         KD_TRY(points_copy_whole(&copy, tree));
@@ -69,13 +69,16 @@ kd_status kd_points_save(const kd_points *tree, const char *path) {
 static kd_status read_header(points_header *header, const file_view *file, const char *path) {
     KD_TRY(parts_file_header(file, path, "KDPOINTS", "file of points", header, sizeof *header));
     KD_REQUIRE(header->order == POINTS_ORDER, KD_ERROR_INPUT,
-               "%s: written by a machine of another byte order", path);
-    KD_REQUIRE(header->version == POINTS_VERSION, KD_ERROR_INPUT, "%s: version %u, expected %d",
-               path, header->version, POINTS_VERSION);
+               "%s: written on a machine with another byte order; save the tree on a machine like "
+               "this one",
+               path);
+    KD_REQUIRE(header->version == POINTS_VERSION, KD_ERROR_INPUT,
+               "%s: found file version %u, expected %d", path, header->version, POINTS_VERSION);
     KD_REQUIRE(header->count <= POINTTREE_COUNT_MAX && header->dims >= POINT_DIMS_MIN &&
                    header->dims <= POINT_DIMS_MAX && header->scalar <= 1 && header->split <= 1 &&
                    header->renamed <= 1 && memchr(header->builder, 0, sizeof header->builder),
-               KD_ERROR_INPUT, "%s: %u points of %u dimensions, scalar %u, split %u: out of range",
+               KD_ERROR_INPUT,
+               "%s: damaged: found %u points, %u dimensions, scalar %u and split %u in the header",
                path, header->count, header->dims, header->scalar, header->split);
     return KD_OK;
 }
@@ -88,8 +91,9 @@ static kd_status check_tree(pointtree *tree, const char *path) {
     KD_TRY(memory_reserve_zeroed(&input, tree->count, bytes));
     for (uint32_t i = 0; i < tree->count; ++i) {
         if (tree->ids[i] >= tree->count) {
-            status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s: node %u has id %u of %u",
-                                 path, i, tree->ids[i], tree->count);
+            status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
+                                 "%s: damaged: node %u has point id %u; there are %u points", path,
+                                 i, tree->ids[i], tree->count);
             break;
         }
         memcpy((char *)input + tree->ids[i] * bytes, (const char *)tree->coordinates + i * bytes,
@@ -112,8 +116,8 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     tree->dims = header->dims;
     tree->scalar = header->scalar ? POINT_DOUBLE : POINT_FLOAT;
     const pointtree_builder *row = pointtree_builder_find(header->builder);
-    KD_REQUIRE(row, KD_ERROR_INPUT, "%s: built by \"%s\", which is not known here", path,
-               header->builder);
+    KD_REQUIRE(row, KD_ERROR_INPUT, "%s: made by builder \"%s\", which this version does not have",
+               path, header->builder);
     tree->order = row->order;
     tree->options.split = header->split ? POINTTREE_ROUND_ROBIN : POINTTREE_WIDEST;
     out->options.split = header->split ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
@@ -134,8 +138,7 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
 }
 
 kd_status kd_points_load(kd_points **out, const char *path, const kd_points_options *options) {
-    KD_REQUIRE(out && path, KD_ERROR_USAGE, "no %s given (NULL)",
-               out ? "path" : "place for the tree");
+    KD_REQUIRE(out && path, KD_ERROR_USAGE, "`%s` must not be NULL", out ? "path" : "out");
     *out = NULL;
     /* opening an empty tree validates the options and initialises the rest */
     const kd_point_array none = kd_point_array_make(NULL, 0, 3, KD_FLOAT);

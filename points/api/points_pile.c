@@ -90,8 +90,9 @@ kd_status pile_layers(point_pile *out, const points_changes *changes, int first,
     uint64_t most = more ? more->count : 0;
     const pointtree *like = &changes->layers[0].tree->tree;
     for (int l = first; l < changes->count; ++l) most += points_layer_live(&changes->layers[l]);
-    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE, "%llu points, expected at most %u",
-               (unsigned long long)most, POINTTREE_COUNT_MAX);
+    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "the tree would have %llu points; supported: at most %u", (unsigned long long)most,
+               POINTTREE_COUNT_MAX);
     KD_TRY(pile_open(out, like, most));
     kd_status status = KD_OK;
     for (int l = first; l < changes->count && status == KD_OK; ++l)

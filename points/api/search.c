@@ -37,12 +37,12 @@ kd_status points_method_find(point_query_method *out, const char *name) {
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, ", %s", rows[i].name);
     }
-    KD_FAIL(KD_ERROR_USAGE, "unknown query method \"%s\", expected one of %s", name, names);
+    KD_FAIL(KD_ERROR_USAGE, "`method` is \"%s\"; expected one of %s", name, names);
 }
 
 static kd_status take_query(kd_points_query *out, const kd_points_query *given) {
     *out = defaults;
-    KD_REQUIRE(given, KD_ERROR_USAGE, "no query given (NULL)");
+    KD_REQUIRE(given, KD_ERROR_USAGE, "`query` must not be NULL");
     return sized_take(out, sizeof *out, given, "kd_points_query_default");
 }
 
@@ -50,15 +50,15 @@ static kd_status take_query(kd_points_query *out, const kd_points_query *given) 
 static kd_status take_limits(kd_points_query *query, const kd_points_query *given) {
     KD_TRY(take_query(query, given));
     KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
-               "max_radius is %g, expected 0 or more (INFINITY: no limit)", query->max_radius);
+               "`max_radius` is %g; expected 0 or more (INFINITY: no limit)", query->max_radius);
     KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
-               "the method of the query has no end: fill queries by kd_points_query_default");
+               "`method` of `query` is not terminated; call kd_points_query_default first");
     for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
         KD_REQUIRE(query->period[axis] >= 0 && isfinite(query->period[axis]), KD_ERROR_INPUT,
-                   "period %u is %g, expected a finite number of 0 or more (0: none)", axis,
-                   query->period[axis]);
+                   "`period[%u]` is %g; expected a finite number, at least 0 (0: not periodic)",
+                   axis, query->period[axis]);
     KD_REQUIRE(query->norm == 2 || query->norm == 1 || query->norm == (double)INFINITY,
-               KD_ERROR_USAGE, "norm %g, expected 2, 1 or INFINITY", query->norm);
+               KD_ERROR_USAGE, "`norm` is %g; expected 2, 1 or INFINITY", query->norm);
     point_query_method method;
     return points_method_find(&method, query->method);
 }
@@ -75,11 +75,11 @@ kd_status points_check_array(const kd_points *tree, const kd_point_array *points
                              const char *what) {
     const uint32_t dims = tree->tree.dims;
     KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
-               KD_ERROR_USAGE,
-               "%s of %u dimensions and scalar type %d, expected the tree's, %u and %d", what,
-               points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
+               KD_ERROR_USAGE, "`%s` has %u dimensions and scalar type %d; the tree has %u and %d",
+               what, points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
     KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
-               "no %s given (NULL), their count is %llu", what, (unsigned long long)points->count);
+               "`%s` must not have NULL coordinates: its `count` is %llu", what,
+               (unsigned long long)points->count);
     return caller_stride_check(points->count, points->stride_bytes, dims,
                                point_scalar_bytes(tree->tree.scalar), what);
 }
@@ -87,7 +87,7 @@ kd_status points_check_array(const kd_points *tree, const kd_point_array *points
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query) {
     for (uint64_t i = 0; query->radii && i < query->points.count; ++i) {
         const double radius = point_coordinate(query->radii, tree->tree.scalar, (uint32_t)i);
-        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "radius %llu is %g, expected 0 or more",
+        KD_REQUIRE(radius >= 0, KD_ERROR_INPUT, "`radii`: radius %llu is %g; expected 0 or more",
                    (unsigned long long)i, radius);
     }
     return KD_OK;
@@ -98,40 +98,41 @@ kd_status points_check_memory(const kd_points *tree, const points_search *search
     const bool boxes = search->asks == POINTS_BOXES;
     const points_rows *out = &search->out;
     const caller_array arrays[] = {
-        {search->query.points.coordinates, boxes ? "lower corners" : "queries", scalar},
-        {search->hi.coordinates, "upper corners", scalar},
+        {search->query.points.coordinates, boxes ? "lo" : "query.points", scalar},
+        {search->hi.coordinates, "hi", scalar},
         {search->query.radii, "radii", scalar},
         {host ? search->query.scratch : NULL, "scratch", 64},
-        {search->order, "places for the order", sizeof *search->order},
+        {search->order, "order", sizeof *search->order},
         {search->offsets, "offsets", sizeof *search->offsets},
         {out->sums, "offsets", sizeof *out->sums},
-        {out->ids, "places for ids", sizeof *out->ids},
-        {out->wide, "places for ids", sizeof *out->wide},
-        {out->dist2, "places for dist2", scalar},
-        {out->counts, "places for counts", sizeof *out->counts}};
+        {out->ids, "ids", sizeof *out->ids},
+        {out->wide, "ids", sizeof *out->wide},
+        {out->dist2, "dist2", scalar},
+        {out->counts, "counts", sizeof *out->counts}};
     return caller_memory_check(arrays, sizeof arrays / sizeof *arrays, host);
 }
 
 kd_status points_check_offsets(const uint64_t *offsets, uint64_t count) {
-    KD_REQUIRE(offsets[0] == 0, KD_ERROR_USAGE, "offsets begin with %llu, expected 0",
+    KD_REQUIRE(offsets[0] == 0, KD_ERROR_USAGE, "`offsets[0]` is %llu; expected 0",
                (unsigned long long)offsets[0]);
     for (uint64_t i = 0; i < count; ++i)
-        KD_REQUIRE(offsets[i] <= offsets[i + 1], KD_ERROR_USAGE,
-                   "offset %llu is %llu, expected at least the %llu before it",
-                   (unsigned long long)(i + 1), (unsigned long long)offsets[i + 1],
-                   (unsigned long long)offsets[i]);
+        KD_REQUIRE(
+            offsets[i] <= offsets[i + 1], KD_ERROR_USAGE,
+            "`offsets[%llu]` is %llu, less than the %llu before it; offsets must not decrease",
+            (unsigned long long)(i + 1), (unsigned long long)offsets[i + 1],
+            (unsigned long long)offsets[i]);
     return KD_OK;
 }
 
 static kd_status check_k(const points_search *search, uint64_t rows) {
     uint64_t answers = 0;
     const uint32_t k = search->k;
-    KD_REQUIRE(k > 0, KD_ERROR_USAGE, "k is 0, expected 1 or more");
+    KD_REQUIRE(k > 0, KD_ERROR_USAGE, "`k` is 0; expected 1 or more");
     KD_REQUIRE(!__builtin_mul_overflow(rows, 8 * (uint64_t)k, &answers), KD_ERROR_USAGE,
-               "%llu queries for %u points each are more than memory can address",
+               "the results of %llu queries with `k` = %u exceed the address space",
                (unsigned long long)rows, k);
     KD_REQUIRE(search->asks != POINTS_SELF || k <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "k is %u, expected at most %u", k, POINTTREE_COUNT_MAX);
+               "`k` is %u; supported: at most %u", k, POINTTREE_COUNT_MAX);
     return KD_OK;
 }
 
@@ -143,15 +144,16 @@ static uint64_t rows_of(const kd_points *tree, const points_search *search) {
 static kd_status check(const kd_points *tree, points_search *search, const kd_points_query *given) {
     kd_points_query *query = &search->query;
     if (search->asks == POINTS_BOXES) {
-        KD_TRY(points_check_array(tree, &query->points, "lower corners"));
-        KD_TRY(points_check_array(tree, &search->hi, "upper corners"));
+        KD_TRY(points_check_array(tree, &query->points, "lo"));
+        KD_TRY(points_check_array(tree, &search->hi, "hi"));
         KD_REQUIRE(query->points.count == search->hi.count, KD_ERROR_USAGE,
-                   "%llu lower and %llu upper corners", (unsigned long long)query->points.count,
-                   (unsigned long long)search->hi.count);
+                   "`lo` has %llu corners and `hi` has %llu; they must be equally many",
+                   (unsigned long long)query->points.count, (unsigned long long)search->hi.count);
     } else {
         KD_TRY(take_limits(query, given));
     }
-    if (search->asks == POINTS_QUERIES) KD_TRY(points_check_array(tree, &query->points, "queries"));
+    if (search->asks == POINTS_QUERIES)
+        KD_TRY(points_check_array(tree, &query->points, "query.points"));
     if (search->asks == POINTS_SELF) {
         query->points = kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
         query->radii = NULL;
@@ -175,11 +177,11 @@ typedef struct wide_ids {
 } wide_ids;
 
 static kd_status wide_begin(wide_ids *out, uint64_t *to, uint64_t count, const kd_points *tree) {
-    const caller_array place = {to, "places for ids", sizeof *to};
+    const caller_array place = {to, "ids", sizeof *to};
     memset(out, 0, sizeof *out);
     KD_TRY(caller_memory_check(&place, 1, !tree->cuda));
     KD_REQUIRE(count <= UINT64_MAX / sizeof *to, KD_ERROR_USAGE,
-               "%llu answers are more than memory can address", (unsigned long long)count);
+               "%llu results exceed the address space", (unsigned long long)count);
     if (!to || count == 0) return KD_OK;
     out->to = out->host = to;
     out->count = count;
@@ -237,14 +239,13 @@ static kd_status dispatch(const kd_points *tree, const points_search *search) {
                                              : backend->fill)(tree, search);
 }
 
-/* Common entry point of all query functions. */
-static kd_status search_tree(const kd_points *tree, points_search *search,
+kd_status points_search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query) {
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(search->kind != POINTS_COUNT || search->out.sums, KD_ERROR_USAGE,
-               "no place for the offsets given (NULL)");
+               "`offsets` must not be NULL");
     KD_REQUIRE(search->kind != POINTS_FILL || search->offsets, KD_ERROR_USAGE,
-               "no offsets given (NULL)");
+               "`offsets` must not be NULL");
     if (search->checked == KD_OK) search->checked = check(tree, search, query);
     if (tree->parts && (!search->out.wide || tree->spread.apart)) return dispatch(tree, search);
     KD_TRY(search->checked);
@@ -298,7 +299,7 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
     if (answer_alone(tree, query, k, ids, (float *)dist2, counts)) return KD_OK;
     points_search search = {
         .kind = POINTS_NEAREST, .k = k, .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
@@ -310,7 +311,7 @@ kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *quer
                               uint64_t *ids, void *dist2, uint32_t *counts) {
     points_search search = {
         .kind = POINTS_NEAREST, .k = k, .out = {.wide = ids, .dist2 = dist2, .counts = counts}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query, uint64_t *ids,
@@ -321,21 +322,21 @@ kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *quer
 kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                  uint64_t *offsets) {
     points_search search = {.kind = POINTS_COUNT, .out = {.sums = offsets}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     points_search search = {
         .kind = POINTS_FILL, .offsets = offsets, .out = {.ids = ids, .dist2 = dist2}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query,
                              const uint64_t *offsets, uint64_t *ids, void *dist2) {
     points_search search = {
         .kind = POINTS_FILL, .offsets = offsets, .out = {.wide = ids, .dist2 = dist2}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query, uint32_t k,
@@ -345,14 +346,14 @@ kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *qu
                             .k = k,
                             .order = order,
                             .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
                                      uint32_t *order, uint64_t *offsets) {
     points_search search = {
         .kind = POINTS_COUNT, .asks = POINTS_SELF, .order = order, .out = {.sums = offsets}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query, uint32_t *order,
@@ -362,7 +363,7 @@ kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *que
                             .order = order,
                             .offsets = offsets,
                             .out = {.ids = ids, .dist2 = dist2}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 static kd_status search_boxes(const kd_points *tree, points_search *search,
@@ -373,10 +374,10 @@ static kd_status search_boxes(const kd_points *tree, points_search *search,
         search->query.points = *lo;
         search->hi = *hi;
     } else {
-        search->checked = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                                      "no %s corners given (NULL)", lo ? "upper" : "lower");
+        search->checked = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "`%s` must not be NULL",
+                                      lo ? "hi" : "lo");
     }
-    return search_tree(tree, search, NULL);
+    return points_search_tree(tree, search, NULL);
 }
 
 kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo,
@@ -402,11 +403,11 @@ kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                           kd_points_visitor visit, void *context) {
     const point_visitor visitor = {.hear = visit, .context = context};
     points_search search = {.kind = POINTS_COUNT};
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
-    KD_REQUIRE(visit, KD_ERROR_USAGE, "no function given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
+    KD_REQUIRE(visit, KD_ERROR_USAGE, "`visit` must not be NULL");
     KD_TRY(check(tree, &search, query));
     KD_REQUIRE(!tree->cuda && !tree->parts, KD_ERROR_USAGE,
-               "a tree on %s calls no function of the program's, expected one on the CPU",
+               "a tree on %s does not support callbacks; open it with `device` = cpu",
                tree->options.device);
     return points_visit(tree, &search, &visitor);
 }
@@ -426,7 +427,7 @@ static kd_status download_numbered(const kd_points *tree, void *coordinates, uin
 kd_status kd_points_download64(const kd_points *tree, void *coordinates, uint64_t *ids,
                                uint8_t *axes) {
     wide_ids wide;
-    KD_REQUIRE(tree, KD_ERROR_USAGE, "no tree given (NULL)");
+    KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     if (tree->spread.first) return download_numbered(tree, coordinates, ids, axes);
     KD_TRY(wide_begin(&wide, ids, points_live_count(tree), tree));
     return wide_end(&wide, kd_points_download(tree, coordinates, wide.narrow, axes),

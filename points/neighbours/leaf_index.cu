@@ -279,8 +279,8 @@ extern "C" kd_status point_index_cuda_open(point_index_cuda *out, const point_bu
                                            void *memory, size_t bytes) {
     cuda_arena arena = {(char *)memory, 0};
     lay_out(out, &arena, a);
-    KD_REQUIRE(arena.used <= bytes, KD_ERROR_MEMORY, "index of %zu bytes given, %zu needed", bytes,
-               arena.used);
+    KD_REQUIRE(arena.used <= bytes, KD_ERROR_MEMORY, "the leaf index has %zu bytes; %zu are needed",
+               bytes, arena.used);
     if (a->points.count == 0) return KD_OK;
     const cudaStream_t stream = (cudaStream_t)a->stream;
     if (!out->points)

@@ -381,12 +381,12 @@ static kd_status answer_all(query_work *work, void *scratch) {
                      work->visitor ? tell_piece : answer_piece, work);
     const uint64_t unmet = atomic_load(&work->unmet_bytes);
     KD_REQUIRE(unmet == 0, KD_ERROR_MEMORY,
-               "out of memory: the answers of one query need %llu bytes",
+               "out of memory: the results of one query need %llu bytes",
                (unsigned long long)unmet);
     const uint64_t mismatched = atomic_load(&work->mismatched);
     KD_REQUIRE(mismatched == 0, KD_ERROR_USAGE,
-               "the offsets of %llu queries do not fit their answers, expected those of the same "
-               "query's count",
+               "`offsets` do not match the results of %llu queries; pass those of the count call "
+               "with the same query",
                (unsigned long long)mismatched);
     return KD_OK;
 }

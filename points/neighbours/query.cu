@@ -65,20 +65,20 @@ uint32_t k_most(point_query_method method) {
 kd_status check(const point_query_cuda *q) {
     const pointtree_nd_view *tree = &q->index->tree;
     KD_REQUIRE(q->points.dims == tree->dims && q->points.scalar == tree->scalar, KD_ERROR_USAGE,
-               "queries of %u dimensions and scalar %d, the tree has %u and %d", q->points.dims,
-               (int)q->points.scalar, tree->dims, (int)tree->scalar);
+               "the queries have %u dimensions and scalar type %d; the tree has %u and %d",
+               q->points.dims, (int)q->points.scalar, tree->dims, (int)tree->scalar);
     KD_REQUIRE(q->points.count <= UINT32_MAX / 2, KD_ERROR_USAGE,
-               "%llu queries, expected at most %u at once", (unsigned long long)q->points.count,
-               UINT32_MAX / 2);
+               "a batch has %llu queries; supported: at most %u",
+               (unsigned long long)q->points.count, UINT32_MAX / 2);
     const point_query_method method = choose(q).method;
     KD_REQUIRE(method == POINT_QUERY_WALK || q->index->points, KD_ERROR_USAGE,
-               "query method %d is for three floats, the tree has %u dimensions", (int)method,
-               tree->dims);
+               "query method %d needs points of three floats; the tree has %u dimensions",
+               (int)method, tree->dims);
     const uint32_t most = k_most(method);
-    KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "k is %u, query method %d takes at most %u", q->k,
+    KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u", q->k,
                (int)method, most);
     KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= most), KD_ERROR_USAGE,
-               "kernel_k is %u, expected %u to %u for query method %d", q->kernel_k, q->k, most,
+               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k, most,
                (int)method);
     return KD_OK;
 }
@@ -116,7 +116,7 @@ kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
     cuda_arena arena = {(char *)q->scratch, 0};
     KD_TRY(lay_out(p, &arena, q));
     KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %zu bytes given, %zu needed", q->scratch_bytes, arena.used);
+               "`scratch_bytes` is %zu; %zu are needed", q->scratch_bytes, arena.used);
     *queries = {(const float *)q->points.coordinates,
                 (int)(q->points.stride_bytes / sizeof(float)),
                 (const float *)q->radii,
@@ -224,8 +224,8 @@ extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, ui
 }
 
 extern "C" kd_status point_query_cuda_within(const point_query_cuda *q, const uint64_t *offsets) {
-    KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE, "ids at %p and dist2 at %p, expected both",
-               (void *)q->ids, q->dist2);
+    KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
+               "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);
     plan p;
     asked queries;
     KD_TRY(begin(&p, &queries, q));

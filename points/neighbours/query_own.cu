@@ -81,7 +81,7 @@ kd_status begin(plan *p, const point_query_cuda *q, const point_own *own) {
     cuda_arena arena = {(char *)q->scratch, 0};
     KD_TRY(lay_out(p, &arena, q, own));
     KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
-               "scratch of %zu bytes given, %zu needed", q->scratch_bytes, arena.used);
+               "`scratch_bytes` is %zu; %zu are needed", q->scratch_bytes, arena.used);
     return KD_OK;
 }
 
@@ -291,8 +291,8 @@ extern "C" kd_status point_own_cuda_count_within(const point_query_cuda *q, cons
 
 extern "C" kd_status point_own_cuda_within(const point_query_cuda *q, const point_own *own,
                                            const uint64_t *offsets) {
-    KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE, "ids at %p and dist2 at %p, expected both",
-               (void *)q->ids, q->dist2);
+    KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
+               "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);
     plan p;
     KD_TRY(begin(&p, q, own));
     const uint64_t count = q->index->tree.count;

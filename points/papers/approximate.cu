@@ -24,7 +24,7 @@ extern "C" kd_status point_approximate_cuda(const pointtree_nd_view *tree, const
                                             uint64_t count, uint32_t capacity, uint32_t *ids,
                                             double *dist2, void *stream) {
     KD_REQUIRE(capacity <= POINTTREE_QUEUE_MAX, KD_ERROR_USAGE,
-               "a queue of %u branches, expected at most %u", capacity, POINTTREE_QUEUE_MAX);
+               "the queue has %u branches; supported: at most %u", capacity, POINTTREE_QUEUE_MAX);
     if (count == 0) return KD_OK;
     search<<<(unsigned)((count + BLOCK - 1) / BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
         *tree, (const char *)queries, tree->dims * point_scalar_bytes(tree->scalar), count,

@@ -266,8 +266,8 @@ static kd_status split_levels(brown_work *work, job *watched) {
         else
             parallel_for(nodes, BROWN_PIECE_LEAST / (each + 1) + 1, node_piece, work);
         job_advance(watched, nodes);
-        KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled at level %u of a point tree",
-                   work->level);
+        KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED,
+                   "building the point tree was cancelled at level %u", work->level);
     }
     return KD_OK;
 }

@@ -120,7 +120,7 @@ static kd_status build_wald(pointtree *out, const point_array *points, job *watc
         job_advance(watched, pointtree_level_begin(steps.level) / 2 + 1);
         if (job_cancelled(watched))
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
-                                 "cancelled at level %u of a point tree", steps.level);
+                                 "building the point tree was cancelled at level %u", steps.level);
     }
     if (status == KD_OK) {
         parallel_for(out->count, WALD_GRAIN, place_piece, &steps);

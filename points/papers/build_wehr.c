@@ -80,7 +80,7 @@ static kd_status make_cells(wehr_work *work) {
         const double lo = pointtree_cell(out->box.lo[axis], cells);
         const double span = pointtree_cell(out->box.hi[axis], cells) - lo;
         KD_REQUIRE(span <= UINT32_MAX, KD_ERROR_USAGE,
-                   "%g cells a unit make %g cells along axis %u, expected at most 2^32", cells,
+                   "%g cells per unit make %g cells along axis %u; supported: at most 2^32", cells,
                    span, axis);
         work->bits[axis] = bit_length((uint32_t)span);
     }
@@ -235,7 +235,7 @@ static kd_status sort_levels(wehr_work *work, job *watched) {
         job_advance(watched, nodes);
         if (job_cancelled(watched))
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
-                                 "cancelled at level %u of a point tree", work->level);
+                                 "building the point tree was cancelled at level %u", work->level);
     }
 done:
     memory_free(counts);
@@ -245,11 +245,12 @@ done:
 kd_status build_wehr_with(pointtree *out, const point_array *points,
                           const wehr_parameters *parameters, job *watched) {
     kd_status status = KD_OK;
-    KD_REQUIRE(parameters->block >= WEHR_INSERTION && parameters->digit_bits >= 1 &&
-                   1u << parameters->digit_bits <= WEHR_DIGITS_MAX,
-               KD_ERROR_USAGE,
-               "blocks of %u points and digits of %u bits, expected at least %d, 1 to 11",
-               parameters->block, parameters->digit_bits, WEHR_INSERTION);
+    KD_REQUIRE(
+        parameters->block >= WEHR_INSERTION && parameters->digit_bits >= 1 &&
+            1u << parameters->digit_bits <= WEHR_DIGITS_MAX,
+        KD_ERROR_USAGE,
+        "blocks have %u points and digits %u bits; expected at least %d points, and 1 to 11 bits",
+        parameters->block, parameters->digit_bits, WEHR_INSERTION);
     wehr_work work;
     memset(&work, 0, sizeof work);
     work.points = points;

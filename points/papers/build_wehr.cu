@@ -73,8 +73,8 @@ kd_status count_bits(plan *p, const point_build_cuda *a) {
         p->bits[axis] = are_ranked(a) ? bits_of((double)a->points.count) : 32;
         if (a->cells == 0) continue;
         KD_REQUIRE(span >= 0 && span <= UINT32_MAX, KD_ERROR_USAGE,
-                   "%g cells a unit make %g cells along axis %u, expected at most 2^32", a->cells,
-                   span, axis);
+                   "%g cells per unit make %g cells along axis %u; supported: at most 2^32",
+                   a->cells, span, axis);
         p->bits[axis] = bits_of(span);
     }
     return KD_OK;
@@ -244,8 +244,8 @@ kd_status check_parameters(const wehr_parameters *p) {
                        p->digit_bits >= 2 && p->digit_bits <= 5 &&
                        (p->cutoff == 512 || p->cutoff == 1024 || p->cutoff == 2048);
     KD_REQUIRE(right, KD_ERROR_USAGE,
-               "blocks of %u points, digits of %u bits, a cutoff of %u points; expected 1024, 2048 "
-               "or 4096; 2 to 5; 512, 1024 or 2048",
+               "blocks have %u points, digits %u bits and the cutoff is %u points; expected 1024, "
+               "2048 or 4096; 2 to 5; 512, 1024 or 2048",
                p->block, p->digit_bits, p->cutoff);
     return KD_OK;
 }

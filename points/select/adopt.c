@@ -89,9 +89,10 @@ static kd_status check_permutation(const uint32_t *ids, uint64_t count) {
         const uint32_t id = ids[i];
         if (id >= count || (seen[id / 64] >> id % 64 & 1)) {
             memory_free(seen);
-            KD_FAIL(KD_ERROR_INPUT, "node %llu of a tree is point %u of %llu%s",
+            KD_FAIL(KD_ERROR_INPUT,
+                    "node %llu of the tree has point id %u; there are %llu points%s",
                     (unsigned long long)i, id, (unsigned long long)count,
-                    id < count ? ", which is there twice" : "");
+                    id < count ? ", and this one occurs twice" : "");
         }
         seen[id / 64] |= (uint64_t)1 << id % 64;
     }
@@ -123,7 +124,7 @@ kd_status pointtree_adopt(pointtree *out, const vec3 *points, uint64_t count, co
         parallel_for((int64_t)1 << SHARED_LEVEL, 1, check_subtrees, &work);
     if (atomic_load(&work.wrong))
         status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
-                             "a tree of %llu points that is not left-balanced",
+                             "the tree of %llu points is not left-balanced; build it again",
                              (unsigned long long)count);
     out->build_seconds = timing_now() - started;
 done:

@@ -139,7 +139,7 @@ static kd_status build_select(pointtree *out, const point_array *points, job *wa
     KD_TRY_GOTO(select_run(work));
     if (job_cancelled(watched))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
-                             "cancelled while building a point tree");
+                             "building the point tree was cancelled");
 done:
     point_keys_close(&work->keys);
     memory_free(work->columns[0]);

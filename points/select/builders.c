@@ -40,7 +40,7 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*row)->name);
     }
-    KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\", expected one of: %s", builder,
+    KD_FAIL(KD_ERROR_USAGE, "unknown point tree builder \"%s\"; expected one of: %s", builder,
             names);
 }
 

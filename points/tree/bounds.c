@@ -116,7 +116,7 @@ static kd_status refuse(const point_array *points, uint64_t bad) {
     for (uint32_t axis = 0; axis < points->dims; ++axis) {
         const double x = point_array_coordinate(points, bad, axis);
         KD_REQUIRE(isfinite(x), KD_ERROR_INPUT,
-                   "coordinate %u of point %llu is %g, expected a finite number", axis,
+                   "coordinate %u of point %llu is %g; coordinates must be finite", axis,
                    (unsigned long long)bad, x);
     }
     return KD_OK;

@@ -123,7 +123,7 @@ static kd_status build_recursive(pointtree *out, const point_array *points, job 
     for (uint32_t i = 0; i < out->count; ++i) work.items[i].id = i;
     build_node(&work, 0, 0, &out->box);
     memory_free(work.items);
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled while building a point tree");
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "building the point tree was cancelled");
     pointtree_gather(out, points);
     return KD_OK;
 }

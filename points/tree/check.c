@@ -16,14 +16,16 @@ static kd_status check_permutation(const pointtree_nd_view *tree, const point_ar
         const uint32_t id = tree->ids[node];
         if (id >= input->count)
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                 "P1: node %u has id %u of %llu points", node, id,
+                                 "P1: node %u has point id %u; there are %llu points", node, id,
                                  (unsigned long long)input->count);
         else if (seen[id]++)
-            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                 "P1: id %u is in the tree twice, again at node %u", id, node);
+            status =
+                status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                            "P1: point id %u occurs twice, the second time at node %u", id, node);
         else if (memcmp(node_point(tree, node), point_array_at(input, id), bytes) != 0)
-            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                 "P1: node %u is not point %u of the input", node, id);
+            status = status_fail(
+                KD_ERROR_CHECK, __FILE__, __LINE__,
+                "P1: the coordinates of node %u differ from its point %u of the input", node, id);
     }
     memory_free(seen);
     return status;
@@ -87,15 +89,16 @@ static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
 
 kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *input) {
     KD_REQUIRE(tree->count == input->count || (tree->unique && tree->count < input->count),
-               KD_ERROR_CHECK, "P1: the tree has %u nodes for %llu points", tree->count,
-               (unsigned long long)input->count);
+               KD_ERROR_CHECK, "P1: the tree has %u nodes, but the input has %llu points",
+               tree->count, (unsigned long long)input->count);
     if (tree->count == 0) return KD_OK;
     KD_REQUIRE(tree->dims == input->dims && tree->scalar == input->scalar, KD_ERROR_CHECK,
-               "P1: the tree's points have %u dimensions of type %d, the input's %u of type %d",
+               "P1: the tree has %u dimensions of scalar type %d, but the input has %u of type %d",
                tree->dims, (int)tree->scalar, input->dims, (int)input->scalar);
     KD_TRY(check_permutation(tree, input));
     for (uint32_t node = 0; tree->axes && node < tree->count; ++node)
-        KD_REQUIRE(tree->axes[node] < tree->dims, KD_ERROR_CHECK, "P3: node %u has axis %u", node,
+        KD_REQUIRE(tree->axes[node] < tree->dims, KD_ERROR_CHECK,
+                   "P3: node %u splits axis %u, which the points do not have", node,
                    tree->axes[node]);
     order_check check = {tree, NULL};
     KD_TRY(KD_RESERVE_ZEROED(check.bad, tree->count));
@@ -105,7 +108,7 @@ kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *i
     const int invariant = first < tree->count ? check.bad[first] : 0;
     memory_free(check.bad);
     KD_REQUIRE(invariant != 2, KD_ERROR_CHECK,
-               "P2: node %u (point %u) lies on the wrong side of an ancestor", first,
+               "P2: node %u (point %u) is on the wrong side of an ancestor", first,
                tree->ids[first]);
     KD_REQUIRE(invariant != 3, KD_ERROR_CHECK,
                "P3: node %u splits axis %u, which is not the widest side of its domain", first,

@@ -120,16 +120,16 @@ kd_status run_checks(const checked_tree &t, void *memory, size_t bytes, cudaStre
     KD_CUDA(cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     KD_REQUIRE(found == ~0ull, KD_ERROR_CHECK,
-               "P1: node %llu has an id or an axis that is none, or an id that is there twice",
+               "P1: node %llu has an invalid axis, or a point id that is invalid or occurs twice",
                found >> 2);
     check_order<<<blocks_for(t.count), BLOCK, 0, stream>>>(t, first);
     KD_CUDA_LAUNCHED("check_order");
     KD_CUDA(cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     KD_REQUIRE(found == ~0ull || (found & 3) != 2, KD_ERROR_CHECK,
-               "P2: node %llu lies on the wrong side of an ancestor", found >> 2);
+               "P2: node %llu is on the wrong side of an ancestor", found >> 2);
     KD_REQUIRE(found == ~0ull, KD_ERROR_CHECK,
-               "P3: node %llu splits an axis which is not the widest side of its domain",
+               "P3: node %llu splits an axis that is not the widest side of its domain",
                found >> 2);
     return KD_OK;
 }
@@ -139,7 +139,7 @@ extern "C" kd_status point_check_cuda(const point_build_cuda *a, uint64_t count,
                                       pointtree_order order, const point_box *box) {
     KD_TRY(point_build_cuda_check(a, 0));
     KD_REQUIRE(count == a->points.count || (a->unique && count && count < a->points.count),
-               KD_ERROR_CHECK, "P1: the tree has %llu nodes for %llu points",
+               KD_ERROR_CHECK, "P1: the tree has %llu nodes, but the input has %llu points",
                (unsigned long long)count, (unsigned long long)a->points.count);
     if (count == 0) return KD_OK;
     checked_tree t = {a->points, a->ids, a->axes, (uint32_t)count, order, a->cells, *box};

@@ -10,28 +10,29 @@
 kd_status pointtree_check_request(const point_array *points, const pointtree_options *options,
                                   const pointtree_builder *row) {
     KD_REQUIRE(!options->unique || row->removes, KD_ERROR_USAGE,
-               "builder \"%s\" keeps equal points; brown removes them", row->name);
+               "builder \"%s\" cannot remove equal points; use brown", row->name);
     KD_REQUIRE(options->cells == 0 || row->order == POINTTREE_BY_CELL, KD_ERROR_USAGE,
-               "builder \"%s\" does not round coordinates to cells; wehr does", row->name);
+               "builder \"%s\" cannot round coordinates to cells; use wehr", row->name);
     KD_REQUIRE(options->cells >= 0 && options->cells <= DBL_MAX, KD_ERROR_USAGE,
-               "%g cells a unit, expected a finite number, 0 or more", options->cells);
+               "`cells` is %g per unit; expected a finite number, 0 or more", options->cells);
     KD_REQUIRE(points->count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "%llu points, expected at most %u in one tree", (unsigned long long)points->count,
-               POINTTREE_COUNT_MAX);
+               "`count` is %llu; one tree supports at most %u points",
+               (unsigned long long)points->count, POINTTREE_COUNT_MAX);
     KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
-               "no points given (NULL), count is %llu", (unsigned long long)points->count);
+               "`coordinates` must not be NULL: `count` is %llu",
+               (unsigned long long)points->count);
     KD_REQUIRE(points->dims >= POINT_DIMS_MIN && points->dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
-               "%u dimensions, expected %u to %u", points->dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
+               "`dims` is %u; supported: %u to %u", points->dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
     KD_REQUIRE(points->scalar == POINT_FLOAT || points->scalar == POINT_DOUBLE, KD_ERROR_USAGE,
-               "scalar type %d, expected 0 (float) or 1 (double)", (int)points->scalar);
+               "`scalar` is %d; expected 0 (float) or 1 (double)", (int)points->scalar);
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
     KD_TRY(caller_stride_check(points->count, points->stride_bytes, points->dims, scalar_bytes,
                                "points"));
     KD_REQUIRE((uintptr_t)points->coordinates % scalar_bytes == 0, KD_ERROR_USAGE,
-               "points at %p, expected them aligned to %llu bytes", points->coordinates,
+               "`coordinates` is %p; it must be aligned to %llu bytes", points->coordinates,
                (unsigned long long)scalar_bytes);
     KD_REQUIRE(options->split == POINTTREE_ROUND_ROBIN || options->split == POINTTREE_WIDEST,
-               KD_ERROR_USAGE, "split rule %d, expected 0 (round robin) or 1 (widest side)",
+               KD_ERROR_USAGE, "`split` is %d; expected 0 (round robin) or 1 (widest side)",
                (int)options->split);
     return KD_OK;
 }

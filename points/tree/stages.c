@@ -25,7 +25,8 @@ kd_status point_build_stages_begin(point_build_stages *to, point_stage stage, do
     to->bytes[stage] += bytes;
     if (to->stretches > 0 && to->stage[to->stretches - 1] == stage) return KD_OK;
     KD_REQUIRE(to->stretches + 1 < to->marks.count, KD_ERROR_RUNTIME,
-               "more than %d stretches of stages in one build", to->marks.count - 1);
+               "a build has more than %d changes of stage, the limit of its timer",
+               to->marks.count - 1);
     to->stage[to->stretches] = stage;
     return device_marks_record(&to->marks, to->stretches++, stream);
 }

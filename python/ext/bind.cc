@@ -69,7 +69,8 @@ static array array_of_cuda(nb::handle given, const char *name, bool writable) {
     out.owner = nb::borrow(given);
     out.data = (void *)nb::cast<uintptr_t>(data[0]);
     if (writable && nb::cast<bool>(data[1]))
-        throw nb::value_error((std::string(name) + " is read-only").c_str());
+        throw nb::value_error(
+            ("`" + std::string(name) + "` is read-only; pass a writable array").c_str());
     out.dtype = typestr_name(nb::cast<std::string>(fields["typestr"]), &out.item_bytes);
     out.device = true;
     for (nb::handle extent : nb::cast<nb::tuple>(fields["shape"]))
@@ -92,9 +93,9 @@ array array_of(nb::handle given, const char *name, bool writable) {
     if (!nb::ndarray_check(given)) {
         if (nb::hasattr(given, "__cuda_array_interface__"))
             return array_of_cuda(given, name, writable);
-        throw nb::type_error((std::string(name) + " is a " +
+        throw nb::type_error(("`" + std::string(name) + "` has the type " +
                               nb::cast<std::string>(given.type().attr("__name__")) +
-                              ", expected an array (NumPy, DLPack or __cuda_array_interface__)")
+                              "; expected an array (NumPy, DLPack or __cuda_array_interface__)")
                                  .c_str());
     }
     nb::ndarray<nb::ro> view;
@@ -102,10 +103,10 @@ array array_of(nb::handle given, const char *name, bool writable) {
         view = nb::cast<nb::ndarray<nb::ro>>(given, false);
         if (writable) (void)nb::cast<nb::ndarray<>>(given, false);
     } catch (nb::cast_error &) {
-        throw nb::value_error(
-            (std::string(name) +
-             (view.is_valid() ? " is read-only" : " is no array that can be read"))
-                .c_str());
+        throw nb::value_error(("`" + std::string(name) +
+                               (view.is_valid() ? "` is read-only; pass a writable array"
+                                                : "` is not an array that can be read"))
+                                  .c_str());
     }
     out.owner = nb::cast(view, nb::rv_policy::reference);
     out.owner = nb::borrow(given);
@@ -133,18 +134,17 @@ void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_
                  bool writable, array *keep) {
     if (given.is_none()) return nullptr;
     *keep = array_of(given, name, writable);
-    const std::string called(name);
+    const std::string called = "`" + std::string(name) + "`";
     if (!is_among(keep->dtype, dtypes))
         throw nb::type_error(
-            (called + " is an array of " + keep->dtype + ", expected " + dtypes).c_str());
+            (called + " is an array of " + keep->dtype + "; expected " + dtypes).c_str());
     if (keep->size() != size)
         throw nb::value_error((called + " has " + std::to_string(keep->size()) +
-                               " elements, expected " + std::to_string(size))
+                               " elements; expected " + std::to_string(size))
                                   .c_str());
     if (!keep->contiguous())
-        throw nb::value_error((called + " is not C-contiguous, and nothing is copied here: give "
-                                        "numpy.ascontiguousarray(...) of it")
-                                  .c_str());
+        throw nb::value_error(
+            (called + " is not C-contiguous; pass numpy.ascontiguousarray(...) of it").c_str());
     return keep->data;
 }
 

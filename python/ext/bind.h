@@ -60,7 +60,9 @@ template <typename function> void check_unlocked(function call) {
 /* Copies a string to a fixed-size field, such as kd_points_options.device. */
 template <size_t size> void text_set(char (&to)[size], const std::string &from, const char *name) {
     if (from.size() >= size)
-        throw nb::value_error((std::string(name) + " is longer than expected: " + from).c_str());
+        throw nb::value_error(("`" + std::string(name) + "` is longer than " +
+                               std::to_string(size - 1) + " characters: " + from)
+                                  .c_str());
     from.copy(to, size - 1);
     to[from.size()] = '\0';
 }

@@ -9,14 +9,14 @@ point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
     const bool is_double = a.dtype == "float64";
     if (!is_double && a.dtype != "float32")
         throw nb::type_error(
-            ("points are an array of " + a.dtype + ", expected float32 or float64").c_str());
+            ("`points` is an array of " + a.dtype + "; expected float32 or float64").c_str());
     if (a.shape.size() != 2)
-        throw nb::value_error(("points are an array of " + std::to_string(a.shape.size()) +
-                               " dimensions, expected (count, 1 to 8)")
+        throw nb::value_error(("`points` has " + std::to_string(a.shape.size()) +
+                               " axes; expected shape (count, 1 to 8)")
                                   .c_str());
     if (a.rows() > 0 && (a.strides[1] != 1 || (a.rows() > 1 && a.strides[0] < a.shape[1])))
-        throw nb::value_error("the coordinates of a point do not lie side by side, and nothing is "
-                              "copied here: give numpy.ascontiguousarray(...) of the points");
+        throw nb::value_error("`points`: the coordinates of each point must be contiguous; pass "
+                              "numpy.ascontiguousarray(...) of the points");
     out.c = kd_point_array_make(a.data, a.rows(), (uint32_t)a.shape[1],
                                 is_double ? KD_DOUBLE : KD_FLOAT);
     if (a.rows() > 1) out.c.stride_bytes = (uint64_t)a.strides[0] * (uint64_t)a.item_bytes;

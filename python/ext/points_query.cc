@@ -119,7 +119,8 @@ static void nearest_distances(const points_handle &of, const points_query &query
     int64_t *to_ids = (int64_t *)array_data(ids, "ids", "int64", count * k, true, &keep[0]);
     void *to = array_data(dist, "distances", scalar_name(query), count * k, true, &keep[1]);
     if (keep[0].device || keep[1].device)
-        throw nb::value_error("answers are memory of a device, expected the CPU's");
+        throw nb::value_error(
+            "the output arrays must be in host memory, because the tree is on the CPU");
     in_pieces(tree, query, k, [=](const kd_points_query *piece, uint64_t at) {
         (void)keep;
         void *rows = wide ? (void *)((double *)to + at * k) : (void *)((float *)to + at * k);
@@ -197,7 +198,7 @@ static void within(const points_handle &of, const points_query &query, nb::handl
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[0]);
     if (keep[0].device && tree->on_cpu())
-        throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
+        throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
     if (!from) check(kd_points_within(tree.c, &query.c, nullptr, nullptr, nullptr));
     const uint64_t answers = answers_of(from, keep[0], count, ids, dist2);
     id *to_ids = (id *)array_data(ids, "ids", ids_name<id>(), answers, true, &keep[1]);
@@ -269,7 +270,7 @@ static void within_own(const points_handle &of, const points_query &query, nb::h
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, false, &keep[1]);
     if (keep[1].device && tree->on_cpu())
-        throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
+        throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
     const uint64_t answers = answers_of(from, keep[1], count, ids, dist2);
     uint32_t *to_ids = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[2]);
     void *to_dist2 =
@@ -301,7 +302,7 @@ static void in_box(const points_handle &of, const point_arrays &lo, const point_
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, false, &keep[0]);
     if (keep[0].device && tree->on_cpu())
-        throw nb::value_error("offsets are memory of a device, expected the CPU's, as the tree's");
+        throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
     const uint64_t answers = answers_of(from, keep[0], lo.c.count, ids, nb::none());
     uint32_t *to = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[1]);
     check_heard(
@@ -353,7 +354,7 @@ static nb::list query_period(const points_query &self) {
 
 static void query_set_period(points_query &self, nb::sequence to) {
     const size_t sides = nb::len(to);
-    if (sides > 8) throw nb::value_error("a period has at most eight axes");
+    if (sides > 8) throw nb::value_error("`period` must have at most 8 elements, one per axis");
     for (size_t axis = 0; axis < 8; ++axis)
         self.c.period[axis] = axis < sides ? nb::cast<double>(to[axis]) : 0;
 }

@@ -44,7 +44,7 @@ typedef std::tuple<std::string, nb::object, nb::object, nb::object, nb::object> 
 static uint64_t rows_of(nb::handle given, const char *name, uint64_t columns) {
     const array taken = array_of(given, name, false);
     if (taken.shape.size() != 2 || (uint64_t)taken.shape[1] != columns)
-        throw nb::value_error((std::string(name) + " have another shape than expected: (count, " +
+        throw nb::value_error(("`" + std::string(name) + "` must have the shape (count, " +
                                std::to_string(columns) + ")")
                                   .c_str());
     return taken.rows();

@@ -27,17 +27,17 @@ static triangle_mesh mesh_make(nb::handle vertices, nb::handle indices) {
     const float *xyz = (const float *)array_data(vertices, "vertices", "float32", given.size(),
                                                  false, &out.vertices);
     if (given.shape.size() != 2 || given.shape[1] != 3)
-        throw nb::value_error("vertices have another shape than expected: (count, 3)");
+        throw nb::value_error("`vertices` must have the shape (count, 3)");
     if (indices.is_none()) {
         if (given.rows() % 3 != 0)
-            throw nb::value_error("vertices without indices are three a triangle, expected a "
-                                  "multiple of 3 of them");
+            throw nb::value_error(
+                "`vertices` without `indices` must be a multiple of 3, three for each triangle");
         out.c = kd_triangle_mesh_make(xyz, given.rows(), nullptr, given.rows() / 3);
         return out;
     }
     const array corners = array_of(indices, "indices", false);
     if (corners.shape.size() != 2 || corners.shape[1] != 3)
-        throw nb::value_error("indices have another shape than expected: (count, 3)");
+        throw nb::value_error("`indices` must have the shape (count, 3)");
     const uint32_t *at = (const uint32_t *)array_data(indices, "indices", "uint32|int32",
                                                       corners.size(), false, &out.indices);
     out.c = kd_triangle_mesh_make(xyz, given.rows(), at, corners.rows());
@@ -109,8 +109,8 @@ static nb::dict tree_describe(const triangles_tree &tree) {
 static const kd_ray *rays_of(nb::handle given, array *keep, uint64_t *count) {
     const array rays = array_of(given, "rays", false);
     if (rays.shape.size() != 2 || rays.shape[1] != 8)
-        throw nb::value_error("rays have another shape than expected: (count, 8), origin, tmin, "
-                              "direction, tmax");
+        throw nb::value_error(
+            "`rays` must have the shape (count, 8): origin, tmin, direction, tmax");
     *count = rays.rows();
     return (const kd_ray *)array_data(given, "rays", "float32", rays.size(), false, keep);
 }
@@ -177,7 +177,7 @@ static void closest_point(const triangles_tree &tree, nb::handle points, float m
     std::vector<array> keep(2);
     const array given = array_of(points, "points", false);
     if (given.shape.size() != 2 || given.shape[1] != 3)
-        throw nb::value_error("points have another shape than expected: (count, 3)");
+        throw nb::value_error("`points` must have the shape (count, 3)");
     const uint64_t count = given.rows();
     const float *from =
         (const float *)array_data(points, "points", "float32", 3 * count, false, &keep[0]);

@@ -44,8 +44,7 @@ static kd_status take_options(kd_render_options *out, const kd_render_options *g
 }
 
 kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *options) {
-    KD_REQUIRE(loaded && path, KD_ERROR_USAGE,
-               "kd_scene_load needs a place for the scene and a path");
+    KD_REQUIRE(loaded && path, KD_ERROR_USAGE, "`scene` and `path` must not be NULL");
     *loaded = NULL;
     kd_render_options taken;
     kd_render_options_default(&taken);
@@ -66,7 +65,7 @@ kd_status kd_scene_parse(kd_scene **parsed, const char *text, uint64_t bytes, co
                          const kd_scene_mesh *meshes, uint64_t mesh_count,
                          kd_render_options *options) {
     KD_REQUIRE(parsed && text && (meshes || mesh_count == 0), KD_ERROR_USAGE,
-               "kd_scene_parse needs a place for the scene, a text, and meshes if there are any");
+               "`scene` and `text` must not be NULL, nor `meshes` if `mesh_count` is not 0");
     *parsed = NULL;
     kd_render_options taken;
     kd_render_options_default(&taken);
@@ -123,7 +122,7 @@ static void listen_to(listener *hears, kd_progress progress, void *context) {
 kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_options *options,
                     kd_progress progress, void *context) {
     KD_REQUIRE(rendered && from && options, KD_ERROR_USAGE,
-               "kd_render needs a place for the image, a scene and options");
+               "`image`, `scene` and `options` must not be NULL");
     *rendered = NULL;
     kd_render_options taken;
     KD_TRY(take_options(&taken, options));
@@ -168,9 +167,9 @@ uint64_t kd_image_hash(const kd_image *of) {
 
 kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
                          kd_tonemap tonemap) {
-    KD_REQUIRE(from && path, KD_ERROR_USAGE, "kd_image_write needs an image and a path");
+    KD_REQUIRE(from && path, KD_ERROR_USAGE, "`image` and `path` must not be NULL");
     KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_NEUTRAL, KD_ERROR_USAGE,
-               "tone mapping %d, expected 0 to %d: kd_tonemap", (int)tonemap,
+               "`tonemap` is %d; expected 0 to %d (kd_tonemap)", (int)tonemap,
                (int)KD_TONEMAP_NEUTRAL);
     const image_encoding encoding = {exposure, tonemap};
     KD_TRY(image_write(&from->held.picture, path, &encoding));
@@ -180,7 +179,7 @@ kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
 kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
                           const kd_render_options *options, kd_progress progress, void *context) {
     KD_REQUIRE(emitted && from && options, KD_ERROR_USAGE,
-               "kd_photons_emit needs a place for the photons, a scene and options");
+               "`out`, `scene` and `options` must not be NULL");
     *emitted = NULL;
     kd_render_options taken;
     KD_TRY(take_options(&taken, options));
@@ -223,7 +222,7 @@ const kd_photon *kd_photons_list(const kd_photons *of, kd_photon_map map) {
 }
 
 kd_status kd_photons_write(const kd_photons *from, const char *path) {
-    KD_REQUIRE(from && path, KD_ERROR_USAGE, "kd_photons_write needs photons and a path");
+    KD_REQUIRE(from && path, KD_ERROR_USAGE, "`photons` and `path` must not be NULL");
     KD_TRY(photon_file_write(path, &from->held));
     return KD_OK;
 }

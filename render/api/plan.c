@@ -193,7 +193,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     photons_of(photons, from, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
-                   "%llu photons in one map on a device, expected at most %u: give more --batches",
+                   "%llu photons in one map on a device exceed the limit of %u: increase --batches",
                    (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
         const uint64_t bytes = l == PHOTON_LIST_MEDIA
                                    ? media_bytes_there(photons[l], options)
@@ -313,7 +313,8 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
     const bool there = out->device_total > out->total;
     KD_REQUIRE(
         fits(out, most), KD_ERROR_MEMORY,
-        "%llu bytes are needed%s%s and %llu allowed: give %sa smaller --resolution or a --crop%s",
+        "rendering needs %llu bytes%s%s, but only %llu are allowed: use %sa smaller --resolution "
+        "or a --crop%s",
         (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
         last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)most,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
@@ -362,15 +363,15 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
     if (choice->chosen == RANK_MAPS_APART) {
         KD_TRY(render_plan_make_among(out, from, options, choice->rank_count));
         KD_REQUIRE(most == 0 || fits(out, most), KD_ERROR_MEMORY,
-                   "%llu bytes are needed with photons apart and %llu allowed: give more ranks, "
-                   "fewer --photons or --radius",
+                   "rendering with distributed photon maps needs %llu bytes, but only %llu are "
+                   "allowed: use more ranks, fewer --photons or a --radius",
                    (unsigned long long)out->total, (unsigned long long)most);
         return KD_OK;
     }
     KD_TRY(render_plan_fit(out, from, options, most));
     KD_REQUIRE(options->batches == asked || choice->inexact, KD_ERROR_MEMORY,
-               "the photons fit %llu bytes in %d batches only, which make another picture: give "
-               "--ranks-inexact to allow that, --batches %d, or more ranks",
+               "the photons fit into %llu bytes only in %d batches, which change the image: allow "
+               "this by --ranks-inexact or --batches %d, or use more ranks",
                (unsigned long long)most, options->batches, options->batches);
     return KD_OK;
 }

@@ -2,7 +2,7 @@
    on a CUDA device in total. */
 #ifndef KD_RENDER_API_PLAN_H
 #define KD_RENDER_API_PLAN_H
-#include "distributed/render/maps_choice.h"
+#include "distributed/render/shared_frame.h"
 #include "render/frame/integrator.h"
 #include "shaders/scene_view.h"
 

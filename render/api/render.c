@@ -10,9 +10,6 @@
 #include "core/names.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
-#include "distributed/ranks/nccl.h"
-#include "distributed/render/maps_choice.h"
-#include "distributed/render/shared_frame.h"
 #include "render/frame/film.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
@@ -33,26 +30,27 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     const bool whole = options->crop[2] == 0;
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !how->box_alone, KD_ERROR_USAGE,
-               "the integrator %s has box pixels alone, not %s", how->name,
+               "integrator %s supports only the pixel filter box, not %s", how->name,
                pixel_filter_name(options->filter));
     KD_REQUIRE(options->batches == 1 || how->batches_most, KD_ERROR_USAGE,
-               "%d batches of photons by the integrator %s, expected 1: it makes none",
+               "--batches is %d, but integrator %s does not support batches; expected 1",
                options->batches, how->name);
     KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
-               "%d passes of %d batches: too many", options->passes, options->batches);
-    KD_REQUIRE(!rank_maps_apart(options->maps) || integrator_may_be_apart(how, options),
-               KD_ERROR_USAGE,
-               "photons apart by the integrator %s with these options, expected sppm, ppm, or "
-               "photon without final gather, adaptive estimates and files",
-               how->name);
+               "%d passes of %d batches are too many; lower --passes or --batches", options->passes,
+               options->batches);
+    KD_REQUIRE(
+        !rank_maps_apart(options->maps) || integrator_may_be_apart(how, options), KD_ERROR_USAGE,
+        "integrator %s does not support distributed photon maps with these options; use sppm, ppm, "
+        "or photon without final gathering, adaptive estimates and photon map files",
+        how->name);
     crop[0] = whole ? 0 : options->crop[0];
     crop[1] = whole ? 0 : options->crop[1];
     crop[2] = whole ? options->width : options->crop[2];
     crop[3] = whole ? options->height : options->crop[3];
     KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
                    crop[2] <= options->width && crop[3] <= options->height,
-               KD_ERROR_USAGE, "crop %d,%d,%d,%d does not lie in a picture of %d x %d", crop[0],
-               crop[1], crop[2], crop[3], options->width, options->height);
+               KD_ERROR_USAGE, "crop %d,%d,%d,%d is empty or exceeds the image of %d x %d pixels",
+               crop[0], crop[1], crop[2], crop[3], options->width, options->height);
     return KD_OK;
 }
 
@@ -60,31 +58,34 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
 static kd_status check_scene(const scene *from, const kd_render_options *options) {
     const integrator *how = integrator_find(options->integrator);
     KD_REQUIRE(!how->box_alone || !scene_camera_moves(from), KD_ERROR_USAGE,
-               "the integrator %s knows no camera that moves while the shutter is open", how->name);
-    KD_REQUIRE(
-        !(options->shutter > 0) || !scene_moves(from), KD_ERROR_USAGE,
-        "the shutter is open for %g frames, but meshes, placements or lights have keys: only a "
-        "camera's motion is blurred; a shutter of 0 shows them as they stand",
-        (double)options->shutter);
+               "integrator %s does not support a camera that moves while the shutter is open; set "
+               "--shutter 0",
+               how->name);
+    KD_REQUIRE(!(options->shutter > 0) || !scene_moves(from), KD_ERROR_USAGE,
+               "--shutter is %g frames, but meshes, instances or lights are animated: only the "
+               "camera supports motion blur; set --shutter 0",
+               (double)options->shutter);
     const uint32_t count = scene_placement_count(from);
-    KD_REQUIRE(count == 0 || how->placed, KD_ERROR_USAGE,
-               "%u placements in memory: %s takes copies alone (render_settle_placements)", count,
-               options->integrator);
+    KD_REQUIRE(
+        count == 0 || how->placed, KD_ERROR_USAGE,
+        "the scene has %u instances, but integrator %s needs copies (render_settle_placements)",
+        count, options->integrator);
     return KD_OK;
 }
 
 kd_status render_choose_device(device *out, const kd_render_options *options) {
     device found;
     const integrator *how = integrator_find(options->integrator);
-    KD_REQUIRE(how, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
+    KD_REQUIRE(how, KD_ERROR_USAGE, "unknown integrator \"%s\"; kandela info lists all",
+               options->integrator);
     char first[64];
     device_list_name(first, options->device, 0);
     KD_TRY(device_find(&found, first));
     const bool apart = rank_maps_apart(options->maps);
     if (found.kind == DEVICE_CUDA && (!how->launch || (apart && !how->apart_there))) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
-                   "%s%s runs on the CPU only, not on %s: give --device cpu or auto",
-                   options->integrator, apart ? " with photons apart" : "", found.name);
+                   "integrator %s%s runs only on the CPU, not on %s: set --device cpu or auto",
+                   options->integrator, apart ? " with distributed photon maps" : "", found.name);
         device_cpu_describe(&found);
     }
     *out = found;
@@ -113,7 +114,7 @@ static kd_status build_here(tritree *tree, const scene_view *view, const tritree
 
 /* Logs the out-of-memory error and the fallback, and clears the error. */
 static void say_retreat(const char *from, const char *to) {
-    log_message(LOG_WARNING, "%s: %s; going on with %s", from, kd_last_error(), to);
+    log_message(LOG_WARNING, "%s: %s; using %s instead", from, kd_last_error(), to);
     status_clear();
 }
 
@@ -225,7 +226,7 @@ static kd_status develop(render_result *out, const film *from, const frame *of, 
     out->maps_cut = of->film_cut;
     KD_TRY(film_mean(out->mean_radiance, from));
     if (of->statistics.nan_samples)
-        log_message(LOG_WARNING, "%llu samples were no numbers and count as black",
+        log_message(LOG_WARNING, "%llu samples were NaN or infinite and count as black",
                     (unsigned long long)of->statistics.nan_samples);
     return KD_OK;
 }
@@ -264,9 +265,10 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
     const render_keeping *keeping = saving->keeping;
     if (!keeping->state || (status != KD_OK && status != KD_INTERRUPTED)) return status;
     if (of->film_cut) {
-        log_message(LOG_WARNING,
-                    "%s: not written: nothing can go on from photons that were cut short",
-                    keeping->state);
+        log_message(
+            LOG_WARNING,
+            "%s: not written, because rendering cannot be resumed from an incomplete photon map",
+            keeping->state);
         return status;
     }
     const bool cut = status == KD_INTERRUPTED ||
@@ -288,7 +290,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
                               make_tree(out, of->there, trees, view, of->options, of->watched)));
     if (camera_is_default && view->placed.count == 0 && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
-        log_message(LOG_INFO, "the scene is a room: the camera stands inside");
+        log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
     const integrator *how = of->how;
     if (how->identify) KD_TRY(how->identify(of));
@@ -351,8 +353,8 @@ static kd_status check_apart(const frame *of) {
     KD_TRY(ranks_any(of->among, !of->there, &cpus));
     KD_TRY(ranks_any(of->among, of->there != NULL, &devices));
     KD_REQUIRE(!cpus || !devices, KD_ERROR_USAGE,
-               "photons apart on CPUs and CUDA devices together, expected ranks of one kind: give "
-               "--device, or --ranks-maps whole");
+               "distributed photon maps do not support ranks on CPUs and on CUDA devices together: "
+               "set --device, or --ranks-maps whole");
     return KD_OK;
 }
 

@@ -1,5 +1,4 @@
 /* One rendering on several devices: a thread and a rank for each. */
-#include "distributed/ranks/ranks.h"
 #include "render/api/render.h"
 #include <string.h>
 
@@ -33,6 +32,7 @@ kd_status render_on_devices(render_result *out, const scene *from, const kd_rend
                             const render_keeping *keeping, job *watched) {
     device_party party = {out, from, options, keeping, watched};
     KD_REQUIRE(!ranks_shared(keeping->among), KD_ERROR_USAGE,
-               "devices %s on one of several ranks, expected one device a rank", options->device);
+               "--device is %s; with several ranks, each rank supports one device",
+               options->device);
     return ranks_threads_run(device_list_count(options->device), render_one, &party);
 }

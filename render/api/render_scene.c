@@ -26,17 +26,17 @@ kd_status render_settle_placements(scene *of, const kd_render_options *options, 
     device_cpu_describe(&here);
     const uint64_t bytes = scene_copies_bytes(of), room = most ? most : here.memory_bytes;
     KD_REQUIRE(method->placed || how != RENDER_PLACING_KEEP, KD_ERROR_USAGE,
-               "%s takes copies of placed meshes alone", method->name);
+               "integrator %s does not support instances without copies", method->name);
     KD_REQUIRE(method->placed || room == 0 || bytes <= room, KD_ERROR_USAGE,
-               "%s takes copies of placed meshes alone: of %u placements they need about %llu "
-               "bytes of %llu (some integrators, as path, need none)",
+               "integrator %s needs copies of the %u instances: about %llu bytes, but only %llu "
+               "are available; some integrators, such as path, need no copies",
                method->name, count, (unsigned long long)bytes, (unsigned long long)room);
     const bool small = bytes <= room / COPIES_SHARE;
     if (method->placed && (how == RENDER_PLACING_KEEP || (how == RENDER_PLACING_AUTO && !small))) {
-        log_message(LOG_INFO, "%u placements in memory, no copies", count);
+        log_message(LOG_INFO, "%u instances, without copies", count);
         return KD_OK;
     }
-    log_message(LOG_INFO, "%u placements: copies, about %llu bytes with their tree", count,
+    log_message(LOG_INFO, "%u instances, copied: about %llu bytes with their tree", count,
                 (unsigned long long)bytes);
     return scene_copy_placements(of);
 }

@@ -179,8 +179,8 @@ kd_status stats_write(const char *path, const stats_input *input) {
         text = cJSON_Print(root);
     }
     if (!text || memory_shortages() != shortages) {
-        status =
-            status_fail(KD_ERROR_MEMORY, __FILE__, __LINE__, "%s: no memory to write it", path);
+        status = status_fail(KD_ERROR_MEMORY, __FILE__, __LINE__,
+                             "%s: out of memory for the statistics", path);
         goto done;
     }
     KD_TRY_GOTO(file_output_open(&output, path));

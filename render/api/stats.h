@@ -2,7 +2,6 @@
 #ifndef KD_RENDER_API_STATS_H
 #define KD_RENDER_API_STATS_H
 #include "core/job.h"
-#include "distributed/render/maps_choice.h"
 #include "render/api/render.h"
 
 /* Incremented if a name is removed or changes its meaning, not if names are added. */

@@ -34,7 +34,8 @@ static kd_status split_address(display_address *out, const char *address) {
     if (bracketed) ++address, length -= 2; /* IPv6 address */
     KD_REQUIRE(length > 0 && length < sizeof out->host && *port >= '0' && *port <= '9' && !*end &&
                    number >= 1 && number <= 65535,
-               KD_ERROR_USAGE, "display server \"%s\", expected host:port, as localhost:14158",
+               KD_ERROR_USAGE,
+               "display server \"%s\" must have the form host:port, such as localhost:14158",
                address);
     memcpy(out->host, address, length);
     out->host[length] = '\0';
@@ -48,7 +49,8 @@ kd_status display_check(const char *address) {
 }
 
 static void give_up(display *owned, const char *why) {
-    log_message(LOG_WARNING, "display server %s: %s; going on without it", owned->address, why);
+    log_message(LOG_WARNING, "display server %s: %s; rendering continues without it",
+                owned->address, why);
     connection_close(owned->socket);
     owned->socket = -1;
 }

@@ -170,7 +170,7 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
     const uint64_t tiled = frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     const uint64_t paths = waves_samples(of->options) / WAVE_SAMPLES_EACH;
     KD_REQUIRE(tiled * range->count < KD_NONE, KD_ERROR_USAGE,
-               "%llu samples of %u a pixel in one launch, expected fewer than 2^32",
+               "%llu samples in one launch (%u per pixel) exceed the limit of 2^32",
                (unsigned long long)(tiled * range->count), range->count);
     w->tiled = (uint32_t)tiled;
     w->slots = (uint32_t)(tiled * range->count);

@@ -97,26 +97,29 @@ static kd_status check(const file_view *file, const char *path, const state_head
                        const state_header *wanted, const film *to) {
     const uint64_t pixels = pixel_count(to) * sizeof *to->pixels;
     KD_REQUIRE(file->count >= sizeof *found && memcmp(found->magic, state_magic, 8) == 0,
-               KD_ERROR_INPUT, "%s: no state of a rendering", path);
+               KD_ERROR_INPUT, "%s: not a saved rendering state", path);
     KD_REQUIRE(found->version == STATE_VERSION, KD_ERROR_INPUT,
-               "%s: a state of version %llu, expected %d", path, (unsigned long long)found->version,
-               STATE_VERSION);
+               "%s: found state version %llu, expected %d", path,
+               (unsigned long long)found->version, STATE_VERSION);
     KD_REQUIRE(found->header_hash == hash_bytes(found, offsetof(state_header, header_hash)),
-               KD_ERROR_INPUT, "%s: damaged: the header's hash is wrong", path);
+               KD_ERROR_INPUT, "%s: damaged: the checksum of the header does not match", path);
     KD_REQUIRE(found->program == wanted->program, KD_ERROR_INPUT,
-               "%s: written by another version of the program", path);
-    KD_REQUIRE(found->scene == wanted->scene, KD_ERROR_INPUT, "%s: of another scene", path);
+               "%s: the state was written by another version of this program; resume it with that "
+               "one, or start again",
+               path);
+    KD_REQUIRE(found->scene == wanted->scene, KD_ERROR_INPUT,
+               "%s: the state belongs to another scene", path);
     KD_REQUIRE(found->options == wanted->options &&
                    memcmp(found->crop, wanted->crop, sizeof found->crop) == 0,
                KD_ERROR_INPUT,
-               "%s: of a rendering with other options or another photon map (only passes, spp, "
+               "%s: the state belongs to other options or another photon map (only passes, spp, "
                "time and threads may change)",
                path);
     KD_REQUIRE(file->count == sizeof *found + pixels, KD_ERROR_INPUT,
-               "%s: %zu bytes, expected %llu: it is truncated or has a tail", path, file->count,
-               (unsigned long long)(sizeof *found + pixels));
+               "%s: found %zu bytes, expected %llu; the file is truncated or damaged", path,
+               file->count, (unsigned long long)(sizeof *found + pixels));
     KD_REQUIRE(found->pixels_hash == hash_bytes(file->bytes + sizeof *found, pixels),
-               KD_ERROR_INPUT, "%s: damaged: the pixels' hash is wrong", path);
+               KD_ERROR_INPUT, "%s: damaged: the checksum of the pixels does not match", path);
     return KD_OK;
 }
 

@@ -83,7 +83,7 @@ const integrator integrator_direct = {.name = "direct",
 static kd_status whitted_prepare(frame *prepared) {
     whitted_options *state = NULL;
     const float radius = prepared->options->radius;
-    KD_REQUIRE(radius >= 0, KD_ERROR_USAGE, "radius %g, expected a length, or 0", (double)radius);
+    KD_REQUIRE(radius >= 0, KD_ERROR_USAGE, "`radius` is %g; expected 0 or more", (double)radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     state->path.max_depth = prepared->options->max_depth;
     state->path.scatterings = 1;

@@ -15,7 +15,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/status.h"
-#include "photon/emission/exchange.h"
+#include "distributed/ranks/ranks.h"
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 
@@ -34,15 +34,18 @@ static kd_status light_prepare(frame *prepared) {
     const scene_view *scene = prepared->scene;
     const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
     light_state *state = NULL;
-    KD_REQUIRE(options->photons >= 1 && options->photons <= PATHS_MOST, KD_ERROR_USAGE,
-               "%llu photons a pass, expected 1 to %d for light tracing: give more passes instead",
-               (unsigned long long)options->photons, PATHS_MOST);
-    KD_REQUIRE(options->passes >= 1, KD_ERROR_USAGE, "%d passes, expected at least 1",
+    KD_REQUIRE(
+        options->photons >= 1 && options->photons <= PATHS_MOST, KD_ERROR_USAGE,
+        "--photons is %llu; light tracing supports 1 to %d per pass: increase --passes instead",
+        (unsigned long long)options->photons, PATHS_MOST);
+    KD_REQUIRE(options->passes >= 1, KD_ERROR_USAGE, "--passes is %d; expected at least 1",
                options->passes);
     KD_REQUIRE(!(prepared->view.tall > 0), KD_ERROR_USAGE,
-               "light tracing knows no orthographic camera");
+               "light tracing does not support orthographic cameras; use another integrator, such "
+               "as path");
     KD_REQUIRE(!(prepared->view.lens_radius > 0), KD_ERROR_USAGE,
-               "light tracing sees through a pinhole only: this camera has a lens of radius %g",
+               "light tracing supports only pinhole cameras, but the lens radius is %g; set it to "
+               "0, or use another integrator",
                (double)prepared->view.lens_radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     const kd_status status = prepared->there ? on_device->place(state, 3 * pixels)
@@ -72,7 +75,8 @@ static void light_close(frame *closed) {
     light_state *state = (light_state *)closed->state;
     if (!state) return;
     if (state->counts.cut)
-        log_message(LOG_WARNING, "%llu splats very near to the camera are cut to what a sum holds",
+        log_message(LOG_WARNING,
+                    "%llu splats very near to the camera were clamped to the range of the sums",
                     (unsigned long long)state->counts.cut);
     if (state->there)
         on_device->leave(state);
@@ -123,7 +127,7 @@ static kd_status add_ranks(const frame *of, light_state *state) {
     int64_t counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
     if (!ranks_shared(of->among)) return KD_OK;
-    KD_TRY(of->there ? exchange_sum(of->among, state->sums, count)
+    KD_TRY(of->there ? ranks_device_sum(of->among, state->sums, count)
                      : ranks_all_sum(of->among, state->sums, count));
     KD_TRY(ranks_all_sum(of->among, counts, 2));
     state->counts.rays = (uint64_t)counts[0];

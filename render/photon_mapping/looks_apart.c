@@ -11,7 +11,6 @@
 #include "render/photon_mapping/looks_apart.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "distributed/ranks/ranks.h"
 
 enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KEY_BITS = 64 };
 
@@ -234,8 +233,8 @@ static kd_status find_all_near(apart_chunk *work) {
     if (k == 0) return KD_OK;
     for (int m = 0; m < MAPS; ++m)
         KD_REQUIRE(work->maps[m]->count <= UINT32_MAX, KD_ERROR_USAGE,
-                   "the k nearest of %llu photons that lie apart, expected fewer than 2^32: or a "
-                   "fixed radius",
+                   "k-nearest lookups support fewer than 2^32 distributed photons, not %llu: use a "
+                   "fixed radius, or fewer photons",
                    (unsigned long long)work->maps[m]->count);
     KD_TRY(KD_RESERVE(work->near, slots));
     KD_TRY(KD_RESERVE(work->keys, slots * k));

@@ -12,7 +12,6 @@
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "photon/emission/exchange.h"
 #include "points/tree/pointtree.h"
 #include "render/photon_mapping/photon.h"
 
@@ -83,7 +82,7 @@ kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, u
     uint64_t *in_bytes = NULL;
     KD_TRY(KD_RESERVE(in_bytes, (uint64_t)among->size + 1));
     for (int32_t r = 0; r <= among->size; ++r) in_bytes[r] = begins[r] * bytes;
-    const kd_status status = exchange_gather(among, list->memory, in_bytes);
+    const kd_status status = ranks_device_gather(among, list->memory, in_bytes);
     memory_free(in_bytes);
     return status;
 }
@@ -124,7 +123,7 @@ kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, cons
         KD_TRY(photon_maps_cuda_gather(&with->maps, m, 0, map_of(view, m)->radius, &gather));
     }
     KD_TRY(device_wait());
-    return exchange_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
+    return ranks_device_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
 }
 
 kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *view,
@@ -145,11 +144,10 @@ kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *vie
 }
 
 kd_status look(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
-    KD_REQUIRE(
-        at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
-        "%llu looks into photons that lie apart at once, expected fewer than 2^32: a smaller "
-        "--resolution or a --crop",
-        (unsigned long long)at->requests[among->size]);
+    KD_REQUIRE(at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
+               "%llu lookups at once exceed the limit of 2^32 for distributed photon maps: use a "
+               "smaller --resolution or a --crop",
+               (unsigned long long)at->requests[among->size]);
     if (at->requests[among->size] == 0) return KD_OK;
     KD_TRY(reserve_met(&with->met, among, at));
     KD_TRY(bring_requests(with, among, at));

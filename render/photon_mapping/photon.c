@@ -147,13 +147,15 @@ static kd_status open_maps(photon_state *to, const frame *of) {
     const char *path = of->options->photon_map;
     if (!path && of->there) return photon_cuda_make_maps(&to->there, of, options, walks_trees(to));
     if (!path) return photon_maps_open(&to->maps, of->scene, options, of->watched);
-    KD_REQUIRE(!photon_media_rows[options->media].beams, KD_ERROR_USAGE,
-               "%s: a photon map's file holds points of the media, but --media is beams", path);
+    KD_REQUIRE(
+        !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
+        "%s: a photon map file contains points of media, but --media is beams; set --media points",
+        path);
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
     if (file.content != of->photon_map_hash) {
         photon_file_close(&file);
-        KD_FAIL(KD_ERROR_INPUT, "%s: another file took its place while it was in use", path);
+        KD_FAIL(KD_ERROR_INPUT, "%s: the file was replaced while it was in use; start again", path);
     }
     kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
     for (int i = 0; i < PHOTON_LISTS && status == KD_OK && of->options->batches > 1; ++i)
@@ -239,8 +241,8 @@ static kd_status photon_prepare(frame *prepared) {
     status = options->batches <= photon_batches_most(options)
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                               "%d batches, expected at most %d: one for each of --spp samples and "
-                               "for each %d photons of --gather",
+                               "--batches is %d; expected at most %d: one per sample of --spp, and "
+                               "one per %d photons of --gather",
                                options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);

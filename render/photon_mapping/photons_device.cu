@@ -15,7 +15,6 @@
               gathering kernels, once per map, read requests and write sums and radii, and with
               tiles the integrals (tile_looks.cu); add_to_film, one thread per slot, adds the
               results of its requests in order to the film. */
-#include "distributed/ranks/ranks.h"
 #include "render/frame/waves.h"
 #include "render/photon_mapping/eye_store.cuh"
 

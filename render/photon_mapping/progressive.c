@@ -23,7 +23,6 @@
 #include "core/device/beside.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "distributed/ranks/ranks.h"
 #include "render/photon_mapping/eye_path.h"
 #include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photon.h"
@@ -130,9 +129,10 @@ typedef struct progressive_state {
 } progressive_state;
 
 static kd_status check_apart(const frame *of, const photon_options *photons) {
-    KD_REQUIRE(!of->apart || !of->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
-               "photons apart on CUDA devices by --lookup %s, expected auto or leaves",
-               photon_lookups[photons->lookup].name);
+    KD_REQUIRE(
+        !of->apart || !of->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+        "--lookup %s does not support distributed photon maps on CUDA devices; use auto or leaves",
+        photon_lookups[photons->lookup].name);
     return KD_OK;
 }
 
@@ -142,11 +142,13 @@ static kd_status progressive_prepare(frame *prepared) {
     progressive_state *state = NULL;
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     KD_TRY_GOTO(photon_read_options(&state->photons, options));
-    status = options->passes >= 1 && options->alpha > 0 && options->alpha <= 1
-                 ? KD_OK
-                 : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                               "%d passes with alpha %g, expected at least 1, and more than 0 to 1",
-                               options->passes, (double)options->alpha);
+    status =
+        options->passes >= 1 && options->alpha > 0 && options->alpha <= 1
+            ? KD_OK
+            : status_fail(
+                  KD_ERROR_USAGE, __FILE__, __LINE__,
+                  "--passes is %d and --alpha %g; expected at least 1, and above 0 and at most 1",
+                  options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
     state->photons.among = prepared->among;

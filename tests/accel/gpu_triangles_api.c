@@ -288,9 +288,9 @@ static void bad_requests(void **state) {
     const kd_triangle_mesh good = mesh_of(&set);
     kd_triangle_mesh mesh = good;
     mesh.vertex_count = 59;
-    expect_refused(&mesh, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 19: vertex index 59");
+    expect_refused(&mesh, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 19 has vertex index 59");
     set.positions[31].y = NAN;
-    expect_refused(&good, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 10: corner");
+    expect_refused(&good, "cuda:0", "auto", KD_ERROR_INPUT, "triangle 10 has the vertex");
     set.positions[31].y = 0;
     expect_refused(&good, "cuda:99", "auto", KD_ERROR_DEVICE, "cuda:99");
     expect_refused(&good, "cpu", "binned", KD_ERROR_DEVICE, "binned");
@@ -312,7 +312,7 @@ static void bad_requests(void **state) {
     batch.rays = (const kd_ray *)(void *)(odd + 4);
     batch.blocked = of_gpu.blocked;
     assert_int_equal(kd_triangles_cast(gpu, &batch), KD_ERROR_USAGE);
-    assert_non_null(strstr(kd_last_error(), "16-byte aligned"));
+    assert_non_null(strstr(kd_last_error(), "aligned to 16 bytes"));
     device_memory_free(odd);
     kd_triangles_close(gpu);
     triangle_set_close(&set);
@@ -342,10 +342,10 @@ static void device_pointers_on_the_cpu(void **state) {
     mesh.indices = (const uint32_t *)there;
     REFUSED(kd_triangles_open(&none, &mesh, &options), "indices");
     REFUSED(kd_triangles_intersect(tree, (const kd_ray *)there, 4, of_cpu.hits, NULL), "rays");
-    REFUSED(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)there, NULL), "places for hits");
-    REFUSED(kd_triangles_occluded(tree, rays, 4, (uint8_t *)there, NULL), "places for blocked");
+    REFUSED(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)there, NULL), "`hits`");
+    REFUSED(kd_triangles_occluded(tree, rays, 4, (uint8_t *)there, NULL), "`blocked`");
     REFUSED(kd_triangles_occluded(tree, rays, 4, of_cpu.blocked, (kd_ray_counts *)there),
-            "places for counts");
+            "`counts`");
 #undef REFUSED
     kd_triangles_close(tree);
     device_memory_free(there);

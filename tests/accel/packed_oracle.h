@@ -294,7 +294,7 @@ typedef struct maker {
 static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
     KD_REQUIRE(to->node_count < PACKED_MOST_UNITS - 2, KD_ERROR_MEMORY,
-               "leaves that are cut further make more than 2^30 nodes");
+               "splitting large leaves makes more nodes than the compressed tree can have");
     if (to->node_count + 2 > m->node_room) {
         KD_TRY(KD_GROW(m->at, m->node_room, 2 * m->node_room + 2));
         m->node_room = 2 * m->node_room + 2;

@@ -111,7 +111,7 @@ static void arrays_are_as_good_as_structs(void **state) {
     }
     batch.blocked = other;
     assert_int_equal(kd_triangles_cast(tree, &batch), KD_ERROR_USAGE);
-    assert_non_null(strstr(kd_last_error(), "2 kinds of answers"));
+    assert_non_null(strstr(kd_last_error(), "2 kinds of results"));
     batch.v = NULL;
     batch.triangles = NULL;
     assert_int_equal(kd_triangles_cast(tree, &batch), KD_OK);
@@ -225,22 +225,22 @@ static void what_makes_no_sense_is_refused(void **state) {
     kd_triangle_mesh mesh = good;
     expect_refused(NULL, NULL, KD_ERROR_USAGE, "NULL");
     mesh.vertices = NULL;
-    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "60 vertices");
+    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "`vertices` must not be NULL");
     mesh = good;
     mesh.stride_bytes = 8;
-    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "8 bytes");
+    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "`stride_bytes` is 8");
     mesh.stride_bytes = 13;
-    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "13 bytes");
+    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "`stride_bytes` is 13");
     mesh = good;
     mesh.vertex_count = 59;
-    expect_refused(&mesh, NULL, KD_ERROR_INPUT, "triangle 19: vertex index 59");
+    expect_refused(&mesh, NULL, KD_ERROR_INPUT, "triangle 19 has vertex index 59");
     mesh.indices = NULL;
-    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "need 60 vertices, there are 59");
+    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "need 60 vertices; `vertex_count` is 59");
     mesh = good;
     mesh.triangle_count = UINT32_MAX;
-    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "4294967295 triangles");
+    expect_refused(&mesh, NULL, KD_ERROR_USAGE, "`triangle_count` is 4294967295");
     set.positions[31].y = NAN;
-    expect_refused(&good, NULL, KD_ERROR_INPUT, "triangle 10: corner");
+    expect_refused(&good, NULL, KD_ERROR_INPUT, "triangle 10 has the vertex");
     set.positions[31].y = 0;
     static const struct {
         float ct, ci, empty;
@@ -248,10 +248,10 @@ static void what_makes_no_sense_is_refused(void **state) {
         const char *builder, *device, *says;
         kd_status want;
     } options[] = {
-        {-1, 1, 1, 0, "", "cpu", "SAH costs -1, 1", KD_ERROR_USAGE},
-        {1, 0, 1, 0, "", "cpu", "SAH costs 1, 0", KD_ERROR_USAGE},
-        {1, 1, 2, 0, "", "cpu", "factor 2", KD_ERROR_USAGE},
-        {1, 1, 1, -4, "", "cpu", "-4 deep", KD_ERROR_USAGE},
+        {-1, 1, 1, 0, "", "cpu", "`traversal_cost` is -1", KD_ERROR_USAGE},
+        {1, 0, 1, 0, "", "cpu", "`intersect_cost` is 0", KD_ERROR_USAGE},
+        {1, 1, 2, 0, "", "cpu", "`empty_factor` is 2", KD_ERROR_USAGE},
+        {1, 1, 1, -4, "", "cpu", "`max_depth` is -4", KD_ERROR_USAGE},
         {1, 1, 1, 0, "swap", "cpu", "\"swap\"", KD_ERROR_USAGE},
         {1, 1, 1, 0, "", "abacus", "\"abacus\"", KD_ERROR_DEVICE},
         {1, 1, 1, 0, "", "cuda:99", "\"cuda:99\"", KD_ERROR_DEVICE},

@@ -37,7 +37,7 @@ static void offsets_of_no_query(void **state) {
     assert_true(ids && dist2);
     assert_int_equal(kd_points_within(tree, &query, right, ids, dist2), KD_OK);
     for (int i = 0; i <= QUERIES; ++i) offsets[i] = right[i] + 1000000;
-    expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "begin with 1000000");
+    expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "`offsets[0]` is 1000000");
     for (int i = 1; i < QUERIES; ++i) {
         memcpy(offsets, right, sizeof offsets);
         for (int j = i; j < QUERIES; ++j) offsets[j] += 1000000;
@@ -45,7 +45,7 @@ static void offsets_of_no_query(void **state) {
         memcpy(offsets, right, sizeof offsets);
         offsets[i] = right[i + 1];
         if (right[i] != right[i + 1])
-            expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "do not fit");
+            expect_refused(kd_points_within(tree, &query, offsets, ids, dist2), "do not match");
     }
     free(ids);
     free(dist2);
@@ -64,17 +64,16 @@ static void misaligned_points(void **state) {
     expect_refused(kd_points_open(&none, &points, NULL), "aligned to 4");
     points = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
     points.ids = ASKEW(uint32_t *, ids);
-    expect_refused(kd_points_open(&none, &points, NULL), "ids of points");
+    expect_refused(kd_points_open(&none, &points, NULL), "`points->ids`");
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(ASKEW(float *, cloud), QUERIES, 3, KD_FLOAT);
-    expect_refused(kd_points_closest(tree, &query, ids, dist2), "queries");
+    expect_refused(kd_points_closest(tree, &query, ids, dist2), "`query.points`");
     query.points.coordinates = cloud;
     query.radii = ASKEW(float *, dist2);
     expect_refused(kd_points_closest(tree, &query, ids, dist2), "radii");
     query.radii = NULL;
-    expect_refused(kd_points_closest(tree, &query, ASKEW(uint32_t *, ids), dist2),
-                   "places for ids");
+    expect_refused(kd_points_closest(tree, &query, ASKEW(uint32_t *, ids), dist2), "`ids`");
     expect_refused(kd_points_closest(tree, &query, ids, ASKEW(float *, dist2)), "dist2");
     expect_refused(kd_points_nearest(tree, &query, 1, ids, dist2, ASKEW(uint32_t *, ids)),
                    "counts");
@@ -82,7 +81,7 @@ static void misaligned_points(void **state) {
     expect_refused(kd_points_within(tree, &query, ASKEW(uint64_t *, offsets), ids, dist2),
                    "offsets");
     expect_refused(kd_points_download(tree, ASKEW(float *, cloud), NULL, NULL), "coordinates");
-    expect_refused(kd_points_download(tree, NULL, ASKEW(uint32_t *, ids), NULL), "places for ids");
+    expect_refused(kd_points_download(tree, NULL, ASKEW(uint32_t *, ids), NULL), "`ids`");
     kd_points_close(tree);
 }
 
@@ -130,9 +129,9 @@ static void rays_of_two_kinds(void **state) {
                                    &batch.direction[0], &batch.direction[1], &batch.direction[2],
                                    &batch.tmin,         &batch.tmax};
         *arrays[i] = &number;
-        expect_refused(kd_triangles_cast(tree, &batch), "both rays and arrays");
+        expect_refused(kd_triangles_cast(tree, &batch), "either `rays` or the arrays");
         batch.rays = NULL;
-        expect_refused(kd_triangles_cast(tree, &batch), "of 6 arrays");
+        expect_refused(kd_triangles_cast(tree, &batch), "of the 6 arrays");
     }
     kd_triangles_close(tree);
 }
@@ -149,21 +148,21 @@ static void sizes_that_cannot_be(void **state) {
     for (size_t i = 0; i < sizeof strides / sizeof *strides; ++i) {
         kd_point_array points = kd_point_array_make(cloud, 8, 3, KD_FLOAT);
         points.stride_bytes = strides[i];
-        expect_refused(kd_points_open(&none, &points, NULL), "more than memory");
-        expect_refused(kd_points_update(tree, &points), "more than memory");
-        expect_refused(kd_points_insert(tree, &points, NULL), "more than memory");
-        expect_refused(kd_points_in_box_count(tree, &points, &points, offsets), "more than memory");
+        expect_refused(kd_points_open(&none, &points, NULL), "address space");
+        expect_refused(kd_points_update(tree, &points), "address space");
+        expect_refused(kd_points_insert(tree, &points, NULL), "address space");
+        expect_refused(kd_points_in_box_count(tree, &points, &points, offsets), "address space");
         kd_points_query query;
         kd_points_query_default(&query);
         query.points = points;
-        expect_refused(kd_points_closest(tree, &query, ids, NULL), "more than memory");
+        expect_refused(kd_points_closest(tree, &query, ids, NULL), "address space");
         kd_points_options parts;
         kd_points_options_default(&parts);
         strcpy(parts.device, "cpu,cpu");
-        expect_refused(kd_points_open(&none, &points, &parts), "more than memory");
+        expect_refused(kd_points_open(&none, &points, &parts), "address space");
         kd_triangle_mesh mesh = kd_triangle_mesh_make(cloud, 9, NULL, 3);
         mesh.stride_bytes = strides[i];
-        expect_refused(kd_triangles_open(&no_triangles, &mesh, NULL), "more than memory");
+        expect_refused(kd_triangles_open(&no_triangles, &mesh, NULL), "address space");
     }
     kd_points_close(tree);
 }
@@ -179,7 +178,8 @@ static void sizes_that_cannot_be(void **state) {
         expect_refused(kd_render(&image, scene, &options, NULL, NULL), says);                      \
         assert_null(image);                                                                        \
     } while (0)
-#define UNENDED(field) REFUSED(memset(options.field, 'x', sizeof options.field), #field " of the")
+#define UNENDED(field)                                                                             \
+    REFUSED(memset(options.field, 'x', sizeof options.field), "`" #field "` of `options`")
 
 static void render_options_without_sense(void **state) {
     (void)state;
@@ -194,32 +194,32 @@ static void render_options_without_sense(void **state) {
     UNENDED(lookup);
     UNENDED(media);
     UNENDED(maps);
-    REFUSED(strcpy(options.kernel, "conic"), "kernel conic: expected disc, cone");
-    REFUSED(options.filter = 4, "filter 4: expected box");
-    REFUSED(options.gather = 1, "gather 1: expected a whole number from 2");
-    REFUSED(options.spp = 0, "spp 0: expected a whole number");
-    REFUSED(options.time_seconds = (double)NAN, "time_seconds nan");
-    REFUSED(options.time_seconds = -1, "time_seconds -1");
-    REFUSED(options.target_error = (double)NAN, "target_error nan");
-    REFUSED(options.radius = NAN, "radius nan");
-    REFUSED(options.radius = -1, "radius -1");
-    REFUSED(options.shutter = NAN, "shutter nan");
-    REFUSED(options.clamp = -1, "clamp -1");
-    REFUSED(options.frame = INFINITY, "frame inf");
-    REFUSED(options.alpha = NAN, "alpha nan");
-    REFUSED(options.alpha = 2, "alpha 2");
-    REFUSED(options.threads = -1, "threads -1: expected a whole number");
-    REFUSED(options.sah_traversal_cost = NAN, "sah_traversal_cost nan");
-    REFUSED(options.sah_empty_factor = NAN, "sah_empty_factor nan");
+    REFUSED(strcpy(options.kernel, "conic"), "`kernel` is conic; expected disc, cone");
+    REFUSED(options.filter = 4, "`filter` is 4; expected box");
+    REFUSED(options.gather = 1, "`gather` is 1; expected a whole number from 2");
+    REFUSED(options.spp = 0, "`spp` is 0; expected a whole number");
+    REFUSED(options.time_seconds = (double)NAN, "`time_seconds` is nan");
+    REFUSED(options.time_seconds = -1, "`time_seconds` is -1");
+    REFUSED(options.target_error = (double)NAN, "`target_error` is nan");
+    REFUSED(options.radius = NAN, "`radius` is nan");
+    REFUSED(options.radius = -1, "`radius` is -1");
+    REFUSED(options.shutter = NAN, "`shutter` is nan");
+    REFUSED(options.clamp = -1, "`clamp` is -1");
+    REFUSED(options.frame = INFINITY, "`frame` is inf");
+    REFUSED(options.alpha = NAN, "`alpha` is nan");
+    REFUSED(options.alpha = 2, "`alpha` is 2");
+    REFUSED(options.threads = -1, "`threads` is -1; expected a whole number");
+    REFUSED(options.sah_traversal_cost = NAN, "`sah_traversal_cost` is nan");
+    REFUSED(options.sah_empty_factor = NAN, "`sah_empty_factor` is nan");
     kd_render_options options;
     kd_render_options_default(&options);
     memset(options.kernel, 'x', sizeof options.kernel);
-    expect_refused(kd_scene_load(&none, "gen:blob:100", &options), "kernel of the");
+    expect_refused(kd_scene_load(&none, "gen:blob:100", &options), "`kernel` of `options`");
     kd_image *image = NULL;
     kd_render_options_default(&options);
     options.width = options.height = options.spp = 1;
     assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
-    expect_refused(kd_image_write(image, "/tmp/never.png", 0, (kd_tonemap)7), "tone mapping 7");
+    expect_refused(kd_image_write(image, "/tmp/never.png", 0, (kd_tonemap)7), "`tonemap` is 7");
     kd_image_close(image);
     kd_scene_close(scene);
 }

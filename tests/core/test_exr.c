@@ -258,7 +258,7 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
                            EXR_PIXEL_FLOAT,
                            16,
                            0,
-                           {"A", "B", "G", "R", "a channel name of more than 31 letters"},
+                           {"A", "B", "G", "R", "a channel name of more than 31 characters"},
                            0};
     foreign_write(&wordy);
     assert_int_equal(image_read(&read, path), KD_OK);
@@ -267,11 +267,15 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
         assert_true(image_plane(&read, "R")[i] ==
                     foreign_value(3, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
     image_close(&read);
-    const foreign nameless = {
-        EXR_COMPRESSION_ZIP, EXR_PIXEL_FLOAT, 16, 0, {"a channel name of more than 31 letters"}, 0};
+    const foreign nameless = {EXR_COMPRESSION_ZIP,
+                              EXR_PIXEL_FLOAT,
+                              16,
+                              0,
+                              {"a channel name of more than 31 characters"},
+                              0};
     foreign_write(&nameless);
     assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);
-    assert_non_null(strstr(kd_last_error(), "no channel with a name of at most 31 letters"));
+    assert_non_null(strstr(kd_last_error(), "no channel with a name of at most 31 characters"));
     const foreign blueless = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"G", "R"}, 0};
     foreign_write(&blueless);
     assert_int_equal(image_read(&read, path), KD_ERROR_INPUT);
@@ -320,10 +324,10 @@ static void what_cannot_be_decoded_is_named(void **state) {
         exr_compression_t claimed;
         exr_pixel_type_t type;
         const char *says;
-    } cases[] = {{EXR_COMPRESSION_DWAA, EXR_PIXEL_HALF, "compressed by DWAA"},
-                 {EXR_COMPRESSION_DWAB, EXR_PIXEL_HALF, "compressed by DWAB"},
-                 {EXR_COMPRESSION_B44, EXR_PIXEL_FLOAT, "channel B: float"},
-                 {EXR_COMPRESSION_B44A, EXR_PIXEL_UINT, "channel B: uint"}};
+    } cases[] = {{EXR_COMPRESSION_DWAA, EXR_PIXEL_HALF, "DWAA compression"},
+                 {EXR_COMPRESSION_DWAB, EXR_PIXEL_HALF, "DWAB compression"},
+                 {EXR_COMPRESSION_B44, EXR_PIXEL_FLOAT, "channel B of type float"},
+                 {EXR_COMPRESSION_B44A, EXR_PIXEL_UINT, "channel B of type uint"}};
     static const char key[] =
         "compression\0compression\0\1\0\0"; /* and the last byte of the size */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {

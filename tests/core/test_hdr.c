@@ -149,10 +149,10 @@ static void old_counts_take_eight_bits_more_each(void **state) {
     assert_true(texels[3 * 262] == 0.25f);
     memory_free(texels);
     made.at[made.count - 5] = 2; /* 2 x 256 pixels */
-    refused(&made, "beyond its scanline");
+    refused(&made, "exceeds its scanline");
     made = begun("", "-Y 1 +X 2");
     put(&made, "\1\1\1\1\x20\x20\x20\x81", 8);
-    refused(&made, "beyond its scanline"); /* there is nothing to repeat */
+    refused(&made, "exceeds its scanline"); /* there is nothing to repeat */
 }
 
 static void damage_is_refused(void **state) {
@@ -161,13 +161,13 @@ static void damage_is_refused(void **state) {
     put(&made, "\2\2\0\x8", 4); /* truncated within the first scanline */
     refused(&made, "truncated: the file ends in scanline 1 of 1");
     put(&made, "\0\1\2\3", 4); /* copies nothing, for ever */
-    refused(&made, "beyond its scanline");
+    refused(&made, "exceeds its scanline");
     made = begun("", "-Y 1 +X 8");
     put(&made, "\2\2\0\x9\x89\1\x89\1\x89\1\x89\1", 12);
-    refused(&made, "9 pixels, expected 8");
+    refused(&made, "9 pixels; expected 8");
     made = begun("", "-Y 1 +X 8");
     put(&made, "\2\2\0\x8\x89\1\x88\1\x88\1\x88\1", 12);
-    refused(&made, "beyond its scanline");
+    refused(&made, "exceeds its scanline");
     static const char *const resolutions[] = {"-Y 1 -Y 8", "-Y 0 +X 8",          "Y 1 +X 8",
                                               "-Y 1",      "-Y 1 +X 1234567890", "-Y 1 +X 8 9"};
     for (size_t i = 0; i < sizeof resolutions / sizeof *resolutions; ++i) {
@@ -175,7 +175,7 @@ static void damage_is_refused(void **state) {
         refused(&made, "resolution");
     }
     made = begun("", "-Y 999999999 +X 999999999");
-    refused(&made, "cannot come from a file of");
+    refused(&made, "do not fit into a file of");
     made = begun("FORMAT=32-bit_rle_luv\n", "-Y 1 +X 8");
     refused(&made, "FORMAT");
     made = begun("EXPOSURE=bright\n", "-Y 1 +X 8");
@@ -184,7 +184,7 @@ static void damage_is_refused(void **state) {
     put_text(&made, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe");
     refused(&made, "truncated");
     made.count = 0;
-    refused(&made, "not a Radiance picture");
+    refused(&made, "not a Radiance image");
 }
 
 /* --- the header --- */

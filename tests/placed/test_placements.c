@@ -110,7 +110,7 @@ static void test_copied(void **state) {
     assert_int_equal(render_run(&result, made, &options, NULL), KD_ERROR_USAGE);
     assert_int_equal(render_settle_placements(made, &options, 1000, RENDER_PLACING_AUTO),
                      KD_ERROR_USAGE);
-    assert_non_null(strstr(kd_last_error(), "82 placements"));
+    assert_non_null(strstr(kd_last_error(), "82 instances"));
     assert_int_equal(render_settle_placements(made, &options, 0, RENDER_PLACING_KEEP),
                      KD_ERROR_USAGE);
     assert_int_equal(render_settle_placements(made, &options, 0, RENDER_PLACING_AUTO), KD_OK);
@@ -129,12 +129,12 @@ static void test_refused(void **state) {
     static const char *const wrong[][2] = {
         {BOX "\"placements\": 7}", "a list of lists of steps or a file"},
         {BOX "\"placements\": [[{\"scale\": [1, 0, 1]}]]}", "determinant"},
-        {BOX "\"placements\": [[{\"scale\": [1, 1e-9, 1]}]]}", "squeezes"},
-        {BOX "\"placements\": [], \"scatter\": {\"count\": 1}}", "one of them"},
-        {BOX "\"scatter\": {}}", "count is missing"},
+        {BOX "\"placements\": [[{\"scale\": [1, 1e-9, 1]}]]}", "in a ratio of"},
+        {BOX "\"placements\": [], \"scatter\": {\"count\": 1}}", "set only one of"},
+        {BOX "\"scatter\": {}}", "`count` is missing"},
         {BOX "\"scatter\": {\"count\": 3, \"scale\": [0, 1]}}", "scale"},
         {BOX "\"placements\": \"short.txt\"}", "line 2 of the file: expected 12"},
-        {BOX "\"placements\": \"flat.txt\"}", "flat.txt, line 2 of the file: a placement of det"},
+        {BOX "\"placements\": \"flat.txt\"}", "flat.txt, line 2 of the file: the transform"},
         {BOX "\"placements\": \"none.txt\"}", "none.txt"}};
     file_put_text("short.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 0 0 1 0 0 0 0 1\n");
     file_put_text("flat.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 0 0 1 0 0 0 0 0 0\n");

@@ -334,21 +334,21 @@ static void device_pointers_on_the_cpu(void **state) {
     REFUSED(kd_points_update(tree, &points), "points");
     points.coordinates = cloud;
     points.ids = (const uint32_t *)there;
-    REFUSED(kd_points_open(&none, &points, &options), "ids of points");
+    REFUSED(kd_points_open(&none, &points, &options), "`points->ids`");
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(there, 100, 3, KD_FLOAT);
-    REFUSED(kd_points_closest(tree, &query, ids, NULL), "queries");
+    REFUSED(kd_points_closest(tree, &query, ids, NULL), "`query.points`");
     query.points.coordinates = cloud;
     query.radii = there;
     REFUSED(kd_points_within_count(tree, &query, offsets), "radii");
     query.radii = NULL;
-    REFUSED(kd_points_closest(tree, &query, (uint32_t *)there, NULL), "places for ids");
-    REFUSED(kd_points_closest(tree, &query, NULL, there), "places for dist2");
-    REFUSED(kd_points_nearest(tree, &query, 1, ids, NULL, (uint32_t *)there), "places for counts");
+    REFUSED(kd_points_closest(tree, &query, (uint32_t *)there, NULL), "`ids`");
+    REFUSED(kd_points_closest(tree, &query, NULL, there), "`dist2`");
+    REFUSED(kd_points_nearest(tree, &query, 1, ids, NULL, (uint32_t *)there), "`counts`");
     REFUSED(kd_points_within_count(tree, &query, (uint64_t *)there), "offsets");
     REFUSED(kd_points_within(tree, &query, (uint64_t *)there, ids, NULL), "offsets");
-    REFUSED(kd_points_download(tree, there, NULL, NULL), "places for coordinates");
+    REFUSED(kd_points_download(tree, there, NULL, NULL), "`coordinates`");
 #undef REFUSED
     kd_points_close(tree);
     device_memory_free(there);

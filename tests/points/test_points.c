@@ -295,7 +295,7 @@ static void bad_requests_are_refused(void **state) {
     REFUSED(bad.points.dims = 2, KD_ERROR_USAGE, "2 dimensions");
     REFUSED(bad.points.scalar = KD_DOUBLE, KD_ERROR_USAGE, "scalar type 1");
     REFUSED(bad.points.coordinates = NULL, KD_ERROR_USAGE, "NULL");
-    REFUSED(bad.points.stride_bytes = 8, KD_ERROR_USAGE, "8 bytes");
+    REFUSED(bad.points.stride_bytes = 8, KD_ERROR_USAGE, "`stride_bytes` is 8");
     REFUSED(bad.max_radius = -2, KD_ERROR_INPUT, "-2");
     REFUSED(bad.max_radius = (double)NAN, KD_ERROR_INPUT, "nan");
     REFUSED(snprintf(bad.method, sizeof bad.method, "magic"), KD_ERROR_USAGE, "magic");

@@ -53,21 +53,22 @@ static void bad_changes_change_nothing(void **state) {
     kd_point_array points = kd_point_array_make(bad, 2, 3, KD_FLOAT);
     expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_INPUT, "1");
     points.ids = names;
-    expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "points with ids");
+    expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE,
+                   "`points->ids` must be NULL");
     points = kd_point_array_make(bad, 2, 2, KD_FLOAT);
     expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "2 dimensions");
     points = kd_point_array_make(doubles, 1, 3, KD_DOUBLE);
     expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "scalar type 1");
     points = kd_point_array_make(NULL, 2, 3, KD_FLOAT);
-    expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "no points given");
+    expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "NULL coordinates");
     points = kd_point_array_make(bad, 1, 3, KD_FLOAT);
     points.stride_bytes = 4;
-    expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "stride of 4");
+    expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_USAGE, "`stride_bytes` is 4");
     expect_refused(kd_points_remove(tree, unknown, 2), KD_ERROR_INPUT, "no point has the id 4000");
-    expect_refused(kd_points_remove(tree, NULL, 1), KD_ERROR_USAGE, "no ids given");
-    expect_refused(kd_points_remove(NULL, unknown, 1), KD_ERROR_USAGE, "no tree");
-    expect_refused(kd_points_insert(NULL, &points, NULL), KD_ERROR_USAGE, "no tree");
-    expect_refused(kd_points_rebuild(NULL), KD_ERROR_USAGE, "no tree");
+    expect_refused(kd_points_remove(tree, NULL, 1), KD_ERROR_USAGE, "`ids` must not");
+    expect_refused(kd_points_remove(NULL, unknown, 1), KD_ERROR_USAGE, "`tree` must not");
+    expect_refused(kd_points_insert(NULL, &points, NULL), KD_ERROR_USAGE, "`tree` must not");
+    expect_refused(kd_points_rebuild(NULL), KD_ERROR_USAGE, "`tree` must not");
     kd_points_query query = query_of();
     strcpy(query.method, "walk");
     expect_refused(kd_points_nearest(tree, &query, 1, ids[0], NULL, NULL), KD_ERROR_USAGE,

@@ -94,7 +94,7 @@ def test_nearest_triangles_are_those_of_a_plain_loop():
     np.testing.assert_allclose((1 - u - w) * a + u * b + w * c, near.point, atol=1e-6)
     few = mesh.closest_point(x, max_distance=0.3)
     assert ((few.triangle == kandela.mesh.NO_TRIANGLE) == (near.distance > 0.3)).all()
-    with pytest.raises(ValueError, match="no farther than"):
+    with pytest.raises(ValueError, match="`max_distance` is"):
         mesh.closest_point(x, -1)
 
 

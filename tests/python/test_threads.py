@@ -122,7 +122,7 @@ def test_short_buffers_are_refused():
     offsets = np.zeros(len(Q) + 1, np.uint64)
     _c.kd_points_within_count(tree._c, query, offsets)
     short = np.zeros(int(offsets[-1]) // 2, np.uint32)
-    with pytest.raises(ValueError, match="ids has .* elements, expected"):
+    with pytest.raises(ValueError, match="`ids` has .* elements; expected"):
         _c.kd_points_within(tree._c, query, offsets, short, None)
     wrong = offsets.copy()
     wrong[7] = offsets[-1] + 1000

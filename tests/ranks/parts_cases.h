@@ -2,8 +2,8 @@
  * compared. */
 #ifndef KD_TESTS_POINTS_PARTS_CASES_H
 #define KD_TESTS_POINTS_PARTS_CASES_H
+#include "distributed/points/parts.h"
 #include "points/api/points.h"
-#include "points/parts/parts.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>

@@ -186,7 +186,7 @@ static void count_warnings(void *context, log_level level, const char *message) 
     if (level != LOG_WARNING) return;
     ++warnings;
     assert_non_null(strstr(message, "display server 127.0.0.1:"));
-    assert_non_null(strstr(message, "going on without it"));
+    assert_non_null(strstr(message, "rendering continues without it"));
 }
 
 /* One warning each, and the same picture. */

@@ -1,4 +1,7 @@
-/* Generates shaders/microfacet_*.inc: the energy that single scattering at a rough boundary loses, and where it goes. Usage: energy_tables FOLDER [long]; takes some minutes. Idea: the energy kept by single scattering is a smooth integral over visible facets (midpoint rule in both random numbers, with nodes concentrated at the rim, where GGX has its long tail). Random walks among the facets (microfacet_walk.h) distribute the rest, as fractions of it, so that their noise affects colours only and never the sum of a white furnace. Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks" (the form of the lobe); Heitz et al. 2016 (the random walks). */
+/* Generates shaders/microfacet_*.inc: the energy that single scattering at a rough boundary loses,
+   and where it goes. Usage: energy_tables FOLDER [long]; takes some minutes.
+   Idea: the energy kept by single scattering is a smooth integral over visible facets (midpoint rule in both random numbers, with nodes concentrated at the rim, where GGX has its long tail). Random walks among the facets (microfacet_walk.h) distribute the rest, as fractions of it, so that their noise affects colours only and never the sum of a white furnace.
+   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks" (the form of the lobe); Heitz et al. 2016 (the random walks). */
 #include "microfacet_walk.h"
 #include "shaders/microfacet_energy.h"
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Reference: random walks of light among the facets of a rough boundary, facet by facet. Source: Heitz, Hanika, d'Eon and Dachsbacher 2016, "Multiple-scattering microfacet BSDFs with the Smith model" (heights uniform in [-1, 1], sections 4 and 5). Differs: without weights, light is reflected or refracted as a whole; a walk inside glass is the same walk upside down. */
+/* Reference: random walks of light among the facets of a rough boundary, facet by facet.
+   Source: Heitz, Hanika, d'Eon and Dachsbacher 2016, "Multiple-scattering microfacet BSDFs with the Smith model" (heights uniform in [-1, 1], sections 4 and 5).
+   Differs: without weights, light is reflected or refracted as a whole; a walk inside glass is the same walk upside down. */
 #ifndef KD_TESTS_SHADERS_MICROFACET_WALK_H
 #define KD_TESTS_SHADERS_MICROFACET_WALK_H
 #include "core/math/rng.h"

@@ -41,9 +41,9 @@ expect_exit 0 "${render[@]}" camera.json --frames 9-9 --shutter 3 -o late.pfm # 
 expect_exit 0 "${render[@]}" camera.json --eye 1,1,4 -o last.pfm
 same late0009.pfm last.pfm
 expect_exit 2 "${render[@]}" camera.json --frames 2-2 --shutter 1 --integrator light --passes 1
-expect_says err "no camera that moves"
+expect_says err "does not support a camera that moves"
 expect_exit 2 "${render[@]}" box.json --frames 2-2 --shutter 1 -o refused.pfm # only a camera's motion is blurred
-expect_says err "meshes, placements or lights have keys"
+expect_says err "meshes, instances or lights are animated"
 expect_true "no picture" test ! -e refused0002.pfm
 expect_exit 0 "${render[@]}" box.json --frames 2-2 --shutter 0 -o shut.pfm
 same shut0002.pfm f_02.pfm
@@ -72,13 +72,13 @@ refused() { # WORDS: of bad.json
     expect_says err "$1"
 }
 keyed '{"eye": [0, 1, 4]}' >bad.json
-refused "frame is missing"
+refused '`frame` is missing'
 keyed '{"frame": 2, "eye": [0, 1, 4]}, {"frame": 2}' >bad.json
-refused "expected a later one"
+refused "the frame of the key before"
 keyed '{"frame": 2}, {"frame": 3, "eye": [0, 1, 4]}' >bad.json
-refused "eye is in neither"
+refused '`eye` is missing in the camera'
 step '{"keys": [{"frame": 1, "scale": 1}, {"frame": 2, "translate": [0, 0, 0]}]}' >bad.json
-refused "another kind"
+refused "of the same kind"
 step '{"keys": [], "scale": 1}' >bad.json
-refused "keys alone"
+refused "must not have other keys"
 expect_done

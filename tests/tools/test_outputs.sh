@@ -30,13 +30,13 @@ expect_exit 0 "$program" photons s.json -q --photons 100 --seed 1 -o b.kdp
 ln -s grey.png link.png
 ln grey.png hard.png
 for output in grey.png ./grey.png link.png hard.png; do
-    refused "overwrite what is read" render s.json "${options[@]}" -o $output
+    refused "would overwrite an input" render s.json "${options[@]}" -o $output
 done
 for input in s.json textured.obj textured.mtl grey.png; do
-    refused "$input: it would overwrite" render s.json "${options[@]}" -o new.png --stats $input
-    refused "$input: it would overwrite" photons s.json -q -o $input
+    refused "$input: the output would overwrite" render s.json "${options[@]}" -o new.png --stats $input
+    refused "$input: the output would overwrite" photons s.json -q -o $input
 done
-refused "a.kdp: it would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
+refused "a.kdp: the output would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
     -o new.png --stats a.kdp
 refused "overwrite" photons merge a.kdp b.kdp -o b.kdp
 refused "overwrite" photons filter a.kdp -o ./a.kdp
@@ -65,7 +65,7 @@ late() { # WORD ARGUMENT...: exit 1 at once
 }
 mkfifo unread.png
 mkdir folder.png closed
-late "unread.png: cannot write: nobody reads this pipe" -o unread.png
+late "unread.png: cannot write: no program reads from this pipe" -o unread.png
 late "unread.png: cannot write: nobody" -o new.png --stats unread.png
 late "folder.png: cannot write: it is a folder" -o folder.png
 late "/proc/new.png: cannot write" -o /proc/new.png

@@ -29,18 +29,18 @@ expect_exit 0 "${render[@]}" "${batched[@]}" --plan
 expect_true "the plan says how many batches" test "$(sed -n 's/^batches *//p' out)" = 3
 expect_true "and fits" test "$(sed -n 's/^total *//p' out)" -le "$half"
 expect_exit 0 "${render[@]}" "${batched[@]}" -o batches.pfm --stats batches.json
-expect_says err "photons in 3 batches of 1/3 each"
+expect_says err "photons are emitted in 3 batches of 1/3 each"
 taken=$(($(peak batches.json) - $(peak small.json)))
 if ! grep -qa __asan_init "$program"; then
     expect_true "$taken bytes taken are at most the $half allowed" test "$taken" -le "$half"
 fi
 expect_exit 4 "${render[@]}" "${large[@]}" --max-memory 1M -o none.pfm
-expect_says err "bytes are needed and 1048576 allowed: give"
+expect_says err "only 1048576 are allowed: use"
 expect_true "nothing is written then" test ! -e none.pfm
 expect_exit 0 "${render[@]}" --resolution 8x8 --max-memory 1.5G -o some.pfm
 expect_exit 0 "${render[@]}" --resolution 8x8 --max-memory 1T -o some.pfm
 expect_exit 4 "${render[@]}" --max-memory 1K -o none.pfm
-expect_says err "and 1024 allowed"
+expect_says err "only 1024 are allowed"
 expect_exit 2 "${render[@]}" --max-memory 1Q -o none.pfm
 expect_says err "expected bytes, such as"
 expect_done

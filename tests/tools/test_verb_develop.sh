@@ -40,7 +40,7 @@ KANDELA_OIDN=$(dirname "$fake")/nothing expect_exit 2 "$program" develop a.pfm -
 expect_exit 0 "$program" develop a.pfm
 expect_true "the default name" test "$(cat out)" = a.png
 expect_exit 0 "$program" develop a.pfm --exposure auto
-expect_says err "exposure by the picture"
+expect_says err "automatic exposure"
 for curve in linear reinhard aces agx neutral; do
     expect_exit 0 "$program" develop a.pfm --tonemap $curve -o $curve.png
     for other in linear reinhard aces agx neutral; do
@@ -59,7 +59,7 @@ expect_says err "KANDELA_OIDN"
 expect_true "one line" test "$(wc -l <err)" = 1
 expect_true "nothing is written" test ! -e never.png
 expect_exit 2 "$program" develop a.pfm --crop 0,0,9,4
-expect_says err "does not lie in a picture of 8 x 4"
+expect_says err "exceeds the image of 8 x 4"
 expect_exit 2 "$program" develop a.pfm --resize 0x0
 expect_exit 2 "$program" develop a.pfm --resize 8
 expect_exit 2 "$program" develop a.pfm --tonemap filmic

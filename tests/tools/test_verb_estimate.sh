@@ -71,6 +71,6 @@ for ladder in 1 10,x 2000 "" 10,,20; do
 done
 expect_exit 3 "$program" estimate map.kdp "$source_folder/scenes/furnace.json" \
     --reference right.pfm --ladder 10 --estimators disc --report other
-expect_says err "a photon map of another scene"
+expect_says err "belongs to another scene"
 expect_exit 3 "${estimate[@]}" --reference none.pfm
 expect_done

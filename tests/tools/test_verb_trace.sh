@@ -63,8 +63,8 @@ expect_exit 2 "${trace[@]}" --pixel 1,1 --heat heat.txt
 expect_exit 3 "$program" trace absent.obj --pixel 0,0
 if "$program" info | grep -q '^  binned  *cuda'; then # a builder for devices only, which a trace does not use
     expect_exit 5 "$program" trace box.obj --builder binned --pixel 0,0
-    expect_says err 'the triangle tree builder "binned" works on a CUDA device only'
+    expect_says err 'the triangle tree builder "binned" needs a CUDA device'
     expect_exit 5 "$program" render box.obj --builder binned --device cpu
-    expect_says err 'the triangle tree builder "binned" works on a CUDA device only'
+    expect_says err 'the triangle tree builder "binned" needs a CUDA device'
 fi
 expect_done

@@ -1,13 +1,13 @@
 /* The options of kandela render: the tables and the struct that they fill. */
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
-#include "distributed/render/maps_choice.h"
 #include "shaders/scene_view.h"
 #include "tools/program/options.h"
 #include "tools/program/progress.h"
 #include "tools/program/verb.h"
 #include <kandela/render.h>
 
+struct maps_choice;
 struct scene_view;
 
 typedef struct render_values {
@@ -28,13 +28,14 @@ typedef struct render_values {
 } render_values;
 
 extern const option_group render_groups[];
+extern const help_pair render_examples[];
 extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
 
 /* Reduces image size, samples and photons for a fast preview. */
 void render_values_quicken(kd_render_options *options);
 /* Prints the bytes that each rank sends, and how photons are distributed. */
 void render_values_print_choice(const render_values *of, const struct scene_view *view,
-                                const maps_choice *choice);
+                                const struct maps_choice *choice);
 /* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);
 

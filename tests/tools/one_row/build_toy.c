@@ -1,4 +1,5 @@
-/* A builder of triangle trees for nightly_one_row.sh: one file that ends with its row. Idea: bisect the longest side of the box while that separates triangles. With KANDELA_TOY_FAULT in the environment it loses a triangle, which the tests of the table must detect. */
+/* A builder of triangle trees for nightly_one_row.sh: one file that ends with its row.
+   Idea: bisect the longest side of the box while that separates triangles. With KANDELA_TOY_FAULT in the environment it loses a triangle, which the tests of the table must detect. */
 #include "accel/tree/build.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
@@ -23,7 +24,8 @@ static bool part_in(const tritree_input *input, uint32_t id, box3 box, box3 *par
 
 static kd_status halve(toy *build, uint32_t at, box3 box, const uint32_t *ids, uint32_t count,
                        int32_t depth, double growth) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED, "the tree's build was cancelled");
+    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+               "building the triangle tree was cancelled");
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;

@@ -1,4 +1,5 @@
-/* A builder of point trees for nightly_one_row.sh: one file that ends with its row. Idea: sort the points of a subtree along its axis and take the one after the left subtree. With KANDELA_TOY_FAULT in the environment it swaps two points, which the tests of the table must detect. */
+/* A builder of point trees for nightly_one_row.sh: one file that ends with its row.
+   Idea: sort the points of a subtree along its axis and take the one after the left subtree. With KANDELA_TOY_FAULT in the environment it swaps two points, which the tests of the table must detect. */
 #include "core/memory.h"
 #include "points/tree/build.h"
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static kd_status build_toy(pointtree *out, const point_array *points, job *watch
     for (uint32_t i = 0; i < out->count; ++i) items[i].id = i;
     build_node(&work, 0, items, &out->box);
     memory_free(items);
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "cancelled while building a point tree");
+    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "building the point tree was cancelled");
     if (getenv("KANDELA_TOY_FAULT") && out->count > 1) {
         const uint32_t root = out->ids[0];
         out->ids[0] = out->ids[1];

@@ -6,9 +6,9 @@
    Data flow: small roots and their parts -> masks and candidates in the warp's shared memory ->
    nodes and ids in segments that the warp allocates atomically, and the root's size. No warp reads
    what another writes. */
-#ifndef KD_ACCEL_ZHOU_SMALL_NODES_CUH
-#define KD_ACCEL_ZHOU_SMALL_NODES_CUH
-#include "accel/zhou/state.cuh"
+#ifndef KD_ACCEL_ZHOU_ZHOU_SMALL_CUH
+#define KD_ACCEL_ZHOU_ZHOU_SMALL_CUH
+#include "accel/zhou/zhou_state.cuh"
 
 enum { ZHOU_SMALL_WARPS = 4, ZHOU_SMALL_BLOCK = 32 * ZHOU_SMALL_WARPS };
 
@@ -56,9 +56,8 @@ __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint
 /* Returns the index of a new pair of nodes; KD_NONE if there is no space. */
 __device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_rooms &rooms) {
     if (rooms.node == KD_NONE || rooms.node % ZHOU_SEGMENT == 0) {
-        const uint32_t segment =
-            zhou_take_segment(k, &k.count->node_segments, k.node_next, k.segment_room, rooms.node,
-                              ZHOU_EXHAUSTED_NODES);
+        const uint32_t segment = zhou_take_segment(k, &k.count->node_segments, k.node_next,
+                                                   k.segment_room, rooms.node, EXHAUSTED_NODES);
         rooms.node = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
     }
     const uint32_t at = rooms.node;
@@ -202,9 +201,8 @@ __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_sh
     if (rooms.id_count == 0) rooms.id_first = rooms.id;
     for (uint32_t done = 0; done < count;) {
         if (rooms.id == KD_NONE || rooms.id % ZHOU_SEGMENT == 0) {
-            const uint32_t segment =
-                zhou_take_segment(k, &k.count->id_segments, k.id_next, k.id_segment_room, rooms.id,
-                                  ZHOU_EXHAUSTED_REFERENCES);
+            const uint32_t segment = zhou_take_segment(
+                k, &k.count->id_segments, k.id_next, k.id_segment_room, rooms.id, EXHAUSTED_LEAVES);
             rooms.id = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
             if (rooms.id_count == 0 && done == 0) rooms.id_first = rooms.id;
         }
@@ -267,9 +265,10 @@ __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &
         __syncwarp();
     }
     if ((threadIdx.x & 31) != 0) return;
-    root->node_count = rooms.node_count, root->id_count = rooms.id_count;
     root->node_first = rooms.node_first, root->id_first = rooms.id_first;
-    k.sizes[from.at] = make_uint2(rooms.node_count, rooms.id_count);
+    raw_node *raw = k.raw + from.at;
+    raw->split = __uint_as_float(rooms.node_count / 2); /* see size_of */
+    raw->count = rooms.id_count;
 }
 
 __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_device k) {

@@ -14,7 +14,7 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "points/parts/share.h"
+#include "distributed/points/share.h"
 #include <cub/device/device_radix_sort.cuh>
 #include <math.h>
 
@@ -235,7 +235,8 @@ kd_status share_device_scan(point_box *box, const point_array *points) {
     KD_TRY(device_copy(&found, room.memory, sizeof found, NULL));
     KD_TRY(device_stream_wait(NULL));
     KD_REQUIRE(found.bad == ~0ull, KD_ERROR_INPUT,
-               "point %llu of a device's share has a coordinate that is not finite",
+               "point %llu of a device's part has a coordinate that is not finite; coordinates "
+               "must be finite",
                (unsigned long long)found.bad);
     for (uint32_t axis = 0; points->count && axis < points->dims; ++axis) {
         point_box_include(box, axis, coordinate_of(found.lo[axis]));

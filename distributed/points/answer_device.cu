@@ -16,9 +16,9 @@
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
-#include "points/parts/answer.h"
-#include "points/parts/answer_kernels.cuh"
-#include "points/parts/share.h"
+#include "distributed/points/answer_kernels.cuh"
+#include "distributed/points/call.h"
+#include "distributed/points/share.h"
 
 namespace {
 #ifdef KD_CUDA_EMULATED
@@ -275,10 +275,10 @@ kd_status tell_flags(const chunk *at) {
     KD_TRY(device_copy(&flags, at->of.flags, sizeof flags, NULL));
     KD_TRY(device_stream_wait(NULL));
     KD_REQUIRE(!(flags & BAD_RADIUS), KD_ERROR_INPUT,
-               "a radius is negative or no number, expected 0 or more");
-    KD_REQUIRE(!(flags & MISFIT), KD_ERROR_USAGE,
-               "the offsets of some queries do not fit their answers, expected those of the same "
-               "query's count");
+               "`radii`: a radius is negative or NaN; expected 0 or more");
+    KD_REQUIRE(
+        !(flags & MISFIT), KD_ERROR_USAGE,
+        "`offsets` do not match the results; pass those of the count call with the same query");
     return KD_OK;
 }
 

@@ -5,7 +5,7 @@
               of these queries. close_rows, one thread per query: pads the rows. */
 #ifndef KD_POINTS_PARTS_ANSWER_KERNELS_CUH
 #define KD_POINTS_PARTS_ANSWER_KERNELS_CUH
-#include "points/parts/reach.h"
+#include "distributed/points/call.h"
 
 namespace {
 constexpr int BLOCK = 256;

@@ -1,39 +1,112 @@
 /* Implementation of the public API for distributed trees, on several devices or in several
-   processes: validates options and arrays and calls points/parts. */
+   processes: validates options and arrays and calls parts.h and call.h. */
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "core/status.h"
+#include "distributed/points/call.h"
 #include "points/api/search.h"
-#include "points/parts/call.h"
-#include "points/parts/host_arrays.h"
 #include "points/select/builders.h"
 #include "points/tree/bounds.h"
+#include <assert.h>
 #include <kandela/exchange.h>
+#include <kandela/points.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum {
     COPIES_MOST = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
 };
 
+/* --- host copies --------------------------------------------------------------------------------
+ */
+
+enum { HOST_ARRAYS_MOST = 8 };
+
+/* Temporary host copies of a caller's arrays in device memory, for calls that work on the host.
+   Arrays in host memory are used in place. */
+typedef struct host_arrays {
+    void *stream; /* the caller's */
+    struct {
+        void *host, *to; /* to: destination of the result, or NULL */
+        uint64_t bytes;
+    } taken[HOST_ARRAYS_MOST];
+    int count;
+} host_arrays;
+
+static bool is_on_host(const void *array, uint64_t bytes) {
+    return !array || bytes == 0 || !device_in_use() || device_of_pointer(array) < 0;
+}
+
+static kd_status take(host_arrays *of, void **out, void *to, uint64_t bytes) {
+    assert(of->count < HOST_ARRAYS_MOST);
+    KD_TRY(memory_reserve(out, bytes, 1));
+    of->taken[of->count].host = *out;
+    of->taken[of->count].to = to;
+    of->taken[of->count++].bytes = bytes;
+    return KD_OK;
+}
+
+/* Replaces *array by a host copy if it is in device memory. NULL and 0 bytes are allowed. */
+static kd_status host_arrays_in(host_arrays *of, const void **array, uint64_t bytes) {
+    void *copy = NULL;
+    if (is_on_host(*array, bytes)) return KD_OK;
+    KD_TRY(take(of, &copy, NULL, bytes));
+    KD_TRY(device_copy(copy, *array, bytes, of->stream));
+    *array = copy;
+    return device_stream_wait(of->stream);
+}
+
+/* Replaces *array by a host buffer, which host_arrays_end copies back. */
+static kd_status host_arrays_out(host_arrays *of, void **array, uint64_t bytes) {
+    void *room = NULL;
+    if (is_on_host(*array, bytes)) return KD_OK;
+    KD_TRY(take(of, &room, *array, bytes));
+    *array = room;
+    return KD_OK;
+}
+
+static kd_status host_arrays_points(host_arrays *of, kd_point_array *points) {
+    const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
+    const uint64_t one = points->dims * scalar;
+    const uint64_t stride = points->stride_bytes ? points->stride_bytes : one;
+    return host_arrays_in(of, &points->coordinates,
+                          points->count ? (points->count - 1) * stride + one : 0);
+}
+
+/* Copies the results back if `status` is KD_OK, and frees the copies. */
+static kd_status host_arrays_end(host_arrays *of, kd_status status) {
+    for (int i = 0; i < of->count; ++i) {
+        if (status == KD_OK && of->taken[i].to)
+            status =
+                device_copy(of->taken[i].to, of->taken[i].host, of->taken[i].bytes, of->stream);
+        if (status == KD_OK && of->taken[i].to) status = device_stream_wait(of->stream);
+        memory_free(of->taken[i].host);
+    }
+    of->count = 0;
+    return status;
+}
+
 /* --- opening -------------------------------------------------------------------------------- */
 
 static kd_status check(const kd_point_array *points, const kd_points_options *options) {
     const bool copies = options->spread == KD_POINTS_SPREAD_COPIES;
     const pointtree_builder *row = pointtree_builder_find(options->builder);
-    KD_REQUIRE(row, KD_ERROR_USAGE, "no point tree builder is called \"%s\"", options->builder);
+    KD_REQUIRE(row, KD_ERROR_USAGE, "unknown point tree builder \"%s\"; `kandela info` lists them",
+               options->builder);
     KD_REQUIRE(!copies || options->first_id == 0, KD_ERROR_USAGE,
-               "copies with a first id of %llu, expected 0: or spread the points in parts",
+               "`first_id` is %llu; it must be 0 if `spread` is KD_POINTS_SPREAD_COPIES",
                (unsigned long long)options->first_id);
     KD_REQUIRE(!points->ids || options->first_id == 0, KD_ERROR_USAGE,
-               "points with ids and a first id of %llu, expected one of them",
+               "`first_id` is %llu, but `points->ids` is set, too; set only one of them",
                (unsigned long long)options->first_id);
     KD_REQUIRE(!points->ids || points->count < KD_NO_POINT, KD_ERROR_USAGE,
-               "%llu points with ids of 32 bits, expected fewer than 2^32 - 1",
+               "`count` is %llu; points with `ids` must be fewer than 2^32 - 1",
                (unsigned long long)points->count);
     const uint32_t scalar_bytes = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
-    const caller_array given[] = {{points->coordinates, "points", scalar_bytes},
-                                  {points->ids, "ids of points", sizeof *points->ids}};
+    const caller_array given[] = {{points->coordinates, "points->coordinates", scalar_bytes},
+                                  {points->ids, "points->ids", sizeof *points->ids}};
     KD_TRY(caller_memory_check(given, 1, false));
     KD_TRY(caller_memory_check(given + 1, 1, true));
     point_array few = point_array_make(points->coordinates, points->count ? 1 : 0, points->dims,
@@ -123,7 +196,7 @@ static kd_status build(kd_points *out, const kd_point_array *points,
     const double started = timing_now();
     memset(out, 0, sizeof *out);
     out->options = *options;
-    KD_REQUIRE(points, KD_ERROR_USAGE, "no points given (NULL)");
+    KD_REQUIRE(points, KD_ERROR_USAGE, "`points` must not be NULL");
     KD_TRY(check(points, options));
     KD_TRY(KD_RESERVE_ZEROED(out->parts, 1));
     const kd_status status = open(out, points, 1, options, KD_OK);
@@ -135,15 +208,19 @@ static kd_status build(kd_points *out, const kd_point_array *points,
 static kd_status check_arrays(const kd_point_array *arrays, uint32_t count,
                               const kd_points_options *options) {
     KD_REQUIRE((int)count == device_list_count(options->device), KD_ERROR_USAGE,
-               "%u arrays for devices %s, expected one for each", count, options->device);
+               "`count` is %u arrays, but `device` is %s; pass one array for each device", count,
+               options->device);
     KD_REQUIRE(options->spread != KD_POINTS_SPREAD_COPIES, KD_ERROR_USAGE,
-               "several arrays as copies, expected to spread them in parts");
+               "`spread` must not be KD_POINTS_SPREAD_COPIES if there are several arrays");
     for (uint32_t a = 0; a < count; ++a) {
         KD_TRY(check(&arrays[a], options));
         KD_REQUIRE(!arrays[a].ids, KD_ERROR_USAGE,
-                   "array %u has ids, expected none: points are numbered one after another", a);
-        KD_REQUIRE(arrays[a].dims == arrays->dims && arrays[a].scalar == arrays->scalar,
-                   KD_ERROR_USAGE, "array %u has other dims or scalars than the first", a);
+                   "`arrays[%u].ids` must be NULL: the points of several arrays are numbered "
+                   "consecutively",
+                   a);
+        KD_REQUIRE(
+            arrays[a].dims == arrays->dims && arrays[a].scalar == arrays->scalar, KD_ERROR_USAGE,
+            "`arrays[%u]` has another `dims` or `scalar` than `arrays[0]`; they must be equal", a);
     }
     return KD_OK;
 }
@@ -153,8 +230,8 @@ kd_status kd_points_open_arrays(kd_points **out, const kd_point_array *arrays, u
     kd_points_options taken;
     kd_points *opened = NULL;
     kd_status status = KD_OK;
-    KD_REQUIRE(out && arrays && count, KD_ERROR_USAGE, "no %s given (NULL)",
-               out ? "arrays" : "place for the tree");
+    KD_REQUIRE(out && arrays && count, KD_ERROR_USAGE, "`%s` must not be %s",
+               out ? arrays ? "count" : "arrays" : "out", out && arrays ? "0" : "NULL");
     *out = NULL;
     const double started = timing_now();
     KD_TRY(points_take_options(&taken, options));
@@ -174,22 +251,27 @@ done:
 /* --- trees shared by several processes ------------------------------------------------------ */
 
 static kd_status check_exchange(const kd_exchange *exchange) {
-    KD_REQUIRE(exchange->struct_size >= sizeof *exchange && exchange->all_gather &&
-                   exchange->all_sum && exchange->all_to_all,
-               KD_ERROR_USAGE, "an exchange without its size or one of its functions");
+    KD_REQUIRE(
+        exchange->struct_size >= sizeof *exchange && exchange->all_gather && exchange->all_sum &&
+            exchange->all_to_all,
+        KD_ERROR_USAGE,
+        "`exchange` lacks `struct_size`, `all_gather`, `all_sum` or `all_to_all`; set all four");
     KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MOST && exchange->rank >= 0 &&
                    exchange->rank < exchange->size,
-               KD_ERROR_USAGE, "rank %d of %d, expected 0 to %d of 1 to %d", exchange->rank,
-               exchange->size, exchange->size - 1, PARTS_MOST);
+               KD_ERROR_USAGE,
+               "`exchange->rank` is %d and `size` is %d; expected a rank from 0 to %d and a size "
+               "from 1 to %d",
+               exchange->rank, exchange->size, exchange->size - 1, PARTS_MOST);
     return KD_OK;
 }
 
 static kd_status check_shared(const kd_point_array *points, const kd_points_options *options) {
     KD_REQUIRE(device_list_count(options->device) == 1, KD_ERROR_USAGE,
-               "devices %s for one of several processes, expected one", options->device);
-    KD_REQUIRE(!points->ids, KD_ERROR_USAGE,
-               "points with ids, expected none: those of several "
-               "processes are numbered one after another");
+               "`device` is %s; a tree that is shared by processes has one device per process",
+               options->device);
+    KD_REQUIRE(
+        !points->ids, KD_ERROR_USAGE,
+        "`points->ids` must be NULL: the points of several processes are numbered consecutively");
     return check(points, options);
 }
 
@@ -208,8 +290,8 @@ static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
 
 kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
                                 const kd_points_options *options, const kd_exchange *exchange) {
-    KD_REQUIRE(out && points && exchange, KD_ERROR_USAGE, "no %s given (NULL)",
-               !out     ? "place for the tree"
+    KD_REQUIRE(out && points && exchange, KD_ERROR_USAGE, "`%s` must not be NULL",
+               !out     ? "out"
                : points ? "exchange"
                         : "points");
     kd_points *opened = NULL;
@@ -261,7 +343,8 @@ static kd_status copy_to(kd_points *copy, const kd_points *tree) {
     kd_points_options options = tree->options;
     void *coordinates = NULL;
     KD_REQUIRE(!parts_are_shared(parts), KD_ERROR_USAGE,
-               "the tree's points lie at several ranks, expected a tree of one process");
+               "the points of the tree are distributed over processes; this call needs a tree of "
+               "one process");
     snprintf(options.device, sizeof options.device, "cpu");
     options.first_id = 0;
     KD_TRY(memory_reserve(&coordinates, parts->count * parts->dims,
@@ -287,7 +370,8 @@ static kd_status check_arrays_of(const kd_points *tree, const points_search *sea
     const kd_points_query *query = &search->query;
     point_box box;
     KD_REQUIRE(search->out.wide || search->kind == POINTS_COUNT || !tree->spread.wide,
-               KD_ERROR_USAGE, "a tree whose ids have 64 bits, expected a call with such ids");
+               KD_ERROR_USAGE,
+               "the ids of the tree have 64 bits; use the function with the suffix 64");
     KD_TRY(points_check_memory(tree, search, false));
     if (!is_of_a_device(query->radii)) KD_TRY(points_check_radii(tree, query));
     const point_array queries = points_queries(tree, &query->points);
@@ -355,16 +439,13 @@ static kd_status check_on_host(const kd_points *tree, const points_search *searc
 
 static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
     const kd_status checked = check_on_host(tree, search, search->query.points.count);
-    const points_rows *out = &search->out;
-    const kd_point_array *lo = &search->query.points;
     parts_call call = call_of(tree, search);
     if (!tree->parts->copies || checked != KD_OK)
         return parts_call_all(tree->parts, &call, checked);
-    const kd_points *one = tree->parts->part[0].tree;
-    if (search->kind == POINTS_COUNT)
-        return kd_points_in_box_count(one, lo, &search->hi, out->sums);
-    KD_TRY(kd_points_in_box(one, lo, &search->hi, search->offsets, out->ids));
-    parts_rename(out->ids, search->offsets[lo->count], tree->renamed);
+    points_search one = *search;
+    KD_TRY(points_search_tree(tree->parts->part[0].tree, &one, NULL));
+    if (search->kind == POINTS_FILL)
+        parts_rename(search->out.ids, search->offsets[one.query.points.count], tree->renamed);
     return KD_OK;
 }
 
@@ -372,9 +453,10 @@ static kd_status ask_self(const kd_points *tree, const points_search *search) {
     parts_call call = call_of(tree, search);
     KD_TRY(check_on_host(tree, search, tree->spread.count));
     KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
-               "all points ask of a tree of several processes: ask with the points instead");
+               "self-queries do not support a tree that is shared by processes; pass the points as "
+               "queries");
     KD_REQUIRE(!tree->spread.wide, KD_ERROR_USAGE,
-               "all points ask of a tree whose ids have 64 bits: ask with the points instead");
+               "self-queries do not support a tree with 64-bit ids; pass the points as queries");
     return parts_call_own(tree->parts, &call, search->order, search->query.skip_self != 0);
 }
 

@@ -6,16 +6,14 @@
                as a single tree does.
    Memory: besides the sub-trees, the points twice while they move, with 4 or 8 bytes for each
            number. */
-#include "points/parts/parts.h"
+#include "distributed/points/parts.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "distributed/points/share.h"
 #include "distributed/ranks/ranks.h"
-#include "points/parts/agree.h"
-#include "points/parts/share.h"
-#include "points/parts/top_select.h"
 #include "points/tree/bounds.h"
 #include <stdio.h>
 #include <string.h>
@@ -85,7 +83,7 @@ static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
     uint64_t before = 0;
     *count = 0;
     *box = point_box_empty();
-    KD_TRY(parts_agree(of->among, share_scan(&of->own.box, &of->share)));
+    KD_TRY(ranks_agree(of->among, share_scan(&of->own.box, &of->share)));
     of->own.count = of->share.points.count;
     KD_TRY(gather_summaries(of));
     for (int32_t r = 0; r < size_of(of); ++r) {
@@ -99,7 +97,7 @@ static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
     }
     const uint64_t first = of->parts->first;
     KD_REQUIRE(first <= KD_NO_POINT64 - 1 && *count <= KD_NO_POINT64 - 1 - first, KD_ERROR_USAGE,
-               "%llu points from number %llu on, expected numbers below 2^64 - 1",
+               "%llu points from `first_id` %llu on exceed the largest id, 2^64 - 2",
                (unsigned long long)*count, (unsigned long long)first);
     of->share.first = first + before;
     of->share.wide = first + *count > KD_NO_POINT;
@@ -114,7 +112,7 @@ static kd_status learn_counts(planting *of) {
     uint64_t *given = NULL;
     KD_TRY(KD_RESERVE(given, (uint64_t)size));
     for (int32_t p = 0; p < size; ++p) given[p] = of->split.begins[p + 1] - of->split.begins[p];
-    const kd_status status = parts_agree_on(of->among, KD_OK, given, (uint32_t)size, of->matrix);
+    const kd_status status = ranks_agree_on(of->among, KD_OK, given, (uint32_t)size, of->matrix);
     memory_free(given);
     KD_TRY(status);
     of->begins[0] = 0;
@@ -147,10 +145,10 @@ static kd_status reserve_arrived(planting *of) {
 
 static kd_status move_points(planting *of) {
     const point_array *points = &of->share.points;
-    KD_TRY(parts_agree(of->among,
+    KD_TRY(ranks_agree(of->among,
                        share_divide(&of->split, &of->share, of->nodes, (uint32_t)size_of(of))));
     KD_TRY(learn_counts(of));
-    KD_TRY(parts_agree(of->among, reserve_arrived(of)));
+    KD_TRY(ranks_agree(of->among, reserve_arrived(of)));
     KD_TRY(exchange(of, of->split.coordinates, of->coordinates,
                     points->dims * point_scalar_bytes(points->scalar)));
     KD_TRY(exchange(of, of->split.numbers, of->numbers, share_number_bytes(of->share.wide)));
@@ -185,7 +183,7 @@ static kd_status build_part(planting *of) {
 
 static kd_status reserve(planting *of) {
     const uint64_t size = (uint64_t)size_of(of);
-    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "%llu parts of a tree, expected at most %d",
+    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
                (unsigned long long)size, PARTS_MOST);
     KD_TRY(KD_RESERVE_ZEROED(of->all, size));
     KD_TRY(KD_RESERVE(of->nodes, (uint64_t)top_nodes((uint32_t)size)));
@@ -199,11 +197,13 @@ static kd_status check_kinds(planting *of, kd_status own) {
     const uint64_t mine[] = {points->dims, points->scalar, of->parts->first};
     uint64_t *all = NULL;
     KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(of)));
-    kd_status status = parts_agree_on(of->among, own, mine, 3, all);
+    kd_status status = ranks_agree_on(of->among, own, mine, 3, all);
     for (int32_t r = 1; status == KD_OK && r < size_of(of); ++r)
         if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                                 "rank %d has other dims, scalars or first id than rank 0", r);
+                                 "rank %d has another `dims`, `scalar` or `first_id` than rank 0; "
+                                 "all ranks must pass equal ones",
+                                 r);
     memory_free(all);
     return status;
 }
@@ -220,7 +220,7 @@ static kd_status plant(planting *of, kd_status own) {
                       (uint32_t)size_of(of)));
     KD_TRY(move_points(of));
     const double top_seconds = timing_now() - began;
-    KD_TRY(parts_agree(of->among, build_part(of)));
+    KD_TRY(ranks_agree(of->among, build_part(of)));
     KD_TRY(gather_summaries(of));
     of->part->begin = 0;
     of->part->device = of->device;

@@ -1,6 +1,6 @@
 /* A distributed point tree, whose sub-trees (parts) are on several devices or ranks. */
-#ifndef KD_POINTS_PARTS_PARTS_H
-#define KD_POINTS_PARTS_PARTS_H
+#ifndef KD_DISTRIBUTED_POINTS_PARTS_H
+#define KD_DISTRIBUTED_POINTS_PARTS_H
 #include "distributed/ranks/ranks.h"
 #include "points/tree/point_array.h"
 #include <kandela/points.h>

@@ -3,21 +3,15 @@
    cell and the bounds of its parts, distributes and clips its references to the children, and
    reduces their bounds. For a node of several chunks, the block that finishes last merges the
    chunks' bounds and counts and creates the children (Zhou 2008, section 3.1: the reduction in two
-   steps). So a level takes one barrier. Lists alternate between two buffers, their counters between
-   three: one is read, one filled, one cleared.
+   steps). So a level takes one barrier.
    Data flow: each level: nodes and their parts in one of two lists -> raw nodes, children and their
    parts in the other, or small roots; a grid-wide barrier ends the level. */
-#ifndef KD_ACCEL_ZHOU_LARGE_NODES_CUH
-#define KD_ACCEL_ZHOU_LARGE_NODES_CUH
-#include "accel/zhou/state.cuh"
+#ifndef KD_ACCEL_ZHOU_ZHOU_LARGE_CUH
+#define KD_ACCEL_ZHOU_ZHOU_LARGE_CUH
+#include "accel/zhou/zhou_state.cuh"
 #include <cooperative_groups.h>
 
 enum { ZHOU_WARPS = ZHOU_BLOCK / 32 };
-
-struct zhou_level {
-    int from, to;         /* buffers of lists and parts */
-    int now, next, after; /* counters */
-};
 
 struct zhou_shared {
     zhou_node node;
@@ -38,20 +32,20 @@ struct zhou_refs {
 
 /* Adds a child, whose parts are stored, to the list for its size. All lanes of a warp must call
    it. */
-__device__ inline void zhou_hand_on(const zhou_device &k, const zhou_level &level,
+__device__ inline void zhou_hand_on(const zhou_device &k, const build_level &level,
                                     const zhou_node &child) {
     zhou_counters *c = k.count;
     const uint32_t lane = threadIdx.x & 31;
     if (child.count == 0) {
-        if (lane == 0) k.raw[child.at] = zhou_raw_make(ZHOU_RAW_LEAF, 0, 0, 0);
+        if (lane == 0) k.raw[child.at] = raw_leaf(0, 0);
         return;
     }
     if (child.count <= ZHOU_SMALL_MOST) {
         if (lane != 0) return;
         const uint32_t i = atomicAdd(&c->roots, 1u);
-        k.raw[child.at] = zhou_raw_make(ZHOU_RAW_ROOT, 0, i, 0);
+        k.raw[child.at] = raw_inner(RAW_ROOT, 0, i);
         if (i >= k.root_room) {
-            zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+            exhaust(k, EXHAUSTED_LISTS, level.next);
             return;
         }
         zhou_small_root *root = k.roots + i;
@@ -63,12 +57,12 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const zhou_level &leve
     const uint32_t chunks = (child.count + ZHOU_CHUNK - 1) / ZHOU_CHUNK;
     uint32_t slot = 0, first = 0, room = 0;
     if (lane == 0) {
-        slot = atomicAdd(&c->nodes[level.next], 1u);
+        slot = atomicAdd(&c->level_nodes[level.next], 1u);
         first = atomicAdd(&c->tasks[level.next], chunks);
         if (chunks > 1) room = atomicAdd(&c->parts[level.after], 2 * child.count);
-        if (slot >= k.node_room_level || first + chunks > k.task_room ||
+        if (slot >= k.level_room || first + chunks > k.task_room ||
             (chunks > 1 && (uint64_t)room + 2 * child.count > k.part_room)) {
-            zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+            exhaust(k, EXHAUSTED_LISTS, level.next);
             slot = KD_NONE;
         }
     }
@@ -121,12 +115,7 @@ __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint
             zhou_sides(pick4(refs.ref[j].lo, axis), pick4(refs.ref[j].hi, axis), s.plan.plane);
         own += (refs.sides[j] & 1) | (refs.sides[j] >> 1) << 16;
     }
-    uint32_t upto = own;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const uint32_t lower = __shfl_up_sync(WARP_ALL, upto, step);
-        if (lane >= step) upto += lower;
-    }
+    const uint32_t upto = warp_scan(own);
     if (lane == 31) s.warp_count[0][warp] = upto & 0xffff, s.warp_count[1][warp] = upto >> 16;
     __syncthreads();
     if (threadIdx.x < 2) {
@@ -202,17 +191,17 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
 }
 
 /* Makes the node a large leaf. All threads of the block must call it. */
-__device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &level,
+__device__ inline void zhou_make_leaf(const zhou_device &k, const build_level &level,
                                       zhou_shared &s) {
     if (threadIdx.x == 0) {
         s.leaf_first = atomicAdd(&k.count->ids, s.node.count);
         const uint32_t i = atomicAdd(&k.count->leaves, 1u);
         s.stop = s.leaf_first + s.node.count > k.id_room || i >= k.leaf_room;
         if (s.stop)
-            zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+            exhaust(k, EXHAUSTED_LISTS, level.next);
         else
             k.leaves[i] = s.node.at;
-        k.raw[s.node.at] = zhou_raw_make(ZHOU_RAW_LEAF, 0, s.leaf_first, s.node.count);
+        k.raw[s.node.at] = raw_leaf(s.leaf_first, s.node.count);
     }
     __syncthreads();
     if (s.stop) return;
@@ -222,23 +211,26 @@ __device__ inline void zhou_make_leaf(const zhou_device &k, const zhou_level &le
 
 /* Adds the raw nodes of a split: its cuts, each with an empty leaf, then the two children. Called
    by one thread. Returns false if the capacity is exceeded. */
-__device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
+__device__ inline bool zhou_add_raw(const zhou_device &k, const build_level &level,
+                                    zhou_shared &s) {
     const zhou_plan *plan = &s.plan;
     const uint32_t more = 2 * (uint32_t)(plan->cuts + 1);
-    uint32_t pair = atomicAdd(&k.count->raw, more), at = s.node.at;
+    uint32_t pair = atomicAdd(&k.count->nodes, more);
+    struct {
+        uint32_t at, depth;
+    } node = {s.node.at, s.node.depth};
     if (pair + more > k.raw_room) {
-        zhou_exhaust(k, ZHOU_EXHAUSTED_LISTS, level.next);
+        exhaust(k, EXHAUSTED_LISTS, level.next);
         return false;
     }
     for (int i = 0; i < plan->cuts; ++i, pair += 2) {
         const uint32_t upper = (uint32_t)plan->cut_side[i] & 1;
-        k.raw[at] = zhou_raw_make((uint32_t)plan->cut_side[i] / 2, plan->cut[i], pair, 0);
-        k.pairs[pair / 2] = make_uint2(at, 0);
-        k.raw[pair + upper] = zhou_raw_make(ZHOU_RAW_LEAF, 0, 0, 0);
-        at = pair + (upper ^ 1);
+        make_inner(k, node, plan->cut_side[i] / 2, plan->cut[i], pair);
+        k.raw[pair + upper] = raw_leaf(0, 0);
+        node.at = pair + (upper ^ 1);
+        ++node.depth;
     }
-    k.raw[at] = zhou_raw_make((uint32_t)plan->axis, plan->plane, pair, 0);
-    k.pairs[pair / 2] = make_uint2(at, 0);
+    make_inner(k, node, plan->axis, plan->plane, pair);
     s.child[0].at = pair;
     s.child[1].at = pair + 1;
     return true;
@@ -246,7 +238,7 @@ __device__ inline bool zhou_add_raw(const zhou_device &k, const zhou_level &leve
 
 /* Decides from the counts of both sides whether the node becomes a leaf; sets everything of its
    children that does not depend on their parts. Called by one thread. */
-__device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level, zhou_shared &s) {
+__device__ inline void zhou_decide(const zhou_device &k, const build_level &level, zhou_shared &s) {
     const uint32_t left = s.merge.count[0], right = s.merge.count[1];
     const float growth = zhou_growth_left(s.node.growth, s.node.count, left, right);
     s.leaf = growth < 1;
@@ -263,13 +255,13 @@ __device__ inline void zhou_decide(const zhou_device &k, const zhou_level &level
 }
 
 /* Reserves space for a child's parts in the buffer for its size. Called by one thread. */
-__device__ inline clipped *zhou_place_child(const zhou_device &k, const zhou_level &level,
+__device__ inline clipped *zhou_place_child(const zhou_device &k, const build_level &level,
                                             zhou_node *child) {
     const bool small = child->count <= ZHOU_SMALL_MOST;
     child->first =
         atomicAdd(small ? &k.count->small_parts : &k.count->parts[level.next], child->count);
     if ((uint64_t)child->first + child->count > (small ? k.small_room : k.part_room)) {
-        zhou_exhaust(k, ZHOU_EXHAUSTED_PARTS, level.next);
+        exhaust(k, EXHAUSTED_POOL, level.next);
         return NULL;
     }
     return (small ? k.small_parts : k.parts[level.to]) + child->first;
@@ -287,7 +279,7 @@ __device__ __forceinline__ void zhou_take_boxes(zhou_shared &s) {
     }
 }
 
-__device__ __forceinline__ void zhou_hand_on_both(const zhou_device &k, const zhou_level &level,
+__device__ __forceinline__ void zhou_hand_on_both(const zhou_device &k, const build_level &level,
                                                   zhou_shared &s) {
     if (threadIdx.x == 0) zhou_take_boxes(s);
     __syncthreads();
@@ -295,7 +287,7 @@ __device__ __forceinline__ void zhou_hand_on_both(const zhou_device &k, const zh
 }
 
 /* Splits a node of a single chunk. */
-__device__ inline void zhou_split_whole(const zhou_device &k, const zhou_level &level,
+__device__ inline void zhou_split_whole(const zhou_device &k, const build_level &level,
                                         zhou_shared &s, zhou_refs &refs) {
     uint32_t before[2];
     zhou_count(s, refs, before);
@@ -319,7 +311,7 @@ __device__ inline void zhou_split_whole(const zhou_device &k, const zhou_level &
 
 /* Choi and Ye 2020, algorithm 1: the second step of the reduction, by the chunk that finishes last.
    Small children's parts are moved to the buffer of the small-node stage. */
-__device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level, zhou_shared &s,
+__device__ inline void zhou_finish(const zhou_device &k, const build_level &level, zhou_shared &s,
                                    zhou_merge *merge) {
     if (threadIdx.x < 12)
         s.merge.box[threadIdx.x / 6][threadIdx.x % 6] =
@@ -358,7 +350,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const zhou_level &level
 }
 
 /* Processes a chunk of a node with several chunks. */
-__device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &level,
+__device__ inline void zhou_split_chunk(const zhou_device &k, const build_level &level,
                                         zhou_shared &s, zhou_refs &refs, zhou_merge *merge) {
     uint32_t before[2];
     zhou_count(s, refs, before);
@@ -385,7 +377,7 @@ __device__ inline void zhou_split_chunk(const zhou_device &k, const zhou_level &
     zhou_finish(k, level, s, merge);
 }
 
-__device__ inline void zhou_process(const zhou_device &k, const zhou_level &level, zhou_shared &s,
+__device__ inline void zhou_process(const zhou_device &k, const build_level &level, zhou_shared &s,
                                     uint2 task) {
     __syncthreads(); /* protects shared memory from the previous task */
     if (threadIdx.x < sizeof(zhou_node) / 4)
@@ -415,11 +407,7 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
     zhou_counters *c = k.count;
     if (threadIdx.x == 0) {
         zhou_node *root = &s.node;
-        root->box.lo =
-            vec3_make(unordered(c->box_lo[0]), unordered(c->box_lo[1]), unordered(c->box_lo[2]));
-        root->box.hi =
-            vec3_make(unordered(c->box_hi[0]), unordered(c->box_hi[1]), unordered(c->box_hi[2]));
-        root->tight = root->box;
+        root->box = root->tight = unordered_box(c->box_lo, c->box_hi);
         for (int a = 0; a < 3; ++a) root->mean[a] = 0;
         root->growth = ZHOU_GROWTH_MOST;
         root->first = root->depth = root->at = 0;
@@ -438,12 +426,11 @@ __global__ __launch_bounds__(ZHOU_BLOCK, 6) void zhou_large_nodes(const zhou_dev
     if (blockIdx.x == 0) zhou_start(k, s);
     grid.sync();
     for (int depth = 0;; ++depth) {
-        const zhou_level level = {depth & 1, depth & 1 ^ 1, depth % 3, (depth + 1) % 3,
-                                  (depth + 2) % 3};
+        const build_level level = level_at(depth);
         const uint32_t tasks = c->tasks[level.now];
         if (tasks == 0 || c->stop[level.now]) return;
         if (blockIdx.x == 0 && threadIdx.x == 0)
-            c->tasks[level.after] = c->nodes[level.after] = c->parts[level.now] = 0;
+            c->tasks[level.after] = c->level_nodes[level.after] = c->parts[level.now] = 0;
         for (uint32_t i = blockIdx.x; i < tasks; i += gridDim.x)
             zhou_process(k, level, s, k.tasks[level.from][i]);
         grid.sync();

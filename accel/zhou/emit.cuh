@@ -1,0 +1,146 @@
+/* The last stage of the CUDA builders: from raw nodes to the layout, depth first, both children of
+   a node at once, ids in a leaf ascending.
+   Source: Zhou, Hou, Wang, Guo 2008, section 3.3 (sizes from the leaves up, then places from the
+   root down).
+   Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: a
+   sibling that is a leaf is known at once; of two inner siblings the second to arrive continues
+   upwards. A node's place is then a sum of differences along its path to the root, computed `step`
+   levels at a time; each pass builds on the sums of the previous one. What a raw leaf stands for is
+   the rule's: size_of (of its subtree) and place_leaf, found by the type of its state.
+   Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the size left of each
+   pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous pass ->
+   the layout's nodes and references. */
+#ifndef KD_ACCEL_ZHOU_EMIT_CUH
+#define KD_ACCEL_ZHOU_EMIT_CUH
+#include "accel/zhou/state.cuh"
+
+enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14 };
+
+#define FOR_PAIRS(k, pair)                                                                         \
+    for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
+                  pair_count_ = (k).count->nodes >> 1;                                             \
+         pair < pair_count_; pair += gridDim.x * PLACE_BLOCK)
+
+/* Combines the sizes of `at` and its sibling, which is an inner node, too. Returns true for the
+   second to arrive, whose `size` is then the sum. */
+template <class state>
+__device__ __forceinline__ bool meet_sibling(const state &k, uint32_t at, uint2 *size) {
+    raw_pair *pair = k.pairs + (at >> 1);
+    const bool is_right = at & 1;
+    (is_right ? pair->right : pair->left) = *size;
+    __threadfence(); /* makes the size visible before the report */
+    if ((atomicAdd(&pair->state, 1u) & 3) == 0) return false;
+    __threadfence();
+    const uint2 other = __ldcg(is_right ? &pair->left : &pair->right);
+    *size = make_uint2(size->x + other.x, size->y + other.y);
+    return true;
+}
+
+/* Sums up sizes: inner nodes and references of each subtree. */
+template <class state> __global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(const state k) {
+    auto *c = k.count;
+    if (c->exhausted & state::SIZES_UNKNOWN) return;
+    FOR_PAIRS(k, pair) {
+        if (pair == 0) { /* the root has no sibling */
+            if (is_raw_leaf(k.raw[0].kind)) c->total = size_of(k, k.raw[0]);
+            continue;
+        }
+        if (k.pairs[pair].state == PAIR_HOLE) continue;
+        const raw_node left = k.raw[2 * pair], right = k.raw[2 * pair + 1];
+        if (!is_raw_leaf(left.kind) || !is_raw_leaf(right.kind)) continue;
+        const uint2 first = size_of(k, left), second = size_of(k, right);
+        uint2 size = make_uint2(1 + first.x + second.x, first.y + second.y);
+        k.pairs[pair].left = first;
+        uint32_t at = k.pairs[pair].parent;
+        while (at != 0) {
+            raw_pair *up = k.pairs + (at >> 1);
+            const uint32_t parent = up->parent;
+            const raw_node sibling = k.raw[at ^ 1];
+            if (is_raw_leaf(sibling.kind)) {
+                const uint2 leaf = size_of(k, sibling);
+                up->left = at & 1 ? leaf : size;
+                size.x += leaf.x, size.y += leaf.y;
+            } else if (!meet_sibling(k, at, &size)) {
+                break;
+            }
+            ++size.x;
+            at = parent;
+        }
+        if (at == 0) c->total = size;
+    }
+}
+
+/* `place`: the first node and the first reference below the node. */
+template <class state>
+__device__ __forceinline__ void place_node(const state &k, uint32_t id, uint32_t index,
+                                           uint2 place) {
+    const raw_node node = k.raw[id];
+    if (!is_raw_leaf(node.kind))
+        k.nodes[index] = tritree_inner((int)(node.kind & 3), node.split, place.x);
+    else
+        place_leaf(k, id, node, index, place);
+}
+
+template <class state> __device__ __forceinline__ bool layout_fits(const state &k) {
+    return !k.count->exhausted && 2 * k.count->total.x + 1 <= k.node_room &&
+           k.count->total.y <= k.reference_room;
+}
+
+template <class state> __device__ inline void report(const state &k) {
+    const auto *c = k.count;
+    tritree_built built;
+    built.box = unordered_box(c->box_lo, c->box_hi);
+    built.node_count = 2 * c->total.x + 1;
+    built.reference_count = c->total.y;
+    built.degenerate_count = c->degenerate;
+    built.exhausted = c->exhausted;
+    if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
+    if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
+    built.needed_bytes = needed_bytes(k, built);
+    *k.built = built;
+}
+
+/* Places nodes deeper than `above` by at most `step`. The first launch also writes the result of
+   the build. */
+template <class state>
+__global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32_t above,
+                                                           uint32_t step) {
+    if (above == 0 && blockIdx.x == 0 && threadIdx.x == 0) report(k);
+    if (!layout_fits(k)) return;
+    FOR_PAIRS(k, pair) {
+        if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
+        const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
+        if (depth <= above || depth > above + step) continue;
+        const raw_pair own = k.pairs[pair];
+        uint2 place = make_uint2(0, 0); /* relative to the last pass */
+        uint32_t at = own.parent;
+        for (uint32_t up = depth - 1; up > above; --up) {
+            const raw_pair next = k.pairs[at >> 1];
+            place.x += 2;
+            if (at & 1) place.x += 2 * next.left.x, place.y += next.left.y;
+            at = next.parent;
+        }
+        const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
+        place.x += top.x, place.y += top.y;
+        const uint2 left = make_uint2(place.x + 2, place.y);
+        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
+        if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
+        place_node(k, 2 * pair, place.x, left);
+        place_node(k, 2 * pair + 1, place.x + 1, right);
+    }
+}
+
+/* Launches the stage: as many passes of equal step as the deepest possible tree needs. */
+template <class state> kd_status emit(const state &k, unsigned blocks, cudaStream_t stream) {
+    sum_sizes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k);
+    KD_CUDA_LAUNCHED("sum_sizes");
+    const uint32_t passes = (k.max_depth + PLACE_STEP_MOST - 1) / PLACE_STEP_MOST;
+    const uint32_t step = (k.max_depth + passes - 1) / passes;
+    for (uint32_t above = 0; above < k.max_depth; above += step) {
+        place_nodes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k, above, step);
+        KD_CUDA_LAUNCHED("place_nodes");
+    }
+    return KD_OK;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* State of the rule `zhou`: parts of triangles, work lists, buffers and counters. */
+#ifndef KD_ACCEL_ZHOU_ZHOU_STATE_CUH
+#define KD_ACCEL_ZHOU_ZHOU_STATE_CUH
+#include "accel/zhou/pipeline.cuh"
+#include "accel/zhou/stages.h"
+
+enum {
+    ZHOU_BLOCK = 128,
+    ZHOU_EACH = 4, /* references per thread */
+    ZHOU_CHUNK = ZHOU_BLOCK * ZHOU_EACH,
+    ZHOU_SEGMENT = 128 /* nodes or ids that a warp allocates at a time */
+};
+
+/* What the chunks of a node with several chunks accumulate. */
+struct zhou_merge {
+    uint32_t first; /* buffer for the parts of both children, node.count each */
+    uint32_t count[2], done;
+    int box[2][6]; /* bounds of the children's parts: minima of lo and of -hi, ordered */
+    unsigned long long middles[2][3]; /* sums of zhou_middle in the children's boxes */
+};
+
+/* A small root and, when it is finished, its subtree, in which indices are relative to the
+   subtree. */
+struct zhou_small_root {
+    box3 box;
+    uint32_t first, count; /* parts; in the end, where its nodes and ids go in the layout */
+    uint32_t depth, at;
+    tritree_node top;
+    uint32_t node_first, id_first; /* where its nodes and ids begin in the segments */
+};
+
+struct zhou_counters {
+    uint32_t valid, degenerate;
+    uint32_t nodes;                    /* raw nodes */
+    uint32_t level_nodes[3], tasks[3]; /* lists of three levels: read, filled, cleared */
+    uint32_t parts[3];                 /* of three levels */
+    uint32_t small_parts, roots, ids, leaves;
+    uint32_t next_root, node_segments, id_segments;
+    uint32_t exhausted;
+    uint2 total;              /* inner nodes and references of the tree */
+    uint32_t stop[3];         /* set for the level after the one that exceeded a capacity */
+    int box_lo[3], box_hi[3]; /* ordered integers */
+};
+
+struct zhou_device : build_state {
+    /* Bits of `exhausted`. Small nodes that exceed their segments are still counted. */
+    enum : uint32_t { SIZES_UNKNOWN = EXHAUSTED_POOL | EXHAUSTED_LISTS };
+    clipped *parts[2]; /* of the nodes of even and odd levels */
+    clipped *small_parts;
+    zhou_node *level_nodes[2];
+    uint2 *tasks[2]; /* index into level_nodes, chunk */
+    zhou_merge *merges[2];
+    zhou_small_root *roots;
+    uint32_t *ids;                 /* of large leaves */
+    uint32_t *leaves;              /* large leaves, as raw nodes */
+    tritree_node *segments;        /* nodes below small roots */
+    uint32_t *id_segments;         /* ids of their leaves */
+    uint32_t *node_next, *id_next; /* the next segment of a segment */
+    zhou_counters *count;
+    uint32_t part_room, small_room, level_room, task_room, root_room, raw_room, id_room, leaf_room,
+        segment_room, id_segment_room;
+    uint64_t memory_bytes;
+};
+
+#endif
