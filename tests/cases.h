@@ -1,5 +1,5 @@
 /* Degenerate and extreme inputs for every tree: sets of points and triangles by name, as pure
- * functions of (case, count). Tests loop over the tables. */
+   functions of (case, count). Tests loop over the tables. */
 #ifndef KD_TESTS_CASES_H
 #define KD_TESTS_CASES_H
 #include "core/math/geometry.h"

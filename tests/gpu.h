@@ -1,5 +1,5 @@
 /* Helpers of tests on a CUDA device. In a build with -DKD_CUDA=EMULATED (tests/emulated) the device
- * is one CPU thread, so tests run fewer and smaller cases. */
+   is one CPU thread, so tests run fewer and smaller cases. */
 #ifndef KD_TESTS_GPU_H
 #define KD_TESTS_GPU_H
 #include "core/device/device.h"

@@ -58,7 +58,7 @@ static inline void fixture_quad(scene_fixture *to, uint32_t made_of, vec3 a, vec
 }
 
 /* A closed box; `inward`: its normals point inside. Six faces with materials in the order -x +x -y
- * +y -z +z. */
+   +y -z +z. */
 static inline void fixture_box(scene_fixture *to, const uint32_t made_of[6], vec3 lo, vec3 hi,
                                bool inward) {
     vec3 p[8];

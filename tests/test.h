@@ -28,8 +28,8 @@ enum {
 #endif
 
 /* Sanitizers make a case ten times slower, and their findings depend on the code, not on the
- * numbers. Returns true if such a run, which takes one case in `one_in`, skips this one.
- * KANDELA_TEST_ALL=1 (tools/nightly) skips none. */
+   numbers. Returns true if such a run, which takes one case in `one_in`, skips this one.
+   KANDELA_TEST_ALL=1 (tools/nightly) skips none. */
 static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
     return TEST_IS_WATCHED && number % one_in != 0 && !getenv("KANDELA_TEST_ALL");
 }
@@ -39,8 +39,8 @@ static inline uint32_t test_size(uint32_t plain, uint32_t watched) {
     return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? watched : plain;
 }
 
-/* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is missing.
- */
+/* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is
+   missing. */
 static inline const char *test_model(const char *name) {
     static char path[4096];
     const char *folder = getenv("KANDELA_MODELS");

@@ -1,5 +1,5 @@
 /* Device builders: on every case of cases.h their trees satisfy T1 to T7, are reproducible, and
- * cost little more than the exact trees. */
+   cost little more than the exact trees. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -87,7 +87,7 @@ static void compare_with_exact(const char *path, double most) {
 }
 
 /* Small objects far apart, where a single pass over the bins of a large node misses the best plane;
- * and a floor, where no plane strictly inside a node cuts off the empty space above it. */
+   and a floor, where no plane strictly inside a node cuts off the empty space above it. */
 static void rooms_cost_hardly_more_than_exact_trees(void **state) {
     (void)state;
     compare_with_exact(gpu_is_emulated() ? "gen:room:16000" : "gen:room:200000", 1.01);
@@ -135,7 +135,7 @@ static void bad_input_is_refused_by_name(void **state) {
 }
 
 /* A scratch limit that is too small is rejected before anything runs, and the message states the
- * bytes needed. */
+   bytes needed. */
 static void too_little_memory_is_refused(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
@@ -163,7 +163,7 @@ static void plan_poorly(tritree_build_cuda *build) {
 }
 
 /* A tree that needs more capacity than was planned is rebuilt with more; one that exceeds every
- * limit fails with a clear message. */
+   limit fails with a clear message. */
 static void rooms_grow(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
@@ -211,7 +211,7 @@ static kd_status note_attempt(void *context, const tritree_builder_cuda *row) {
 }
 
 /* "auto" falls back to the next builder if memory is short, to the CPU last, and skips builders
- * whose triangle limit is exceeded. A builder requested by name has no fallback. */
+   whose triangle limit is exceeded. A builder requested by name has no fallback. */
 static void builders_take_turns(void **state) {
     (void)state;
     attempts of = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};

@@ -1,5 +1,5 @@
 /* Nearest-triangle queries on a CUDA device: equal to the CPU's bit for bit, for points, results
- * and meshes in host or device memory. */
+   and meshes in host or device memory. */
 #include "core/device/device_memory.h"
 #include "nearest_points.h"
 #include "tests/gpu.h"

@@ -1,5 +1,5 @@
-/* The compressed form that a device makes of a tree has the same bytes as the one made on the CPU.
- */
+/* The compressed form that a device makes of a tree has the same bytes as the one made on the
+   CPU. */
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "accel/wide/packed_form.h"
@@ -80,7 +80,7 @@ static void note_warning(void *context, log_level level, const char *message) {
 }
 
 /* Without memory for the compressed form rays traverse the plain nodes, and a warning is logged
- * once. */
+   once. */
 static void a_full_card_says_that_rays_are_slower(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 3000);

@@ -1,5 +1,5 @@
 /* Every device traversal against the CPU's reference traversal, which is tested against brute
- * force. */
+   force. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
@@ -50,7 +50,7 @@ static void same_bits(const answers *a, const char *what, const char *set, uint3
 }
 
 /* Tiles of any image size and any number of rays give the results in `a`, and nothing is written
- * past the end. */
+   past the end. */
 static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, answers *b) {
     static const struct {
         trace_loop loop;

@@ -1,6 +1,6 @@
 /* A tree on a CUDA device returns the same results as one on the CPU for every call of
- * <kandela/triangles.h>, bit for bit, from host and device memory, and rejects the same requests.
- */
+   <kandela/triangles.h>, bit for bit, from host and device memory, and rejects the same
+   requests. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
@@ -319,7 +319,7 @@ static void bad_requests(void **state) {
 }
 
 /* A tree on the CPU cannot read device pointers: each is rejected by name before it is
- * dereferenced. */
+   dereferenced. */
 static void device_pointers_on_the_cpu(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 50);

@@ -1,5 +1,5 @@
 /* The builder `zhou` on a device builds the CPU's tree, hash for hash, and states the bytes it
- * needs if its budget is too small. */
+   needs if its budget is too small. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"

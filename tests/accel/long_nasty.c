@@ -1,6 +1,6 @@
 /* Every builder on inputs where trees could grow without bound: many triangles through one point,
- * many equal ones. Builds terminate, references stay within a budget, and T1 to T7 hold. A device
- * builder may refuse instead, naming the bytes it needs. */
+   many equal ones. Builds terminate, references stay within a budget, and T1 to T7 hold. A device
+   builder may refuse instead, naming the bytes it needs. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"

@@ -1,16 +1,16 @@
 /* Difficult rays: in the planes of triangles and within rounding of them, along needles, at corners
- * and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
- * references without a tree: triangle_meet on every triangle, whose bits every traversal of every
- * tree must return; and double arithmetic, which tells which triangles a ray certainly hits and how
- * far a hit may be off (triangle.h derives the bounds). */
+   and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
+   references without a tree: triangle_meet on every triangle, whose bits every traversal of every
+   tree must return; and double arithmetic, which tells which triangles a ray certainly hits and how
+   far a hit may be off (triangle.h derives the bounds). */
 #ifndef KD_TESTS_NASTY_RAYS_H
 #define KD_TESTS_NASTY_RAYS_H
 #include "triangle_sets.h"
 
 enum { NASTY_KINDS = 16 };
 
-/* Needles of length 1, 2^-10 to 2^-40 wide, in a box of size 4; some along axes, some in one plane.
- */
+/* Needles of length 1, 2^-10 to 2^-40 wide, in a box of size 4; some along axes, some in one
+   plane. */
 static inline triangle_set triangle_set_needles(uint32_t count) {
     triangle_set set = triangle_set_make(CASE_SOUP, count);
     box3 box = box3_empty();
@@ -58,7 +58,7 @@ static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
 }
 
 /* A ray through `point` along `way`, starting `far` before it; not normalised, so the point is near
- * t = 1. */
+   t = 1. */
 static inline ray nasty_through(vec3 point, vec3 way, float far) {
     const vec3 origin = vec3_along(point, -far, way);
     return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);
@@ -129,7 +129,7 @@ static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
 }
 
 /* A triangle in the ray's coordinate system, in double: the ray is the line x = y = 0, and z is its
- * largest axis. */
+   largest axis. */
 typedef struct nasty_view {
     double x[3], y[3], z[3], along,
         reach; /* reach: largest distance along an axis from the origin to a corner */
@@ -176,8 +176,8 @@ static inline bool nasty_surely_met(const nasty_view *of, double beside) {
 }
 
 /* Returns true if a point of the triangle lies within `beside` of the ray, at a t between `from`
- * and `to`. Clips the triangle to that interval; its distance from the line is then that of the
- * corners and edges of a convex polygon, or 0. */
+   and `to`. Clips the triangle to that interval; its distance from the line is then that of the
+   corners and edges of a convex polygon, or 0. */
 static inline bool nasty_is_near(const nasty_view *of, double beside, double from, double to) {
     double p[9][3], q[9][3];
     int count = 3;
@@ -211,7 +211,7 @@ static inline bool nasty_is_near(const nasty_view *of, double beside, double fro
 }
 
 /* Returns NULL, or what is wrong with a hit according to double arithmetic; *id: the triangle
- * concerned. */
+   concerned. */
 static inline const char *nasty_complaint(const tritree_input *input, const ray *cast, ray_hit hit,
                                           uint32_t *id) {
     const bool none = hit.triangle == KD_NONE;

@@ -1,6 +1,6 @@
 /* A million difficult rays at each real model (KANDELA_MODELS): the trees of every builder return
- * the bits of a traversal with sixteen times the slack, which agrees with brute force for a sample
- * of the rays; double arithmetic finds no error in those. */
+   the bits of a traversal with sixteen times the slack, which agrees with brute force for a sample
+   of the rays; double arithmetic finds no error in those. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "nasty_rays.h"
@@ -55,7 +55,7 @@ static void expect_all(const answers *a, const char *way, const char *name) {
 }
 
 /* The results on the first builder's tree; compared with the traversal of large slack, and for a
- * sample of rays with both references. */
+   sample of rays with both references. */
 static void find_wanted(const tritree_view *view, const triangle_set *set, answers *a,
                         const char *name) {
     uint32_t hits = 0;
@@ -123,8 +123,8 @@ static void a_million_rays_are_answered_alike(void **state) {
 }
 
 /* From a thousand diagonals away: triangle 15769 is certainly hit, in its middle. Triangle 9913,
- * seen edge-on, comes within 6 units of the ray at one corner, at t = 1; it used to be hit at
- * 0.99996, 0.4 m off the ray, or missed, depending on the cells. */
+   seen edge-on, comes within 6 units of the ray at one corner, at t = 1; it used to be hit at
+   0.99996, 0.4 m off the ray, or missed, depending on the cells. */
 static void a_triangle_seen_edge_on_from_afar_hides_nothing(void **state) {
     (void)state;
     mesh loaded = {0};

@@ -1,5 +1,5 @@
 /* Compresses a tree (accel/wide/packed_form.h) level by level on the CPU, in the simplest way.
- * Reference of packed_make.cu, which makes the same bytes. */
+   Reference of packed_make.cu, which makes the same bytes. */
 #ifndef KD_TESTS_ACCEL_PACKED_ORACLE_H
 #define KD_TESTS_ACCEL_PACKED_ORACLE_H
 #include "accel/wide/packed_measure.h"
@@ -28,7 +28,7 @@ typedef struct packed_few {
     box3 boxes[PACKED_FINER_MOST];
 } packed_few;
 
-/* Counts the boxes that reach to either side of a plane. */
+/* Counts the boxes on either side of a plane. */
 KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool at_end,
                               uint32_t *low, uint32_t *high) {
     *low = *high = 0;
@@ -39,8 +39,7 @@ KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool 
     }
 }
 
-/* Finds the best plane to split these triangles, which it may cut; returns false if no split pays.
- */
+/* Finds the best plane to split or cut these triangles; returns false if no split pays. */
 KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
     const sah_costs costs = {0.3f, 1, 1};
     float best = (float)of->count;
@@ -113,8 +112,7 @@ typedef struct packed_children {
     uint32_t order[4];                /* packed_row */
 } packed_children;
 
-/* Expands parts[0], a subtree that is a node, by its plan; returns the resulting number of parts.
- */
+/* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
 KD_FN int packed_open(const packed_source *from, packed_part *parts) {
     packed_head head;
     int used = 1;
@@ -248,8 +246,7 @@ KD_FN void packed_node_make(const packed_source *from, const packed_children *of
     const float side = float_max(vec3_largest(box3_size(box)), from->least_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
-    for (int axis = 0; axis < 3; ++axis)
-        out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* avoids -0 */
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
     for (int lane = 0; lane < PACKED_CELLS; ++lane) {
         const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
         for (int axis = 0; axis < 3; ++axis) {
@@ -432,8 +429,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     packed_node node;
     packed_children_find(&m->from, &m->items[i], &children);
     const uint64_t base = out->unit_count, units = packed_block_units(&children);
-    if (base + units > PACKED_MOST_UNITS)
-        return KD_OK; /* a tree of this size has no compressed form */
+    if (base + units > PACKED_MOST_UNITS) return KD_OK; /* too large */
     KD_TRY(make_room(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
     memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
     out->unit_count += units;

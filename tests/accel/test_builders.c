@@ -1,5 +1,5 @@
 /* Every builder on every set of triangles in cases.h, verified by the checker; and the checker
- * itself, on damaged trees. */
+   itself, on damaged trees. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "core/parallel/parallel.h"

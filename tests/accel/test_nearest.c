@@ -1,5 +1,5 @@
 /* Nearest triangles: the tree's results equal brute force bit for bit, and the distances of the
- * reference test equal those of an independent method in long double. */
+   reference test equal those of an independent method in long double. */
 #include "accel/rays/nearest_walk.h"
 #include "core/parallel/parallel.h"
 #include "nearest_points.h"
@@ -84,7 +84,7 @@ static void answers_are_those_of_all_triangles(void **state) {
 }
 
 /* Returns the squared distance in long double, as the minimum over corners, edges and the plane
- * (Lagrange), without barycentric weights. */
+   (Lagrange), without barycentric weights. */
 static long double square(const long double a[3], const long double b[3]) {
     long double sum = 0;
     for (int k = 0; k < 3; ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);

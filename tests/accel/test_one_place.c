@@ -1,5 +1,5 @@
 /* Many triangles at one place: equal ones, ones in a tiny cluster, needles through one point. The
- * tree grows in proportion to the triangles, even if they cannot be separated. */
+   tree grows in proportion to the triangles, even if they cannot be separated. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "triangle_sets.h"

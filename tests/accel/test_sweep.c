@@ -1,5 +1,5 @@
 /* The fast exact builder against `exact`, which follows the definition of the heuristic; and the
- * parts that make it fast against what they replace. */
+   parts that make it fast against what they replace. */
 #include "accel/builders.h"
 #include "accel/sweep/clip_halves.h"
 #include "accel/sweep/sweep.h"
@@ -69,8 +69,8 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
 
 enum { ENDS = 3000 };
 
-/* The begin or end of a part on an axis of [lo, hi], placed so that bins can hardly separate them.
- */
+/* The begin or end of a part on an axis of [lo, hi], placed so that bins can hardly separate
+   them. */
 static float place_of_end(uint32_t way, uint32_t i, uint32_t k, float lo, float hi) {
     const float x = rng_draw(rng_key_make(11, way, 2 * i + k), 0, 0).value[0];
     const float half = 0.5f * lo + 0.5f * hi, part = 0.5f * hi - 0.5f * lo;

@@ -1,5 +1,5 @@
-/* The reference traversal (accel/tree/walk.h) on the trees of every builder, against brute force.
- */
+/* The reference traversal (accel/tree/walk.h) on the trees of every builder, against brute
+   force. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/wide/wide_tree.h"
@@ -160,7 +160,7 @@ static void packets_answer_as_single_rays_do(void **state) {
 }
 
 /* Rays through the wide tree, alone and in streams, return the reference traversal's results, bit
- * for bit; rays that are not listed are left unchanged. */
+   for bit; rays that are not listed are left unchanged. */
 static void streams_answer_as_single_rays_do(void **state) {
     (void)state;
     static ray rays[RAYS];

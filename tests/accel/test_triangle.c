@@ -1,5 +1,5 @@
 /* accel/tree/triangle.h and triangle_clip.h: closed surfaces have no leaks, a ray that leaves a
- * surface does not hit it again, clipping loses no point. */
+   surface does not hit it again, clipping loses no point. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle_clip.h"
@@ -151,8 +151,8 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
         }
 }
 
-/* A point in a triangle and in a box lies in the clipped box, and in the clipped box of its half.
- */
+/* A point in a triangle and in a box lies in the clipped box, and in the clipped box of its
+   half. */
 static void clipping_loses_no_point(void **state) {
     (void)state;
     uint32_t inside = 0;

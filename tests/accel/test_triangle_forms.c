@@ -1,7 +1,7 @@
 /* The forms of the watertight test (accel/tree/README.md) agree with triangle_meet bit for bit: it
- * misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and v, and
- * the two reject the same triangles. Triangles of all scales, needles, points on edges and corners,
- * rays along axes. */
+   misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and v, and
+   the two reject the same triangles. Triangles of all scales, needles, points on edges and corners,
+   rays along axes. */
 #include "accel/tree/layout.h"
 #include "accel/wide/wide_lanes.h"
 #include "core/math/rng.h"
@@ -26,7 +26,7 @@ static vec3 random_in_cube(rng_key key, uint32_t step) {
 }
 
 /* Shape 0: a random ray; 1: through a point of the triangle; 2: through a point of an edge; 3:
- * through a corner, along an axis; 4: through a point of a needle. */
+   through a corner, along an axis; 4: through a point of a needle. */
 static pair pair_make(uint32_t i, int shape, float scale) {
     const rng_key key = rng_key_make(11, (uint32_t)shape, i);
     const rng_block r = rng_draw(key, 5, 0);
@@ -50,8 +50,8 @@ static pair pair_make(uint32_t i, int shape, float scale) {
     return made;
 }
 
-/* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h do.
- */
+/* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
+   do. */
 static void shear(triangle8 *eight, int lane, const pair *of, const triangle_caster *with) {
     for (int k = 0; k < 3; ++k) {
         const float z = vec3_axis(of->corner[k], with->kz) - vec3_axis(with->origin, with->kz);

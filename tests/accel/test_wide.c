@@ -1,5 +1,5 @@
 /* accel/wide/wide_tree.h: the invariants of every wide tree, and that it does not depend on the
- * number of threads. test_trace.c tests its traversal. */
+   number of threads. test_trace.c tests its traversal. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
@@ -218,7 +218,7 @@ static void threads_make_the_same_wide_tree(void **state) {
 }
 
 /* The order of lanes serves any-hit rays: a wall that blocks all rays lies behind a few specks, but
- * comes before them. */
+   comes before them. */
 static void what_stops_most_rays_comes_first(void **state) {
     (void)state;
     enum { SPECKS = 40 };

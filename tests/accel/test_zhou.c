@@ -1,5 +1,5 @@
 /* The builder `zhou`: properties of its stages' functions, its small-node stage against counting
- * without masks, and the same tree on any number of threads. */
+   without masks, and the same tree on any number of threads. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "accel/zhou/build_zhou.h"
@@ -205,11 +205,11 @@ static void plans_cut_empty_space_only(void **state) {
             const float lo = vec3_axis(plan.box.lo, axis), hi = vec3_axis(plan.box.hi, axis);
             const float first = vec3_axis(node.tight.lo, axis),
                         last = vec3_axis(node.tight.hi, axis);
-            /* the lower side is cut first: its bound is a fraction of what the upper side had then
-             */
+            /* the lower side is cut first: its bound is a fraction of what the upper side had
+               then */
             const float whole = vec3_axis(node.box.hi, axis) - lo;
-            /* where levels run short, cuts only empty space that a split could not separate as well
-             */
+            /* where levels run short, cuts only empty space that a split could not separate as
+               well */
             const bool has_levels = plan.depth + 1 + zhou_levels_for(node.count) <= max_depth;
             const float share = has_levels ? 0.2501f : 0.5001f;
             assert_true(first - lo <= share * whole);
@@ -224,7 +224,7 @@ static void plans_cut_empty_space_only(void **state) {
 }
 
 /* Many small triangles in a corner of a large floor: there are too few levels to halve space down
- * to them, and empty space cannot be cut off, because the floor is everywhere. */
+   to them, and empty space cannot be cut off, because the floor is everywhere. */
 static void small_things_in_large_places_are_parted(void **state) {
     (void)state;
     enum { SMALL = 6000 };

@@ -40,7 +40,7 @@ static inline void triangle_set_close(triangle_set *set) {
 }
 
 /* Square tiles in the plane y = 0, and one triangle as far above or below them as the floor is
- * wide. */
+   wide. */
 static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
     const uint32_t count = 2 * wide * wide + 1;
     triangle_set set = triangle_set_make(CASE_SOUP, count);
@@ -73,8 +73,8 @@ static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 b
            tiles_in_the_air(tree, tritree_left(node) + 1, right);
 }
 
-/* Ray i: between random points, through corners, through edges, along axes, in planes of corners.
- */
+/* Ray i: between random points, through corners, through edges, along axes, in planes of
+   corners. */
 static inline ray triangle_set_ray(const triangle_set *set, uint32_t i) {
     const rng_block r = rng_draw(rng_key_make(99, 1, i), 0, 0),
                     s = rng_draw(rng_key_make(99, 2, i), 0, 0);

@@ -1,5 +1,5 @@
 /* The functions of <kandela/points.h> with one pointer NULL. Included by test_null_arguments.c
- * only, and uses its tree, query and macros. */
+   only, and uses its tree, query and macros. */
 #ifndef KD_TESTS_API_NULL_POINTS_H
 #define KD_TESTS_API_NULL_POINTS_H
 

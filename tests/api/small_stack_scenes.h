@@ -117,8 +117,7 @@ static void emit_small(const char *path) {
     kd_scene_close(scene);
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void put_file(const char *path, const char *text) {
     FILE *file = fopen(path, "wb");

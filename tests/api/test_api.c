@@ -150,7 +150,7 @@ static void test_cancel(void **state) {
 }
 
 /* The same photons on one thread and on two; rendering with given photons equals rendering that
- * traces them itself. */
+   traces them itself. */
 static void test_photons(void **state) {
     (void)state;
     kd_render_options options;

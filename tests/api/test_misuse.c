@@ -1,5 +1,5 @@
 /* Invalid calls of the public interface other than NULL: each returns KD_ERROR_USAGE with a message
- * that names the argument, and nothing is read or written outside the caller's arrays. */
+   that names the argument, and nothing is read or written outside the caller's arrays. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>

@@ -1,5 +1,5 @@
 /* The table of options (scenes/describe/render_options.h): no field lacks a row, no row lacks a
- * form, and C, text and scene files follow the table. */
+   form, and C, text and scene files follow the table. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/render_options.h"

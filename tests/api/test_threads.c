@@ -1,6 +1,6 @@
 /* The C interface used by eight threads at once: queries of a shared tree, trees built per thread,
- * and error messages per thread. tools/tsan runs it under ThreadSanitizer; every build compares the
- * results with those of one thread. */
+   and error messages per thread. tools/tsan runs it under ThreadSanitizer; every build compares the
+   results with those of one thread. */
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <kandela/triangles.h>

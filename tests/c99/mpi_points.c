@@ -1,5 +1,5 @@
 /* Run by mpirun: a tree distributed over several processes returns the same ids and bytes as one
- * tree of all points; a failure of one process is reported by all. Rank 0 prints "ok". */
+   tree of all points; a failure of one process is reported by all. Rank 0 prints "ok". */
 #include <kandela/mpi/points.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The public header is valid C99, and a C99 program gets correct results: the k nearest points of a
- * grid. */
+   grid. */
 #include <kandela/points.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The public header is valid C99, and a C99 program gets correct results: a grid of squares from
- * above, each ray through the centre of a square. */
+   above, each ray through the centre of a square. */
 #include <kandela/triangles.h>
 #include <math.h>
 #include <stdio.h>

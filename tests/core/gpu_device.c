@@ -1,5 +1,5 @@
-/* Transfers to device memory and back; allocations that do not fit fail with the number of bytes.
- */
+/* Transfers to device memory and back; allocations that do not fit fail with the number of
+   bytes. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

@@ -1,5 +1,5 @@
 /* render/compare and render/flip. The expected values come from an independent program in double
- * precision, which applies the 2D kernels of the papers directly. */
+   precision, which applies the 2D kernels of the papers directly. */
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
@@ -279,7 +279,7 @@ static void small_images_have_flip_errors(void **state) {
 }
 
 /* 8-bit pictures with more rows than are in memory at a time: each metric gives the same values as
- * on a picture in one piece. */
+   on a picture in one piece. */
 static void strips_and_packed_pictures_compare_alike(void **state) {
     (void)state;
     enum { WIDE = 24, HIGH = 22000 };

@@ -84,8 +84,8 @@ static void output_appears_whole_or_not_at_all(void **state) {
     rmdir(folder);
 }
 
-/* Special files keep their type: a device is written to, a link leads to the file that is replaced.
- */
+/* Special files keep their type: a device is written to, a link leads to the file that is
+   replaced. */
 static void special_files_stay_what_they_are(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64], name[64], bytes[8] = "";
@@ -133,7 +133,7 @@ static void *save_often(void *path) {
 }
 
 /* Threads that save to one name: the file is complete and from one writer, and no temporary file
- * remains. */
+   remains. */
 static void writers_of_one_name_keep_apart(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64];

@@ -51,7 +51,7 @@ static float ramp(int c, int32_t x, int32_t y) {
 /* --- sizes ------------------------------------------------------------------------------------ */
 
 /* The definition, in double precision: a tent filter around the output pixel's centre, over the
- * input pixels that exist. */
+   input pixels that exist. */
 static double tent_of(const image *from, int c, int32_t width, int32_t height, int32_t x,
                       int32_t y) {
     const double sx = (double)from->width / width, sy = (double)from->height / height;
@@ -149,7 +149,7 @@ static bool is_about(float found, double meant, double by) {
 }
 
 /* The design points of AgX: mid-grey maps to the middle of a display of gamma 2.2; ten stops below
- * and six and a half above map to its ends; colours too bright to display become white. */
+   and six and a half above map to its ends; colours too bright to display become white. */
 static void agx_keeps_its_promises(void **state) {
     (void)state;
     const vec3 grey = curve(0.18f, 0.18f, 0.18f, KD_TONEMAP_AGX);
@@ -169,7 +169,7 @@ static void agx_keeps_its_promises(void **state) {
 }
 
 /* Computed by hand from the specification: subtract F90 of 0.04, then 1 - d^2 / (peak + d - 0.76)
- * with d = 0.24, and desaturate by 0.15. */
+   with d = 0.24, and desaturate by 0.15. */
 static void neutral_follows_its_specification(void **state) {
     (void)state;
     const vec3 grey = curve(0.5f, 0.5f, 0.5f, KD_TONEMAP_NEUTRAL);

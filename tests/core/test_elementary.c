@@ -1,10 +1,10 @@
-/* The project's sines, arcs and exponentials against those in double, in units in the last place.
- */
+/* The project's sines, arcs and exponentials against those in double, in units in the last
+   place. */
 #include "core/math/elementary.h"
 #include "test.h"
 
 /* Distance between the result and the true value, in units in the last place of the latter (at
- * least of the smallest denormal). */
+   least of the smallest denormal). */
 static double units_off(float found, double expected) {
     if (isnan(found) || isnan(expected))
         return isnan(found) && isnan(expected) ? 0 : (double)INFINITY;

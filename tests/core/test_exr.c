@@ -1,5 +1,5 @@
 /* core/image/exr: our files are read back bit for bit, files of other programs (tiles, half and
- * uint channels, other compressions) are read, damaged ones rejected. */
+   uint channels, other compressions) are read, damaged ones rejected. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/math/rng.h"
@@ -119,8 +119,8 @@ typedef struct foreign {
 
 enum { FOREIGN_WIDTH = 22, FOREIGN_HEIGHT = 20 };
 
-/* Small whole numbers: exact in half, float and uint, and unchanged by the lossless compressions.
- */
+/* Small whole numbers: exact in half, float and uint, and unchanged by the lossless
+   compressions. */
 static float foreign_value(int32_t channel, int32_t x, int32_t y) {
     return (float)((3 * x + 5 * y + 7 * channel) % 32);
 }
@@ -295,7 +295,7 @@ static void file_fill(const char *name, const void *bytes, size_t count) {
 }
 
 /* B44 compresses 4 x 4 half values to 14 bytes: blocks of one value are exact, others have errors
- * of up to a sixteenth of the block's largest difference. */
+   of up to a sixteenth of the block's largest difference. */
 static void half_b44_is_understood(void **state) {
     (void)state;
     static const exr_compression_t codes[] = {EXR_COMPRESSION_B44, EXR_COMPRESSION_B44A};
@@ -317,7 +317,7 @@ static void half_b44_is_understood(void **state) {
 }
 
 /* Files that the C core can neither write nor decode, or decodes to zeros: the header alone
- * identifies them. */
+   identifies them. */
 static void what_cannot_be_decoded_is_named(void **state) {
     (void)state;
     static const struct {

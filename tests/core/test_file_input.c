@@ -1,5 +1,5 @@
 /* core/files/file: if another process changes an input while it is read, the result is an error,
- * not a signal and not a mixture of both versions. */
+   not a signal and not a mixture of both versions. */
 #include "core/files/file.h"
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"

@@ -1,5 +1,5 @@
 /* core/files/file_output: written data are neither lost nor written elsewhere. The linker replaces
- * fsync by the test's own (tests/CMakeLists.txt). */
+   fsync by the test's own (tests/CMakeLists.txt). */
 #include "core/files/file.h"
 #include "tests/scenes/files.h"
 #include <errno.h>
@@ -68,7 +68,7 @@ static void a_disk_that_fails_leaves_the_old_file(void **state) {
 }
 
 /* An attacker has put a link in place of the temporary file: its target is neither written to nor
- * opened, which the reader of a pipe would see as end of file. */
+   opened, which the reader of a pipe would see as end of file. */
 static void planted_links_are_not_followed(void **state) {
     (void)state;
     file_put_text("victim.txt", "precious");

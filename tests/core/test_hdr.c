@@ -1,5 +1,5 @@
 /* core/image/hdr: every orientation, every run-length encoding, the header's colours; truncated or
- * damaged files are rejected promptly, with the file's name; written files are read back. */
+   damaged files are rejected promptly, with the file's name; written files are read back. */
 #include "core/files/file.h"
 #include "core/image/hdr.h"
 #include "core/image/image.h"

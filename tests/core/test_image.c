@@ -230,7 +230,7 @@ static void png_keeps_coverage(void **state) {
 }
 
 /* Two pixels of 16 bits (8000 ffff 0000, 0101 1234 bcdf) and three of a palette of 2 bits (red, 188
- * green at coverage 51, 64 blue), made by another program. */
+   green at coverage 51, 64 blue), made by another program. */
 static const uint8_t wide_png[] = {
     137, 80,  78,  71,  13,  10, 26,  10,  0,   0,   0,   13,  73,  72,  68,  82,  0,   0,  0,  2,
     0,   0,   0,   1,   16,  2,  0,   0,   0,   43,  208, 52,  158, 0,   0,   0,   21,  73, 68, 65,
@@ -281,7 +281,7 @@ static int shown_byte(float radiance, float exposure, kd_tonemap curve) {
 }
 
 /* Grey values computed by hand: sRGB(0.5) = 188, sRGB(0.25) = 137, sRGB(0.8038) = 232 (ACES of 1 is
- * (2.51 + 0.03) / (2.43 + 0.59 + 0.14)). */
+   (2.51 + 0.03) / (2.43 + 0.59 + 0.14)). */
 static void png_is_exposed_and_mapped(void **state) {
     (void)state;
     assert_int_equal(shown_byte(0.5f, 0, KD_TONEMAP_LINEAR), 188);
@@ -299,7 +299,7 @@ static void png_is_exposed_and_mapped(void **state) {
 }
 
 /* Truncated after each byte: an error that names the file, never a picture. Then with one byte
- * changed at a time: any result, but no fault. */
+   changed at a time: any result, but no fault. */
 static void damage_is_survived(const char *name) {
     file_view whole;
     assert_int_equal(file_open(&whole, in_folder(name)), KD_OK);
@@ -387,7 +387,7 @@ static void failed_writes_leave_the_old_file(void **state) {
 }
 
 /* The disk is full after 4 KiB: the status reports it, the old file is kept, and no temporary file
- * remains. */
+   remains. */
 static void full_disks_leave_the_old_file(void **state) {
     (void)state;
     static const char *const names[] = {"old.png", "old.pfm", "old.exr"};

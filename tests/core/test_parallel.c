@@ -1,5 +1,5 @@
 /* Parallel loops: in forked children, nested, from many callers at once, and while the number of
- * threads changes. A watchdog ends a hanging test after a minute. */
+   threads changes. A watchdog ends a hanging test after a minute. */
 #include "core/parallel/parallel.h"
 #include "core/parallel/tasks.h"
 #include "core/status.h"

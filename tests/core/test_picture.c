@@ -1,6 +1,6 @@
 /* core/picture: in every format, the sizes that a file claims are checked against its length before
- * anything is decoded; the smallest valid file of each format passes. core/stb: running out of
- * memory ends decoding. */
+   anything is decoded; the smallest valid file of each format passes. core/stb: running out of
+   memory ends decoding. */
 #include "core/image/picture.h"
 #include "core/image/stb.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* PNG files compressed in pieces: the pixels are read back, and the bytes do not depend on the
- * number of threads. */
+   number of threads. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/memory.h"
@@ -62,7 +62,7 @@ static void expect_bytes_of(const char *name, int kind, const image *written) {
 }
 
 /* Filtered rows in pieces that end or begin at a boundary, and in many pieces; of high, low and
- * mixed compressibility. */
+   mixed compressibility. */
 static void png_of_many_pieces(void **state) {
     (void)state;
     static const int sizes[][3] = {{1, 1, 3},     {19999, 1, 3}, {6666, 3, 3},

@@ -1,5 +1,5 @@
-/* core/parallel/primitives.h against straightforward versions, for many counts and thread counts.
- */
+/* core/parallel/primitives.h against straightforward versions, for many counts and thread
+   counts. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -52,7 +52,7 @@ static uint64_t digits(uint64_t key, int begin_bit, int end_bit) {
 }
 
 /* The values are the positions before sorting. Expects the keys to be sorted, and the values to be
- * a stable permutation. */
+   a stable permutation. */
 static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
     memset(narrow, 0, sizeof narrow);
     for (uint64_t i = 0; i < count; ++i) {

@@ -66,7 +66,7 @@ static void test_cdf(void **state) {
 }
 
 /* The first 2^m points: one in each interval of every dimension, and in the first two dimensions
- * one in each elementary box of area 2^-m. */
+   one in each elementary box of area 2^-m. */
 static void test_sobol_nets(void **state) {
     (void)state;
     for (uint32_t m = 0; m <= 8; ++m)
@@ -92,8 +92,8 @@ static void test_sobol_nets(void **state) {
         }
 }
 
-/* An integral over four dimensions: the error is below that of 8 times as many independent samples.
- */
+/* An integral over four dimensions: the error is below that of 8 times as many independent
+   samples. */
 static void test_sobol_converges(void **state) {
     (void)state;
     double even = 0, random = 0;

@@ -1,5 +1,5 @@
-/* Each offered task runs exactly once, on any thread, and its results are visible after the join.
- */
+/* Each offered task runs exactly once, on any thread, and its results are visible after the
+   join. */
 #include "core/parallel/parallel.h"
 #include "core/parallel/tasks.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* Pairs of halves, as far as kernels use them: each operation in double, then rounded to half by
- * IEEE 754. */
+   IEEE 754. */
 #ifndef KD_TESTS_EMULATED_CUDA_FP16_H
 #define KD_TESTS_EMULATED_CUDA_FP16_H
 #include <initializer_list>

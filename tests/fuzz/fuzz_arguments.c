@@ -1,7 +1,7 @@
 /* Arbitrary counts, strides, dimensions, k, radii and enums in the public calls: invalid ones are
- * rejected with a message, valid ones answered, and nothing outside the caller's arrays is accessed
- * (AddressSanitizer detects it). Lengths beyond the memory allocated here, which a caller could
- * have, are not passed: no library can detect that. */
+   rejected with a message, valid ones answered, and nothing outside the caller's arrays is accessed
+   (AddressSanitizer detects it). Lengths beyond the memory allocated here, which a caller could
+   have, are not passed: no library can detect that. */
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <kandela/points.h>
@@ -32,7 +32,7 @@ static uint64_t any_stride(fuzz_bytes *from, uint64_t least) {
 }
 
 /* Returns true if the arrays of ROOM_BYTES suffice for the count; other sizes may exceed any
- * memory. */
+   memory. */
 static bool bytes_of(uint64_t count, uint64_t stride, uint64_t each, uint64_t *bytes) {
     *bytes = 0;
     return count == 0 || (!__builtin_mul_overflow(count - 1, stride, bytes) &&

@@ -1,5 +1,5 @@
-/* Arbitrary bytes as a scene description: read or rejected. Opens no file and makes no large mesh.
- */
+/* Arbitrary bytes as a scene description: read or rejected. Opens no file and makes no large
+   mesh. */
 #include "scenes/describe/describe_json.h"
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/fuzz/fuzz.h"

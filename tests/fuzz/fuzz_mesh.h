@@ -1,6 +1,6 @@
 /* Properties of every reader of mesh files, for arbitrary bytes: it returns, every index is in
- * range, every number is finite, and the result depends neither on the size of its chunks nor on
- * which parts are requested. */
+   range, every number is finite, and the result depends neither on the size of its chunks nor on
+   which parts are requested. */
 #ifndef KD_TESTS_FUZZ_FUZZ_MESH_H
 #define KD_TESTS_FUZZ_FUZZ_MESH_H
 #include "core/memory.h"

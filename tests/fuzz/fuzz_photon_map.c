@@ -1,5 +1,5 @@
 /* Photon maps as files: arbitrary bytes are rejected, or make maps whose estimates are finite.
- * Checksums are recomputed, as an attacker would. */
+   Checksums are recomputed, as an attacker would. */
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "photon/density/estimate_radius.h"

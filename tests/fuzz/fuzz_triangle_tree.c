@@ -1,5 +1,5 @@
 /* Arbitrary triangles through every builder: the tree holds its invariants, and rays return the
- * hits that brute force finds. */
+   hits that brute force finds. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle.h"

@@ -1,6 +1,6 @@
 /* Makes glTF files for tests: accessors are appended to a buffer, the rest of the JSON is given as
- * text, and the file is written as .glb, with base64 data, or with the buffer in a separate file.
- */
+   text, and the file is written as .glb, with base64 data, or with the buffer in a separate
+   file. */
 #ifndef KD_TESTS_GLTF_GLTF_FILES_H
 #define KD_TESTS_GLTF_GLTF_FILES_H
 #include "scenes/describe/readers.h"
@@ -135,8 +135,7 @@ static inline void gltf_write_glb(const char *name, const gltf_maker *from, cons
     file_put(name, (const char *)whole, glb_make(whole, gltf_text_room, from->bin, from->bytes));
 }
 
-/* --- a box -------------------------------------------------------------------------------------
- */
+/* --- a box ------------------------------------------------------------------------------------ */
 
 static const float corner_places[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
                                           {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};

@@ -1,6 +1,6 @@
 /* scenes/import, glTF: files as other programs write them, in every form of the format. The
- * geometry is compared with assimp's, where it is installed, and with the same model in another
- * form. */
+   geometry is compared with assimp's, where it is installed, and with the same model in another
+   form. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
@@ -310,7 +310,7 @@ static void a_deep_tree_is_no_harm(void **state) {
 /* --- what rests ------------------------------------------------------------------------------- */
 
 /* A skin with two joints, one of which is 2 higher than in the bind pose; the transform of the
- * mesh's node, far away, is ignored. */
+   mesh's node, far away, is ignored. */
 static void skins_rest_where_their_joints_stand(void **state) {
     (void)state;
     static gltf_maker made;
@@ -366,7 +366,7 @@ static void morph_targets_rest_by_their_weights(void **state) {
 }
 
 /* Emissive surfaces alone do not count as lights: the first model gets the default sky, the one
- * with a lamp does not. */
+   with a lamp does not. */
 static void what_only_glows_is_lit(void **state) {
     (void)state;
     static gltf_maker made;

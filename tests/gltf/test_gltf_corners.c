@@ -1,5 +1,5 @@
 /* scenes/import, glTF: vertex attributes besides positions and normals (tangents, a second set of
- * texture coordinates), orthographic cameras, Blender's units, unsupported features. */
+   texture coordinates), orthographic cameras, Blender's units, unsupported features. */
 #include "shaders/surface.h"
 /* before the types `scene` and `mesh`: parameters of the header above have those names */
 #include "core/memory.h"
@@ -10,8 +10,8 @@
 #include <stb/stb_image_write.h>
 
 /* A quad in the plane z = 0, u along x and v along y, with tangents at 30 degrees to x and a
- * reversed second set of texture coordinates. Two nodes share it; the second is rotated by a
- * quarter turn about z. */
+   reversed second set of texture coordinates. Two nodes share it; the second is rotated by a
+   quarter turn about z. */
 #define QUAD                                                                                       \
     "\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"mesh\":0},{\"mesh\":0,\"translation\":[5,0,0],"  \
     "\"rotation\":[0,0,0.70710678,0.70710678]}],"                                                  \

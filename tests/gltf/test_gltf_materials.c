@@ -1,5 +1,5 @@
 /* scenes/import, glTF: the value of each material property; locations and layouts of images,
- * missing ones; vertex colours, opacity, media. */
+   missing ones; vertex colours, opacity, media. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/import/gltf.h"
@@ -29,7 +29,7 @@ static size_t png_make(unsigned char *to) {
 }
 
 /* Writes a box with this material; `rest` is further JSON at the top level (textures, images, ...),
- * with its comma. */
+   with its comma. */
 static void box_of(const char *name, const char *material_text, const char *rest) {
     static gltf_maker made;
     static char text[1 << 14];
@@ -385,7 +385,7 @@ static void corner_colours_of_every_type(void **state) {
 }
 
 /* As part of a scene description: each picture is read once, and each placement has its own media
- * and colours. */
+   and colours. */
 static void descriptions_take_all_of_it(void **state) {
     (void)state;
     static gltf_maker made;

@@ -1,5 +1,5 @@
 /* scenes/import, glTF: buffers compressed by meshoptimizer and primitives compressed by Draco give
- * the same mesh as the uncompressed file; corrupt ones give one line of error. */
+   the same mesh as the uncompressed file; corrupt ones give one line of error. */
 #include "core/memory.h"
 #include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"

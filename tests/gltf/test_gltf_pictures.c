@@ -1,5 +1,5 @@
 /* scenes/import, glTF: removing any supported extension from a model changes its picture by a mean
- * FLIP error above 0.02. The model is a sphere before stripes, under the default sky. */
+   FLIP error above 0.02. The model is a sphere before stripes, under the default sky. */
 #include "core/image_processing/compare.h"
 #include "tests/gltf/gltf_files.h"
 #include <kandela/render.h>

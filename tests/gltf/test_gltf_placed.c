@@ -1,5 +1,5 @@
 /* scenes/import, glTF: nodes that share a mesh become placements if the caller supports them;
- * copying the placements gives the scene that is read without them. */
+   copying the placements gives the scene that is read without them. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/import/gltf.h"
@@ -37,7 +37,7 @@ static corners *corners_of(const vec3 *positions, const uint32_t *triangles, uin
 }
 
 /* The opened scene, with a copy for each placement, has the triangles of the mesh that is read
- * without placements, with the same orientation. */
+   without placements, with the same orientation. */
 static void expect_same_triangles(const char *name, uint32_t placements) {
     kd_render_options options;
     scene *opened = NULL;
@@ -58,8 +58,8 @@ static void expect_same_triangles(const char *name, uint32_t placements) {
     scene_close(opened);
 }
 
-/* Two of one box, its two mirror images, a sheared one that cannot be a placement, and another box.
- */
+/* Two of one box, its two mirror images, a sheared one that cannot be a placement, and another
+   box. */
 #define SHARED                                                                                     \
     "\"scenes\":[{\"nodes\":[0,1,2,3,4,5]}],\"nodes\":[{\"mesh\":0},"                              \
     "{\"mesh\":0,\"translation\":[3,1,0.5],\"rotation\":[0.5,0.5,0.5,0.5]},"                       \

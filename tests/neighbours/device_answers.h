@@ -1,5 +1,5 @@
 /* The k nearest neighbours found by a device, copied to the host, for tests that compare two query
- * methods. */
+   methods. */
 #ifndef KD_TESTS_NEIGHBOURS_DEVICE_ANSWERS_H
 #define KD_TESTS_NEIGHBOURS_DEVICE_ANSWERS_H
 #include "core/device/device_memory.h"
@@ -20,7 +20,7 @@ typedef struct device_answers {
 } device_answers;
 
 /* `count` queries, or a self-query of the tree if `own` is given; free the result with
- * answers_free. */
+   answers_free. */
 static inline device_answers answers_of(point_query_cuda *q, const point_own *own, uint64_t count) {
     const uint64_t rows = count * q->k * sizeof(uint32_t);
     device_answers a = {(uint32_t *)malloc(rows), (uint32_t *)malloc(count * sizeof(uint32_t)),

@@ -1,5 +1,5 @@
 /* The leaf index of a tree on a device: the boxes of leaves, halves, groups and pairs are tight,
- * and each point lies in exactly one leaf, where traversals look for it. */
+   and each point lies in exactly one leaf, where traversals look for it. */
 #include "core/device/device_memory.h"
 #include "points/neighbours/request.h"
 #include "points/select/builders.h"

@@ -1,6 +1,6 @@
 /* Queries that leave their warp's packet: for every patience limit the results equal the reference
- * traversal's, bit for bit, for queries and self-queries; queries that need the same leaves stay
- * together. */
+   traversal's, bit for bit, for queries and self-queries; queries that need the same leaves stay
+   together. */
 #include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
@@ -62,7 +62,7 @@ static device_answers ask(apart_state *s, point_query_method method, const point
 }
 
 /* Compares one method with some patience with the reference traversal. Returns how many queries
- * left their packet. */
+   left their packet. */
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
                       const point_own *own, uint32_t k, uint32_t patience) {
     s->query.k = k;
@@ -119,8 +119,8 @@ static void rows_stay(void **state) {
     assert_true(parted > 0);
 }
 
-/* Nine in ten points lie in a cluster: queries around it leave their packets, those in it do not.
- */
+/* Nine in ten points lie in a cluster: queries around it leave their packets, those in it do
+   not. */
 static void queries_around_a_spot_part(void **state) {
     (void)state;
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
@@ -136,7 +136,7 @@ static void queries_around_a_spot_part(void **state) {
 }
 
 /* Every query needs every leaf: alone, each would visit all of them. Queries of ancestors are
- * always alone. */
+   always alone. */
 static void equal_points_stay_together(void **state) {
     (void)state;
     const uint32_t count = gpu_size(8000, 2500);

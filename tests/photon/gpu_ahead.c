@@ -1,6 +1,6 @@
 /* Overlapped tasks on one device: running, failing, cancelling; and pictures by `sppm` and `ppm`,
- * which make the next pass's maps while they render this one, equal those without overlap, bit for
- * bit, also if a rendering is interrupted and resumed. */
+   which make the next pass's maps while they render this one, equal those without overlap, bit for
+   bit, also if a rendering is interrupted and resumed. */
 #include "core/device/beside.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"

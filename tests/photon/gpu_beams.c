@@ -1,11 +1,11 @@
 /* Photon beams on a CUDA device: beams, rays and pictures equal the CPU's bit for bit, by `photon`,
- * `ppm` and `sppm`; by every kernel, with few beams and many, in media without a surface, in glass
- * and in the whole scene, through walls and in gather rays; resumed on either device. */
+   `ppm` and `sppm`; by every kernel, with few beams and many, in media without a surface, in glass
+   and in the whole scene, through walls and in gather rays; resumed on either device. */
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 
 /* A room of fog with a dividing wall, smoke without a surface, thin fog in glass, and a mirror that
- * sends light along the camera's rays. */
+   sends light along the camera's rays. */
 static const char *const hazy =
     "{\"kandela\": 1, \"media\": {"
     "\"fog\": {\"scattering\": [0.3, 0.4, 0.5], \"absorption\": 0.05, \"g\": 0.4},"
@@ -84,7 +84,7 @@ static void test_photon(void **state) {
 }
 
 /* Radii from a hair's width to the whole room; one beam and few. The smallest radius needs half a
- * million tiles. */
+   million tiles. */
 static void test_radii(void **state) {
     (void)state;
     static const float radii[] = {1e-4f, 0.05f, 3};

@@ -1,6 +1,6 @@
 /* Density estimates of batches of surfaces on the device equal brute force, bit for bit: for
- * photons of every set in cases.h, packets of surfaces that are close together, far apart and in
- * between, every k, and all photons within a radius. */
+   photons of every set in cases.h, packets of surfaces that are close together, far apart and in
+   between, every k, and all photons within a radius. */
 #include "core/device/device_memory.h"
 #include "photon/maps/maps_device.h"
 #include "render/photon_mapping/eye_path.h"
@@ -42,7 +42,7 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
 }
 
 /* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
- * nearly at one point. */
+   nearly at one point. */
 static vec3 looks_at(const stage *of, uint32_t p, uint32_t i) {
     const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
     const photon *photons = of->lists[PHOTON_LIST_GLOBAL].photons;

@@ -1,5 +1,5 @@
 /* Photons, energy ledgers, trees, radii and irradiance from the device equal the CPU's, bit for
- * bit, for any batch size. */
+   bit, for any batch size. */
 #include "core/device/device.h"
 #include "core/status.h"
 #include "photon/maps/maps_device.h"

@@ -26,7 +26,7 @@ static void expect_same_tiles(const photon_scene *scene, const scene_view *there
 }
 
 /* Radii from where each tile has its own part to where triangles share their probes; with plain
- * nodes, then with the compressed form of the tree. */
+   nodes, then with the compressed form of the tree. */
 static void check_scene(photon_scene *scene) {
     static const float radii[] = {1e-30f, 0.02f, 0.1f, 3};
     device_scene there;

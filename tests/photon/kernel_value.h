@@ -1,5 +1,5 @@
 /* The density kernels by definition, in double. A kernel without a definition here is evaluated by
- * its own function, so that its integrals are still checked against its values. */
+   its own function, so that its integrals are still checked against its values. */
 #ifndef KD_TESTS_PHOTON_KERNEL_VALUE_H
 #define KD_TESTS_PHOTON_KERNEL_VALUE_H
 #include "photon/density/kernels.h"

@@ -55,8 +55,8 @@ static inline void photon_scene_free(photon_scene *scene) {
     free(scene);
 }
 
-/* A closed box from lo to hi; all faces are diffuse with one albedo and radiance and face inward.
- */
+/* A closed box from lo to hi; all faces are diffuse with one albedo and radiance and face
+   inward. */
 static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo, float emission) {
     photon_scene *scene = photon_scene_new();
     const uint32_t wall = fixture_material(&scene->fixture, photon_scene_diffuse(albedo, emission));
@@ -66,8 +66,8 @@ static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo,
     return scene;
 }
 
-/* The unit box with one open side, a lamp under its ceiling, a sphere of glass and one of mirror.
- */
+/* The unit box with one open side, a lamp under its ceiling, a sphere of glass and one of
+   mirror. */
 static inline void photon_scene_put_balls(scene_fixture *to) {
     material glass = material_default(), mirror = material_default();
     glass.kind = MATERIAL_GLASS;

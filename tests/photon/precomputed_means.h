@@ -1,7 +1,7 @@
 /* photon/density/estimate_radius.h: a gather ray takes the irradiance precomputed at the nearest
- * photon. Its mean over all positions is that of estimates made at those positions, for every
- * kernel and estimator. test_precomputed.c and nightly_precomputed.c set the number of photon sets,
- * the kernels, and the tolerance. */
+   photon. Its mean over all positions is that of estimates made at those positions, for every
+   kernel and estimator. test_precomputed.c and nightly_precomputed.c set the number of photon sets,
+   the kernels, and the tolerance. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"

@@ -1,5 +1,5 @@
 /* photon/aim, shaders/light_emit: photons aimed at specular surfaces carry the flux of those that
- * hit them by chance, from every kind of light; the sky emits photons. */
+   hit them by chance, from every kind of light; the sky emits photons. */
 #include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
@@ -165,7 +165,7 @@ static void no_lens_no_target(void **state) {
 }
 
 /* A varnished floor reflects four per cent: tracing as many caustic photons as requested would take
- * far more paths than their light is worth. The photons stored carry the flux of their light. */
+   far more paths than their light is worth. The photons stored carry the flux of their light. */
 static void faint_caustics_end_early(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -202,7 +202,7 @@ static void faint_caustics_end_early(void **state) {
 }
 
 /* A dark mirror as floor: if fewer than one of 4096 aimed paths stores a photon, caustics can add
- * no more than that fraction of the light, and their emission ends at once. */
+   no more than that fraction of the light, and their emission ends at once. */
 static void caustics_too_faint_to_see_end_at_once(void **state) {
     (void)state;
     for (int bright = 0; bright < 2; ++bright) {

@@ -1,5 +1,5 @@
 /* photon/density/beams.h: the light of a beam against closed forms, the traversal against all
- * pieces one by one, and uniformly lit media up to their walls. */
+   pieces one by one, and uniformly lit media up to their walls. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/beam_radiance.h"
@@ -71,7 +71,7 @@ static void expect_near(double found, double expected, double tolerance) {
 }
 
 /* One beam crossed at an angle by parallel rays: the sum of their radiances is the light scattered
- * there, for every kernel. */
+   there, for every kernel. */
 static void one_beam_scatters_what_it_should(void **state) {
     (void)state;
     const vec3 lost = vec3_make(0.7f, 1.2f, 2), scattering = vec3_make(0.5f, 0.7f, 0.2f);
@@ -112,7 +112,7 @@ static void one_beam_scatters_what_it_should(void **state) {
 }
 
 /* A beam along the ray: a two-dimensional kernel; light beside the ray counts by the kernel over
- * its disc. */
+   its disc. */
 static void a_beam_along_the_ray_is_finite(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
@@ -141,7 +141,7 @@ static void a_beam_along_the_ray_is_finite(void **state) {
 }
 
 /* Beams along x, uniform over the cube, one watt in all: a ray along y sees phase function times
- * scattering coefficient, in the middle, at the walls, and along an edge. */
+   scattering coefficient, in the middle, at the walls, and along an edge. */
 static void media_are_as_bright_at_their_walls(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
@@ -174,8 +174,7 @@ static void media_are_as_bright_at_their_walls(void **state) {
     tritree_close(&walls);
 }
 
-/* --- the walk ----------------------------------------------------------------------------------
- */
+/* --- the walk --------------------------------------------------------------------------------- */
 
 /* Arbitrary beams: random ones, along axes, all in one place, without power, very short. */
 static void strew_nasty(void) {
@@ -271,8 +270,7 @@ static void pieces_are_as_many_as_planned(void **state) {
     tritree_close(&walls);
 }
 
-/* --- beams of a scene --------------------------------------------------------------------------
- */
+/* --- beams of a scene ------------------------------------------------------------------------- */
 
 /* A lamp in a room of fog, with a partly transparent sheet that photons cross. */
 static void build_room(void) {

@@ -1,5 +1,5 @@
 /* photon/density/: kernels over the part of a disc that is surface, and unbiased densities up to
- * edges and corners. */
+   edges and corners. */
 #include "accel/rays/batch.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
@@ -77,7 +77,7 @@ static double patch_integral(const patch *of, double x, double y, double radius,
 }
 
 /* A point in the plane x + 2y + 2z = 3, so that nothing is axis-aligned; triangles of odd index are
- * wound the other way if requested. */
+   wound the other way if requested. */
 static vec3 patch_place(vec2 p) {
     const vec3 along = vec3_make(2.0f / 3, -2.0f / 3, 1.0f / 3),
                across = vec3_make(2.0f / 3, 1.0f / 3, -2.0f / 3);
@@ -85,7 +85,7 @@ static vec3 patch_place(vec2 p) {
 }
 
 /* With copies, each triangle exists twice, starting at another corner and with the opposite
- * winding. */
+   winding. */
 static photon_scene *scene_of_patch(const patch *of, bool mixed_winding, bool copies) {
     photon_scene *scene = photon_scene_new();
     const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 0));
@@ -158,7 +158,7 @@ static void a_whole_disc_has_the_kernels_integral(void **state) {
 }
 
 /* A fluted wall: eight half-round grooves, narrower than the disc, in strips that bend by 22
- * degrees. Estimates on it must have no outliers. */
+   degrees. Estimates on it must have no outliers. */
 static void ragged_surfaces_make_no_sparks(void **state) {
     (void)state;
     enum { FLUTES = 8, STRIPS = 8 };
@@ -197,7 +197,7 @@ static void ragged_surfaces_make_no_sparks(void **state) {
 }
 
 /* In a furnace the irradiance without direct light is pi L a / (1 - a) everywhere: expects `share`
- * of it, over the whole surface and within a tenth of the edges. */
+   of it, over the whole surface and within a tenth of the edges. */
 static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, double *everywhere,
                               double *at_edges) {
     photon_scene *scene = photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
@@ -252,13 +252,12 @@ static void estimates_lose_nothing_at_corners(void **state) {
         }
 }
 
-/* --- photons that are strewn by hand -------------------------------------------------------------
- */
+/* --- photons that are strewn by hand ---------------------------------------------------------- */
 
 enum { STREWN = 20000, ASKED = 1500, K_LARGE = 400 };
 
 /* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0: as many as
- * irradiance 1 to the left of x = 0 and `right` beyond it require. */
+   irradiance 1 to the left of x = 0 and `right` beyond it require. */
 typedef struct strewn {
     vec3 positions[STREWN];
     photon photons[STREWN];
@@ -298,7 +297,7 @@ static void strewn_close(strewn *owned) {
 }
 
 /* Mean and standard deviation of the irradiance at positions with x in [x0, x1), far from the
- * edges, and its root mean square error. */
+   edges, and its root mean square error. */
 typedef struct strewn_figures {
     double mean, deviation, error;
 } strewn_figures;
@@ -337,7 +336,7 @@ static void an_even_plane_has_its_irradiance(void **state) {
 }
 
 /* At a step of the irradiance it blurs less than many photons do, on a plane it has less noise than
- * few. */
+   few. */
 static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     (void)state;
     strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
@@ -382,7 +381,7 @@ static void poor_maps_have_finite_estimates(void **state) {
 }
 
 /* Photons on the other side of a thin wall are ignored; those on a sheet above count for an
- * estimate, but their precomputed irradiance is not used. */
+   estimate, but their precomputed irradiance is not used. */
 static void far_sides_are_rejected(void **state) {
     (void)state;
     photon landed;

@@ -1,5 +1,5 @@
 /* The stack-free traversal of the left-balanced tree and the leaf index find the same photons: the
- * same picture, bit for bit, by every integrator that queries photon maps and every estimator. */
+   same picture, bit for bit, by every integrator that queries photon maps and every estimator. */
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"

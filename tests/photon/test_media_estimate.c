@@ -71,7 +71,7 @@ static photon_map_view strew(bool falls) {
 }
 
 /* Mean of the estimates at positions in the cube from lo to hi, of 1 W/m^3; the phase function is
- * isotropic. */
+   isotropic. */
 static double density_mean(const photon_map_view *map, float lo, float hi) {
     double sum = 0;
     haze_point at;
@@ -87,7 +87,7 @@ static double density_mean(const photon_map_view *map, float lo, float hi) {
 }
 
 /* Fraction of the kernel's balls about all positions of the unit cube that lies inside it: the mean
- * of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|) over the offset v, distributed by the kernel. */
+   of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|) over the offset v, distributed by the kernel. */
 static double share_inside(photon_kernel kernel, double radius) {
     double sum = 0, whole = 0;
     for (int i = 0; i < STEPS; ++i)
@@ -161,7 +161,7 @@ static void walls_take_nothing(void **state) {
 }
 
 /* The density falls by a factor e per fifth of the cube. The estimates add up to the total light;
- * those by number of photons find slightly more, since the density is convex. */
+   those by number of photons find slightly more, since the density is convex. */
 static void a_falling_density_adds_up(void **state) {
     (void)state;
     photon_map_view map = strew(true);
@@ -185,8 +185,8 @@ static void a_falling_density_adds_up(void **state) {
     remove_walls();
 }
 
-/* Light is scattered forwards as the phase function states; photons of another medium are ignored.
- */
+/* Light is scattered forwards as the phase function states; photons of another medium are
+   ignored. */
 static void photons_scatter_by_their_phase_function(void **state) {
     (void)state;
     photon_map_view map = strew(false);

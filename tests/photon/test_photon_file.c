@@ -248,8 +248,8 @@ static void test_trees_are_in_the_file(void **state) {
     assert_true(pointtree_hash(&maps[0].media.tree) == pointtree_hash(&maps[1].media.tree));
     assert_memory_equal(maps[0].global.photons, maps[1].global.photons, PHOTONS * sizeof(photon));
     for (int i = 0; i < 2; ++i) photon_maps_close(&maps[i]);
-    /* two nodes exchanged, an id out of range, an id twice: rejected although the hashes are valid
-     */
+    /* two nodes exchanged, an id out of range, an id twice: rejected although the hashes are
+       valid */
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     read_bytes(bytes, sizeof bytes);
     uint32_t *nodes = (uint32_t *)(void *)(bytes + HEADER + (3 * PHOTONS - 3) * sizeof(photon));

@@ -1,5 +1,5 @@
 /* photon/emit, photon_map: the energy ledger closes, any division of the work gives the same
- * photons, and they carry the flux that theory predicts. */
+   photons, and they carry the flux that theory predicts. */
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "photon/maps/photon_map.h"
@@ -28,8 +28,7 @@ static void assert_ledger_closes(const photon_ledger *ledger) {
     assert_near(end, ledger->emitted, 1e-9);
 }
 
-/* --- where watts go -----------------------------------------------------------------------------
- */
+/* --- where watts go --------------------------------------------------------------------------- */
 
 static void ledger_closes_with_lenses_and_an_open_side(void **state) {
     (void)state;
@@ -81,7 +80,7 @@ static void ledger_closes_for_every_kind_of_light(void **state) {
 }
 
 /* In a closed box of albedo a, flux P lands first, then P a, and so on: all but the first landings
- * sum to P a / (1 - a). */
+   sum to P a / (1 - a). */
 static void stored_power_is_the_geometric_series(void **state) {
     (void)state;
     static const float albedos[] = {0.2f, 0.5f, 0.8f};
@@ -101,8 +100,7 @@ static void stored_power_is_the_geometric_series(void **state) {
     }
 }
 
-/* --- same photons -------------------------------------------------------------------------------
- */
+/* --- same photons ----------------------------------------------------------------------------- */
 
 static void threads_and_batches_make_no_difference(void **state) {
     (void)state;
@@ -193,8 +191,8 @@ static void photons_are_what_they_say(void **state) {
     photon_scene_free(scene);
 }
 
-/* Caustics by photons aimed at specular surfaces carry the flux of those that hit them by chance.
- */
+/* Caustics by photons aimed at specular surfaces carry the flux of those that hit them by
+   chance. */
 static void aimed_photons_carry_the_same_flux(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
@@ -221,8 +219,7 @@ static void aimed_photons_carry_the_same_flux(void **state) {
     photon_scene_free(scene);
 }
 
-/* --- scenes without photons ---------------------------------------------------------------------
- */
+/* --- scenes without photons ------------------------------------------------------------------- */
 
 static int warnings;
 static void count_warnings(void *context, log_level level, const char *message) {
@@ -259,7 +256,7 @@ static void nothing_lands_and_it_says_so(void **state) {
 }
 
 /* A lamp over a small plate, with most of its light lost and little reflected: at most 65536 paths
- * are tried per stored photon, however many are requested. */
+   are tried per stored photon, however many are requested. */
 static void paths_are_bounded_by_what_lands(void **state) {
     (void)state;
     log_set_sink(count_warnings, NULL);

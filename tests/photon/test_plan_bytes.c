@@ -1,6 +1,6 @@
 /* Memory planned before allocation: the bytes that parts of a rendering predict, against those they
- * reserve. The linker redirects the library's calls of core/memory.h to this file (--wrap,
- * tests/CMakeLists.txt), which records the peak. */
+   reserve. The linker redirects the library's calls of core/memory.h to this file (--wrap,
+   tests/CMakeLists.txt), which records the peak. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/memory.h"

@@ -1,5 +1,5 @@
 /* photon/density/tiles.h, tile_set.h: the area by which estimates divide, against closed forms for
- * each kind of sheet, a sum over all triangles, and furnaces. */
+   each kind of sheet, a sum over all triangles, and furnaces. */
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
@@ -48,7 +48,7 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
 typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
 
 /* Adds a sheet over the right half of a floor; returns what it contributes, in units of a plane at
- * that height. */
+   that height. */
 static double put_kind(scene_fixture *to, sheet_kind kind, photon_kernel kernel) {
     const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
@@ -93,8 +93,7 @@ static void sheets_count_by_their_area(void **state) {
         }
 }
 
-/* --- many small sheets ---------------------------------------------------------------------------
- */
+/* --- many small sheets ------------------------------------------------------------------------ */
 
 static vec3 drawn(uint32_t which, uint32_t what) {
     const rng_block r = rng_draw(rng_key_make(3, 0, which), what, 0);
@@ -128,7 +127,7 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
 }
 
 /* With few triangles, all are used. With many, in all directions: at most TILE_MOST per lookup,
- * unbiased. Positions are corners of leaves. */
+   unbiased. Positions are corners of leaves. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
@@ -167,11 +166,10 @@ static void many_leaves_are_measured_in_few_looks(void **state) {
     compare_leaves(8000, 0.05f, 0.6f, 0.1, 0.05);
 }
 
-/* --- planes --------------------------------------------------------------------------------------
- */
+/* --- planes ----------------------------------------------------------------------------------- */
 
 /* A floor with a rug on its right half: the stored parts against those that lookups find, at
- * positions all over the floor and the rug, for any radius up to the span. */
+   positions all over the floor and the rug, for any radius up to the span. */
 static void planes_are_known_without_a_look(void **state) {
     enum { PLACES = 4000 };
     (void)state;
@@ -203,11 +201,10 @@ static void planes_are_known_without_a_look(void **state) {
     photon_scene_free(scene);
 }
 
-/* --- furnaces ------------------------------------------------------------------------------------
- */
+/* --- furnaces --------------------------------------------------------------------------------- */
 
 /* A furnace with a rug, a stack and a second copy of its floor: the irradiance without direct light
- * is pi L a / (1 - a), on the rug, beside it, and on the stack's edge. */
+   is pi L a / (1 - a), on the rug, beside it, and on the stack's edge. */
 static photon_scene *furnace_of_sheets(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -229,7 +226,7 @@ static photon_scene *furnace_of_sheets(void) {
 }
 
 /* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
- * strip along x. */
+   strip along x. */
 static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
                            double *worst) {
     enum { STRIPS = 20, EACH = 60 };
@@ -277,7 +274,7 @@ static void furnaces_of_sheets_close(void **state) {
 }
 
 /* A furnace whose floor reflects all light and emits none, so that it has the same radiance as the
- * rest, with a closed box on it that is bright outside: below and inside the box it is dark. */
+   rest, with a closed box on it that is bright outside: below and inside the box it is dark. */
 static photon_scene *furnace_with_box(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;

@@ -1,5 +1,5 @@
 /* photon/density/kernels.h: integrals of kernels over triangles in a ball, against sums over many
- * small ones. */
+   small ones. */
 #include "core/math/rng.h"
 #include "photon/density/kernels.h"
 #include "tests/photon/kernel_value.h"
@@ -59,7 +59,7 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
 }
 
 /* A triangle that contains the whole disc, at heights from 0 to beyond the ball; the opposite
- * winding; and with a corner cut off, so that parts add up. */
+   winding; and with a corner cut off, so that parts add up. */
 static void whole_discs_and_parts_add_up(void **state) {
     (void)state;
     for (int k = 0; k < PHOTON_KERNELS; ++k)

@@ -1,5 +1,5 @@
 /* A scene with many instances: scaled, rotated, mirrored, overlapping; of glass, cut-outs, metal
- * with a tangent, in fog. */
+   with a tangent, in fog. */
 #ifndef KD_TESTS_PLACED_SCENE_H
 #define KD_TESTS_PLACED_SCENE_H
 

@@ -1,5 +1,5 @@
 /* Instances of meshes: rays return the same hits as brute force over every triangle of every copy,
- * bit for bit; and the bounding volume hierarchy holds its invariants. */
+   bit for bit; and the bounding volume hierarchy holds its invariants. */
 #include "accel/placed.h"
 #include "accel/placed_walk.h"
 #include "tests/accel/nasty_rays.h"
@@ -7,7 +7,7 @@
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };
 
 /* Transform i: identity, far away, large, small, rotated, mirrored, sheared, squeezed, and
- * combinations. */
+   combinations. */
 static transform transform_of(uint32_t i, float size) {
     const rng_block r = rng_draw(rng_key_make(7, 1, i), 0, 0);
     const vec3 u = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
@@ -137,7 +137,7 @@ static void test_rays(void **state) {
 }
 
 /* Of two copies in the same place, the first is hit; triangles without a placement come before
- * both. */
+   both. */
 static void test_ties(void **state) {
     (void)state;
     static placed_case c;

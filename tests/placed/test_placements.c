@@ -1,5 +1,5 @@
 /* Instances render the same picture as copies of their triangles, by every method, bit for bit;
- * invalid descriptions are rejected. */
+   invalid descriptions are rejected. */
 #include "placed_scene.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"

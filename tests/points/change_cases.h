@@ -1,5 +1,5 @@
 /* Insertions and removals of points, with a model of the points present, for trees on any device: a
- * changed tree is compared with a new one built on the CPU from the model. */
+   changed tree is compared with a new one built on the CPU from the model. */
 #ifndef KD_TESTS_POINTS_CHANGE_CASES_H
 #define KD_TESTS_POINTS_CHANGE_CASES_H
 #include "core/math/rng.h"
@@ -148,7 +148,7 @@ static inline kd_points_options on_device(const char *name) {
 }
 
 /* Compares with a newly built tree. `whole`: also the trees themselves, and the results of a
- * self-query. */
+   self-query. */
 static inline void expect_same(const kd_points *changed, bool whole) {
     kd_points *anew = NULL;
     const kd_points_options options = on_device("cpu");

@@ -1,6 +1,6 @@
 /* Every builder on the device builds the tree that it builds on the CPU, on every set of cases.h;
- * builders with the same total order are compared with the serial reference. The checker on the
- * device agrees. */
+   builders with the same total order are compared with the serial reference. The checker on the
+   device agrees. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "points/papers/build_wehr.h"
@@ -230,7 +230,7 @@ static void wehr_rounds_and_is_tuned(void **state) {
 }
 
 /* Levels in groups, as for large inputs: groups of every height, with brackets that contain the
- * median and some that miss it, so that nodes are repaired. */
+   median and some that miss it, so that nodes are repaired. */
 static void kandela_goes_by_groups(void **state) {
     (void)state;
     static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};

@@ -1,5 +1,5 @@
 /* Every query method on the device returns the results of the reference traversal on the host, bit
- * for bit, on every set of cases.h. */
+   for bit, on every set of cases.h. */
 #include "core/device/device.h"
 #include "points/select/builders.h"
 #include "points/tree/walk.h"
@@ -240,8 +240,8 @@ static void expect_same(const asked_tree *t, const device_answers *a, const devi
                      (double)a->dist2[i], right->ids[i], (double)right->dist2[i]);
 }
 
-/* So many queries that they are sorted, with one radius each, against the traversal on the device.
- */
+/* So many queries that they are sorted, with one radius each, against the traversal on the
+   device. */
 static void check_many(case_points set, uint32_t count, uint32_t queries, pointtree_split split) {
     static const struct {
         point_query_method method;

@@ -1,5 +1,5 @@
 /* A build whose stages are timed makes the same tree, and reports for each stage the bytes that it
- * has to move, predicted from the number of points. */
+   has to move, predicted from the number of points. */
 #include "core/device/device_memory.h"
 #include "points/select/builders.h"
 #include "tests/cases.h"

@@ -1,5 +1,5 @@
 /* A tree on a CUDA device returns the same results as one on the CPU for every call of
- * <kandela/points.h>, bit for bit, from host and device memory, and rejects the same requests. */
+   <kandela/points.h>, bit for bit, from host and device memory, and rejects the same requests. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "tests/cases.h"
@@ -311,7 +311,7 @@ static void builders_make_the_same_tree(void **state) {
 }
 
 /* A tree on the CPU cannot read device pointers: each is rejected by name before it is
- * dereferenced. */
+   dereferenced. */
 static void device_pointers_on_the_cpu(void **state) {
     (void)state;
     float *cloud = (float *)make_points(100, 3, KD_FLOAT, 3);

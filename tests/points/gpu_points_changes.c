@@ -1,6 +1,6 @@
 /* A tree on a device after insertions and removals returns the results of a newly built one:
- * compared with the CPU after each of 1000 mixed batches, and with the device itself for more
- * points and queries, by every query method. */
+   compared with the CPU after each of 1000 mixed batches, and with the device itself for more
+   points and queries, by every query method. */
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "points/api/points_device.h"
@@ -101,8 +101,7 @@ static void bad_changes_change_nothing(void **state) {
     kd_points_close(tree);
 }
 
-/* --- many, in device memory --------------------------------------------------------------------
- */
+/* --- many, in device memory ------------------------------------------------------------------- */
 
 enum { MANY_MOST = 400000, ASKED_MOST = 300000, CHANGES = 6, ROW_MOST = 100 };
 

@@ -1,5 +1,5 @@
 /* Self-queries on a CUDA device: the CPU's results bit for bit, by packets, groups, leaves and
- * traversals, at sizes around the chunks of the index, for trees of any points. */
+   traversals, at sizes around the chunks of the index, for trees of any points. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"

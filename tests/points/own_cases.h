@@ -1,5 +1,5 @@
 /* Self-queries on any device: compared with the stack-free traversal over a copy of the points,
- * with one neighbour more and the point itself removed. */
+   with one neighbour more and the point itself removed. */
 #ifndef KD_TESTS_POINTS_OWN_CASES_H
 #define KD_TESTS_POINTS_OWN_CASES_H
 #include "points/api/points_device.h"

@@ -1,5 +1,5 @@
 /* points/papers/build_wehr.h: the same tree for all parameters, rounding to cells, the paper's
- * closed forms, and the recall of its approximate search. */
+   closed forms, and the recall of its approximate search. */
 #include "core/parallel/parallel.h"
 #include "points/neighbours/leaf_index.h"
 #include "points/papers/approximate.h"
@@ -53,7 +53,7 @@ static void parameters_do_not_show(void **state) {
 }
 
 /* Rounded coordinates order points wrongly within a cell; queries take that into account and stay
- * exact. */
+   exact. */
 static void cells_round_and_queries_stay_exact(void **state) {
     (void)state;
     static const double cells[] = {0, 1, 8, 100, 65536};
@@ -104,7 +104,7 @@ static void too_many_cells_are_refused(void **state) {
 }
 
 /* The paper's appendix: chunk c of level l begins at floor(c N / 2^l) + 1, or 0; for n + 1 a power
- * of two these are the chunks of the left-balanced tree. */
+   of two these are the chunks of the left-balanced tree. */
 static void chunks_are_the_papers(void **state) {
     (void)state;
     for (uint32_t levels = 1; levels <= 12; ++levels) {

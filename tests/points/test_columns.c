@@ -12,7 +12,7 @@ static const uint32_t counts[] = {1,  2,  7,  8,  9,   15,  16,  17,  31,  32,  
 enum { COUNTS = sizeof counts / sizeof *counts, SHAPES = 6 };
 
 /* Values of all kinds: many, few or equal, in ascending or descending order, with the ends of the
- * range. */
+   range. */
 static int32_t value_of(uint32_t shape, uint32_t i, uint32_t count) {
     const rng_block r = rng_draw(rng_key_make(77, shape, i), 0, 0);
     const int32_t wild = (int32_t)((double)r.value[0] * 4e9 - 2e9);

@@ -1,5 +1,5 @@
-/* points/neighbours/leaf_index.h against the stack-free queries, and AVX2 against the plain code.
- */
+/* points/neighbours/leaf_index.h against the stack-free queries, and AVX2 against the plain
+   code. */
 #include "core/memory.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"

@@ -1,5 +1,5 @@
 /* points/neighbours/leaf_index.h for four to eight dimensions against the stack-free queries; and
- * which points share a bucket if many coordinates are equal. */
+   which points share a bucket if many coordinates are equal. */
 #include "core/memory.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"

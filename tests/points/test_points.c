@@ -1,6 +1,5 @@
 /* <kandela/points.h>: every query against brute force in 2 to 8 dimensions, float and double;
- * invalid input is rejected with its value in the message and without effect; corrupt files are
- * rejected. */
+   invalid input is rejected without effect, naming the value; corrupt files are rejected. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -164,8 +163,7 @@ static void answers_equal_brute_force(void **state) {
     }
 }
 
-/* Enough queries and points for sorting, with the caller's scratch memory, and any number of
- * threads. */
+/* Enough queries and points for sorting, with the caller's scratch memory, on any threads. */
 static void sorted_queries_answer_in_the_callers_order(void **state) {
     (void)state;
     static uint32_t first_ids[QUERIES_MAX * 8];

@@ -1,5 +1,5 @@
 /* A tree of floats on a CPU is stored only once, in its buckets; callers that need the tree itself
- * get it, bit for bit. */
+   get it, bit for bit. */
 #include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
 /* A tree after insertions and removals equals a newly built one: the same results, the same tree,
- * after each of 1000 batches; invalid changes are rejected without effect. */
+   after each of 1000 batches; invalid changes are rejected without effect. */
 #include "tests/points/change_cases.h"
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 /* Norms 1 and infinity, periodic space and boxes on the CPU: every set of cases.h against brute
- * force. */
+   force. */
 #include "tests/points/metric_cases.h"
 
 static void answers_equal_brute_force(void **state) {

@@ -1,6 +1,6 @@
 /* Callbacks receive the same neighbours as the calls that return lists: every dimension and scalar
- * type on every set of cases.h, by every method; callbacks that reduce the bound; changed trees,
- * other norms and periods; invalid calls. */
+   type on every set of cases.h, by every method; callbacks that reduce the bound; changed trees,
+   other norms and periods; invalid calls. */
 #include "core/parallel/parallel.h"
 #include "tests/cases.h"
 #include "tests/test.h"
@@ -66,8 +66,7 @@ static kd_points *open_tree(const visit_case *of) {
     return tree;
 }
 
-/* --- what visitors do --------------------------------------------------------------------------
- */
+/* --- what visitors do ------------------------------------------------------------------------- */
 
 typedef struct heard {
     uint32_t id;
@@ -122,8 +121,7 @@ static double value(const visit_case *of, const void *at, uint64_t i) {
     return of->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
-/* --- a case ------------------------------------------------------------------------------------
- */
+/* --- a case ----------------------------------------------------------------------------------- */
 
 static ear first_ear, second_ear;
 static uint64_t offsets[ASKED + 1];
@@ -258,8 +256,7 @@ static void of_other_norms_and_periods(void **state) {
         }
 }
 
-/* --- many queries, on many threads --------------------------------------------------------------
- */
+/* --- many queries, on many threads ------------------------------------------------------------ */
 
 enum { MANY = 6000 };
 static float many_points[MANY][3];

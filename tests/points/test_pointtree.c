@@ -1,5 +1,5 @@
 /* points/: every builder's tree is verified by the checker, the checker is tested on damaged trees,
- * and invalid input is rejected. */
+   and invalid input is rejected. */
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
 #include "points/tree/check.h"
@@ -26,8 +26,8 @@ static void build_and_check(const char *builder, pointtree_split split, uint32_t
     pointtree_close(&tree);
 }
 
-/* All builders satisfy P1 to P3 on all sets of cases.h, and build the reference tree bit for bit.
- */
+/* All builders satisfy P1 to P3 on all sets of cases.h, and build the reference tree bit for
+   bit. */
 static void builders_make_the_same_tree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_POINT_SETS; ++which)
@@ -85,8 +85,8 @@ static void large_trees_do_not_depend_on_threads(void **state) {
     parallel_set_threads(0);
 }
 
-/* Coordinates beyond the third come from other points; `stride` scalars from a point to the next.
- */
+/* Coordinates beyond the third come from other points; `stride` scalars from a point to the
+   next. */
 static void fill_nd(void *to, case_points which, uint32_t count, uint32_t dims, uint32_t stride,
                     point_scalar scalar) {
     for (uint32_t i = 0; i < count; ++i)
@@ -136,7 +136,7 @@ static void trees_have_one_to_eight_dimensions(void **state) {
 }
 
 /* Brown: of equal points the one with the smallest id stays; the result is the tree of the
- * remaining points. */
+   remaining points. */
 static void duplicates_go_when_asked(void **state) {
     (void)state;
     static const case_points sets[] = {CASE_DUPLICATES, CASE_ALL_EQUAL, CASE_UNIFORM,
@@ -270,7 +270,7 @@ static void sabotage_is_found(void **state) {
 }
 
 /* If coordinates tie, only the order of ids tells a valid tree from an invalid one; -0 equals +0
- * and must not affect the order. */
+   and must not affect the order. */
 static void order_is_by_coordinate_then_id(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 100; ++i) points[i] = vec3_make(i % 2 ? -0.0f : 0.0f, 1, 1);

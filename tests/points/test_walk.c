@@ -108,8 +108,8 @@ static void strange_queries_end(void **state) {
     pointtree_close(&tree);
 }
 
-/* A traversal without a bound visits every node once; with a small bound the work is logarithmic.
- */
+/* A traversal without a bound visits every node once; with a small bound the work is
+   logarithmic. */
 static void walks_visit_no_more_than_they_must(void **state) {
     (void)state;
     static uint8_t met[POINTS_MAX];

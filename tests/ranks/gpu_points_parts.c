@@ -1,5 +1,5 @@
 /* Trees distributed over several devices, at least one of them a GPU, against one tree on the CPU;
- * several parts may lie on the same card. */
+   several parts may lie on the same card. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"

@@ -1,5 +1,5 @@
 /* A CUDA device and the CPU render a picture together, with the bits of the CPU alone: with whole
- * films, and with photons traced by both. */
+   films, and with photons traced by both. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "gpu.h"
@@ -56,8 +56,8 @@ static void test_mixed_ranks(void **state) {
 }
 
 /* Photon maps distributed over the devices that traced them: the same bits, whether the radius is
- * given (distributed from the first pass on) or estimated from all photons of the first pass; if a
- * rank has no rows or no photons; with media, whose map is replicated; with crops. */
+   given (distributed from the first pass on) or estimated from all photons of the first pass; if a
+   rank has no rows or no photons; with media, whose map is replicated; with crops. */
 static void expect_apart(const char *name, kd_render_options options, const char *devices) {
     scene *made = NULL;
     char path[256];
@@ -132,7 +132,7 @@ static void test_photons_apart_refused(void **state) {
 
 #ifdef KD_TEST_NCCL
 /* Transfers between devices by a library with NCCL's functions; if it refuses, or is not a library,
- * through the host: the same bits. */
+   through the host: the same bits. */
 static void test_linked_ranks(void **state) {
     (void)state;
     static const char *const methods[] = {"sppm", "photon", "light"};

@@ -1,6 +1,6 @@
 /* A library with the functions of NCCL that nccl.c uses, over memory shared by the threads of a
- * process, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
- * moved. */
+   process, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
+   moved. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>

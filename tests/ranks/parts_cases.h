@@ -1,5 +1,5 @@
 /* A tree on several devices and one tree on the CPU: the same calls to both, and their results
- * compared. */
+   compared. */
 #ifndef KD_TESTS_POINTS_PARTS_CASES_H
 #define KD_TESTS_POINTS_PARTS_CASES_H
 #include "distributed/points/parts.h"

@@ -1,6 +1,6 @@
 /* Trees on several devices (all CPUs here): for every set of cases.h, distributed or replicated,
- * they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
- * periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
+   they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
+   periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
 #include "distributed/ranks/ranks.h"
 #include "tests/points/own_cases.h"
 #include "tests/ranks/parts_cases.h"
@@ -70,8 +70,7 @@ static void all_points_ask(void **state) {
     }
 }
 
-/* --- what else a tree does ---------------------------------------------------------------------
- */
+/* --- what else a tree does -------------------------------------------------------------------- */
 
 static void files_and_changes(void **state) {
     (void)state;
@@ -116,7 +115,7 @@ static void files_and_changes(void **state) {
 }
 
 /* Parts are balanced, splitting planes need few bytes, and queries in the middle of a part involve
- * no other. */
+   no other. */
 static void work_is_divided(void **state) {
     (void)state;
     enum { COUNT = 40000 };
@@ -169,8 +168,7 @@ static void arrays_of_their_own(void **state) {
     end(&b);
 }
 
-/* --- several processes, which are threads here --------------------------------------------------
- */
+/* --- several processes, which are threads here ------------------------------------------------ */
 
 /* The slice of rank r; each rank asks all queries. */
 static kd_status ask_shared(void *context, ranks *among) {

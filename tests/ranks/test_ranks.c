@@ -1,6 +1,6 @@
 /* Several ranks render the same bits as one: every integrator, on 1 to 8 ranks, which are threads.
- * Compared is the state file, which holds all sums of all pixels, counts and ledgers. The same with
- * MPI: tests/tools/test_mpirun.sh. */
+   Compared is the state file, which holds all sums of all pixels, counts and ledgers. The same with
+   MPI: tests/tools/test_mpirun.sh. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "distributed/render/row_scheduler.h"

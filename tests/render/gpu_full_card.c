@@ -1,5 +1,5 @@
 /* A device whose memory is full: rows query photons in parts; "auto" falls back to the next
- * builder, then to the CPU, with the same picture; a device requested by name gives an error. */
+   builder, then to the CPU, with the same picture; a device requested by name gives an error. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device_memory.h"
@@ -65,7 +65,7 @@ static void builders_are_tried_in_turn(void **state) {
 }
 
 /* Less than the samples of all rows need at once: they run in parts, with the same result. This
- * test is the first, because the memory peak is per process. */
+   test is the first, because the memory peak is per process. */
 static void looks_go_in_parts(void **state) {
     (void)state;
     static const uint64_t spared = 400; /* bytes per pixel, of about 640 */

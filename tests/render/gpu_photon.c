@@ -1,6 +1,6 @@
 /* `photon`, `sppm` and `ppm` render the same picture on a CUDA device as on the CPU, bit for bit,
- * with the same photons, rays and energy, in air and in fog; whole, cropped, resumed on either
- * device. */
+   with the same photons, rays and energy, in air and in fog; whole, cropped, resumed on either
+   device. */
 #include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/status.h"
@@ -75,8 +75,8 @@ static const char *const foggy =
     "\"power\": 30}],"
     "\"camera\": {\"eye\": [0, 1.2, 4], \"look_at\": [0, 1.1, 0], \"fov\": 50}}";
 
-/* A deck of small squares with gaps in a large room: more tiles than a group of lookups can hold.
- */
+/* A deck of small squares with gaps in a large room: more tiles than a group of lookups can
+   hold. */
 static void put_deck(void) {
     enum { SIDE = 24, BYTES = 160 };
     char *text = (char *)malloc(BYTES * (SIDE * SIDE + 4));
@@ -175,7 +175,7 @@ static void test_photon(void **state) {
 }
 
 /* Wavefront eye paths, in pictures that need several launches: mirroring coats, rough metal and
- * glass; few surfaces and many. */
+   glass; few surfaces and many. */
 static void test_waves(void **state) {
     (void)state;
     static const char *const methods[] = {"photon", "sppm", "photon"};
@@ -245,7 +245,7 @@ static void test_final_gather(void **state) {
 }
 
 /* Lookups at the ends of gather rays: on glossy surfaces, at all ends (the radius is so large that
- * none is far), with few photons and many, within a radius. */
+   none is far), with few photons and many, within a radius. */
 static void test_gather_looks(void **state) {
     (void)state;
     static const struct {

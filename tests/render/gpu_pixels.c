@@ -248,8 +248,8 @@ static void test_resumed(void **state) {
     }
 }
 
-/* Cancels when the picture is saved for the first time, which is early however fast the device is.
- */
+/* Cancels when the picture is saved for the first time, which is early however fast the device
+   is. */
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
     atomic_store(&((job *)context)->cancelled, true);

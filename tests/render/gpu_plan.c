@@ -1,5 +1,5 @@
 /* The plan of a rendering on a device is an upper bound of the memory used, and not far above it; a
- * plan that exceeds the memory is reduced or rejected. */
+   plan that exceeds the memory is reduced or rejected. */
 #include "core/device/device_memory.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"

@@ -1,5 +1,5 @@
 /* Wavefront path tracing: a pool that is refilled again and again gives the same picture as the CPU
- * in all its planes, and so does a launch that was interrupted and resumed. */
+   in all its planes, and so does a launch that was interrupted and resumed. */
 #include "core/device/device.h"
 #include "core/hash.h"
 #include "render/api/plan.h"
@@ -152,7 +152,7 @@ static kd_status cancel(void *context, const render_result *so_far) {
 }
 
 /* Launches end early because the film is to be saved; each save ends the run, and the next one
- * resumes it. */
+   resumes it. */
 static void test_saved_all_the_time(void **state) {
     (void)state;
     for (int i = 0; i < 5; i += 4) {
@@ -197,8 +197,8 @@ static void *cancel_soon(void *context) {
     return NULL;
 }
 
-/* Wherever it is interrupted, each pixel has its first samples, and the final picture is the same.
- */
+/* Wherever it is interrupted, each pixel has its first samples, and the final picture is the
+   same. */
 static void test_interrupted(void **state) {
     (void)state;
     kd_render_options options =

@@ -1,5 +1,5 @@
 /* Methods that share little code converge to the same pictures: path, photon with and without final
- * gather, sppm, on five scenes; furnaces by every method; an energy ledger that closes. */
+   gather, sppm, on five scenes; furnaces by every method; an energy ledger that closes. */
 #include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "test.h"
@@ -29,7 +29,7 @@ static const char textured[] =
     "\"camera\": {\"eye\": [-12.6, 2.1, 0.9], \"look_at\": [4, 2.6, -0.5], \"fov\": 62}}";
 
 /* A box full of fog, denser in the blue, that scatters forwards. Where a photon's ball reaches
- * through a wall, the estimate is too low: for this many photons by about 0.3 % of the picture. */
+   through a wall, the estimate is too low: for this many photons by about 0.3 % of the picture. */
 static const char foggy[] =
     "{\"kandela\": 1, \"media\": {\"haze\": {\"absorption\": [0.05, 0.1, 0.1],"
     "\"scattering\": [0.4, 0.5, 0.8], \"g\": 0.3}}, \"fog\": \"haze\","
@@ -91,7 +91,7 @@ static double distance(const render_result *a, const render_result *b) {
 }
 
 /* Compares the relMSE of the means of BLOCK x BLOCK pixels with path tracing, and the mean of the
- * picture. */
+   picture. */
 static void expect_one_picture(const char *path) {
     static const struct {
         const char *name;
@@ -161,7 +161,7 @@ static void a_foggy_box(void **state) {
 }
 
 /* Walls of albedo 1/2 and emission 1 have radiance 2 everywhere, and 1.5 without light that was
- * reflected more than once. */
+   reflected more than once. */
 static void furnaces(void **state) {
     (void)state;
     static const struct {

@@ -19,7 +19,7 @@ static double block_relmse(const image *a, const image *b, int32_t block) {
 }
 
 /* Returns the relMSE of means of 4 x 4 pixels, photon with 1M photons per map against 512 paths per
- * pixel. */
+   pixel. */
 static double picture_error(const char *path, int32_t size) {
     scene *made = NULL;
     kd_render_options options;
@@ -56,8 +56,7 @@ static void test_diffuse_box(void **state) {
     assert_true(picture_error(path, 64) <= 0.005);
 }
 
-/* --- the flux of a caustic ----------------------------------------------------------------------
- */
+/* --- the flux of a caustic -------------------------------------------------------------------- */
 
 enum { FLOOR_POINTS = 1 << 21, FLOOR_GRAIN = 1 << 14 };
 
@@ -67,7 +66,7 @@ typedef struct floor_flux {
 } floor_flux;
 
 /* Returns the radiance of the lamp along a ray with at least one specular surface before it; L S+ D
- * in the paper's notation. */
+   in the paper's notation. */
 static double caustic_radiance(const scene_view *room, ray cast, rng_key key) {
     vec3 throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 32; ++depth) {

@@ -1,5 +1,5 @@
 /* Photons in batches: the same bits for any division of the work, and a plan that uses batches if
- * memory requires them. long_batches.c compares the pictures. */
+   memory requires them. long_batches.c compares the pictures. */
 #include "core/parallel/parallel.h"
 #include "render/api/plan.h"
 #include "small_demo.h"
@@ -99,7 +99,7 @@ static void batches_that_cannot_be_are_refused(void **state) {
 }
 
 /* A time limit applies to photons, too: at least one batch of paths per map, and one sample per
- * pixel. */
+   pixel. */
 static void photons_end_when_the_time_is_up(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "photon"};

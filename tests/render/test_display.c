@@ -62,8 +62,7 @@ static void viewer_close(viewer *owned) {
     free(owned);
 }
 
-/* --- reading packets ----------------------------------------------------------------------------
- */
+/* --- reading packets -------------------------------------------------------------------------- */
 
 typedef struct packet_reader {
     const uint8_t *at, *end;
@@ -136,8 +135,7 @@ static uint32_t read_packets(const viewer *of, const char *title, float *plane[4
     return pixels;
 }
 
-/* --- renderings that are watched ----------------------------------------------------------------
- */
+/* --- renderings that are watched -------------------------------------------------------------- */
 
 static kd_status shoot(render_result *out, const char *address, const char *title) {
     scene *made = NULL;

@@ -85,8 +85,8 @@ static double error_of(const film *negative) {
     return error;
 }
 
-/* Samples with a known variance: 1 and 3 alternating have the mean 2 and the variance n / (n - 1).
- */
+/* Samples with a known variance: 1 and 3 alternating have the mean 2 and the variance n / (n -
+   1). */
 static void test_error(void **state) {
     (void)state;
     const int32_t crop[4] = {0, 0, 2, 1};

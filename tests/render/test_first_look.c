@@ -153,7 +153,7 @@ static void dark_pictures_are_raised(void **state) {
 }
 
 /* A subject that covers `share` of the picture, of greys from `least` to twice that, before a
- * backdrop. */
+   backdrop. */
 static image make_subject(double share, float least, float backdrop) {
     enum { SIDE = 96 };
     float *planes[4];
@@ -201,7 +201,7 @@ static void lamps_and_fireflies_tell_nothing(void **state) {
 }
 
 /* The exposure at 1 sample per pixel equals that at 64: a room lit by its ceiling, and an object in
- * the open. */
+   the open. */
 static void few_samples_give_the_exposure_of_many(void **state) {
     (void)state;
     static const char *const paths[] = {"gen:room:3000", "gen:blob:3000"};

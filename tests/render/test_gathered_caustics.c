@@ -1,7 +1,7 @@
 /* Light that reaches a surface by specular reflection only is in the caustic map, so gather rays
- * that reach the lamp through mirrors must ignore it. A lamp shines at a mirroring ceiling only;
- * the floor below is as bright with final gather as without, from far and from near, where gather
- * rays continue as paths. Counted twice, it would be up to twice as bright. */
+   that reach the lamp through mirrors must ignore it. A lamp shines at a mirroring ceiling only;
+   the floor below is as bright with final gather as without, from far and from near, where gather
+   rays continue as paths. Counted twice, it would be up to twice as bright. */
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"
@@ -63,7 +63,7 @@ static void caustics_are_counted_once_from_afar(void **state) {
 }
 
 /* Gather rays shorter than the radius continue as paths: here all of them. So wide a disc blurs the
- * light below a coat, and there is no other picture to compare with, so only mirrors are tested. */
+   light below a coat, and there is no other picture to compare with, so only mirrors are tested. */
 static void caustics_are_counted_once_from_near(void **state) {
     (void)state;
     expect_counted_once(MATERIAL_MIRROR, 3, 100);

@@ -1,5 +1,5 @@
 /* Whitted ray trees, occlusion, light tracing and debug channels against other methods; wavefront
- * paths against single ones. */
+   paths against single ones. */
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "render/frame/integrator.h"
@@ -56,8 +56,8 @@ static void test_whitted_is_direct(void **state) {
 
 static const camera above = {{0, 2, 0.001f}, {0, 0, 0}, {0, 1, 0}, 20, 0, 0, 0};
 
-/* A floor under a disc-like lid: open sky is white, and objects closer than the radius occlude it.
- */
+/* A floor under a disc-like lid: open sky is white, and objects closer than the radius occlude
+   it. */
 static void test_occlusion(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -167,8 +167,7 @@ static void test_misuse_is_refused(void **state) {
 
 enum { WIDTH = 40, HEIGHT = 24, EACH = 3, COUNT = WIDTH * HEIGHT * EACH };
 
-/* --- pools: all that the film takes of each sample, through cut-outs, media, coloured glass -----
- */
+/* --- pools: all that the film takes of each sample, through cut-outs, media, coloured glass --- */
 
 /* Cut-outs in front of cut-outs, in fog, with dispersive glass and a mirror. */
 static const char *const curtains =

@@ -1,5 +1,5 @@
 /* Media in pictures: Beer's law, single scattering in a slab, white furnaces, cameras inside media,
- * and the energy ledger of photons. */
+   and the energy ledger of photons. */
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "shoot.h"
@@ -65,8 +65,7 @@ static material boundary_of(uint32_t in) {
 
 static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0};
 
-/* --- absorption --------------------------------------------------------------------------------
- */
+/* --- absorption ------------------------------------------------------------------------------- */
 
 /* An absorbing slab before a sky of radiance 1; without a surface, and as glass of index 1. */
 static void ink_obeys_beer(void **state) {
@@ -96,7 +95,7 @@ static void ink_obeys_beer(void **state) {
 }
 
 /* Seen from the centre of a sphere of radius 1, rays cross half of it, from the box inside it less:
- * media nest, and the medium at the camera is found. */
+   media nest, and the medium at the camera is found. */
 static void the_eye_may_be_inside(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -119,8 +118,7 @@ static void the_eye_may_be_inside(void **state) {
     }
 }
 
-/* --- scattering --------------------------------------------------------------------------------
- */
+/* --- scattering ------------------------------------------------------------------------------- */
 
 /* Sunlight on a slab, seen from above: the light that is scattered once. */
 static void single_scattering_is_the_integral(void **state) {
@@ -160,8 +158,8 @@ static void single_scattering_is_the_integral(void **state) {
 }
 
 /* The total transmittance and reflectance of a slab at normal incidence: van de Hulst 1980,
- * "Multiple Light Scattering" (optical thickness 2, albedo 0.9, g = 0.75), as quoted by Wang,
- * Jacques and Zheng 1995. Computed in reverse: a uniform lamp behind the slab, or before it. */
+   "Multiple Light Scattering" (optical thickness 2, albedo 0.9, g = 0.75), as quoted by Wang,
+   Jacques and Zheng 1995. Computed in reverse: a uniform lamp behind the slab, or before it. */
 static void thick_fog_is_as_in_tables(void **state) {
     (void)state;
     const double expected[2] = {0.66096, 0.09739}, tolerance[2] = {0.002, 0.0013};
@@ -184,7 +182,7 @@ static void thick_fog_is_as_in_tables(void **state) {
 }
 
 /* A cloud without absorption is invisible in a white sky: coloured, with multiple scattering, for
- * any phase function. */
+   any phase function. */
 static void a_white_furnace_hides_clouds(void **state) {
     (void)state;
     for (int fog = 0; fog < 2; ++fog) {
@@ -212,12 +210,11 @@ static void a_white_furnace_hides_clouds(void **state) {
     }
 }
 
-/* --- photons -----------------------------------------------------------------------------------
- */
+/* --- photons ---------------------------------------------------------------------------------- */
 
 /* A lamp in fog between black walls, seen through the fog beside it: single scattering is the same
- * by path tracing and with photon maps, with any seed. Sampling points of the lamp alone, with
- * weights of 1 over the squared distance, gives errors of 5 %, up to 8. */
+   by path tracing and with photon maps, with any seed. Sampling points of the lamp alone, with
+   weights of 1 over the squared distance, gives errors of 5 %, up to 8. */
 static void fog_beside_a_lamp_has_no_sparks(void **state) {
     (void)state;
     const camera inside = {{0, 0, 0.95f}, {0, 0.3f, -1}, {0, 1, 0}, 80, 0, 0, 0};
@@ -247,8 +244,8 @@ static void fog_beside_a_lamp_has_no_sparks(void **state) {
     expect_near(sqrt(squares / 8), 0, 0.02);
 }
 
-/* A foggy furnace: the energy ledger closes, with a row for media, and photons know their medium.
- */
+/* A foggy furnace: the energy ledger closes, with a row for media, and photons know their
+   medium. */
 static void the_ledger_has_a_row_for_media(void **state) {
     (void)state;
     fixture_clear(&stage);

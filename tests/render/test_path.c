@@ -38,7 +38,7 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t s
 static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 70, 0, 0, 0};
 
 /* Albedo 1/2 and emission 1 on every wall: 1 + 1/2 + 1/4 + ... = 2 in every direction; direct light
- * is the first two terms. */
+   is the first two terms. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -293,7 +293,7 @@ static void test_same_bits(void **state) {
 }
 
 /* Cancelled at once: no samples, a black picture. Cancelled later: a part of the samples. Out of
- * time: one sample each, and no error. */
+   time: one sample each, and no error. */
 static void cancel_at_once(void *context, const char *name, int64_t done, int64_t total) {
     (void)name, (void)total;
     if (done > 0) atomic_store(&((job *)context)->cancelled, true);

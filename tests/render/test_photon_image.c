@@ -49,7 +49,7 @@ static double furnace_mean(const kd_render_options *options) {
 }
 
 /* Albedo 1/2 and emission 1 on every wall: 2 in every direction, by every kernel and with final
- * gather. */
+   gather. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -66,8 +66,8 @@ static void test_furnace(void **state) {
     expect_near(furnace_mean(&options), 2, 0.02);
 }
 
-/* In a furnace, objects without absorption are invisible; their caustics are as bright as the rest.
- */
+/* In a furnace, objects without absorption are invisible; their caustics are as bright as the
+   rest. */
 static void test_lossless_balls_vanish(void **state) {
     (void)state;
     static const int32_t kinds[3] = {MATERIAL_GLASS, MATERIAL_MIRROR, MATERIAL_CONDUCTOR};

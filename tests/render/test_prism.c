@@ -1,5 +1,5 @@
 /* scenes/prism.json: the positions of its colours against Snell's law, and their order in a
- * picture. */
+   picture. */
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"

@@ -59,7 +59,7 @@ static void test_furnace(void **state) {
 }
 
 /* A ray used in every pass has the same weight in every pass: a filter with negative lobes must not
- * change the mean. */
+   change the mean. */
 static void test_rays_taken_again_count_alike(void **state) {
     (void)state;
     still_life_build(&stage);

@@ -1,5 +1,5 @@
 /* Renderings split into runs have the same bits as whole ones; states that do not match are
- * rejected. */
+   rejected. */
 #include "core/files/file.h"
 #include "core/parallel/parallel.h"
 #include "render/api/render.h"
@@ -150,7 +150,7 @@ static void test_savings_do_not_stop_the_work(void **state) {
 }
 
 /* If time runs out while a later pass traces its photons, the rendering ends with the previous
- * pass. */
+   pass. */
 static void test_no_time_for_photons(void **state) {
     (void)state;
     kd_render_options options = small_options("sppm", 24, 2);

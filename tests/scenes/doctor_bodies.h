@@ -78,7 +78,7 @@ static inline void body_turn(body *in, uint32_t triangle) {
 }
 
 /* Adds a copy of the first 512 triangles: scaled, moved along (1, 2, 3) / 4, with reversed winding
- * if requested. */
+   if requested. */
 static inline void body_add_copy(body *in, float scale, float moved, bool turned) {
     const uint32_t positions = in->position_count, triangles = in->triangle_count;
     const vec3 way = vec3_make(0.25f * moved, 0.5f * moved, 0.75f * moved);

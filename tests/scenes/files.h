@@ -1,5 +1,5 @@
-/* Shared by the tests of readers: a private directory with files, a listener for problems, areas.
- */
+/* Shared by the tests of readers: a private directory with files, a listener for problems,
+   areas. */
 #ifndef KD_TESTS_SCENES_FILES_H
 #define KD_TESTS_SCENES_FILES_H
 #include "scenes/formats/mesh_formats.h"

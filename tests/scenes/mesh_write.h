@@ -1,5 +1,5 @@
 /* Writes meshes as files of each format with a reader in this project, so that all readers can be
- * given the same meshes. */
+   given the same meshes. */
 #ifndef KD_TESTS_SCENES_MESH_WRITE_H
 #define KD_TESTS_SCENES_MESH_WRITE_H
 #include "scenes/mesh/mesh.h"

@@ -1,5 +1,5 @@
 /* scenes/assimp/import_confine: attempts everything that the sandbox must forbid to a reader of
- * untrusted files, from inside; and checks that kandela-import is confined while it reads. */
+   untrusted files, from inside; and checks that kandela-import is confined while it reads. */
 #include "scenes/import/import_confine.h"
 #include "tests/test.h"
 #include <arpa/inet.h>

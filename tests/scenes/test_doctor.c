@@ -1,5 +1,5 @@
 /* scenes/check: one defect of each kind in a closed mesh. The doctor reports exactly that defect,
- * and repairs what it claims to repair. */
+   and repairs what it claims to repair. */
 #include "core/parallel/parallel.h"
 #include "scenes/check/check.h"
 #include "tests/scenes/doctor_bodies.h"
@@ -287,7 +287,7 @@ static void normals_turn_with_their_faces(void **state) {
 }
 
 /* Clusters of triangles by shape: on one line, around one vertex, anywhere in a small cube, a fan
- * of slivers, many on one edge. */
+   of slivers, many on one edge. */
 static double heap_number(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (double)(*state >> 40) / 16777216.0;

@@ -1,5 +1,5 @@
 /* scenes/import_assimp: glTF, node transforms, materials; and that the process that runs assimp
- * cannot harm this one. */
+   cannot harm this one. */
 #include "core/memory.h"
 #include "scenes/check/check.h"
 #include "scenes/import/import_answer.h"
@@ -91,8 +91,7 @@ static void damage_is_an_error(void **state) {
     assert_non_null(strstr(kd_last_error(), "absent.dae"));
 }
 
-/* --- programs in the place of kandela-import ----------------------------------------------------
- */
+/* --- programs in the place of kandela-import -------------------------------------------------- */
 
 static volatile sig_atomic_t signals;
 
@@ -213,8 +212,7 @@ static void threads_import_side_by_side(void **state) {
     alarm(0);
 }
 
-/* --- its answer ----------------------------------------------------------------------------------
- */
+/* --- its answer ------------------------------------------------------------------------------- */
 
 typedef struct bytes_source {
     const char *bytes;

@@ -30,8 +30,7 @@ static kd_status parse(const char *text) {
     return parse_bytes(text, strlen(text));
 }
 
-/* --- errors ------------------------------------------------------------------------------------
- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 #define START "{\"kandela\": 1, "
 #define BOX "\"meshes\": [{\"box\": {}}]"
@@ -142,8 +141,7 @@ static void errors_say_where_what_and_what_instead(void **state) {
     }
 }
 
-/* --- what is read ------------------------------------------------------------------------------
- */
+/* --- what is read ----------------------------------------------------------------------------- */
 
 static void render_settings_arrive(void **state) {
     (void)state;
@@ -280,8 +278,7 @@ static void a_byte_order_mark_and_remarks_are_fine(void **state) {
     assert_int_equal(parse(START "\"about\": 5, " BOX "}"), KD_ERROR_INPUT);
 }
 
-/* --- documentation -----------------------------------------------------------------------------
- */
+/* --- documentation ---------------------------------------------------------------------------- */
 
 typedef struct listing {
     char text[1 << 16];
@@ -312,8 +309,7 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
     file_close(&file);
 }
 
-/* --- hostile input -----------------------------------------------------------------------------
- */
+/* --- hostile input ---------------------------------------------------------------------------- */
 
 /* A description with every key, truncated everywhere and with many damaged bytes. */
 static void damaged_files_are_refused_or_read(void **state) {

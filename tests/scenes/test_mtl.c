@@ -172,7 +172,7 @@ static void blender_has_keys_of_its_own(void **state) {
 }
 
 /* Blender's default export of glass does not mark it as glass: reported once, and flagged in the
- * record. */
+   record. */
 static void glass_is_guessed_but_not_taken(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";

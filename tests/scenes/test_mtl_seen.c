@@ -1,5 +1,5 @@
 /* MTL materials as shaders see them: a square of the material with its textures, evaluated at two
- * points and from both sides. */
+   points and from both sides. */
 #include "shaders/surface.h"
 /* before the type `scene`: parameters of the header above have that name */
 #include "scenes/assembly/scene.h"
@@ -84,7 +84,7 @@ static void cut_outs_are_where_the_picture_says(void **state) {
 }
 
 /* A normal of (0.6, 0, 0.8) by either key; heights that rise by 4/3 along u lean by the same
- * amount. */
+   amount. */
 static void normals_are_normals_by_either_word(void **state) {
     (void)state;
     static const uint8_t normals[6] = {204, 128, 230, 204, 128, 230};

@@ -58,7 +58,7 @@ static void spellings_mean_the_same(void **state) {
 #define CUBE "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n"
 
 /* A cube in one smoothing group has the normals of a sphere at its corners, however its squares are
- * triangulated; groups and flat faces are independent; vn takes precedence. */
+   triangulated; groups and flat faces are independent; vn takes precedence. */
 static void smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;

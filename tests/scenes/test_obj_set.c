@@ -1,6 +1,6 @@
 /* scenes/obj against the test files of other readers, if they are on this machine
- * (KANDELA_MODELS/objtests, with expected.csv): files load or fail as expected, and the counts of
- * vertices, faces and triangles are those of the text, unless the text contradicts itself. */
+   (KANDELA_MODELS/objtests, with expected.csv): files load or fail as expected, and the counts of
+   vertices, faces and triangles are those of the text, unless the text contradicts itself. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
 /* scenes/ply: text and both byte orders give the same mesh as OBJ; every form of header; errors are
- * reported with their position. */
+   reported with their position. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/check/check.h"

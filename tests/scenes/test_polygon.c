@@ -1,5 +1,5 @@
-/* scenes/polygon: n - 2 triangles, the same area, none reversed, in every plane and at every scale.
- */
+/* scenes/polygon: n - 2 triangles, the same area, none reversed, in every plane and at every
+   scale. */
 #include "core/job.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
@@ -188,7 +188,7 @@ static void large_ones_are_cut_fast(void **state) {
 }
 
 /* The triangulation of a disc: in each round the diagonals become twice as long, instead of a fan
- * of needles, which would fill every node of a tree. */
+   of needles, which would fill every node of a tree. */
 static void discs_are_cut_without_needles(void **state) {
     (void)state;
     enum { COUNT = 4096 };

@@ -1,5 +1,5 @@
-/* scenes/procedural: counts, closed surfaces, orientation, the same bits for any number of threads.
- */
+/* scenes/procedural: counts, closed surfaces, orientation, the same bits for any number of
+   threads. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -35,8 +35,7 @@ static void counts_are_those_of_the_formulas(void **state) {
     assert_true(12 * k * k == 10002828);
 }
 
-/* --- closed surfaces: each edge is met by as many triangles one way as the other ---------------
- */
+/* --- closed surfaces: each edge is met by as many triangles one way as the other -------------- */
 
 typedef struct edge {
     vec3 from, to;
@@ -110,7 +109,7 @@ static void closed_ones_are_watertight_and_face_outwards(void **state) {
 }
 
 /* Glass of water: the glass with its bands to the water has no opening at the axis, and the water's
- * surface ends on a circle of the glass. */
+   surface ends on a circle of the glass. */
 static void interfaces_of_the_glass_meet(void **state) {
     (void)state;
     mesh made = load("gen:glass:5000");

@@ -29,8 +29,7 @@ static bool near(double a, double b) {
     return fabs(a - b) <= 2e-5 * fabs(b);
 }
 
-/* --- powers
- * ----------------------------------------------------------------------------------------- */
+/* --- powers ----------------------------------------------------------------------------------- */
 
 static void check_table(const scene_view *view) {
     double total = 0;
@@ -136,7 +135,7 @@ static void textured_emission_is_the_mean_over_the_triangle(void **state) {
     const scene_view view = scene_get_view(made);
     assert_int_equal(view.light_count, 2);
     /* The image repeats 16 times: half of it is white, with linear ramps between texel centres. The
-     * single triangle is wider where u is large: its mean is 1/2 + 1/128. */
+       single triangle is wider where u is large: its mean is 1/2 + 1/128. */
     const double half = pi * 3 * 0.5;
     assert_true(fabs((double)view.lights[0].power / half - (1 + 1.0 / 64)) < 2e-3);
     assert_true(fabs((double)view.lights[1].power / half - (1 - 1.0 / 64)) < 2e-3);
@@ -157,8 +156,7 @@ static void dark_lights_are_left_out(void **state) {
     scene_close(made);
 }
 
-/* --- sky ---------------------------------------------------------------------------------------
- */
+/* --- sky -------------------------------------------------------------------------------------- */
 
 /* Radiance HDR without compression: a dim sky with one bright texel. */
 static void put_sky(int width, int height, int sun_x, int sun_y) {
@@ -212,7 +210,7 @@ static void skies_are_sampled_as_they_shine(void **state) {
     assert_true(fabs(pdf - 1) < 2e-3);
     assert_true(fabs(power - (double)view.total_power) < 2e-3 * power);
     /* the probability is never far below the radiance: at worst one texel away from the sun,
-     * diagonally */
+       diagonally */
     assert_true(ratio_low * power / (2 * pi) > 1.0 / 20);
     scene_close(made);
 }
@@ -228,8 +226,7 @@ static void a_missing_sky_is_an_error(void **state) {
     assert_null(made);
 }
 
-/* --- defaults ----------------------------------------------------------------------------------
- */
+/* --- defaults --------------------------------------------------------------------------------- */
 
 static char heard_message[1024];
 
@@ -308,8 +305,7 @@ static void cameras_of_rooms_stand_inside(void **state) {
     }
 }
 
-/* --- placement ---------------------------------------------------------------------------------
- */
+/* --- placement -------------------------------------------------------------------------------- */
 
 static double signed_volume(const scene_view *view) {
     double sum = 0;

@@ -96,8 +96,8 @@ static double sky_illuminance(const clear_sky_model *of) {
 }
 
 /* The zenith by the paper's formula for turbidity 3 and the sun at 45 degrees, computed by hand:
- * chi = (4/9 - 3/120) pi/2, (4.0453 * 3 - 4.9710) tan chi - 0.2155 * 3 + 2.4192. Gamut clipping and
- * rounding change little. */
+   chi = (4/9 - 3/120) pi/2, (4.0453 * 3 - 4.9710) tan chi - 0.2155 * 3 + 2.4192. Gamut clipping and
+   rounding change little. */
 static void the_zenith_is_the_papers(void **state) {
     (void)state;
     clear_sky_model of;
@@ -112,8 +112,8 @@ static void the_zenith_is_the_papers(void **state) {
 }
 
 /* Properties of real skies: brighter near the sun, dimmer with a lower sun, redder at sunset; about
- * 100,000 lux with a high sun. The sky's illuminance follows from the paper's luminance formulas,
- * integrated by an independent program. */
+   100,000 lux with a high sun. The sky's illuminance follows from the paper's luminance formulas,
+   integrated by an independent program. */
 static void skies_are_as_bright_as_skies(void **state) {
     (void)state;
     clear_sky_model high, low;
@@ -167,7 +167,7 @@ static void beam(double sum[3], const scene_view *view, const double towards[3])
 }
 
 /* The picture's sun, as looked up by shaders, has the energy of the model's, and is sampled
- * accordingly. */
+   accordingly. */
 static void the_sun_keeps_its_energy(void **state) {
     (void)state;
     static const char *const suns[] = {"[0.3, 0.8, 0.4]", "[-1, 0.2, 0.3]", "[0.02, 1, 0]"};

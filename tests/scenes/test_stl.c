@@ -1,5 +1,5 @@
 /* scenes/stl: text and binary give the same mesh as OBJ; vertices are merged; errors are reported
- * with their position. */
+   with their position. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
@@ -157,7 +157,7 @@ static void binary_files_cut_anywhere_are_told(void **state) {
 }
 
 /* Against a straightforward method, for few and for many different positions, on one thread and on
- * several. */
+   several. */
 static void welding_numbers_first_occurrences(void **state) {
     (void)state;
     enum { COUNT = 150000 };

@@ -1,5 +1,5 @@
-/* shaders/texture.h against double precision, and scenes/scene_textures: how files become textures.
- */
+/* shaders/texture.h against double precision, and scenes/scene_textures: how files become
+   textures. */
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -18,8 +18,7 @@ static void srgb_follows_the_standard(void **state) {
     }
 }
 
-/* --- lookups ------------------------------------------------------------------------------------
- */
+/* --- lookups ---------------------------------------------------------------------------------- */
 
 enum { WIDE = 5, HIGH = 3 };
 
@@ -183,8 +182,7 @@ static void sky_lookups_integrate(void **state) {
     assert_true(fabs(sum - 1.0 / 3) < 1e-3);
 }
 
-/* --- files
- * ---------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 typedef struct bytes_out {
     char *bytes;

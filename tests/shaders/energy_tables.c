@@ -254,7 +254,7 @@ static void fill_metal(int row) {
 }
 
 /* Of the light from `mu` that single scattering loses, the fraction that is transmitted: walks
- * against their own first facets, so that the noise is that of the difference. */
+   against their own first facets, so that the noise is that of the difference. */
 static double across_share(double alpha, double mu, double eta, double lost) {
     double gained = 0;
     const vec3 wo = direction_of(mu);
@@ -310,7 +310,7 @@ static void fill_across(int row) {
 }
 
 /* How the numbers of a file are written: fractions as multiples of 1/65536, or five digits; the
- * tables of a file follow one another. */
+   tables of a file follow one another. */
 typedef struct table_file {
     const char *name;
     bool shares;
@@ -344,7 +344,7 @@ static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSIN
 static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
 /* Energy that single scattering keeps of light that leaves at cosine mu, in direction `way` of the
- * plane. */
+   plane. */
 static double kept_long(double ax, double ay, double mu, const double way[2]) {
     const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * way[0], oy = sine * way[1];
     double s[3] = {ax * ox, ay * oy, mu}, sum = 0;
@@ -426,7 +426,7 @@ static void fill_long(int row, int ratio) {
 }
 
 /* Nodes concentrated at grazing directions, because the loss is largest where the cosine is about
- * alpha. */
+   alpha. */
 static void fill_long_mean(int row, int ratio) {
     enum { STEPS = 256, TURNS = 64 };
     const double ax = (double)energy_long(row, ENERGY_MEAN_LONGS),

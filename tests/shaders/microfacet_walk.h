@@ -25,7 +25,7 @@ static float walk_next(walk_numbers *from) {
 }
 
 /* Computes the height at which light in `direction` from `height` hits a facet; returns false if it
- * leaves. */
+   leaves. */
 static bool walk_meets(float alpha, vec3 direction, float *height, float u) {
     const double below = ((double)*height + 1) / 2;
     const double lambda = (double)ggx_lambda(alpha, direction.z); /* for |z| */
@@ -41,8 +41,8 @@ static bool walk_meets(float alpha, vec3 direction, float *height, float u) {
     return true;
 }
 
-/* `eta` is the index beyond over the index before; 0 for a metal of the given normal reflectance.
- */
+/* `eta` is the index beyond over the index before; 0 for a metal of the given normal
+   reflectance. */
 static microfacet_walk microfacet_walk_run(float alpha, float eta, vec3 reflectance, vec3 wo,
                                            walk_numbers *numbers) {
     microfacet_walk made = {0, false, vec3_make(0, 0, 1), vec3_all(1)};

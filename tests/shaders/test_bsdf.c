@@ -1,5 +1,5 @@
 /* Properties of every scattering function: it emits no more light than it receives, densities
- * integrate to one, sampling, evaluation and pdf agree, and it is reciprocal. */
+   integrate to one, sampling, evaluation and pdf agree, and it is reciprocal. */
 #include "shaders/bsdf.h"
 #include "test.h"
 
@@ -111,7 +111,7 @@ static double over_sphere(const surface *at, vec3 wo, bool albedo, bsdf_mode mod
 }
 
 /* The density integrates to the fraction of samples that are neither specular nor absorbed; the
- * value integrates to the mean weight. */
+   value integrates to the mean weight. */
 static void test_integrals(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -163,7 +163,7 @@ static void test_draw_is_evaluate_over_pdf(void **state) {
 }
 
 /* f(a, b) = f(b, a); through glass f(a, b) / eta_b^2 = f(b, a) / eta_a^2; and the flux in one
- * direction is the radiance in the other. */
+   direction is the radiance in the other. */
 static void test_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {

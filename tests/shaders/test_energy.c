@@ -1,6 +1,6 @@
 /* Energy conservation between microfacets: white furnaces of all rough materials, by sampling and
- * by integration; random walks from facet to facet as the reference of colours and of transmission
- * through glass. */
+   by integration; random walks from facet to facet as the reference of colours and of transmission
+   through glass. */
 #include "microfacet_walk.h"
 #include "shaders/bsdf.h"
 #include "test.h"
@@ -161,7 +161,7 @@ static walk_numbers numbers_of(uint64_t i) {
 enum { WALKS = 40000 };
 
 /* Coloured metals reflect what random walks from facet to facet do; single-scattering ones at most
- * what their first facets do, since masking is computed separately for each side. */
+   what their first facets do, since masking is computed separately for each side. */
 static void test_metals_against_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 1};
@@ -193,7 +193,7 @@ static void test_metals_against_walks(void **state) {
 }
 
 /* The part of light that glass reflects. Masking of its first facets is separable (Walter 2007),
- * unlike in the random walks: what they transmit differs by 3 % at grazing angles. */
+   unlike in the random walks: what they transmit differs by 3 % at grazing angles. */
 static void test_glass_against_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 0.9f};
@@ -221,7 +221,7 @@ static void test_glass_against_walks(void **state) {
 enum { COAT_COSINES = 24 };
 
 /* Returns what single-scattering glass of the coat's roughness transmits at `cosine`, by sampling,
- * and what it reflects. */
+   and what it reflects. */
 static float once_through(surface glass, float cosine, float *reflected) {
     vec3 back;
     glass.kind = MATERIAL_GLASS;
@@ -231,7 +231,7 @@ static float once_through(surface glass, float cosine, float *reflected) {
 }
 
 /* The body of rough plastic with single scattering receives the light that single facets transmit,
- * and keeps the part of its own light that they reflect. */
+   and keeps the part of its own light that they reflect. */
 static void test_bodies_below_single_facets(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.5f, 0.7f};

@@ -1,5 +1,5 @@
 /* Pixel filters: samples follow the filter's density; the picture equals the scene filtered by it;
- * pixels are independent. */
+   pixels are independent. */
 #include "core/math/rng.h"
 #include "render/frame/pixel.h"
 #include "tests/test.h"

@@ -31,7 +31,7 @@ static double solid_angle(vec3 from, vec3 a, vec3 b, vec3 c) {
 }
 
 /* The mean of 1/pdf over samples of one light is its solid angle; the density computed for a ray
- * that hits the sampled point is the same. */
+   that hits the sampled point is the same. */
 static void test_triangle(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -116,15 +116,15 @@ static void test_delta(void **state) {
     expect_near(mean[1], 9.0 / 25 + 0 + 9, 0.15);
 }
 
-/* A sky of four by two texels, sampled by its tables: the mean of radiance / pdf is its integral.
- */
+/* A sky of four by two texels, sampled by its tables: the mean of radiance / pdf is its
+   integral. */
 static void test_sky(void **state) {
     (void)state;
     enum { WIDTH = 4, HEIGHT = 2 };
     static const float texels[WIDTH * HEIGHT * 3] = {0, 0, 0, 1, 1, 1, 8, 8, 8, 0, 0, 0,
                                                      2, 2, 2, 0, 0, 0, 1, 1, 1, 5, 5, 5};
-    /* any table works whose entries are positive where there is light: these are uneven on purpose
-     */
+    /* any table works whose entries are positive where there is light: these are uneven on
+       purpose */
     static const float rows[HEIGHT + 1] = {0, 0.4f, 1};
     static const float columns[HEIGHT * (WIDTH + 1)] = {0, 0.2f, 0.4f, 0.9f, 1,
                                                         0, 0.3f, 0.5f, 0.6f, 1};
@@ -178,8 +178,8 @@ static void test_sky(void **state) {
 }
 
 /* Lights of all kinds, few and many: probabilities sum to one, no light that can illuminate the
- * point is omitted, and sampling follows them; nearby lights are selected more often than their
- * power alone would suggest. */
+   point is omitted, and sampling follows them; nearby lights are selected more often than their
+   power alone would suggest. */
 static void test_choice(void **state) {
     (void)state;
     for (int many = 0; many < 2; ++many) {

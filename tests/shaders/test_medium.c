@@ -1,5 +1,5 @@
-/* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of wavelengths.
- */
+/* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of
+   wavelengths. */
 #include "photon/density/media_estimate.h"
 #include "shaders/material.h"
 #include "tests/test.h"
@@ -15,8 +15,7 @@ static rng_block numbers(uint32_t i, uint32_t what) {
     return rng_draw(rng_key_make(5, what, i), 0, 0);
 }
 
-/* --- the phase function ------------------------------------------------------------------------
- */
+/* --- the phase function ----------------------------------------------------------------------- */
 
 static const float cosines[] = {0, 0.3f, -0.3f, 0.76f, -0.9f, 0.99f, 1e-4f, -1e-3f};
 
@@ -66,8 +65,7 @@ static void phase_draws_follow_their_density(void **state) {
     assert_true(vec3_is_finite(medium_phase_draw(-0.99f, vec3_make(0, 0, 1), 0x1.fffffep-1f, 0)));
 }
 
-/* --- flights -----------------------------------------------------------------------------------
- */
+/* --- flights ---------------------------------------------------------------------------------- */
 
 static const medium kinds[] = {
     {{0, 0, 0}, {0, 0, 0}, 0},             /* vacuum */
@@ -181,8 +179,7 @@ static void balls_have_their_integral(void **state) {
     }
 }
 
-/* --- wavelengths -------------------------------------------------------------------------------
- */
+/* --- wavelengths ------------------------------------------------------------------------------ */
 
 static const vec3 white = {1, 1, 1};
 

@@ -1,5 +1,5 @@
 /* Principled surfaces: energy is conserved in a white furnace for any combination of layers;
- * values, densities and samples agree; both directions are equal; each layer has its effect. */
+   values, densities and samples agree; both directions are equal; each layer has its effect. */
 #include "shaders/bsdf.h"
 #include "test.h"
 
@@ -168,7 +168,7 @@ static double over_sphere(const surface *at, vec3 wo, bool density) {
 }
 
 /* Values integrate to the mean weight of samples, densities to their total probability, where
- * nothing is specular. */
+   nothing is specular. */
 static void test_integrals(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -253,7 +253,7 @@ static void test_plain_limits(void **state) {
 }
 
 /* Base colour is an albedo: the light from below the boundary is proportional to it, as in Blender
- * and glTF; in `plastic`, which reflects light back down internally, it is less. */
+   and glTF; in `plastic`, which reflects light back down internally, it is less. */
 static void test_base_colour(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 500; ++i) {
@@ -309,7 +309,7 @@ static void test_index_of_one(void **state) {
 }
 
 /* At 82 degrees a metal with a black edge colour reflects nothing, along the normal its base
- * colour. */
+   colour. */
 static void test_metal_edge(void **state) {
     (void)state;
     principled_side side;

@@ -1,5 +1,5 @@
 /* Surfaces: normals on the correct side, mirror directions above the surface, normal maps of the
- * correct orientation, rays that do not hit the surface they leave. */
+   correct orientation, rays that do not hit the surface they leave. */
 #include "core/math/sampling.h"
 #include "scene_fixture.h"
 #include "shaders/bsdf.h"
@@ -79,7 +79,7 @@ static void test_normal_of_any_size(void **state) {
 }
 
 /* From any point in any direction: the ray does not hit its own triangle again, and the two ends of
- * a connection do not occlude each other. */
+   a connection do not occlude each other. */
 static void test_rays_leave(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 20000; ++i) {
@@ -109,7 +109,7 @@ static void test_rays_leave(void **state) {
 }
 
 /* A square in the xy plane, u along x, v along y: a normal map with high red leans to +x; a height
- * that rises along u leans to -x by its slope. */
+   that rises along u leans to -x by its slope. */
 static void test_maps_turn_normals(void **state) {
     (void)state;
     static const float leaning[3] = {0.8f, 0.5f, 0.9f};
@@ -151,7 +151,7 @@ static void test_maps_turn_normals(void **state) {
 }
 
 /* Without maps, the properties of a material equal those of its surface at any point. (A separate
- * function, because gcc warns if it copies layers that other surfaces lack.) */
+   function, because gcc warns if it copies layers that other surfaces lack.) */
 static __attribute__((noinline)) void expect_one_answer(const material *made,
                                                         const principled *layers) {
     const vec3 corner[3] = {vec3_make(0, 0, 0), vec3_make(1, 0, 0), vec3_make(0, 1, 0)};

@@ -1,5 +1,5 @@
 /* Options: the command line overrides the environment, and every kind of misuse has its own clear
- * error. */
+   error. */
 #include "core/names.h"
 #include "tests/test.h"
 #include "tools/program/options.h"
@@ -148,8 +148,8 @@ static void counts_have_suffixes(void **state) {
     assert_true(got.size[0] == 10 && got.size[1] == 10);
 }
 
-/* A word that stands twice would hide one of two hints; one that is an option would never be seen.
- */
+/* A word that stands twice would hide one of two hints; one that is an option would never be
+   seen. */
 static void hints_are_unique(void **state) {
     (void)state;
     char seen[8192] = " ";

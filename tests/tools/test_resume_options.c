@@ -1,9 +1,9 @@
 /* A rendering can only be resumed with the same options: every value of every option, and every
- * number of the camera, is changed by itself between a rendering and its --resume, for every
- * integrator. Either the state is rejected, or the resulting picture has the bits of an
- * uninterrupted rendering. The options come from the program's table, so new rows are tested
- * automatically. Not covered: the group "Output", which says where pictures go (--max-memory and
- * --quick act through options of other groups). */
+   number of the camera, is changed by itself between a rendering and its --resume, for every
+   integrator. Either the state is rejected, or the resulting picture has the bits of an
+   uninterrupted rendering. The options come from the program's table, so new rows are tested
+   automatically. Not covered: the group "Output", which says where pictures go (--max-memory and
+   --quick act through options of other groups). */
 #include "accel/builders.h"
 #include "core/files/file.h"
 #include "photon/maps/photon_file.h"
@@ -172,7 +172,7 @@ static void begin(stage *on, const render_values *base) {
 }
 
 /* Returns true if resuming is rejected with a reason, or gives the bits of a rendering with these
- * options from the start. */
+   options from the start. */
 static bool goes_on(stage *on, const render_values *changed, const char *what) {
     uint64_t resumed = 0, whole = 0;
     put_state(on);

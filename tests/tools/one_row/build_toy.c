@@ -1,5 +1,6 @@
 /* A builder of triangle trees for nightly_one_row.sh: one file that ends with its row.
-   Idea: bisect the longest side of the box while that separates triangles. With KANDELA_TOY_FAULT in the environment it loses a triangle, which the tests of the table must detect. */
+   Idea: bisect the longest side of the box while that separates triangles. With KANDELA_TOY_FAULT
+   in the environment it loses a triangle, which the tests of the table must detect. */
 #include "accel/tree/build.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"

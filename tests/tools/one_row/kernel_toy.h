@@ -1,5 +1,4 @@
-/* --- toy, for nightly_one_row.sh: 1 - s^2/2, the mean of disc and Epanechnikov -----------------
- */
+/* --- toy, for nightly_one_row.sh: 1 - s^2/2, the mean of disc and Epanechnikov ---------------- */
 
 #define KERNEL_TOY_HALF(f) (0.5f * kernel_disc_##f + 0.5f * kernel_epanechnikov_##f)
 

@@ -1,5 +1,6 @@
 /* An integrator for nightly_one_row.sh: one file that ends with its row.
-   Idea: brightness by distance, without lights. With KANDELA_TOY_FAULT in the environment samples depend on the clock, which the tests of the table must detect. */
+   Idea: brightness by distance, without lights. With KANDELA_TOY_FAULT in the environment samples
+   depend on the clock, which the tests of the table must detect. */
 #include "accel/rays/batch.h"
 #include "render/frame/integrator.h"
 #include <stdlib.h>
