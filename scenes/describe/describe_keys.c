@@ -6,7 +6,7 @@
 #define COUNTED .least = 1, .most = 1e9
 /* clang-format off */
 #define KEY(key, json_type, target, member) .name = key, .kind = json_type, JSON_FIELD(target, member)
-#define REMARK {.name = "about", .kind = JSON_REMARK, .help = "a remark, ignored"}
+#define REMARK {.name = "about", .kind = JSON_REMARK, .help = "comment, ignored"}
 /* clang-format on */
 
 const json_key describe_scene_keys[] = {
@@ -14,50 +14,51 @@ const json_key describe_scene_keys[] = {
      .help = "version of this format; required"},
     REMARK,
     {KEY("meshes", JSON_LIST, described_scene, meshes), .inner = describe_mesh_keys,
-     .help = "surfaces; required"},
+     .help = "the surfaces; required"},
     {KEY("materials", JSON_MAP, described_scene, materials), .inner = describe_material_keys,
      .help = "materials by name, for `meshes`"},
     {KEY("media", JSON_MAP, described_scene, media), .inner = describe_medium_keys,
-     .help = "what can fill space, by name, for materials and for `fog`"},
+     .help = "participating media by name, for materials and for `fog`"},
     {KEY("fog", JSON_TEXT, described_scene, fog), .initial = "none",
-     .help = "the medium around all surfaces, in the sphere around their box"},
+     .help = "the medium that fills the bounding sphere of the scene"},
     {KEY("camera", JSON_OBJECT, described_scene, camera), .inner = describe_camera_keys,
      .initial = "frames the scene from +z"},
-    {KEY("lights", JSON_LIST, described_scene, lights), .help = "besides the surfaces that emit"},
+    {KEY("lights", JSON_LIST, described_scene, lights),
+     .help = "lights in addition to emitting surfaces"},
     {KEY("environment", JSON_OBJECT, described_scene, environment),
      .inner = describe_environment_keys, .initial = "none; a soft sky if there is no light at all",
-     .help = "light from infinity, all around"},
+     .help = "environment light"},
     {KEY("render", JSON_OBJECT, described_scene, render),
-     .help = "settings; the command line beats them"},
+     .help = "options; the command line overrides them"},
     {.name = NULL}};
 
 const json_key describe_mesh_keys[] = {
     REMARK,
     {KEY("file", JSON_TEXT, described_mesh, file),
-     .help =
-         "a mesh file beside this one, gen:NAME:TRIANGLES:SEED, or mesh:NAME, one that the program "
-         "that reads this gives as arrays"},
+     .help = "path of a mesh file, gen:NAME:TRIANGLES:SEED, or mesh:NAME for arrays passed by the "
+             "calling program"},
     {KEY("quad", JSON_VALUE, described_mesh, quad), .expected = "a list of 4 points",
-     .help = "a flat one, counter-clockwise seen from its front"},
+     .help = "planar, counter-clockwise seen from the front"},
     {KEY("box", JSON_OBJECT, described_mesh, box), .inner = describe_box_keys},
     {KEY("sphere", JSON_OBJECT, described_mesh, sphere), .inner = describe_sphere_keys},
     {KEY("uv", JSON_FLOAT, described_mesh, uv), .count = 2, .initial = "[1, 1]",
      .help = "texture coordinates of a quad's third corner"},
     {KEY("inward", JSON_BOOL, described_mesh, inward), .initial = "false",
-     .help = "turns the fronts round"},
+     .help = "flips the front sides"},
     {KEY("transform", JSON_VALUE, described_mesh, transform), .inner = describe_step_keys,
-     .expected = "a list of steps", .help = "steps, the first one first"},
+     .expected = "a list of steps", .help = "steps in order of application"},
     {KEY("placements", JSON_VALUE, described_mesh, placements),
      .expected = "a list of lists of steps, or a file's name",
-     .help = "the mesh is kept once and put at each, after its own `transform`; a file has 12 "
-             "numbers a line, 3 rows of 4"},
+     .help = "transforms of instances, applied after `transform`; a file has 12 numbers per line, "
+             "3 rows of 4"},
     {KEY("scatter", JSON_OBJECT, described_mesh, scatter), .inner = describe_scatter_keys,
-     .help = "the same, at random"},
+     .help = "random instances"},
     {KEY("material", JSON_VALUE, described_mesh, material), .inner = describe_material_keys,
-     .expected = "the name of a material or an object", .help = "of all its surfaces"},
+     .expected = "the name of a material or an object",
+     .help = "replaces all materials of the mesh"},
     {KEY("materials", JSON_MAP, described_mesh, materials), .inner = describe_material_keys,
-     .help = "by a material's name in the file: the name of one that replaces it, or an object of "
-             "what changes in it"},
+     .help = "by name of a material in the mesh file: the name of its replacement, or an object "
+             "with the keys to change"},
     {.name = NULL}};
 
 const json_key describe_box_keys[] = {
@@ -69,43 +70,44 @@ const json_key describe_sphere_keys[] = {
     {KEY("centre", JSON_VECTOR, described_sphere, centre), .unit = "m", .initial = "[0, 0, 0]"},
     {KEY("radius", JSON_FLOAT, described_sphere, radius), ABOVE_0, .unit = "m", .initial = "1"},
     {KEY("triangles", JSON_COUNT, described_sphere, triangles), COUNTED, .initial = "20000",
-     .help = "to aim for"},
+     .help = "approximate number"},
     {.name = NULL}};
 
 #define STEP_KEYS                                                                                  \
     {KEY("translate", JSON_VECTOR, described_step, translate), .unit = "m"},                       \
         {KEY("rotate", JSON_VECTOR, described_step, rotate),                                       \
-         .help = "axis; counter-clockwise seen against it"},                                       \
+         .help = "axis; counter-clockwise when it points to the viewer"},                          \
         {KEY("degrees", JSON_FLOAT, described_step, degrees), .unit = "degrees",                   \
-         .help = "goes with `rotate`"},                                                            \
-        {KEY("scale", JSON_COLOUR, described_step, scale), .help = "not 0; negative ones mirror"}, \
+         .help = "angle of `rotate`"},                                                             \
+        {KEY("scale", JSON_COLOUR, described_step, scale),                                         \
+         .help = "not 0; negative factors mirror"},                                                \
     {                                                                                              \
         KEY("matrix", JSON_DOUBLE, described_step, matrix),                                        \
-            .count = 12, .help = "3 rows of 4, the last column moves"                              \
+            .count = 12, .help = "3 rows of 4; the last column is the translation"                 \
     }
 
 const json_key describe_step_keys[] = {
     STEP_KEYS,
     {KEY("keys", JSON_LIST, described_step, keys), .inner = describe_step_key_keys,
-     .help = "instead: steps of one kind by frame, between them as a smooth curve has it"},
+     .help = "instead: keyframes of one kind of step, interpolated smoothly"},
     {.name = NULL}};
 
 const json_key describe_step_key_keys[] = {
-    {KEY("frame", JSON_DOUBLE, described_step, frame), .help = "required; later than the last one"},
+    {KEY("frame", JSON_DOUBLE, described_step, frame), .help = "required; increasing"},
     STEP_KEYS,
     {.name = NULL}};
 
 const json_key describe_scatter_keys[] = {
     {KEY("count", JSON_COUNT, described_scatter, count), .least = 0, .most = 1e9,
-     .help = "of placements; required"},
+     .help = "number of instances; required"},
     {KEY("seed", JSON_COUNT, described_scatter, seed), .most = 1e15, .initial = "0"},
     {KEY("lo", JSON_VECTOR, described_scatter, lo), .unit = "m", .initial = "[-1, 0, -1]",
-     .help = "corner of the box where they are put"},
+     .help = "minimum of the box of positions"},
     {KEY("hi", JSON_VECTOR, described_scatter, hi), .unit = "m", .initial = "[1, 0, 1]"},
     {KEY("scale", JSON_FLOAT, described_scatter, scale), .count = 2, ABOVE_0, .initial = "[1, 1]",
-     .help = "least and largest"},
+     .help = "range of random factors"},
     {KEY("turned", JSON_BOOL, described_scatter, turned), .initial = "true",
-     .help = "about y, by any angle"},
+     .help = "rotate by random angles about y"},
     {.name = NULL}};
 
 const json_key describe_material_keys[] = {
@@ -117,72 +119,73 @@ const json_key describe_material_keys[] = {
     {KEY("specular", JSON_COLOUR, described_material, specular), UP_TO_1,
      .initial = "1 for mirror and conductor", .help = "reflectance along the normal"},
     {KEY("transmission", JSON_COLOUR, described_material, transmission), UP_TO_1, .initial = "1",
-     .help = "tint of light at each crossing of glass"},
+     .help = "colour factor at each refraction by glass"},
     {KEY("emission", JSON_COLOUR, described_material, emission), AT_LEAST_0, .unit = "W/(sr m^2)",
-     .initial = "0", .help = "radiance, from the front"},
+     .initial = "0", .help = "radiance emitted from the front"},
     {KEY("two_sided", JSON_BOOL, described_material, two_sided), .initial = "false",
-     .help = "emits from the back too"},
+     .help = "emit from the back, too"},
     {KEY("roughness", JSON_FLOAT, described_material, roughness), UP_TO_1, .initial = "0",
-     .help = "GGX alpha is its square"},
+     .help = "square root of GGX alpha"},
     {KEY("energy", JSON_CHOICE, described_material, energy), .choices = "full|single",
-     .initial = "full", .help = "`single`: a rough boundary loses what bounces between its facets"},
+     .initial = "full", .help = "`single`: no multiple scattering between microfacets"},
     {KEY("metallic", JSON_FLOAT, described_material, metallic), UP_TO_1, .initial = "0",
-     .help = "share of metal in plastic and principled"},
+     .help = "plastic and principled: weight of metal"},
     {KEY("ior", JSON_FLOAT, described_material, ior), .least = 0.1, .most = 10, .initial = "1.5",
-     .help = "index of refraction inside over outside"},
+     .help = "index of refraction, inside relative to outside"},
     {KEY("cauchy", JSON_FLOAT, described_material, cauchy), .count = 3,
      .help = "instead of `ior`, for glass: A, B, C of n = A + B/w^2 + C/w^4, w in micrometres"},
     {KEY("sellmeier", JSON_FLOAT, described_material, sellmeier), .count = 6,
      .help = "the same: B1, B2, B3, C1, C2, C3 of n^2 = 1 + sum of B w^2/(w^2 - C)"},
     {KEY("medium", JSON_TEXT, described_material, medium), .initial = "none",
-     .help = "name of what is behind the surface, of closed meshes"},
+     .help = "medium behind the surface; for closed meshes"},
     {KEY("medium_outside", JSON_TEXT, described_material, medium_outside), .initial = "`fog`",
-     .help = "name of what is before it"},
+     .help = "medium in front of the surface"},
     {KEY("opacity", JSON_FLOAT, described_material, opacity), UP_TO_1, .initial = "1",
-     .help = "0 leaves of a closed mesh only the medium in it"},
+     .help = "0: invisible surface, for example around a medium"},
     {KEY("diffuse_map", JSON_TEXT, described_material, maps[0]), .help = "an image, sRGB"},
     {KEY("specular_map", JSON_TEXT, described_material, maps[1]), .help = "an image, sRGB"},
     {KEY("emission_map", JSON_TEXT, described_material, maps[2]),
      .help = "an image, sRGB, HDR or EXR"},
     {KEY("opacity_map", JSON_TEXT, described_material, maps[3]),
-     .help = "an image, its alpha or first channel"},
+     .help = "an image: its alpha or first channel"},
     {KEY("roughness_map", JSON_TEXT, described_material, maps[4]), .help = "an image, linear"},
     {KEY("metallic_map", JSON_TEXT, described_material, maps[5]), .help = "an image, linear"},
     {KEY("normal_map", JSON_TEXT, described_material, maps[6]),
      .help = "an image, linear, in tangent space"},
     {KEY("bump_map", JSON_TEXT, described_material, maps[7]), .help = "an image, linear, heights"},
     {KEY("metal", JSON_CHOICE, described_material, metal), .choices = METAL_NAMES,
-     .help = "colour of a `conductor`; else the material is `principled`, all metal, of this one"},
+     .help = "colour of a `conductor`; without `kind`: a metallic `principled` material of this "
+             "colour"},
     {KEY("specular_weight", JSON_FLOAT, described_material, layers.specular), .most = 10,
-     .initial = "1", .help = "principled: times the reflectance that `ior` has along the normal"},
+     .initial = "1", .help = "principled: factor of the normal reflectance by `ior`"},
     {KEY("specular_tint", JSON_COLOUR, described_material, layers.specular_tint), UP_TO_1,
-     .initial = "1", .help = "its colour; of metal, the edge's at 82 degrees"},
+     .initial = "1", .help = "colour of that reflectance; for metals that at 82 degrees"},
     {KEY("anisotropy", JSON_FLOAT, described_material, layers.anisotropy), UP_TO_1, .initial = "0",
-     .help = "principled: long facets along the tangent"},
+     .help = "principled: elongated highlights; 0: isotropic"},
     {KEY("anisotropy_degrees", JSON_FLOAT, described_material, turn_degrees), .least = -360,
-     .most = 360, .unit = "degrees", .initial = "0", .help = "from u to the tangent"},
+     .most = 360, .unit = "degrees", .initial = "0", .help = "angle from u to the tangent"},
     {KEY("sheen", JSON_COLOUR, described_material, layers.sheen), UP_TO_1, .initial = "0",
-     .help = "principled: colour of a fuzz over all"},
+     .help = "principled: colour of the sheen layer"},
     {KEY("sheen_roughness", JSON_FLOAT, described_material, layers.sheen_roughness), UP_TO_1,
      .initial = "0.5"},
     {KEY("coat", JSON_FLOAT, described_material, layers.coat), UP_TO_1, .initial = "0",
-     .help = "principled: share under a clear coat"},
+     .help = "principled: weight of the clear coat"},
     {KEY("coat_roughness", JSON_FLOAT, described_material, layers.coat_roughness), UP_TO_1,
      .initial = "0"},
     {KEY("coat_ior", JSON_FLOAT, described_material, layers.coat_ior), .least = 1, .most = 3,
      .initial = "1.5"},
     {KEY("transmission_weight", JSON_FLOAT, described_material, layers.transmission), UP_TO_1,
      .initial = "0",
-     .help = "principled: share of what is no metal that is glass, tinted by the "
-             "root of `diffuse`"},
+     .help = "principled: weight of glass in the dielectric part, tinted by the square root of "
+             "`diffuse`"},
     {KEY("thin", JSON_BOOL, described_material, thin), .initial = "false",
-     .help = "principled: a sheet that bends nothing, tinted by `diffuse`"},
+     .help = "principled: thin sheet without refraction, tinted by `diffuse`"},
     {KEY("normal_scale", JSON_FLOAT, described_material, layers.normal_scale), .least = -100,
-     .most = 100, .initial = "1", .help = "principled: times the slopes of `normal_map`"},
+     .most = 100, .initial = "1", .help = "principled: factor of the slopes of `normal_map`"},
     {KEY("unlit", JSON_BOOL, described_material, unlit), .initial = "false",
-     .help = "`emission` is what the eye sees, and lights nothing"},
+     .help = "`emission` is visible to the camera but does not illuminate"},
     {KEY("specular_tint_map", JSON_TEXT, described_material, maps[MESH_MAP_SPECULAR_TINT]),
-     .help = "an image, sRGB; this and the next are for principled"},
+     .help = "an image, sRGB; this and the following maps: principled"},
     {KEY("anisotropy_map", JSON_TEXT, described_material, maps[MESH_MAP_ANISOTROPY]),
      .help = "an image, linear: direction in red and green, factor in blue"},
     {KEY("sheen_map", JSON_TEXT, described_material, maps[MESH_MAP_SHEEN]),
@@ -194,32 +197,32 @@ const json_key describe_material_keys[] = {
     {KEY("coat_roughness_map", JSON_TEXT, described_material, maps[MESH_MAP_COAT_ROUGHNESS]),
      .help = "an image, linear"},
     {KEY("coat_normal_map", JSON_TEXT, described_material, maps[MESH_MAP_COAT_NORMAL]),
-     .help = "an image, linear; without it the coat is smooth where the base is not"},
+     .help = "an image, linear, of the coat only; without it the coat ignores `normal_map`"},
     {KEY("transmission_map", JSON_TEXT, described_material, maps[MESH_MAP_TRANSMISSION]),
      .help = "an image, linear"},
     {KEY("bump_scale", JSON_FLOAT, described_material, bump_scale), .initial = "1",
-     .help = "height of white in periods of the image"},
+     .help = "height of white, relative to the texture's period"},
     {KEY("map_scale", JSON_FLOAT, described_material, map_scale), .count = 2, .initial = "[1, 1]",
-     .help = "times texture coordinates, for all maps"},
+     .help = "factor of texture coordinates, for all maps"},
     {KEY("map_offset", JSON_FLOAT, described_material, map_offset), .count = 2, .initial = "[0, 0]",
-     .help = "added to them then"},
+     .help = "added to texture coordinates afterwards"},
     {KEY("map_clamp", JSON_BOOL, described_material, map_clamp), .initial = "false",
-     .help = "the edge is held; else images repeat"},
+     .help = "clamp images at the edge instead of repeating"},
     {.name = NULL}};
 
 const json_key describe_medium_keys[] = {
     REMARK,
     {KEY("absorption", JSON_COLOUR, described_medium, absorption), AT_LEAST_0, .unit = "1/m",
-     .initial = "0", .help = "share of light that is lost per length"},
+     .initial = "0", .help = "absorption coefficient"},
     {KEY("scattering", JSON_COLOUR, described_medium, scattering), AT_LEAST_0, .unit = "1/m",
-     .initial = "0", .help = "share of light that changes its direction per length"},
+     .initial = "0", .help = "scattering coefficient"},
     {KEY("g", JSON_FLOAT, described_medium, g), .least = -0.99, .most = 0.99, .initial = "0",
-     .help = "mean cosine of that change (Henyey and Greenstein)"},
+     .help = "mean cosine of the phase function (Henyey and Greenstein)"},
     {.name = NULL}};
 
 #define CAMERA_KEYS                                                                                \
     {KEY("eye", JSON_VECTOR, described_camera, eye), .unit = "m",                                  \
-     .initial = "where the whole scene is seen"},                                                  \
+     .initial = "position that shows the whole scene"},                                            \
         {KEY("look_at", JSON_VECTOR, described_camera, look_at), .unit = "m",                      \
          .initial = "the centre of the scene's box"},                                              \
         {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},                    \
@@ -231,24 +234,24 @@ const json_key describe_medium_keys[] = {
          .help = "vertical field of view"},                                                        \
         {KEY("orthographic", JSON_FLOAT, described_camera, tall), AT_LEAST_0, .unit = "m",         \
          .initial = "0",                                                                           \
-         .help = "parallel rays, which show so much from bottom to top; 0: by `fov`"},             \
+         .help = "height of the view of an orthographic camera; 0: perspective, by `fov`"},        \
         {KEY("lens_radius", JSON_FLOAT, described_camera, lens_radius), AT_LEAST_0, .unit = "m",   \
-         .initial = "0", .help = "0: everything is sharp"},                                        \
+         .initial = "0", .help = "0: pinhole camera, no depth of field"},                          \
     {                                                                                              \
         KEY("focus_distance", JSON_FLOAT, described_camera, focus_distance), AT_LEAST_0,           \
-            .unit = "m", .initial = "0", .help = "along the view axis; 0: at `look_at`"            \
+            .unit = "m", .initial = "0", .help = "along the view axis; 0: distance of `look_at`"   \
     }
 
-const json_key describe_camera_keys[] = {
-    CAMERA_KEYS,
-    {KEY("keys", JSON_LIST, described_camera, keys), .inner = describe_camera_key_keys,
-     .help = "by frame, what changes in it; between them as a smooth curve has it"},
-    {.name = NULL}};
+const json_key describe_camera_keys[] = {CAMERA_KEYS,
+                                         {KEY("keys", JSON_LIST, described_camera, keys),
+                                          .inner = describe_camera_key_keys,
+                                          .help = "keyframes, interpolated smoothly"},
+                                         {.name = NULL}};
 
-const json_key describe_camera_key_keys[] = {{KEY("frame", JSON_DOUBLE, described_camera, frame),
-                                              .help = "required; later than the last one"},
-                                             CAMERA_KEYS,
-                                             {.name = NULL}};
+const json_key describe_camera_key_keys[] = {
+    {KEY("frame", JSON_DOUBLE, described_camera, frame), .help = "required; increasing"},
+    CAMERA_KEYS,
+    {.name = NULL}};
 
 #define LIGHT_KIND                                                                                 \
     REMARK, {                                                                                      \
@@ -257,15 +260,15 @@ const json_key describe_camera_key_keys[] = {{KEY("frame", JSON_DOUBLE, describe
     }
 #define LIGHT_POWER                                                                                \
     {                                                                                              \
-        KEY("power", JSON_COLOUR, described_light, power), AT_LEAST_0, .unit = "W",                \
-                                                                       .help = "in all, instead"   \
+        KEY("power", JSON_COLOUR, described_light, power), AT_LEAST_0,                             \
+            .unit = "W", .help = "total power, instead of intensity or radiance"                   \
     }
 #define LIGHT_POSITION                                                                             \
     { KEY("position", JSON_VECTOR, described_light, position), .unit = "m", .initial = "[0, 0, 0]" }
 #define LIGHT_DIRECTION                                                                            \
     {                                                                                              \
         KEY("direction", JSON_VECTOR, described_light, direction),                                 \
-            .initial = "[0, -1, 0]", .help = "the way the light flies"                             \
+            .initial = "[0, -1, 0]", .help = "direction in which light travels"                    \
     }
 
 static const json_key point_keys[] = {
@@ -285,16 +288,16 @@ static const json_key spot_keys[] = {
      .help = "on the axis"},
     LIGHT_POWER,
     {KEY("inner_degrees", JSON_FLOAT, described_light, inner_degrees), .most = 180,
-     .unit = "degrees", .initial = "20", .help = "from the axis: full inside"},
+     .unit = "degrees", .initial = "20", .help = "angle from the axis of full intensity"},
     {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .most = 180,
-     .unit = "degrees", .initial = "30", .help = "dark outside"},
+     .unit = "degrees", .initial = "30", .help = "angle from the axis of zero intensity"},
     {.name = NULL}};
 
 static const json_key directional_keys[] = {
     LIGHT_KIND,
     LIGHT_DIRECTION,
     {KEY("irradiance", JSON_COLOUR, described_light, irradiance), AT_LEAST_0, .unit = "W/m^2",
-     .initial = "1", .help = "across the beam"},
+     .initial = "1", .help = "on a surface perpendicular to the direction"},
     {.name = NULL}};
 
 static const json_key area_keys[] = {
@@ -302,7 +305,7 @@ static const json_key area_keys[] = {
     {KEY("corner", JSON_VECTOR, described_light, corner), .unit = "m", .initial = "[0, 0, 0]"},
     {KEY("edge_u", JSON_VECTOR, described_light, edge_u), .unit = "m", .initial = "[1, 0, 0]"},
     {KEY("edge_v", JSON_VECTOR, described_light, edge_v), .unit = "m", .initial = "[0, 0, 1]",
-     .help = "it shines along edge_u x edge_v"},
+     .help = "emits along edge_u x edge_v"},
     {KEY("radiance", JSON_COLOUR, described_light, radiance), AT_LEAST_0, .unit = "W/(sr m^2)"},
     LIGHT_POWER,
     {KEY("two_sided", JSON_BOOL, described_light, two_sided), .initial = "false"},
@@ -313,28 +316,27 @@ const json_key *const describe_light_keys[4] = {point_keys, spot_keys, direction
 const json_key describe_environment_keys[] = {
     REMARK,
     {KEY("radiance", JSON_COLOUR, described_environment, radiance), AT_LEAST_0,
-     .unit = "W/(sr m^2)", .initial = "1", .help = "the image is multiplied by it"},
+     .unit = "W/(sr m^2)", .initial = "1", .help = "factor of the image"},
     {KEY("image", JSON_TEXT, described_environment, image),
      .help = "latitude-longitude, .exr, .hdr or 8 bit; its top is +y, its centre -z"},
     {KEY("rotation_degrees", JSON_FLOAT, described_environment, rotation_degrees),
      .unit = "degrees", .initial = "0", .help = "about +y, counter-clockwise seen from above"},
     {KEY("projection", JSON_CHOICE, described_environment, projection),
      .choices = "latlong|equal_area", .initial = "\"latlong\"",
-     .help = "of the image; `equal_area`: a square whose middle is +y and whose corners are -y, "
-             "its right +x, its bottom -z"},
+     .help = "of the image; `equal_area`: a square with +y in the centre, -y in the corners, +x on "
+             "the right, -z at the bottom"},
     {KEY("sky", JSON_OBJECT, described_environment, sky), .inner = describe_sky_keys,
      .help = "a clear sky instead of an image"},
     {.name = NULL}};
 
 const json_key describe_sky_keys[] = {
     {KEY("sun", JSON_VECTOR, described_sky, sun), .initial = "[0.5, 0.5, 0.5]",
-     .help = "the direction where the sun stands, above the horizon"},
+     .help = "direction to the sun, above the horizon"},
     {KEY("turbidity", JSON_FLOAT, described_sky, turbidity), .least = 1.7, .most = 10,
-     .initial = "3", .help = "2: clear, 3: a fine day, 6: haze"},
-    {KEY("disc", JSON_BOOL, described_sky, disc), .initial = "true",
-     .help = "the sun shines, too; else only the sky"},
+     .initial = "3", .help = "2: very clear, 3: clear, 6: hazy"},
+    {KEY("disc", JSON_BOOL, described_sky, disc), .initial = "true", .help = "include the sun"},
     {KEY("ground", JSON_COLOUR, described_sky, ground), UP_TO_1, .initial = "0.2",
-     .help = "albedo of what lies below the horizon"},
+     .help = "albedo of the ground"},
     {.name = NULL}};
 
 /* Source: published complex indices of refraction n + ik (aluminium, chromium, copper, gold,
