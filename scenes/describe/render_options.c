@@ -143,7 +143,8 @@ const option_row render_input_rows[] = {
              "skipped)"},
     {OPTION("max-texture-memory", OPTION_BYTES, max_texture_memory), .argument = "BYTES",
      .initial = "0", .no_key = true, FREE,
-     .help = "limit the memory for all textures (500M, 1.5G); 0: a quarter of the memory"},
+     .help = "refuse scenes whose textures need more memory (500M, 1.5G); 0: a quarter of the "
+             "machine's memory"},
     END};
 
 const option_row render_device_rows[] = {

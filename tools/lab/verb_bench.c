@@ -314,7 +314,7 @@ static const option_row input_rows[] = {
      OPTION_FIELD(bench_values, kernel_k)},
     {.name = "radius",
      .argument = "R",
-     .help = "knn: also measure queries within a radius, common or per query",
+     .help = "knn: also measure radius queries, with one radius for all and with one per query",
      .kind = OPTION_DOUBLE,
      .least = 0,
      .most = 1e30,

@@ -360,8 +360,8 @@ static kd_status run(const option_line *line) {
 
 #define LADDER(option, text, usual, axis)                                                          \
     {                                                                                              \
-        .name = option, .argument = "N,N,N", .help = "--integrators: " text, .initial = usual,     \
-        .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])                    \
+        .name = option, .argument = "N,N,N", .help = "with --integrators: " text,                  \
+        .initial = usual, .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])  \
     }
 
 static const option_row rows[] = {
@@ -385,14 +385,14 @@ static const option_row rows[] = {
      OPTION_FIELD(estimate_values, ladder)},
     {.name = "integrators",
      .argument = "A,B,C",
-     .help = "compare these integrators instead, varying one parameter at a time; an interrupted "
-             "run is continued",
+     .help = "compare integrators instead, varying one parameter at a time; continues an "
+             "interrupted run",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, lists.integrators)},
     {.name = "views",
      .argument = "A,B",
-     .help =
-         "--integrators: visible (direct visualisation), precomputed or gathered (final gather)",
+     .help = "with --integrators: visible (direct visualisation), precomputed or gathered (final "
+             "gather)",
      .initial = "visible",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, lists.lookups)},

@@ -407,7 +407,7 @@ static kd_status run(const option_line *line) {
 static const option_row rows[] = {
     {.name = "pixel",
      .argument = "X,Y",
-     .help = "pixel whose centre the ray passes; 0,0 is the top left pixel (required)",
+     .help = "pixel whose centre the ray passes (required); 0,0 is the top left pixel",
      .kind = OPTION_INT32,
      .count = 2,
      .least = 0,

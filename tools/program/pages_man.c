@@ -76,8 +76,8 @@ static void print_examples(FILE *stream, const help_pair *examples) {
     if (!examples) return;
     fputs(".SH EXAMPLES\n", stream);
     for (; examples->name; ++examples) {
-        fputs(".PP\n", stream);
-        print_text(stream, examples->meaning);
+        fprintf(stream, ".PP\n%c", toupper((unsigned char)examples->meaning[0]));
+        print_text(stream, examples->meaning + 1);
         fputs(":\n.PP\n.RS 4\n.EX\n", stream);
         print_text(stream, examples->name);
         fputs("\n.EE\n.RE\n", stream);

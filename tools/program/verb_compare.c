@@ -126,7 +126,8 @@ static const help_pair metrics[] = {
 
 static const help_pair examples[] = {
     {"kandela compare picture.exr reference.exr --metric relmse", "print the relative error"},
-    {"kandela compare a.png b.png --metric flip --max 0.05", "fail if the pictures look different"},
+    {"kandela compare a.png b.png --metric flip --max 0.05",
+     "exit with status 6 if the pictures look different"},
     {NULL, NULL}};
 
 const verb verb_compare = {

@@ -94,7 +94,7 @@ static const option_row rows[] = {
     {.name = "output",
      .short_name = 'o',
      .argument = "FILE",
-     .help = "picture to write; can be given several times",
+     .help = "picture to write (repeatable)",
      .choice = image_format_suffix,
      .initial = "PICTURE.png",
      .kind = OPTION_LIST,
@@ -117,8 +117,8 @@ static const option_row rows[] = {
      .choice = tonemap_name,
      OPTION_FIELD(develop_values, tonemap)},
     {.name = "denoise",
-     .help = "denoise with Open Image Denoise, guided by the albedo and normals of the picture, if "
-             "it has any",
+     .help =
+         "denoise with Open Image Denoise, guided by albedo and normals if the picture has them",
      .kind = OPTION_FLAG,
      OPTION_FIELD(develop_values, denoise)},
     {.name = "crop",
