@@ -58,7 +58,7 @@ expect_true "nothing is written of what is broken" test ! -e none.obj
 cp box.mtl before.mtl
 ln -s box.mtl linked.obj
 expect_exit 2 "$program" check box.obj --fix linked.obj
-expect_says err "overwrite what is read"
+expect_says err "would overwrite an input"
 ln box.mtl hard.obj
 expect_exit 2 "$program" check box.obj --fix hard.obj
 expect_true "box.mtl is as it was" cmp -s box.mtl before.mtl

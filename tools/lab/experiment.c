@@ -4,6 +4,7 @@
 #include "core/image_processing/compare.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "core/option.h"
 #include "photon/density/estimators.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
@@ -21,8 +22,7 @@ enum { BLOCK = 4 };
 const char *const experiment_axis_names[VARY_AXES] = {"spp",    "photons", "k",
                                                       "radius", "passes",  "alpha"};
 
-/* --- the trials ---------------------------------------------------------------------------------
- */
+/* --- the trials ------------------------------------------------------------------------------- */
 
 static bool same_settings(const experiment_trial *a, const experiment_trial *b) {
     for (int i = 0; i < VARY_AXES; ++i)
@@ -91,8 +91,7 @@ static kd_status add_method(experiment *work, const integrator *row) {
     return add_ladder(work, &base, VARY_ALPHA);
 }
 
-/* --- lines of JSON, written and read back -------------------------------------------------------
- */
+/* --- lines of JSON, written and read back ----------------------------------------------------- */
 
 static void print_name(char out[64], const experiment_trial *of) {
     snprintf(out, 64, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
@@ -171,8 +170,7 @@ static kd_status take_lines(experiment *work, const char *path, bool *cut) {
     return KD_OK;
 }
 
-/* --- measuring ----------------------------------------------------------------------------------
- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 #define PUT(to, text)                                                                              \
     do {                                                                                           \
@@ -348,10 +346,14 @@ static kd_status read_ladder(experiment_ladder *out, const char *text, int axis)
     const double least = limits[axis].least, most = limits[axis].most;
     out->count = 0;
     for (const char *at = text; *at;) {
-        char *end = NULL;
-        double value = strtod(at, &end);
-        if (*end == 'K' || *end == 'M') value *= *end++ == 'K' ? 1e3 : 1e6;
-        KD_REQUIRE(end != at && (*end == ',' || !*end) && value >= least && value <= most &&
+        const char *end = NULL;
+        double value = (double)option_read_count(at, &end);
+        if (!end) { /* radii and alpha are fractions */
+            char *stop = NULL;
+            value = strtod(at, &stop);
+            if (stop != at) end = stop;
+        }
+        KD_REQUIRE(end && (*end == ',' || !*end) && value >= least && value <= most &&
                        out->count < EXPERIMENT_RUNGS,
                    KD_ERROR_USAGE,
                    "%s %s: expected at most %d numbers from %g to %g, separated by commas",
