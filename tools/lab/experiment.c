@@ -59,9 +59,8 @@ static kd_status add_estimates(experiment *work, experiment_trial base) {
             snprintf(base.estimator, sizeof base.estimator, "%s", work->estimators[e]);
             snprintf(base.lookup, sizeof base.lookup, "%s", work->lookups[l]);
             KD_TRY(add_ladder(work, &base, VARY_PHOTONS));
-            if (l > 0)
-                continue; /* final gather hides most differences: only the first lookup gets all
-                             ladders */
+            /* Final gather hides most differences: only the first lookup gets all ladders. */
+            if (l > 0) continue;
             KD_TRY(add_ladder(work, &base, VARY_NEIGHBOURS));
             KD_TRY(add_ladder(work, &base, VARY_RADIUS));
         }
