@@ -6,6 +6,7 @@
 #include "core/parallel/parallel.h"
 #include "distributed/points/call.h"
 #include "distributed/ranks/ranks.h"
+#include "points/api/search.h"
 #include "points/tree/point_array.h"
 #include <string.h>
 
@@ -159,50 +160,25 @@ static void take_numbers(const parts_call *call, serving *at, const uint32_t *id
                 (at->offsets[i + 1] - at->offsets[i]) * bytes);
 }
 
-static kd_status find_nearest(const parts_call *call, serving *at, uint64_t count) {
+/* Fills the rows of the queries received; except for the k nearest, at->offsets are known. */
+static kd_status find_rows(const parts_call *call, serving *at, points_search *search,
+                           uint64_t count) {
+    const bool nearest = call->kind == POINTS_NEAREST;
+    const kd_points_query query = search->query;
+    const uint64_t room = nearest ? count * call->k : at->offsets[count];
     uint32_t *ids = NULL;
     kd_status status = KD_OK;
-    const kd_points_query query = question(call, at, count);
-    KD_TRY_GOTO(KD_RESERVE(ids, count * call->k));
-    KD_TRY_GOTO(memory_reserve(&at->dist2, count * call->k, scalar_bytes(call)));
-    KD_TRY_GOTO(KD_RESERVE(at->counts, count));
-    KD_TRY_GOTO(kd_points_nearest(call->part->tree, &query, call->k, ids, at->dist2, at->counts));
+    KD_TRY_GOTO(KD_RESERVE(ids, room));
+    if (!parts_asks_boxes(call)) KD_TRY_GOTO(memory_reserve(&at->dist2, room, scalar_bytes(call)));
+    if (nearest) KD_TRY_GOTO(KD_RESERVE(at->counts, count));
+    search->kind = call->kind;
+    search->offsets = nearest ? NULL : at->offsets;
+    search->out = (points_rows){.ids = ids, .dist2 = at->dist2, .counts = at->counts};
+    KD_TRY_GOTO(points_search_tree(call->part->tree, search, &query));
     at->offsets[0] = 0;
-    for (uint64_t i = 0; i < count; ++i) at->offsets[i + 1] = at->offsets[i] + at->counts[i];
+    for (uint64_t i = 0; nearest && i < count; ++i)
+        at->offsets[i + 1] = at->offsets[i] + at->counts[i];
     KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
-    take_numbers(call, at, ids, count);
-done:
-    memory_free(ids);
-    return status;
-}
-
-static kd_status find_within(const parts_call *call, serving *at, uint64_t count) {
-    uint32_t *ids = NULL;
-    kd_status status = KD_OK;
-    const kd_points_query query = question(call, at, count);
-    KD_TRY_GOTO(kd_points_within_count(call->part->tree, &query, at->offsets));
-    if (call->kind == POINTS_COUNT) return KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(ids, at->offsets[count]));
-    KD_TRY_GOTO(memory_reserve(&at->dist2, at->offsets[count], scalar_bytes(call)));
-    KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
-    KD_TRY_GOTO(kd_points_within(call->part->tree, &query, at->offsets, ids, at->dist2));
-    take_numbers(call, at, ids, count);
-done:
-    memory_free(ids);
-    return status;
-}
-
-static kd_status find_in_boxes(const parts_call *call, serving *at, uint64_t count) {
-    uint32_t *ids = NULL;
-    kd_status status = KD_OK;
-    const kd_point_array lo = question(call, at, count).points;
-    kd_point_array hi = lo;
-    if (count) hi.coordinates = (const char *)at->scalars + call->of->dims * scalar_bytes(call);
-    KD_TRY_GOTO(kd_points_in_box_count(call->part->tree, &lo, &hi, at->offsets));
-    if (call->kind == POINTS_COUNT) return KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(ids, at->offsets[count]));
-    KD_TRY_GOTO(KD_RESERVE(at->numbers, at->offsets[count]));
-    KD_TRY_GOTO(kd_points_in_box(call->part->tree, &lo, &hi, at->offsets, ids));
     take_numbers(call, at, ids, count);
 done:
     memory_free(ids);
@@ -212,11 +188,20 @@ done:
 /* Executes all queries received, and determines the number of results for each rank. */
 static kd_status find(const parts_call *call, serving *at) {
     const uint64_t count = at->begins[call->of->size];
+    const bool boxes = parts_asks_boxes(call);
     KD_TRY(KD_RESERVE(at->offsets, count + 1));
-    if (!parts_asks_boxes(call)) KD_TRY(take_radii(call, at, count));
-    KD_TRY(call->kind == POINTS_NEAREST ? find_nearest(call, at, count)
-           : parts_asks_boxes(call)     ? find_in_boxes(call, at, count)
-                                        : find_within(call, at, count));
+    if (!boxes) KD_TRY(take_radii(call, at, count));
+    const kd_points_query query = question(call, at, count);
+    points_search search = {.kind = POINTS_COUNT,
+                            .asks = boxes ? POINTS_BOXES : POINTS_QUERIES,
+                            .query = query,
+                            .hi = query.points,
+                            .k = call->k,
+                            .out = {.sums = at->offsets}};
+    if (boxes && count)
+        search.hi.coordinates = (const char *)at->scalars + call->of->dims * scalar_bytes(call);
+    if (call->kind != POINTS_NEAREST) KD_TRY(points_search_tree(call->part->tree, &search, &query));
+    if (call->kind != POINTS_COUNT) KD_TRY(find_rows(call, at, &search, count));
     if (!at->counts) KD_TRY(KD_RESERVE(at->counts, count));
     for (uint64_t i = 0; i < count; ++i)
         at->counts[i] = (uint32_t)(at->offsets[i + 1] - at->offsets[i]);

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/parallel/primitives.h"
 #include "distributed/ranks/ranks.h"
+#include "points/api/search.h"
 
 static const void *behind(const void *at, uint64_t bytes) {
     return at ? (const char *)at + bytes : NULL;
@@ -63,21 +64,17 @@ static kd_status answer_copy(void *context, ranks *among) {
     to.ids = to.ids ? to.ids + at : NULL;
     to.dist2 = to.dist2 ? (char *)to.dist2 + at * scalar : NULL;
     to.counts = to.counts ? to.counts + begin : NULL;
-    if (like->kind == POINTS_NEAREST) {
-        KD_TRY(kd_points_nearest(tree, &query, like->k, to.ids, to.dist2, to.counts));
-        parts_rename(to.ids, (end - begin) * like->k, like->names);
-        return KD_OK;
-    }
-    KD_TRY_GOTO(KD_RESERVE(offsets, end - begin + 1));
-    if (like->kind == POINTS_COUNT) {
-        KD_TRY_GOTO(kd_points_within_count(tree, &query, offsets));
-        for (uint64_t i = begin; i < end; ++i)
-            to.sums[i] = offsets[i - begin + 1] - offsets[i - begin];
-    } else {
-        for (uint64_t i = begin; i <= end; ++i) offsets[i - begin] = like->offsets[i] - at;
-        KD_TRY_GOTO(kd_points_within(tree, &query, offsets, to.ids, to.dist2));
-        parts_rename(to.ids, offsets[end - begin], like->names);
-    }
+    const bool nearest = like->kind == POINTS_NEAREST, counts = like->kind == POINTS_COUNT;
+    if (!nearest) KD_TRY_GOTO(KD_RESERVE(offsets, end - begin + 1));
+    for (uint64_t i = begin; like->kind == POINTS_FILL && i <= end; ++i)
+        offsets[i - begin] = like->offsets[i] - at;
+    points_search search = {.kind = like->kind, .k = like->k, .offsets = offsets, .out = to};
+    if (counts) search.out.sums = offsets;
+    KD_TRY_GOTO(points_search_tree(tree, &search, &query));
+    for (uint64_t i = begin; counts && i < end; ++i)
+        to.sums[i] = offsets[i - begin + 1] - offsets[i - begin];
+    if (!counts)
+        parts_rename(to.ids, nearest ? (end - begin) * like->k : offsets[end - begin], like->names);
 done:
     memory_free(offsets);
     return status;
@@ -165,19 +162,18 @@ static kd_status ask_own(void *context, ranks *among) {
 /* Executes the self-query on a single device, as each has all points. */
 static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     const kd_points *one = call->of->part[0].tree;
-    const kd_points_query *query = &call->query;
-    const points_rows *out = &call->out;
     const uint64_t count = call->of->count;
-    if (call->kind == POINTS_NEAREST) {
-        KD_TRY(
-            kd_points_nearest_own(one, query, call->k, order, out->ids, out->dist2, out->counts));
-        parts_rename(out->ids, count * call->k, call->names);
-    } else if (call->kind == POINTS_COUNT) {
-        KD_TRY(kd_points_within_own_count(one, query, order, out->sums));
-    } else {
-        KD_TRY(kd_points_within_own(one, query, order, call->offsets, out->ids, out->dist2));
-        parts_rename(out->ids, call->offsets[count], call->names);
-    }
+    points_search search = {.kind = call->kind,
+                            .asks = POINTS_SELF,
+                            .k = call->k,
+                            .offsets = call->offsets,
+                            .order = order,
+                            .out = call->out};
+    KD_TRY(points_search_tree(one, &search, &call->query));
+    if (call->kind != POINTS_COUNT)
+        parts_rename(call->out.ids,
+                     call->kind == POINTS_NEAREST ? count * call->k : call->offsets[count],
+                     call->names);
     parts_rename(order, count, call->names);
     return KD_OK;
 }

@@ -439,16 +439,13 @@ static kd_status check_on_host(const kd_points *tree, const points_search *searc
 
 static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
     const kd_status checked = check_on_host(tree, search, search->query.points.count);
-    const points_rows *out = &search->out;
-    const kd_point_array *lo = &search->query.points;
     parts_call call = call_of(tree, search);
     if (!tree->parts->copies || checked != KD_OK)
         return parts_call_all(tree->parts, &call, checked);
-    const kd_points *one = tree->parts->part[0].tree;
-    if (search->kind == POINTS_COUNT)
-        return kd_points_in_box_count(one, lo, &search->hi, out->sums);
-    KD_TRY(kd_points_in_box(one, lo, &search->hi, search->offsets, out->ids));
-    parts_rename(out->ids, search->offsets[lo->count], tree->renamed);
+    points_search one = *search;
+    KD_TRY(points_search_tree(tree->parts->part[0].tree, &one, NULL));
+    if (search->kind == POINTS_FILL)
+        parts_rename(search->out.ids, search->offsets[one.query.points.count], tree->renamed);
     return KD_OK;
 }
 

@@ -239,8 +239,7 @@ static kd_status dispatch(const kd_points *tree, const points_search *search) {
                                              : backend->fill)(tree, search);
 }
 
-/* Common entry point of all query functions. */
-static kd_status search_tree(const kd_points *tree, points_search *search,
+kd_status points_search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(search->kind != POINTS_COUNT || search->out.sums, KD_ERROR_USAGE,
@@ -300,7 +299,7 @@ kd_status kd_points_nearest(const kd_points *tree, const kd_points_query *query,
     if (answer_alone(tree, query, k, ids, (float *)dist2, counts)) return KD_OK;
     points_search search = {
         .kind = POINTS_NEAREST, .k = k, .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_closest(const kd_points *tree, const kd_points_query *query, uint32_t *ids,
@@ -312,7 +311,7 @@ kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *quer
                               uint64_t *ids, void *dist2, uint32_t *counts) {
     points_search search = {
         .kind = POINTS_NEAREST, .k = k, .out = {.wide = ids, .dist2 = dist2, .counts = counts}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query, uint64_t *ids,
@@ -323,21 +322,21 @@ kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *quer
 kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                  uint64_t *offsets) {
     points_search search = {.kind = POINTS_COUNT, .out = {.sums = offsets}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within(const kd_points *tree, const kd_points_query *query,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     points_search search = {
         .kind = POINTS_FILL, .offsets = offsets, .out = {.ids = ids, .dist2 = dist2}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query,
                              const uint64_t *offsets, uint64_t *ids, void *dist2) {
     points_search search = {
         .kind = POINTS_FILL, .offsets = offsets, .out = {.wide = ids, .dist2 = dist2}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query, uint32_t k,
@@ -347,14 +346,14 @@ kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *qu
                             .k = k,
                             .order = order,
                             .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
                                      uint32_t *order, uint64_t *offsets) {
     points_search search = {
         .kind = POINTS_COUNT, .asks = POINTS_SELF, .order = order, .out = {.sums = offsets}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query, uint32_t *order,
@@ -364,7 +363,7 @@ kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *que
                             .order = order,
                             .offsets = offsets,
                             .out = {.ids = ids, .dist2 = dist2}};
-    return search_tree(tree, &search, query);
+    return points_search_tree(tree, &search, query);
 }
 
 static kd_status search_boxes(const kd_points *tree, points_search *search,
@@ -378,7 +377,7 @@ static kd_status search_boxes(const kd_points *tree, points_search *search,
         search->checked = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__, "`%s` must not be NULL",
                                       lo ? "hi" : "lo");
     }
-    return search_tree(tree, search, NULL);
+    return points_search_tree(tree, search, NULL);
 }
 
 kd_status kd_points_in_box_count(const kd_points *tree, const kd_point_array *lo,

@@ -37,6 +37,12 @@ extern const points_backend points_backend_layers; /* CPU, several layers: inser
                                                       points */
 extern const points_backend points_backend_cuda;   /* on a CUDA device, with or without layers */
 
+/* Entry point of all query functions: validates the search, executes it, and widens ids to 64 bits
+   where `out.wide` asks for them. `query`: the caller's, copied to search->query; NULL for boxes,
+   whose corners search->query and `hi` hold. Other fields that the search does not use are zeros.
+ */
+kd_status points_search_tree(const kd_points *tree, points_search *search,
+                             const kd_points_query *query);
 /* Executes the search on one tree on the CPU, ignoring its layers. `bounds2` holds an upper bound
    on dist2 for each query, in the points' scalar; or NULL. */
 kd_status points_ask_one(const kd_points *tree, const points_search *search, const void *bounds2);
