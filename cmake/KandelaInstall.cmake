@@ -108,33 +108,43 @@ if(TARGET kandela_program)
   set(bench_scene kandela/scenes/cornell_caustic.json)
   configure_file(${CMAKE_SOURCE_DIR}/scenes/cornell_caustic.json ${CMAKE_BINARY_DIR}/share/${bench_scene} COPYONLY)
   install(FILES ${CMAKE_BINARY_DIR}/share/${bench_scene} DESTINATION share/kandela/scenes COMPONENT tools)
-  # Both come from the table of options, so they are written by the program itself.
+  # They come from the table of options, so they are written by the program itself: a man page for each command.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
+  set(man_pages ${man_page})
+  set(man_commands COMMAND kandela_program --man > ${man_page})
+  file(STRINGS ${CMAKE_SOURCE_DIR}/tools/program/verbs.inc rows REGEX "^VERB")
+  foreach(row ${rows})
+    string(REGEX REPLACE "^VERB\\((.*)\\)$" "\\1" name ${row})
+    set(page ${CMAKE_BINARY_DIR}/share/man/man1/kandela-${name}.1)
+    list(APPEND man_pages ${page})
+    list(APPEND man_commands COMMAND kandela_program --man ${name} > ${page})
+  endforeach()
   set(completion ${CMAKE_BINARY_DIR}/share/bash-completion/completions/kandela)
   set(pages_made TRUE)
   if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     set(pages_made FALSE) # nothing here runs it
   endif()
   add_custom_command(
-    OUTPUT ${man_page} ${completion} DEPENDS kandela_program
+    OUTPUT ${man_pages} ${completion} DEPENDS kandela_program
     COMMAND ${CMAKE_COMMAND} -E make_directory share/man/man1 share/bash-completion/completions
-    COMMAND kandela_program --man > ${man_page}
+    ${man_commands}
     COMMAND kandela_program --completion > ${completion}
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR} VERBATIM)
   add_dependencies(kandela_installed kandela_program)
   if(pages_made)
-    add_custom_target(kandela_pages ALL DEPENDS ${man_page} ${completion})
+    add_custom_target(kandela_pages ALL DEPENDS ${man_pages} ${completion})
     add_dependencies(kandela_installed kandela_pages)
   endif()
   install(TARGETS kandela_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
   if(KD_DEB)
-    add_custom_command(OUTPUT ${man_page}.gz DEPENDS ${man_page} COMMAND gzip -9nkf ${man_page} VERBATIM)
-    add_custom_target(kandela_page_packed ALL DEPENDS ${man_page}.gz)
+    list(TRANSFORM man_pages APPEND .gz OUTPUT_VARIABLE packed_pages)
+    add_custom_command(OUTPUT ${packed_pages} DEPENDS ${man_pages} COMMAND gzip -9nkf ${man_pages} VERBATIM)
+    add_custom_target(kandela_page_packed ALL DEPENDS ${packed_pages})
     add_dependencies(kandela_installed kandela_page_packed)
-    set(man_page ${man_page}.gz)
+    set(man_pages ${packed_pages})
   endif()
   if(pages_made)
-    install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+    install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
     install(FILES ${completion}
             DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT tools)
   endif()

@@ -21,9 +21,9 @@ typedef enum option_kind {
     OPTION_LIST,   /* option_list; each occurrence appends an item */
     OPTION_NAME,   /* char[]; one of the choices, if the row has any */
     OPTION_CHOICE, /* int32_t or enum: the index of the choice */
-    OPTION_UINT64, /* 2000000, 2M, 2e6 */
+    OPTION_UINT64, /* a count: 2000000, 2M, 2e6; K, M and G are powers of 1000 */
     OPTION_BYTES,  /* uint64_t: 4096, 500M, 1.5G; K, M, G, T (or KiB, ...) are powers of 1024 */
-    OPTION_INT32,  /* array of `count` */
+    OPTION_INT32,  /* array of `count`; parsed as OPTION_UINT64, with a sign */
     OPTION_FLOAT,  /* array of `count` */
     OPTION_DOUBLE
 } option_kind;
@@ -58,6 +58,8 @@ typedef struct option_row {
     int count;      /* elements of an array field; 0 means 1 */
     char separator; /* between elements; 0 means ',' */
     char short_name;
+    bool daily;    /* listed by --help of a command with many options; others: --help=all */
+    bool optional; /* the argument may be missing; OPTION_CHOICE: then the first choice */
     bool alias;    /* sets fields of other rows; has no value itself */
     bool no_key;   /* not accepted in scene files */
     bool by_build; /* the choices depend on the build configuration */
@@ -88,6 +90,11 @@ kd_status option_check(const option_row *row, const void *field);
 /* Formats the value so that option_set can parse it; a NULL text becomes "". Truncates at
    `bytes`. */
 void option_print(char *out, size_t bytes, const option_row *row, const void *field);
+
+/* Parses a count: digits with an optional K (k), M or G (B), powers of 1000, or a real number with
+   an integer value ("2e6", "1.5M"). *end points past the number, or is NULL if there is none or it
+   exceeds 64 bits. */
+uint64_t option_read_count(const char *text, const char **end);
 
 /* Describes the valid values: "a whole number from 1 to 16", "auto, leaves or walk". */
 void option_expect(char *out, size_t bytes, const option_row *row);

@@ -49,11 +49,21 @@ static double read_real(const char *text, const char **end) {
     return value;
 }
 
-/* Parses digits with an optional k, M or G (powers of 1000), or a real number with an exact integer
-   value ("2e6"). */
-static uint64_t read_whole(const char *text, const char **end) {
+/* Returns the factor of the suffix at *c, and skips it. */
+static uint64_t read_scale(const char **c) {
+    switch (**c) {
+    case 'K':
+    case 'k': ++*c; return 1000;
+    case 'M': ++*c; return 1000000;
+    case 'G':
+    case 'B': ++*c; return 1000000000;
+    default: return 1;
+    }
+}
+
+uint64_t option_read_count(const char *text, const char **end) {
     *end = NULL;
-    uint64_t value = 0, scale = 1;
+    uint64_t value = 0;
     const char *c = text;
     for (; isdigit((unsigned char)*c); ++c) {
         const uint64_t digit = (uint64_t)(*c - '0');
@@ -61,15 +71,17 @@ static uint64_t read_whole(const char *text, const char **end) {
         value = 10 * value + digit;
     }
     if (*c == '.' || *c == 'e' || *c == 'E') {
-        const double real = read_real(text, end);
-        if (!*end || real < 0 || real > 9007199254740992.0 || real != floor(real)) *end = NULL;
-        return *end ? (uint64_t)real : 0;
+        const double real = read_real(text, &c);
+        if (!c) return 0;
+        const double scale = (double)read_scale(&c), product = real * scale, whole = round(product);
+        /* 1.005K is 1004.9999999999999 in binary */
+        const double slack = scale > 1 ? 4e-16 * product : 0;
+        if (product < 0 || product > 0x1p53 || fabs(product - whole) > slack) return 0;
+        *end = c;
+        return (uint64_t)whole;
     }
     if (c == text) return 0;
-    if (*c == 'k') scale = 1000;
-    if (*c == 'M') scale = 1000000;
-    if (*c == 'G') scale = 1000000000;
-    if (scale > 1) ++c;
+    const uint64_t scale = read_scale(&c);
     if (value > UINT64_MAX / scale) return 0;
     *end = c;
     return value * scale;
@@ -77,7 +89,7 @@ static uint64_t read_whole(const char *text, const char **end) {
 
 static kd_status set_uint64(const option_words *given, void *field) {
     const char *end;
-    const uint64_t value = read_whole(given->text, &end);
+    const uint64_t value = option_read_count(given->text, &end);
     if (!end || *end || !in_range(given->row, (double)value)) return refuse(given);
     memcpy(field, &value, sizeof value);
     return KD_OK;
@@ -114,7 +126,7 @@ static kd_status set_int32s(const option_words *given, void *field) {
     for (int i = 0; i < count; ++i) {
         const bool negative = *c == '-';
         const char *end;
-        const uint64_t magnitude = read_whole(c + negative, &end);
+        const uint64_t magnitude = option_read_count(c + negative, &end);
         const double value = negative ? -(double)magnitude : (double)magnitude;
         const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
         if (!end || *end != after || fabs(value) > INT32_MAX || !in_range(row, value))
@@ -160,6 +172,10 @@ static kd_status set_double(const option_words *given, void *field) {
 static kd_status find_choice(const option_words *given, int32_t *chosen) {
     const char *best = NULL, *name;
     char more[96] = "";
+    if (!given->text) {
+        *chosen = 0; /* of an optional argument */
+        return KD_OK;
+    }
     for (int i = 0; (name = given->row->choice(i)); ++i) {
         if (strcmp(name, given->text) == 0) {
             *chosen = i;

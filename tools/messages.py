@@ -27,7 +27,7 @@ FUNCTIONS = {
     "value_error": 0, "type_error": 0, "PyErr_SetString": 1, "fprintf": 1, "snprintf": 2,
 }
 # snprintf composes messages only in variables of these names.
-PARTS = {"expected", "message", "text", "trouble", "what", "why", "words", "wrong"}
+PARTS = {"expected", "message", "trouble", "why", "wrong"}
 RETIRED = re.compile(r"\b(nobody|somebody|grief|house|please|is told|wants|asks|beside|among)\b", re.I)
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 CALL = re.compile(r"\b(" + "|".join(FUNCTIONS) + r")\(")

@@ -22,11 +22,11 @@ static kd_status measure_box(scene *to) {
     for (uint64_t i = 0; i < 3 * (uint64_t)geometry->triangle_count; ++i) {
         const uint32_t index = geometry->triangles[i];
         KD_REQUIRE(index < geometry->position_count, KD_ERROR_INPUT,
-                   "triangle %llu: vertex %u, there are %u", (unsigned long long)(i / 3), index,
-                   geometry->position_count);
+                   "triangle %llu has vertex index %u; the mesh has %u vertices",
+                   (unsigned long long)(i / 3), index, geometry->position_count);
         const vec3 at = geometry->positions[index];
         KD_REQUIRE(vec3_is_finite(at), KD_ERROR_INPUT,
-                   "triangle %llu: corner (%g, %g, %g), expected finite numbers",
+                   "triangle %llu has the vertex (%g, %g, %g); coordinates must be finite",
                    (unsigned long long)(i / 3), (double)at.x, (double)at.y, (double)at.z);
         if (i < 3 * (uint64_t)to->plain_count) box3_include(&to->box, at);
     }
@@ -34,8 +34,9 @@ static kd_status measure_box(scene *to) {
         if (vec3_is_finite(geometry->positions[i])) box3_include(&to->box, geometry->positions[i]);
     for (uint64_t i = 0; i < geometry->triangle_count; ++i)
         KD_REQUIRE(geometry->triangle_materials[i] < geometry->material_count, KD_ERROR_INPUT,
-                   "triangle %llu: material %u, there are %u", (unsigned long long)i,
-                   geometry->triangle_materials[i], geometry->material_count);
+                   "triangle %llu has material index %u; the mesh has %u materials",
+                   (unsigned long long)i, geometry->triangle_materials[i],
+                   geometry->material_count);
     return KD_OK;
 }
 
@@ -49,12 +50,13 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
     to->textures.budget = options->max_texture_memory;
     KD_TRY(scene_take_placed(to, from));
     KD_TRY(measure_box(to));
-    KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "found no triangles and no points in it");
+    KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "the scene has no triangles and no points");
     if (to->geometry.triangle_count == 0)
-        log_message(LOG_WARNING, "found no triangles: the picture shows what is behind them");
+        log_message(LOG_WARNING,
+                    "the scene has no triangles; the image shows only the environment");
     KD_TRY(scene_build_materials(to));
     if (scene_placed_emits(to)) {
-        log_message(LOG_INFO, "a mesh that emits is placed: each placement becomes a copy");
+        log_message(LOG_INFO, "an emissive mesh has instances; each becomes a copy");
         KD_TRY(scene_copy_placements(to));
     }
     KD_TRY(scene_build_lights(to, from));
@@ -364,8 +366,8 @@ kd_status scene_find_camera(const scene *from, const char *wanted, camera *view)
         snprintf(known + used, sizeof known - used, "%s%u (%.40s)", i ? ", " : "", i,
                  all->cameras[i].name);
     }
-    KD_FAIL(KD_ERROR_USAGE, "--camera %.80s: the scene has %s%s", wanted,
-            all->camera_count ? "" : "no camera in its file", known);
+    KD_FAIL(KD_ERROR_USAGE, "--camera %.80s: no such camera; the scene has %s%s", wanted,
+            all->camera_count ? "" : "none", known);
 }
 
 bool scene_camera_is_default(const scene *from) {

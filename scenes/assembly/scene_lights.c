@@ -105,7 +105,8 @@ static kd_status add_triangles(scene *to, uint32_t others) {
     const uint64_t triangles = to->plain_count; /* instanced meshes do not emit */
     uint64_t count = 0;
     for (uint64_t i = 0; i < triangles; ++i) count += emits(to, i);
-    KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT, "%llu emitting triangles are too many",
+    KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT,
+               "%llu emissive triangles exceed the limit of 2^32 lights",
                (unsigned long long)count);
     KD_TRY(KD_RESERVE(to->lights, count + others));
     if (count == 0) return KD_OK;
@@ -159,7 +160,7 @@ static kd_status add_sky(scene *to, vec3 factor, vec3 mean) {
     made.power = (float)light_power(to, &made);
     made.emitted = factor;
     if (!(made.power > 0)) {
-        log_message(LOG_WARNING, "the environment is black: it lights nothing");
+        log_message(LOG_WARNING, "the environment is black and emits no light");
         return KD_OK;
     }
     to->environment.light = to->light_count;
@@ -172,8 +173,8 @@ static kd_status turn_equal_area(texture_store *in, uint32_t index) {
     texture_image *image = &in->images[in->view_images[index]];
     float *floats = NULL;
     KD_REQUIRE(image->width == image->height, KD_ERROR_INPUT,
-               "%s: %d x %d texels, expected a square: its projection is equal_area", image->path,
-               image->width, image->height);
+               "%s: found %d x %d texels, expected a square image for the projection equal_area",
+               image->path, image->width, image->height);
     if (!image->floats) KD_TRY(texture_make_floats(image, &in->views[index]));
     KD_TRY(equal_area_to_latlong(&floats, image->floats, image->width));
     memory_free(image->floats);
@@ -215,8 +216,8 @@ static kd_status add_described_sky(scene *to, const scene_draft *from) {
 
 static kd_status add_default_light(scene *to) {
     vec3 mean = vec3_all(1);
-    log_message(LOG_INFO, "the scene has no light%s: a soft sky lights it",
-                to->light_count ? " but pictures that glow" : "");
+    log_message(LOG_INFO, "the scene has no light%s; a default sky is used",
+                to->light_count ? " except emissive textures" : "");
     KD_TRY(scene_add_default_sky(to));
     KD_TRY(scene_build_sky_tables(to, &mean));
     KD_TRY(add_sky(to, vec3_all(1), mean));
@@ -228,8 +229,10 @@ static kd_status add_default_light(scene *to) {
 static kd_status build_cdf(scene *to) {
     double total = 0, before = 0;
     for (uint32_t i = 0; i < to->light_count; ++i) total += (double)to->lights[i].power;
-    KD_REQUIRE(total <= (double)FLT_MAX, KD_ERROR_INPUT,
-               "the lights' power adds up to %g W, more than a float can hold", total);
+    KD_REQUIRE(
+        total <= (double)FLT_MAX, KD_ERROR_INPUT,
+        "the total power of the lights is %g W, which exceeds the range of float; lower the powers",
+        total);
     KD_TRY(KD_RESERVE(to->light_cdf, (uint64_t)to->light_count + 1));
     for (uint32_t i = 0; i < to->light_count; ++i) {
         to->light_cdf[i] = (float)(before / total);

@@ -202,8 +202,8 @@ kd_status scene_copy_placements(scene *of) {
                    more.positions + of->geometry.position_count < most &&
                    more.normals + of->geometry.normal_count < most,
                KD_ERROR_MEMORY,
-               "%u placements are %llu triangles as copies, more than a scene can have: "
-               "some integrators, as path, need no copies",
+               "copies of the %u instances have %llu triangles, more than a scene supports; some "
+               "integrators, such as path, need no copies",
                of->placement_count, (unsigned long long)more.triangles);
     memset(&made, 0, sizeof made);
     kd_status status = copy_plain(of, &more, &made);

@@ -46,10 +46,12 @@ void texture_measure_exr(texture_image *to, const file_view *file) {
 kd_status texture_read_exr(texture_image *to, const file_view *file) {
     image decoded;
     memset(&decoded, 0, sizeof decoded);
-    KD_REQUIRE(to->role == TEXTURE_COLOUR || to->role == TEXTURE_SKY, KD_ERROR_INPUT,
-               "%s: EXR, expected an image of 8 or 16 bits: only colours and skies may be EXR",
-               to->path);
-    KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT, "%s: built without %s", to->path,
+    KD_REQUIRE(
+        to->role == TEXTURE_COLOUR || to->role == TEXTURE_SKY, KD_ERROR_INPUT,
+        "%s: found an EXR image, expected one of 8 or 16 bits (only colours and skies may be EXR)",
+        to->path);
+    KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT,
+               "%s: this build has no %s; convert the image to PNG or HDR", to->path,
                image_format_exr.lacks);
     kd_status status = image_format_exr.read_colours(&decoded, to->path, file);
     if (status == KD_OK) status = keep_planes(to, &decoded);

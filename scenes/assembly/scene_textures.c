@@ -187,7 +187,8 @@ static bool picture_is_light(const texture_image *image, const picture_info *inf
 kd_status texture_check_size(const texture_image *image, int width, int height) {
     KD_REQUIRE(width > 0 && height > 0 && width <= TEXTURE_SIDE && height <= TEXTURE_SIDE &&
                    (int64_t)width * height <= TEXTURE_TEXELS,
-               KD_ERROR_INPUT, "%s: an image of %d x %d texels, at most %d a side and %d in all",
+               KD_ERROR_INPUT,
+               "%s: the image has %d x %d texels; supported: at most %d per side and %d in all",
                image->path, width, height, TEXTURE_SIDE, TEXTURE_TEXELS);
     return KD_OK;
 }
@@ -298,8 +299,8 @@ static kd_status check_budget(texture_reading *to) {
         largest = image;
     }
     KD_REQUIRE(!largest || (kept <= budget && passing <= budget - kept), KD_ERROR_MEMORY,
-               "the textures take %.1f MiB in all and %.1f MiB more while they are read, more than "
-               "--max-texture-memory allows, %.1f MiB; the largest is %s",
+               "the textures need %.1f MiB, and %.1f MiB more while they are read, but "
+               "--max-texture-memory allows %.1f MiB; the largest is %s",
                (double)kept / 1048576, (double)passing / 1048576, (double)budget / 1048576,
                largest ? largest->path : "");
     to->room = budget - (largest ? kept : 0);
@@ -382,7 +383,7 @@ kd_status texture_store_load(texture_store *of) {
         if (image->loaded || image->bytes) continue; /* has been reported and replaced */
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
         if (image->role != TEXTURE_SKY) /* an unusable sky is an error, which the caller reports */
-            log_message(LOG_WARNING, "%s: the constant is used instead of this texture",
+            log_message(LOG_WARNING, "%s; the constant value is used instead of the texture",
                         image->trouble);
         KD_TRY(make_neutral(image));
     }

@@ -77,8 +77,8 @@ static void fans_tell(examination *of, uint32_t *fan, uint32_t *first, uint8_t *
         } else if (!told[place]) {
             told[place] = 1;
             check_triangle_note(of, corner / 3, "non-manifold-vertex", CHECK_NOTE,
-                                "found a vertex at (%g, %g, %g) where parts of the surface meet "
-                                "in a point only",
+                                "found a non-manifold vertex at (%g, %g, %g): parts of the surface "
+                                "meet there in a single point",
                                 (double)of->body.positions[place].x,
                                 (double)of->body.positions[place].y,
                                 (double)of->body.positions[place].z);
@@ -107,7 +107,7 @@ done:
 
 kd_status check_edges(examination *of) {
     KD_REQUIRE(of->body.triangle_count < KD_NONE / 3, KD_ERROR_MEMORY,
-               "%s: more triangles than can be examined", of->path);
+               "%s: too many triangles to check the edges", of->path);
     KD_TRY(halves_make(of));
     edges_tell(of);
     KD_TRY(vertices_examine(of));
@@ -183,18 +183,19 @@ static void sides_tell(windings *w) {
         if (w->one_side[root]) {
             of->marks[i] |= CHECK_ONE_SIDED;
             if (root == i)
-                check_triangle_note(of, i, "non-orientable", CHECK_WARNING,
-                                    "found a surface of %u triangles with one side only: no "
-                                    "winding fits all of it",
-                                    w->all[root]);
+                check_triangle_note(
+                    of, i, "non-orientable", CHECK_WARNING,
+                    "found a non-orientable surface of %u triangles: no consistent winding exists",
+                    w->all[root]);
             continue;
         }
         root_of(w, i, &parity);
         const bool root_is_wrong = 2 * (uint64_t)w->against[root] > w->all[root];
         if (parity == (root_is_wrong ? 1 : 0)) continue;
         of->marks[i] |= CHECK_AGAINST;
-        check_triangle_note(of, i, "flipped-face", CHECK_WARNING,
-                            "found a triangle wound against its neighbours, expected one winding");
+        check_triangle_note(
+            of, i, "flipped-face", CHECK_WARNING,
+            "found a triangle wound against its neighbours, expected consistent winding");
     }
 }
 
@@ -266,10 +267,10 @@ kd_status check_holes(examination *of) {
     }
     for (uint64_t i = 0; i < of->rim_count; ++i)
         if (loop[i] == i)
-            check_triangle_note(of, of->rim[i].triangle, "hole", CHECK_NOTE,
-                                "found a rim of %u open edges, %g long in all; a closed surface "
-                                "has none",
-                                edges[i], length[i]);
+            check_triangle_note(
+                of, of->rim[i].triangle, "hole", CHECK_NOTE,
+                "found a boundary of %u open edges, total length %g; a closed surface has none",
+                edges[i], length[i]);
 done:
     memory_free(loop);
     memory_free(edges);

@@ -283,7 +283,7 @@ kd_status check_fix(examination *of, const char *to) {
     uint32_t *made_lines = NULL;
     kd_status status;
     KD_REQUIRE(of->report->renderable && of->body.triangle_count > 0, KD_ERROR_INPUT,
-               "%s: it has errors or no triangle, so nothing is written to %s", of->path, to);
+               "%s: the mesh has errors or no triangle; %s was not written", of->path, to);
     memset(&fix, 0, sizeof fix);
     fix.of = of;
     char from[PLACE_BYTES], there[PLACE_BYTES];
@@ -355,7 +355,7 @@ kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32
     *text = NULL;
     *lines = NULL;
     KD_TRY(KD_RESERVE(*lines, body->triangle_count));
-    KD_REQUIRE(text_stream_open(&made), KD_ERROR_MEMORY, "no memory left to write the mesh");
+    KD_REQUIRE(text_stream_open(&made), KD_ERROR_MEMORY, "out of memory for the mesh file");
     mesh_write(made.stream, body, *lines);
     kd_status status = text_stream_end(&made) ? KD_OK : KD_ERROR_MEMORY;
     if (status == KD_OK) status = KD_RESERVE(*text, (uint64_t)made.count);
@@ -364,6 +364,6 @@ kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32
         *bytes = (uint64_t)made.count - 2;
     }
     free(made.text);
-    KD_REQUIRE(status == KD_OK, status, "no memory left to write the mesh");
+    KD_REQUIRE(status == KD_OK, status, "out of memory for the mesh file");
     return KD_OK;
 }

@@ -214,17 +214,18 @@ static void pairs_tell(examination *of, const cutting *c) {
         const uint32_t other = atomic_load_explicit(&c->partner[i].first, memory_order_relaxed);
         if (other == KD_NONE) continue;
         if (of->lines)
-            check_triangle_note(of, i, "self-intersection", CHECK_WARNING,
-                                "found a triangle that cuts the face of line %u, expected them "
-                                "apart",
-                                of->lines[other]);
+            check_triangle_note(
+                of, i, "self-intersection", CHECK_WARNING,
+                "found a triangle that intersects the face of line %u, expected no intersections",
+                of->lines[other]);
         else
             check_triangle_note(of, i, "self-intersection", CHECK_WARNING,
-                                "found it cutting triangle %u, expected them apart", other);
+                                "found it intersecting triangle %u, expected no intersections",
+                                other);
     }
     if (c->left_out)
         check_note(of, of->path, 0, "intersections-unfinished", CHECK_NOTE,
-                   "found too many triangles at one place to look at all pairs for intersections");
+                   "found too many triangles at one place to check all pairs for intersections");
 }
 
 kd_status check_intersections(examination *of, const tritree *tree) {

@@ -240,7 +240,7 @@ static kd_status shells_judge(bodies *b) {
     of->report->meetings = b->meetings;
     if (status == KD_OK && is_beyond(b)) {
         check_note(of, of->path, 0, "inside-out-unfinished", CHECK_NOTE,
-                   "found too many bodies at one place to tell which are wound inside out");
+                   "found too many bodies at one place to check which are wound inside out");
         memory_free(winding);
         return KD_OK;
     }
@@ -249,10 +249,10 @@ static kd_status shells_judge(bodies *b) {
         const uint32_t shell = b->shells[i];
         if (!is_inwards(b, shell) || winding[i] > 0 || b->room[shell]) continue;
         wrong[shell] = 2;
-        check_triangle_note(of, shell, "inside-out", CHECK_WARNING,
-                            "found a body wound inside out (volume %g), expected its fronts "
-                            "outside",
-                            b->volume[shell] / 6);
+        check_triangle_note(
+            of, shell, "inside-out", CHECK_WARNING,
+            "found a body wound inside out (volume %g), expected front faces on the outside",
+            b->volume[shell] / 6);
     }
     for (uint64_t i = 0; status == KD_OK && i < of->body.triangle_count; ++i)
         if (of->shell[i] != KD_NONE && wrong[of->shell[i]] == 2) of->marks[i] |= CHECK_INWARDS;

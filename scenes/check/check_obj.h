@@ -32,7 +32,7 @@ bool obj_line_next(text_cursor *cursor, const char *end, obj_line *out);
 void obj_seen_add(obj_seen *seen, const obj_line *line);
 /* Returns true for an `l` or `p` statement; *rest is then after the keyword. */
 bool obj_line_is_element(const obj_line *line, const char **rest);
-/* Parses v, v/vt, v//vn or v/vt/vn up to the line's end. May return KD_ERROR_MEMORY. */
+/* Parses v, v/vt, v//vn or v/vt/vn up to the end of the line. May return KD_ERROR_MEMORY. */
 kd_status obj_ring_read(obj_ring *ring, const char *rest, const obj_seen *seen);
 void obj_ring_close(obj_ring *owned);
 

@@ -120,8 +120,7 @@ static void shells_tell(shells *s) {
         else if (s->volume[i] < 0)
             check_triangle_note(
                 of, triangle, "inside-out-glass", CHECK_WARNING,
-                "found a shell of the glass \"%.60s\" wound inside out, expected normals "
-                "to the outside",
+                "found a shell of the glass \"%.60s\" wound inside out, expected outward normals",
                 name);
     }
 }

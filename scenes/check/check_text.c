@@ -30,7 +30,7 @@ static void normal_examine(text_walk *w, const obj_line *line) {
     const vec3 normal = vec3_make(values[0], values[1], values[2]);
     if (!vec3_is_finite(normal) || !vec3_is_zero(vec3_normalize(normal))) return;
     check_note(w->of, w->of->path, line->line, "zero-normal", CHECK_WARNING,
-               "found a normal of length 0, expected a direction; it is not used");
+               "found a normal of length 0, expected a direction; it is ignored");
 }
 
 static vec3 corner_at(const text_walk *w, uint64_t i) {
@@ -109,8 +109,8 @@ static void shape_examine(text_walk *w, uint32_t line) {
     const double share = bend(w, normal);
     if (share > bent_share)
         check_note(w->of, w->of->path, line, "bent-polygon", CHECK_NOTE,
-                   "found a polygon of %llu corners up to %.2g %% of its size off its plane, "
-                   "expected a flat one",
+                   "found a polygon of %llu corners that deviates from its plane by up to %.2g %% "
+                   "of its size, expected a planar one",
                    (unsigned long long)w->ring.count, 100 * share);
 }
 
@@ -125,8 +125,9 @@ static kd_status face_examine(text_walk *w, const obj_line *line) {
         if (w->ring.position[i] >= w->of->body.position_count) return KD_OK;
     for (uint64_t i = 0; i < w->ring.count; ++i)
         if (same_place(corner_at(w, i), corner_at(w, i + 1))) {
-            check_note(w->of, w->of->path, line->line, "repeated-corner", CHECK_WARNING,
-                       "found a polygon with the same place twice in a row, expected it once");
+            check_note(
+                w->of, w->of->path, line->line, "repeated-corner", CHECK_WARNING,
+                "found a polygon with two equal consecutive vertices, expected different ones");
             break;
         }
     shape_examine(w, line->line);
@@ -171,7 +172,7 @@ kd_status check_text(examination *of) {
     while (obj_line_next(&cursor, end, &line)) KD_TRY_GOTO(line_examine(&w, &line));
     if (w.pairs_left == 0)
         check_note(of, of->path, 0, "polygons-unfinished", CHECK_NOTE,
-                   "found polygons of too many corners to look at all their edges for crossings");
+                   "found polygons of too many corners to check all their edges for crossings");
 done:
     obj_ring_close(&w.ring);
     memory_free(text);

@@ -195,8 +195,8 @@ static void junctions_tell(junctions *j) {
     for (uint64_t i = 0; i < j->found_count; ++i) junction_tell(j, &j->found[i]);
     if (!is_within_bounds(j))
         check_note(j->of, j->of->path, 0, "t-junctions-unfinished", CHECK_NOTE,
-                   "found too many vertices along open edges to look at all of them for "
-                   "T-junctions; holes may be fewer");
+                   "found too many vertices along open edges to check all of them for T-junctions; "
+                   "some reported holes may be T-junctions");
 }
 
 static int junction_order(const void *a, const void *b) {

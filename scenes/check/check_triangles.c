@@ -47,12 +47,14 @@ static void vertices_tell(examination *of) {
             check_position_note(of, i, "unused-vertex", CHECK_NOTE,
                                 "found a vertex that no face uses");
         else if (first != i && of->position_lines)
-            check_position_note(of, i, "unwelded-vertex", CHECK_NOTE,
-                                "found a vertex at the place of that of line %u, expected one",
-                                of->position_lines[first]);
+            check_position_note(
+                of, i, "unwelded-vertex", CHECK_NOTE,
+                "found a vertex at the position of the vertex of line %u, expected one vertex",
+                of->position_lines[first]);
         else if (first != i)
             check_position_note(of, i, "unwelded-vertex", CHECK_NOTE,
-                                "found a vertex at the place of vertex %u, expected one", first);
+                                "found a vertex at the position of vertex %u, expected one vertex",
+                                first);
     }
 }
 
@@ -106,12 +108,13 @@ static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool ot
     const char *look = other_look ? " of another material" : "";
     const uint32_t first = of->twin[triangle];
     if (of->lines)
-        check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found a triangle%s%s where the face of line %u has one, expected one",
-                            way, look, of->lines[first]);
+        check_triangle_note(
+            of, triangle, kind, CHECK_WARNING,
+            "found a triangle%s%s that duplicates one of the face of line %u, expected one", way,
+            look, of->lines[first]);
     else
         check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found it%s%s where triangle %u is, expected one", way, look, first);
+                            "found it%s%s duplicating triangle %u, expected one", way, look, first);
 }
 
 /* A hash table of triangles by their vertices, and optionally their material. */
@@ -215,9 +218,10 @@ static wide3 cross_of(const examination *of, uint64_t triangle, double *longest2
 static void shape_examine(examination *of, uint64_t triangle, wide3 cross, double longest2) {
     const double share = sqrt(dot(cross, cross)) / longest2;
     if (of->marks[triangle] & CHECK_FLAT || share >= sliver_share) return;
-    check_triangle_note(of, triangle, "sliver", CHECK_NOTE,
-                        "found a triangle %.1g times as high as long, expected %g at least", share,
-                        sliver_share);
+    check_triangle_note(
+        of, triangle, "sliver", CHECK_NOTE,
+        "found a triangle with a height of %.1g times its length, expected at least %g", share,
+        sliver_share);
 }
 
 static void normals_examine(examination *of, uint64_t triangle, wide3 cross) {
@@ -232,8 +236,9 @@ static void normals_examine(examination *of, uint64_t triangle, wide3 cross) {
         sum.z += (double)n.z;
     }
     if (dot(sum, cross) < 0)
-        check_triangle_note(of, triangle, "flipped-normal", CHECK_WARNING,
-                            "found normals against the winding, expected both on one side");
+        check_triangle_note(
+            of, triangle, "flipped-normal", CHECK_WARNING,
+            "found normals opposite to the winding, expected both on the same side");
 }
 
 static bool has_texture(const mesh_material *of) {

@@ -86,7 +86,7 @@ kd_status check_write_json(const check_report *report, FILE *stream) {
     cJSON *root = cJSON_CreateObject();
     char *text = root && report_add(root, report) ? cJSON_Print(root) : NULL;
     cJSON_Delete(root);
-    KD_REQUIRE(text, KD_ERROR_MEMORY, "no memory left to write the report");
+    KD_REQUIRE(text, KD_ERROR_MEMORY, "out of memory for the report");
     const bool written = fprintf(stream, "%s\n", text) >= 0;
     cJSON_free(text);
     KD_REQUIRE(written, KD_ERROR_RUNTIME, "cannot write the report: %s", strerror(errno));

@@ -12,13 +12,13 @@ static camera camera_of(const described_camera *words) {
 static kd_status check_camera(const json_place *at, const cJSON *object,
                               const described_camera *words, bool whole) {
     if (json_has(object, "up") && vec3_is_zero(words->up))
-        return json_fail(at, "up is [0, 0, 0], expected a direction");
+        return json_fail(at, "`up` must not be [0, 0, 0]");
     if (!whole) return KD_OK;
     const vec3 way = vec3_sub(words->look_at, words->eye);
     const vec3 up = vec3_is_zero(words->up) ? vec3_make(0, 1, 0) : vec3_normalize(words->up);
-    if (vec3_is_zero(way)) return json_fail(at, "look_at is the same point as eye");
+    if (vec3_is_zero(way)) return json_fail(at, "`look_at` must not be the same point as `eye`");
     if (vec3_is_zero(vec3_cross(vec3_normalize(way), up)))
-        return json_fail(at, "up is parallel to the view");
+        return json_fail(at, "`up` must not be parallel to the viewing direction");
     return KD_OK;
 }
 
@@ -27,7 +27,7 @@ static kd_status key_gives(const json_place *at, const cJSON *object, const char
                            bool *given) {
     if (first && json_has(object, name)) *given = true;
     if (*given || !json_has(object, name)) return KD_OK;
-    return json_fail(at, "%s is in neither the camera nor its first key", name);
+    return json_fail(at, "`%s` is missing in the camera and in its first key", name);
 }
 
 /* Each key starts with the values of the previous one. */
@@ -37,16 +37,18 @@ static kd_status read_keys(describe_reader *in, const json_place *at, described_
     const cJSON *list = words.keys, *item = NULL;
     const int count = cJSON_GetArraySize(list);
     if (count < 1 || count > KEYFRAMES_MOST)
-        return json_fail(&keys, "%d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MOST);
     KD_TRY(KD_RESERVE_ZEROED(to->keys, (uint64_t)count));
     cJSON_ArrayForEach(item, list) {
         const uint32_t number = to->key_count;
         const json_place here = json_place_item(&keys, (int)number);
         const double before = words.frame;
         KD_TRY(json_read(&here, item, describe_camera_key_keys, &words));
-        if (!json_has(item, "frame")) return json_fail(&here, "frame is missing");
+        if (!json_has(item, "frame")) return json_fail(&here, "`frame` is missing");
         if (number && !(words.frame > before))
-            return json_fail(&here, "frame %g, expected a later one than %g", words.frame, before);
+            return json_fail(&here,
+                             "`frame` is %g; expected more than %g, the frame of the key before",
+                             words.frame, before);
         KD_TRY(key_gives(&here, item, "eye", number == 0, &to->eye_given));
         KD_TRY(key_gives(&here, item, "look_at", number == 0, &to->look_at_given));
         KD_TRY(key_gives(&here, item, "fov", number == 0, &to->fov_given));
@@ -78,7 +80,8 @@ static const float radians = KD_PI / 180;
 static kd_status strength_of(const json_place *at, const cJSON *object, const char *name,
                              bool *by_power) {
     const bool power = json_has(object, "power");
-    if (power == json_has(object, name)) return json_fail(at, "expected either %s or power", name);
+    if (power == json_has(object, name))
+        return json_fail(at, "set exactly one of `%s` and `power`", name);
     *by_power = power;
     return KD_OK;
 }
@@ -98,20 +101,21 @@ static kd_status read_spot(const json_place *at, const cJSON *object, const desc
     bool by_power = false;
     KD_TRY(strength_of(at, object, "intensity", &by_power));
     if (json_has(object, "direction") && json_has(object, "look_at"))
-        return json_fail(at, "expected either direction or look_at");
+        return json_fail(at, "set exactly one of `direction` and `look_at`");
     if (!(words->inner_degrees < words->outer_degrees))
-        return json_fail(at, "inner_degrees is %g, expected less than outer_degrees, %g",
+        return json_fail(at, "`inner_degrees` is %g; expected less than `outer_degrees`, %g",
                          (double)words->inner_degrees, (double)words->outer_degrees);
     made->kind = LIGHT_SPOT;
     made->position = words->position;
     made->direction = vec3_normalize(
         json_has(object, "look_at") ? vec3_sub(words->look_at, words->position) : words->direction);
-    if (vec3_is_zero(made->direction)) return json_fail(at, "it points nowhere");
+    if (vec3_is_zero(made->direction))
+        return json_fail(at, "the direction of the light must not have length 0");
     made->cos_inner = cosf(words->inner_degrees * radians);
     made->cos_outer = cosf(words->outer_degrees * radians);
     const float solid_angle = KD_PI * (2 - made->cos_inner - made->cos_outer);
     if (!(made->cos_inner > made->cos_outer) || !(solid_angle > 0))
-        return json_fail(at, "its cone is too narrow");
+        return json_fail(at, "the cone is too narrow; increase `outer_degrees`");
     made->emitted = by_power ? vec3_scale(words->power, 1 / solid_angle) : words->intensity;
     return KD_OK;
 }
@@ -119,7 +123,8 @@ static kd_status read_spot(const json_place *at, const cJSON *object, const desc
 static kd_status read_directional(const json_place *at, const described_light *words, light *made) {
     made->kind = LIGHT_DIRECTIONAL;
     made->direction = vec3_normalize(words->direction);
-    if (vec3_is_zero(made->direction)) return json_fail(at, "it points nowhere");
+    if (vec3_is_zero(made->direction))
+        return json_fail(at, "the direction of the light must not have length 0");
     made->emitted = words->irradiance;
     return KD_OK;
 }
@@ -130,7 +135,7 @@ static kd_status read_area(describe_reader *in, const json_place *at, const cJSO
     bool by_power = false;
     KD_TRY(strength_of(at, object, "radiance", &by_power));
     const float area = vec3_length(vec3_cross(words->edge_u, words->edge_v));
-    if (!(area > 0)) return json_fail(at, "its edges span no area");
+    if (!(area > 0)) return json_fail(at, "the edges of the light must not be parallel or 0");
     const float sides = words->two_sided ? 2 : 1;
     mesh_material lamp;
     char name[] = "area light";
@@ -152,7 +157,7 @@ static kd_status read_kind(const json_place *at, const cJSON *object, int32_t *k
     static const json_key row = {
         .name = "kind", .kind = JSON_CHOICE, .choices = "point|spot|directional|area"};
     if (!cJSON_IsObject(object)) return json_unexpected(at, object, "an object");
-    if (!value) return json_fail(&here, "missing, expected point, spot, directional or area");
+    if (!value) return json_fail(&here, "missing; expected point, spot, directional or area");
     KD_TRY(json_read_value(&here, value, &row, kind));
     return KD_OK;
 }
@@ -178,7 +183,7 @@ kd_status describe_light(describe_reader *in, const json_place *at, const cJSON 
     default: KD_TRY(read_area(in, at, object, &words)); return KD_OK;
     }
     if (vec3_is_zero(made.emitted))
-        log_message(LOG_WARNING, "%s: lights[%d] is black: it lights nothing", in->path, at->index);
+        log_message(LOG_WARNING, "%s: lights[%d] is black and emits no light", in->path, at->index);
     KD_TRY(scene_draft_add_light(in->draft, &made));
     return KD_OK;
 }

@@ -94,7 +94,7 @@ kd_status describe_render(describe_reader *in, const json_place *at, const cJSON
     KD_TRY(status);
     const int32_t *crop = words.crop;
     if (json_has(object, "crop") && (crop[0] >= crop[2] || crop[1] >= crop[3]))
-        return json_fail(at, "crop is [%d, %d, %d, %d], expected x0 < x1 and y0 < y1", crop[0],
+        return json_fail(at, "`crop` is [%d, %d, %d, %d]; expected x0 < x1 and y0 < y1", crop[0],
                          crop[1], crop[2], crop[3]);
     if (json_has(object, "photon_map")) {
         KD_TRY(describe_path(in, words.photon_map, &in->draft->photon_map));
@@ -172,7 +172,7 @@ static kd_status read_sky(describe_reader *in, const json_place *at, const cJSON
     KD_TRY(json_read(&here, object, describe_sky_keys, &words));
     clear_sky *to = &in->draft->clear;
     to->sun = vec3_normalize(words.sun);
-    if (!(to->sun.y > 0)) return json_fail(&here, "the sun is not above the horizon (y > 0)");
+    if (!(to->sun.y > 0)) return json_fail(&here, "the sun must be above the horizon (y > 0)");
     to->turbidity = words.turbidity;
     to->disc = words.disc;
     to->ground = words.ground;
@@ -188,7 +188,7 @@ static kd_status read_environment(describe_reader *in, const json_place *at, con
     in->draft->sky = true;
     in->draft->sky_radiance = words.radiance;
     in->draft->sky_rotation = words.rotation_degrees * (KD_PI / 180);
-    if (words.sky && words.image) return json_fail(at, "expected either image or sky");
+    if (words.sky && words.image) return json_fail(at, "set exactly one of `image` and `sky`");
     if (words.sky) KD_TRY(read_sky(in, at, words.sky));
     in->draft->sky_equal_area = words.projection == 1;
     if (words.image) KD_TRY(describe_path(in, words.image, &in->draft->sky_image));
@@ -198,11 +198,10 @@ static kd_status read_environment(describe_reader *in, const json_place *at, con
 /* --- the whole -------------------------------------------------------------------------------- */
 
 kd_status describe_path(const describe_reader *in, const char *name, char **path) {
-    KD_REQUIRE(
-        path_is_allowed(in->path, name), KD_ERROR_INPUT,
-        "%s: found the file \"%.200s\", which lies outside the scene's folder: put it there, "
-        "or give --allow-outside",
-        in->path, name);
+    KD_REQUIRE(path_is_allowed(in->path, name), KD_ERROR_INPUT,
+               "%s: the file \"%.200s\" is outside the scene's folder; move it there, or use "
+               "--allow-outside",
+               in->path, name);
     *path = file_path_beside(in->path, name);
     KD_REQUIRE(*path, KD_ERROR_MEMORY, "out of memory for the path %.200s", name);
     return KD_OK;
@@ -234,8 +233,8 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
     memset(&words, 0, sizeof words);
     KD_TRY(json_read(&file, root, describe_scene_keys, &words));
     if (!words.version)
-        return json_fail(&version, "missing, expected 1, the version of the format");
-    if (!words.meshes) return json_fail(&meshes, "missing, expected a list of objects");
+        return json_fail(&version, "missing; expected 1, the version of the format");
+    if (!words.meshes) return json_fail(&meshes, "missing; expected a list of objects");
     in->names = words.materials;
     in->draft->fog = KD_NONE;
     if (words.media) KD_TRY(describe_media(in, &media, words.media));

@@ -60,7 +60,7 @@ static kd_status read_dispersion(const json_place *at, const cJSON *object, mate
                                  const described_material *words) {
     const bool cauchy = json_has(object, "cauchy"), sellmeier = json_has(object, "sellmeier");
     if (cauchy + sellmeier + json_has(object, "ior") > 1)
-        return json_fail(at, "expected one of ior, cauchy and sellmeier");
+        return json_fail(at, "set exactly one of `ior`, `cauchy` and `sellmeier`");
     if (json_has(object, "ior")) to->dispersion = DISPERSION_NONE;
     if (!cauchy && !sellmeier) return KD_OK;
     to->dispersion = cauchy ? DISPERSION_CAUCHY : DISPERSION_SELLMEIER;
@@ -70,7 +70,9 @@ static kd_status read_dispersion(const json_place *at, const cJSON *object, mate
     else
         memcpy(to->index_terms, words->sellmeier, sizeof words->sellmeier);
     if (!spectrum_index_is_sound(to))
-        return json_fail(at, "its index leaves [0.1, 10] between %g and %g micrometres",
+        return json_fail(at,
+                         "the refractive index must be from 0.1 to 10 at all wavelengths from %g "
+                         "to %g micrometres",
                          (double)SPECTRUM_SHORTEST, (double)SPECTRUM_LONGEST);
     to->ior = spectrum_index(to, 0.5876f);
     return KD_OK;
@@ -128,10 +130,10 @@ static kd_status check_layers(const json_place *at, const cJSON *object,
     for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
         const json_place here = json_place_key(at, keys[i]);
         if (json_has(object, keys[i]))
-            return json_fail(&here, "expected kind \"principled\" beside it");
+            return json_fail(&here, "this key needs `kind` \"principled\"");
     }
     if (words->metal >= 0 && words->kind != MATERIAL_CONDUCTOR)
-        return json_fail(at, "expected kind \"principled\" or \"conductor\" beside metal");
+        return json_fail(at, "`metal` needs `kind` \"principled\" or \"conductor\"");
     return KD_OK;
 }
 
@@ -202,7 +204,8 @@ static kd_status find(const describe_reader *in, const json_place *at, const cha
         nearest_consider(&best, name, item->string);
         ++number;
     }
-    if (best) return json_fail(at, "no material \"%.60s\", did you mean \"%.60s\"?", name, best);
+    if (best)
+        return json_fail(at, "unknown material \"%.60s\", did you mean \"%.60s\"?", name, best);
     return json_fail(at, "no material \"%.60s\" among the %u of \"materials\"", name, number);
 }
 
@@ -256,6 +259,6 @@ kd_status describe_medium_find(const describe_reader *in, const json_place *at, 
         nearest_consider(&best, name, item->string);
         ++number;
     }
-    if (best) return json_fail(at, "no medium \"%.60s\", did you mean \"%.60s\"?", name, best);
+    if (best) return json_fail(at, "unknown medium \"%.60s\", did you mean \"%.60s\"?", name, best);
     return json_fail(at, "no medium \"%.60s\" among the %u of \"media\"", name, number);
 }

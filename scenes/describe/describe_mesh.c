@@ -17,21 +17,26 @@ bool describe_is_given(const char *file) {
 static kd_status check_given(const json_place *at, const kd_scene_mesh *from) {
     if ((!from->vertices && from->vertex_count > 0) || from->vertex_count >= KD_NONE ||
         from->triangle_count >= KD_NONE)
-        return json_fail(at, "%llu vertices%s and %llu triangles, expected less than 2^32 - 1",
-                         (unsigned long long)from->vertex_count, from->vertices ? "" : " at NULL",
+        return json_fail(at,
+                         "the mesh has %llu vertices%s and %llu triangles; supported: less than "
+                         "2^32 - 1 of each",
+                         (unsigned long long)from->vertex_count,
+                         from->vertices ? "" : " (but `vertices` is NULL)",
                          (unsigned long long)from->triangle_count);
     if (!from->indices && from->vertex_count / 3 < from->triangle_count)
-        return json_fail(at, "%llu triangles without indices, expected 3 vertices for each of them",
-                         (unsigned long long)from->triangle_count);
+        return json_fail(
+            at,
+            "the mesh has %llu triangles without `indices`; expected 3 vertices for each of them",
+            (unsigned long long)from->triangle_count);
     for (uint64_t i = 0; from->indices && i < 3 * from->triangle_count; ++i)
         if (from->indices[i] >= from->vertex_count)
-            return json_fail(at, "triangle %llu has vertex %u, expected less than %llu",
+            return json_fail(at, "triangle %llu has vertex index %u; the mesh has %llu vertices",
                              (unsigned long long)(i / 3), from->indices[i],
                              (unsigned long long)from->vertex_count);
     for (uint64_t i = 0; i < from->vertex_count; ++i) {
         const float *v = from->vertices + 3 * i;
         if (!isfinite(v[0]) || !isfinite(v[1]) || !isfinite(v[2]))
-            return json_fail(at, "vertex %llu is (%g, %g, %g), expected finite numbers",
+            return json_fail(at, "vertex %llu is (%g, %g, %g); coordinates must be finite",
                              (unsigned long long)i, (double)v[0], (double)v[1], (double)v[2]);
     }
     return KD_OK;
@@ -75,10 +80,10 @@ kd_status describe_given(const describe_reader *in, const json_place *at, const 
         KD_TRY(copy_given(out, from));
         return KD_OK;
     }
-    if (best)
-        return json_fail(at, "no mesh \"%.60s\" is given, did you mean \"%.60s\"?", name, best);
-    return json_fail(at, "no mesh \"%.60s\" among the %llu that are given with the description",
-                     name, (unsigned long long)in->given_count);
+    if (best) return json_fail(at, "unknown mesh \"%.60s\", did you mean \"%.60s\"?", name, best);
+    return json_fail(
+        at, "unknown mesh \"%.60s\": it is not one of the %llu meshes passed with the description",
+        name, (unsigned long long)in->given_count);
 }
 
 /* --- transform -------------------------------------------------------------------------------- */
@@ -96,7 +101,9 @@ kd_status describe_transform(describe_reader *in, const json_place *at, const cJ
     }
     const double volume = transform_determinant(placed);
     if (!(fabs(volume) > 0) || !isfinite(volume))
-        return json_fail(at, "its determinant is %g, expected a finite one that is not 0", volume);
+        return json_fail(
+            at, "the determinant of the transform is %g; expected a finite value other than 0",
+            volume);
     return KD_OK;
 }
 
@@ -120,7 +127,7 @@ static kd_status read_box(const json_place *at, const cJSON *object, mesh_builde
     described_box words = {vec3_all(-1), vec3_all(1)};
     KD_TRY(json_read(at, object, describe_box_keys, &words));
     if (!(words.lo.x < words.hi.x && words.lo.y < words.hi.y && words.lo.z < words.hi.z))
-        return json_fail(at, "lo is not below hi in all three");
+        return json_fail(at, "`lo` must be less than `hi` in all three coordinates");
     const transform unmoved = transform_identity();
     mesh_builder_box(part, words.lo, words.hi, &unmoved);
     return KD_OK;
@@ -152,7 +159,7 @@ static kd_status read_file(describe_reader *in, const json_place *at, const char
     }
     if (describe_is_given(name)) return describe_given(in, at, name, out);
     if (strcasecmp(file_suffix(name), ".json") == 0)
-        return json_fail(at, "found \"%.60s\", expected a mesh, not a description", name);
+        return json_fail(at, "found the scene description \"%.60s\", expected a mesh file", name);
     char *path = NULL;
     KD_TRY(describe_path(in, name, &path));
     const kd_status status = in->load(out, path, in->watched);
@@ -172,7 +179,9 @@ static kd_status read_part(describe_reader *in, const json_place *at, const desc
     memset(out, 0, sizeof *out);
     memset(&part, 0, sizeof part);
     if (sources != 1)
-        return json_fail(at, "found %d sources, expected one of file, quad, box, sphere", sources);
+        return json_fail(
+            at, "found %d of the keys `file`, `quad`, `box` and `sphere`, expected exactly one",
+            sources);
     if (words->file) {
         KD_TRY(read_file(in, &file, words->file, out));
         return KD_OK;
@@ -205,8 +214,8 @@ static kd_status find_in_part(const json_place *at, const mesh *part, const char
         }
         nearest_consider(&best, name, part->materials[i].name);
     }
-    if (best) return json_fail(at, "no such material in the mesh, did you mean \"%.60s\"?", best);
-    return json_fail(at, "no such material among the %u of the mesh", part->material_count);
+    if (best) return json_fail(at, "the mesh has no such material, did you mean \"%.60s\"?", best);
+    return json_fail(at, "the mesh has no such material; it has %u others", part->material_count);
 }
 
 static kd_status read_materials(describe_reader *in, const json_place *at,
@@ -216,7 +225,7 @@ static kd_status read_materials(describe_reader *in, const json_place *at,
     const cJSON *item = NULL;
     uint32_t index = 0;
     if (words->material) {
-        if (words->materials) return json_fail(at, "material and materials, expected one of them");
+        if (words->materials) return json_fail(at, "set only one of `material` and `materials`");
         const uint32_t changed = part->material_count == 1 ? base : KD_NONE;
         KD_TRY(describe_material(in, &all, words->material, changed, &index));
         replace_material(in, first, KD_NONE, index);
@@ -239,7 +248,7 @@ static kd_status adopt_media(describe_reader *in, const json_place *at, mesh *pa
     if (part->camera_count || part->light_count) {
         char place[128];
         json_place_text(place, sizeof place, at);
-        log_message(LOG_INFO, "%s: %s: %u cameras and %u lights of the file are left out", in->path,
+        log_message(LOG_INFO, "%s: %s: %u cameras and %u lights of the file are ignored", in->path,
                     place, part->camera_count, part->light_count);
     }
     if (part->medium_count == 0) return KD_OK;

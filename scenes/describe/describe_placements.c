@@ -22,10 +22,12 @@ static kd_status find_kind(const json_place *at, const cJSON *object, step_kind 
         ++steps;
     }
     if (steps != 1)
-        return json_fail(at, "found %d steps, expected one of translate, rotate, scale, matrix",
+        return json_fail(at,
+                         "found %d of the keys `translate`, `rotate`, `scale` and `matrix`, "
+                         "expected exactly one",
                          steps);
     if (*kind == STEP_ROTATE && (!json_has(object, "rotate") || !json_has(object, "degrees")))
-        return json_fail(at, "rotate and degrees go together");
+        return json_fail(at, "set both `rotate` and `degrees`, or neither");
     return KD_OK;
 }
 
@@ -36,7 +38,8 @@ static kd_status make_step(const json_place *at, const described_step *words, st
     if (kind == STEP_SCALE) *step = transform_scale(words->scale);
     if (kind == STEP_MATRIX) memcpy(step->m, words->matrix, sizeof step->m);
     if (kind != STEP_ROTATE) return KD_OK;
-    if (vec3_is_zero(words->rotate)) return json_fail(at, "rotate is [0, 0, 0], expected an axis");
+    if (vec3_is_zero(words->rotate))
+        return json_fail(at, "`rotate` must not be [0, 0, 0]; expected an axis");
     *step = transform_rotate(words->rotate, (double)words->degrees);
     return KD_OK;
 }
@@ -61,10 +64,11 @@ static kd_status read_key(const json_place *at, const cJSON *item, step_kind kin
     memset(words, 0, sizeof *words);
     KD_TRY(json_read(at, item, describe_step_key_keys, words));
     KD_TRY(find_kind(at, item, own));
-    if (!json_has(item, "frame")) return json_fail(at, "frame is missing");
-    if (!first && *own != kind) return json_fail(at, "a step of another kind than the first one");
+    if (!json_has(item, "frame")) return json_fail(at, "`frame` is missing");
+    if (!first && *own != kind) return json_fail(at, "all keys of a step must be of the same kind");
     if (!first && !(words->frame > before))
-        return json_fail(at, "frame %g, expected a later one than %g", words->frame, before);
+        return json_fail(at, "`frame` is %g; expected more than %g, the frame of the key before",
+                         words->frame, before);
     return KD_OK;
 }
 
@@ -78,7 +82,7 @@ static kd_status read_keys(describe_reader *in, const json_place *at, const cJSO
     uint32_t used = 0;
     kd_status status = KD_OK;
     if (count < 1 || count > KEYFRAMES_MOST)
-        return json_fail(&keys, "%d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MOST);
     KD_TRY(KD_RESERVE(numbers, (uint64_t)count * (STEP_NUMBERS + 1)));
     double *frames = numbers + (size_t)count * STEP_NUMBERS;
     cJSON_ArrayForEach(item, list) {
@@ -105,7 +109,7 @@ kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *
     memset(&words, 0, sizeof words);
     KD_TRY(json_read(at, object, describe_step_keys, &words));
     if (words.keys && cJSON_GetArraySize(object) > 1)
-        return json_fail(at, "keys and something else, expected keys alone");
+        return json_fail(at, "a step with `keys` must not have other keys");
     if (words.keys)
         KD_TRY(read_keys(in, at, words.keys, &words, &kind));
     else
@@ -161,7 +165,7 @@ static kd_status put_listed(placing *to, const json_place *at, const cJSON *list
     return KD_OK;
 }
 
-/* Reads 12 numbers up to the line's end. Returns false on anything else. */
+/* Reads 12 numbers up to the end of the line. Returns false on anything else. */
 static bool read_matrix(text_cursor *cursor, transform *out) {
     for (int i = 0; i < 12; ++i) {
         float number = 0;
@@ -214,7 +218,7 @@ static kd_status put_file(placing *to, const json_place *at, const char *name) {
 static kd_status put_scattered(placing *to, const json_place *at, const cJSON *object) {
     described_scatter words = {.lo = {-1, 0, -1}, .hi = {1, 0, 1}, .scale = {1, 1}, .turned = true};
     KD_TRY(json_read(at, object, describe_scatter_keys, &words));
-    if (!json_has(object, "count")) return json_fail(at, "count is missing");
+    if (!json_has(object, "count")) return json_fail(at, "`count` is missing");
     for (uint64_t i = 0; i < words.count; ++i) {
         const rng_key key = rng_key_make(words.seed, SCATTER_PASS, i);
         const rng_block place = rng_draw(key, 0, 0), form = rng_draw(key, 0, 1);
@@ -245,7 +249,7 @@ kd_status describe_placements(describe_reader *in, const json_place *at,
     shape.position_count = made->position_count - begin->position;
     shape.normal_count = made->normal_count - begin->normal;
     if (words->placements && words->scatter)
-        return json_fail(at, "placements and scatter, expected one of them");
+        return json_fail(at, "set only one of `placements` and `scatter`");
     KD_TRY(scene_draft_add_shape(in->draft, &shape));
     if (words->scatter) return put_scattered(&to, &random, words->scatter);
     if (cJSON_IsString(words->placements))

@@ -13,7 +13,8 @@ kd_status scene_draft_add_light(scene_draft *to, const light *added) {
 
 static kd_status double_room(uint64_t count, uint64_t *room) {
     if (count < *room) return KD_OK;
-    KD_REQUIRE(count < KD_NONE / 2, KD_ERROR_INPUT, "more than %u placements", KD_NONE / 2);
+    KD_REQUIRE(count < KD_NONE / 2, KD_ERROR_INPUT,
+               "the scene has more than %u instances, the limit", KD_NONE / 2);
     *room = *room ? 2 * *room : 64;
     return KD_OK;
 }

@@ -22,6 +22,7 @@
 #define ANY_LENGTH .most = HUGE_VAL
 #define FREE .resume = OPTION_RESUME_FREE
 #define CHECKED .resume = OPTION_RESUME_CHECKED
+#define DAILY .daily = true
 #define END                                                                                        \
     { .name = NULL }
 
@@ -53,148 +54,132 @@ static const char *switch_choice(int index) {
 }
 
 const option_row render_method_rows[] = {
-    {OPTION("integrator", OPTION_NAME, integrator), .argument = "NAME", .initial = "path",
-     .choice = integrator_name, .help = "method of rendering"},
+    {OPTION("integrator", OPTION_NAME, integrator), .argument = "NAME", .initial = "path", DAILY,
+     .choice = integrator_name, .help = "rendering method"},
     {OPTION("channel", OPTION_NAME, channel), .argument = "NAME", .initial = "normals",
-     .choice = debug_channel_name,
-     .help = "what the integrator debug shows; depth, radius and distance in scene units"},
+     .choice = debug_channel_name, .help = "quantity shown by the integrator debug"},
     {OPTION("spp", OPTION_INT32, spp), .argument = "N", .initial = "64", .least = 1,
-     .most = 1 << 24, CHECKED, .help = "samples per pixel"},
+     .most = 1 << 24, CHECKED, DAILY, .help = "samples per pixel"},
     {OPTION("time", OPTION_DOUBLE, time_seconds), .argument = "SECONDS", .initial = "0",
-     .unit = "seconds", ANY_LENGTH, FREE,
-     .help =
-         "end after this with partial results, one sample of every pixel at least; 0: no limit"},
+     .unit = "seconds", ANY_LENGTH, FREE, DAILY,
+     .help = "time limit (at least 1 sample per pixel); 0: none"},
     {OPTION("target-error", OPTION_DOUBLE, target_error), .argument = "E", .initial = "0",
      ANY_LENGTH, FREE,
-     .help = "stop at this estimated relative error (root of the picture's relMSE), such as 0.05; "
-             "spp or passes still limit it; 0: off"},
+     .help = "stop early, before spp or passes, at this relative error (root of relMSE), such as "
+             "0.05; 0: off"},
     {OPTION("max-depth", OPTION_INT32, max_depth), .argument = "N",
-     .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .least = 1, .most = 65536,
-     .help = "surfaces that a path may meet, and scatterings in media"},
+     .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .least = 1, .most = 65536, DAILY,
+     .help = "maximum hits and scattering events per path"},
     {OPTION("clamp", OPTION_FLOAT, clamp), .argument = "L", .initial = "0", .unit = "W/(sr m^2)",
      ANY_LENGTH,
-     .help = "path tracing: limit of what indirect light adds to a sample at each surface: less "
-             "noise, less light; 0: none"},
-    {OPTION("seed", OPTION_UINT64, seed), .argument = "N", .initial = "0",
-     .help = "seed of the random numbers: the same seed gives the same result, bit for bit"},
+     .help = "path: clamp indirect light per sample; less noise, but a darker picture; 0: off"},
+    {OPTION("seed", OPTION_UINT64, seed), .argument = "N", .initial = "0", DAILY,
+     .help = "random seed; equal seeds give identical results"},
     END};
 
 const option_row render_photon_rows[] = {
     {OPTION("photons", OPTION_UINT64, photons), .argument = "N",
-     .initial = TEXT_OF(PHOTONS_DEFAULT), COUNT,
-     .help = "photons to store in the global map, about: 200000, 2M, 2e6"},
+     .initial = TEXT_OF(PHOTONS_DEFAULT), COUNT, DAILY,
+     .help = "photons in the global map, approximately"},
     {OPTION("caustic-photons", OPTION_UINT64, caustic_photons), .argument = "N", .initial = "0",
-     COUNT, .help = "photons to store in the caustic map; 0: as many as in the global map"},
+     COUNT, .help = "photons in the caustic map; 0: as many as photons"},
     {OPTION("media-photons", OPTION_UINT64, media_photons), .argument = "N", .initial = "0", COUNT,
-     .help = "photons to store in the map of media; 0: as many as in the global map"},
+     .help = "photons in the volume map; 0: as many as photons"},
     {OPTION("gather", OPTION_INT32, gather), .argument = "K", .initial = TEXT_OF(GATHER_DEFAULT),
-     .least = 2, .most = ESTIMATE_GATHER_MAX, .help = "photons of one density estimate"},
+     .least = 2, .most = ESTIMATE_GATHER_MAX, DAILY, .help = "photons per density estimate"},
     {OPTION("radius", OPTION_FLOAT, radius), .argument = "R", .initial = "0", .unit = "scene units",
-     ANY_LENGTH, .help = "largest radius of a density estimate; 0: from the photons' density"},
+     ANY_LENGTH,
+     .help = "maximum radius of a density estimate; 0: derived from the photon density"},
     {OPTION("kernel", OPTION_NAME, kernel), .argument = "NAME", .initial = "cone",
-     .choice = photon_kernel_name, .help = "weight of a photon by its distance"},
+     .choice = photon_kernel_name, .help = "density estimation kernel"},
     {OPTION("estimator", OPTION_NAME, estimator), .argument = "NAME", .initial = "nearest",
      .choice = photon_estimator_name,
-     .help = "photons of an estimate: the k nearest, all within the radius, or of the k nearest as "
-             "many as the light allows"},
+     .help = "density estimator: k nearest photons, all within the radius, or adaptively up to k"},
     {OPTION("media", OPTION_NAME, media), .argument = "NAME", .initial = "points",
      .choice = photon_media_name,
-     .help = "what the map of media keeps: points where photons are scattered, or beams, their "
-             "whole flights"},
-    {OPTION("photon-map", OPTION_TEXT, photon_map), .argument = "FILE.kdp", CHECKED,
-     .help = "file of photons, by kandela photons, to use instead of new ones"},
+     .help = "volume map of photons at scattering events, or of photon beams"},
+    {OPTION("photon-map", OPTION_TEXT, photon_map), .argument = "FILE", CHECKED,
+     .help = "use the photons of a file written by kandela photons"},
     {OPTION("passes", OPTION_INT32, passes), .argument = "N", .initial = "64", .least = 1,
-     .most = 1 << 24, CHECKED,
-     .help = "progressive methods: passes, each with photon maps of its own and a sample of every "
-             "pixel"},
+     .most = 1 << 24, CHECKED, DAILY, .help = "ppm, sppm: passes, each with new photon maps"},
     {OPTION("batches", OPTION_INT32, batches), .argument = "N", .initial = "1", .least = 1,
-     .most = 65536,
-     .help = "make the photons in N parts, one after the other, to need less memory; max-memory "
-             "chooses N"},
+     .most = 65536, .help = "emit the photons in N batches, one after the other, to save memory"},
     {OPTION("alpha", OPTION_FLOAT, alpha), .argument = "A", .initial = "0.7", .least = 1e-3,
-     .most = 1,
-     .help = "progressive methods: how slowly the gather radius shrinks from pass to pass"},
+     .most = 1, .help = "ppm, sppm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
-     .most = FINAL_GATHER_MOST,
-     .help = "rays of the final gather; 0: the photon map is seen directly"},
+     .most = FINAL_GATHER_MOST, DAILY, .help = "final gather rays; 0: direct visualisation"},
     END};
 
 const option_row render_picture_rows[] = {
     {OPTION("resolution", OPTION_INT32, width), .argument = "WxH", .initial = "512x512", .least = 1,
-     .most = 65536, .unit = "pixels", .count = 2, .separator = 'x', .alias = true,
+     .most = 65536, .unit = "pixels", .count = 2, .separator = 'x', .alias = true, DAILY,
      .help = "width and height of the picture"},
     {OPTION("width", OPTION_INT32, width), .argument = "W", .initial = "512", .least = 1,
-     .most = 65536, .unit = "pixels", .help = "width alone"},
+     .most = 65536, .unit = "pixels", .help = "width of the picture"},
     {OPTION("height", OPTION_INT32, height), .argument = "H", .initial = "512", .least = 1,
-     .most = 65536, .unit = "pixels", .help = "height alone"},
+     .most = 65536, .unit = "pixels", .help = "height of the picture"},
     {OPTION("crop", OPTION_INT32, crop), .argument = "X0,Y0,X1,Y1", .most = 65536, .unit = "pixels",
-     .count = 4, CHECKED, .help = "only these pixels, X1 and Y1 excluded, from the top left"},
+     .count = 4, CHECKED,
+     .help = "render only this rectangle; 0,0 is the top left pixel, X1 and Y1 are exclusive"},
     {OPTION("filter", OPTION_CHOICE, filter), .argument = "NAME", .initial = "box",
      .choice = pixel_filter_name,
-     .help = "pixel reconstruction filter; some methods, as light, take the box alone"},
+     .help = "pixel reconstruction filter (light and debug: box only)"},
     {OPTION("frame", OPTION_FLOAT, frame), .argument = "N", .initial = "1", .unit = "frames",
-     CHECKED, .no_key = true, .help = "the time at which an animated scene is seen"},
+     CHECKED, .no_key = true, .help = "time of an animated scene"},
     {OPTION("shutter", OPTION_FLOAT, shutter), .argument = "FRAMES", .initial = "0", .most = 1e6,
-     .unit = "frames", CHECKED,
-     .help = "how long the shutter stays open: a camera that moves meanwhile blurs the picture"},
-    {OPTION("exposure", OPTION_FLOAT, exposure), .argument = "auto|STOPS", .initial = "0",
-     .initial_help = "0; of a mesh alone: auto", .automatic = "auto", .least = -64, .most = 64,
-     .unit = "stops", FREE,
-     .help = "colours times 2^STOPS in 8-bit files; auto: by the picture, so that at most 5 % of "
-             "it clip"},
+     .unit = "frames", CHECKED, .help = "exposure time, for motion blur of a moving camera"},
+    {OPTION("exposure", OPTION_FLOAT, exposure), .argument = "STOPS", .initial = "0",
+     .initial_help = "0; meshes: auto", .automatic = "auto", .least = -64, .most = 64,
+     .unit = "stops", FREE, DAILY,
+     .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip"},
     {OPTION("tonemap", OPTION_CHOICE, tonemap), .argument = "NAME", .initial = "linear",
-     .choice = tonemap_name, FREE, .help = "tone curve, in 8-bit files only"},
+     .choice = tonemap_name, FREE, DAILY, .help = "tone curve of 8-bit pictures"},
     END};
 
 /* Not accepted in scene files, which may be untrusted. */
 const option_row render_input_rows[] = {
     {OPTION("allow-outside", OPTION_FLAG, allow_outside), .no_key = true, FREE,
-     .help = "the scene's files may name files outside of its folder, too; without it these are "
-             "refused, or left out with a warning, whether they are there or not"},
+     .help = "allow scene files to refer to files outside their directory (otherwise refused or "
+             "skipped)"},
     {OPTION("max-texture-memory", OPTION_BYTES, max_texture_memory), .argument = "BYTES",
      .initial = "0", .no_key = true, FREE,
-     .help =
-         "refuse a scene, with exit code 4, whose textures take more memory together, with what "
-         "reading them takes; 0: a quarter of the machine's"},
+     .help = "refuse scenes whose textures need more memory (500M, 1.5G); 0: a quarter of the "
+             "machine's memory"},
     END};
 
 const option_row render_device_rows[] = {
     {OPTION("device", OPTION_NAME, device), .argument = "NAME", .initial = "auto",
-     .environment = "KANDELA_DEVICE", FREE,
-     .help = "auto (the first CUDA device that the method has kernels for, else the CPU), cpu or "
-             "cuda:N; several: cuda:0,cuda:1 or cuda:all"},
+     .environment = "KANDELA_DEVICE", FREE, DAILY,
+     .help = "cpu, cuda:N, cuda:0,cuda:1, cuda:all, or auto (CUDA if supported)"},
     {OPTION("threads", OPTION_INT32, threads), .argument = "N", .initial = "0",
-     .environment = "KANDELA_NUM_THREADS", .most = 4096, FREE,
-     .help = "threads of the CPU; 0: all cores"},
-    {OPTION("ranks-maps", OPTION_NAME, maps), .argument = "HOW", .initial = "auto",
+     .environment = "KANDELA_NUM_THREADS", .most = 4096, FREE, DAILY,
+     .help = "CPU threads; 0: all cores"},
+    {OPTION("ranks-maps", OPTION_NAME, maps), .argument = "MODE", .initial = "auto",
      .choice = rank_maps_name, CHECKED,
-     .help = "on several devices or ranks: each has all photons (whole) or keeps those that it "
-             "traced (apart), 1/N of the memory; same picture"},
+     .help = "distribution of photon maps over devices or ranks; apart needs less memory"},
     END};
 
 const option_row render_lab_rows[] = {
     {OPTION("builder", OPTION_NAME, builder), .argument = "NAME", .initial = "auto",
-     .choice = builder_choice, .by_build = true, FREE, .help = "builder of the triangle tree"},
+     .choice = builder_choice, .by_build = true, FREE, .help = "triangle tree builder"},
     {OPTION("sah-costs", OPTION_FLOAT, sah_traversal_cost), .argument = "CT,CI", .initial = "1.5,1",
      .least = 1e-3, .most = 1e6, .count = 2, FREE,
-     .help = "costs of a step through an inner node and of a triangle test"},
+     .help = "SAH costs of a traversal step and of a triangle test"},
     {OPTION("empty-factor", OPTION_FLOAT, sah_empty_factor), .argument = "E", .initial = "1",
-     .least = 1e-3, .most = 1, FREE, .help = "cost factor of a split that cuts off empty space"},
+     .least = 1e-3, .most = 1, FREE, .help = "SAH cost factor of splits that cut off empty space"},
     {OPTION("lookup", OPTION_NAME, lookup), .argument = "NAME", .initial = "auto",
      .choice = lookup_choice, FREE,
-     .help = "how photons near a place are found: by an index of the tree's leaves or by a "
-             "stack-free walk of the tree; same picture"},
+     .help = "photon lookup: leaf index or stack-free tree traversal; same picture"},
     {OPTION("precompute", OPTION_CHOICE, precompute), .argument = "on|off", .initial = "on",
      .choice = switch_choice,
-     .help = "final gather: compute irradiance once per photon, where that is less work"},
+     .help = "final gather: precompute irradiance at the photons where that is less work"},
     {OPTION("maps-ahead", OPTION_CHOICE, maps_ahead), .argument = "on|off", .initial = "on",
      .choice = switch_choice, FREE,
-     .help = "progressive methods on a CUDA device: make the next pass's maps during this one; "
-             "same picture, more memory"},
+     .help = "ppm, sppm on CUDA devices: build the maps of the next pass early, which needs more "
+             "memory"},
     {OPTION("device-paths", OPTION_UINT64, device_paths), .argument = "N", .initial = "0",
      .most = 1 << 30, FREE,
-     .help =
-         "path tracing on a CUDA device: paths followed at a time, about 460 bytes each; 0: 2^23"},
+     .help = "path, direct on CUDA devices: paths in flight, about 460 bytes each; 0: 2^23"},
     END};
 
 const option_group render_option_groups[] = {{"Method", render_method_rows, 0, NULL},

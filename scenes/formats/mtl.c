@@ -108,15 +108,15 @@ static void entry_finish(mtl_reader *from) {
     if (from->current != KD_NONE && !from->repeated) {
         if (!isnan(entry->d) && !isnan(entry->tr) && fabsf(entry->d - (1 - entry->tr)) > 1e-3f)
             problem_add(&from->problems, false, "d-against-tr", entry->d_line,
-                        "found d %g against Tr %g, expected d = 1 - Tr; d is taken",
-                        (double)entry->d, (double)entry->tr);
+                        "found d %g and Tr %g, expected d = 1 - Tr; d is used", (double)entry->d,
+                        (double)entry->tr);
         entry->blender = from->blender;
         mtl_entry_convert(entry, &from->library->materials[from->current]);
         if (!from->glass_told && entry->blender &&
             from->library->materials[from->current].perhaps_glass) {
             problem_add(&from->problems, false, "perhaps-glass", entry->line,
-                        "found a sharp material with Ni %g, expected a key that says whether it is "
-                        "glass: Blender writes none; it is opaque (--glass-by-ni: glass)",
+                        "found a shiny material with Ni %g but no key that marks it as glass "
+                        "(Blender writes none); it is opaque, or glass with --glass-by-ni",
                         (double)entry->ni);
             from->glass_told = true;
         }
@@ -130,14 +130,13 @@ static kd_status material_begin(mtl_reader *from, uint64_t line) {
     text_span name = {from->cursor.at, 0};
     if (!text_is_line_end(*from->cursor.at)) name = text_rest(&from->cursor);
     if (name.count == 0)
-        problem_add(&from->problems, false, "range", line,
-                    "found newmtl without a name, expected one");
+        problem_add(&from->problems, false, "range", line, "found newmtl without a name");
     from->entry.line = line;
     from->current = name_table_find(&from->library->names, name);
     from->repeated = from->current != KD_NONE;
     if (from->repeated)
         problem_add(&from->problems, false, "duplicate-material", line,
-                    "found a second material \"%.*s\", expected one; the first is kept",
+                    "found a second material \"%.*s\", expected one; the first is used",
                     text_shown(name), name.begin);
     else
         KD_TRY(mtl_library_add(from->library, name, &from->current));
@@ -162,7 +161,7 @@ static bool numbers_read(mtl_reader *from, text_span key, float *values, int *co
         from->cursor.at = next;
         if (!isfinite(values[*count])) {
             problem_add(&from->problems, false, "nan", from->cursor.line,
-                        "found %.*s %g, expected a finite number; not used", text_shown(key),
+                        "found %.*s %g, expected a finite number; it is ignored", text_shown(key),
                         key.begin, (double)values[*count]);
             return false;
         }
@@ -170,7 +169,7 @@ static bool numbers_read(mtl_reader *from, text_span key, float *values, int *co
     text_skip_blanks(&from->cursor);
     if (!text_at_end(&from->cursor))
         problem_add(&from->problems, false, "malformed", from->cursor.line,
-                    "found more after the numbers of %.*s, expected the line's end",
+                    "found more after the numbers of %.*s, expected the end of the line",
                     text_shown(key), key.begin);
     return true;
 }
@@ -181,7 +180,7 @@ static void colour_read(mtl_reader *from, text_span key, vec3 *colour, uint64_t 
     const text_span form = text_word(&ahead);
     if (text_is(form, "spectral") || text_is(form, "xyz")) {
         problem_add(&from->problems, false, "unsupported", line,
-                    "found %.*s %.*s, expected r g b; not used", text_shown(key), key.begin,
+                    "found %.*s %.*s, expected r g b; it is ignored", text_shown(key), key.begin,
                     text_shown(form), form.begin);
         return;
     }
@@ -229,7 +228,7 @@ static void number_read(mtl_reader *from, text_span key, float *number, uint64_t
 static void left_out_tell(mtl_reader *from, text_span key, bool *told, uint64_t line) {
     if (!*told)
         problem_add(&from->problems, false, "left-out", line,
-                    "found %.*s, which Kandela does not draw; it is left out", text_shown(key),
+                    "found %.*s, which Kandela does not support; it is ignored", text_shown(key),
                     key.begin);
     *told = true;
 }
@@ -249,8 +248,8 @@ static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64
     KD_TRY(path_find(from->path, read.name, &read.texture.path, &expected));
     if (!read.texture.path) {
         problem_add(&from->problems, false, "missing-texture", line,
-                    "found %.*s \"%.*s\", expected %s; drawn without", text_shown(key), key.begin,
-                    text_shown(read.name), read.name.begin, expected);
+                    "found %.*s \"%.*s\", expected %s; the texture is ignored", text_shown(key),
+                    key.begin, text_shown(read.name), read.name.begin, expected);
         return KD_OK;
     }
     memory_free(from->entry.maps[which].path);

@@ -57,7 +57,7 @@ typedef struct mtl_entry {
 } mtl_entry;
 
 /* mtl_record.c: parses the options and the file name of a map statement after its keyword, and
-   leaves the cursor at the line's end. Returns false if there is no name. */
+   leaves the cursor at the end of the line. Returns false if there is no name. */
 typedef struct mtl_map_text {
     text_span name;
     mtl_texture texture; /* its path is not set */

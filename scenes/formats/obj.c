@@ -131,9 +131,9 @@ static kd_status pass(obj_reader *from, parallel_body body, const char *name) {
     KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
                from->path);
     const int failed = atomic_load(&from->failed);
-    KD_REQUIRE(failed == KD_OK, (kd_status)failed, "%s: no memory left to %s", from->path, name);
+    KD_REQUIRE(failed == KD_OK, (kd_status)failed, "%s: out of memory to %s", from->path, name);
     for (uint64_t i = 0; i < from->chunk_count; ++i)
-        KD_REQUIRE(!from->chunks[i].out_of_memory, KD_ERROR_MEMORY, "%s: no memory left to %s",
+        KD_REQUIRE(!from->chunks[i].out_of_memory, KD_ERROR_MEMORY, "%s: out of memory to %s",
                    from->path, name);
     return KD_OK;
 }
@@ -196,7 +196,7 @@ static kd_status problems_tell(const obj_reader *from) {
     if (first != KD_OK) return first;
     if (known > 0 || unknown == 0) return KD_OK;
     problem_list none = {0};
-    problem_add(&none, true, "not-obj", 0, "found no line of OBJ at all, expected v, f and so on");
+    problem_add(&none, true, "not-obj", 0, "found no OBJ statement, expected v, f and others");
     const kd_status status = problem_list_tell(&none, from->path, 0, from->options);
     problem_list_close(&none);
     return status;

@@ -34,7 +34,7 @@ static void event_note(obj_chunk *chunk, const obj_event *event) {
 }
 
 /* Reads the name of usemtl. It must be on the same line: it may be empty, or a lone backslash at
-   the line's end (Blender 2.61), which is not a continuation. */
+   the end of the line (Blender 2.61), which is not a continuation. */
 static void material_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     while (text_is_blank(*cursor->at)) ++cursor->at;
     const uint64_t line = cursor->line;
@@ -44,7 +44,7 @@ static void material_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triang
     text_skip_line(cursor);
 }
 
-/* Reads the file names of mtllib up to the line's end. Continuation lines add more. */
+/* Reads the file names of mtllib up to the end of the line. Continuation lines add more. */
 static void library_read(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     const uint64_t line = cursor->line;
     bool any = false;
@@ -97,8 +97,8 @@ void obj_chunk_other(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle) {
     } else if (is_one_of(word, unsupported, sizeof unsupported / sizeof *unsupported)) {
         ++chunk->known;
         problem_add(&chunk->problems, false, "unsupported", line,
-                    "found \"%.*s\", which Kandela does not draw; it is left out", text_shown(word),
-                    word.begin);
+                    "found \"%.*s\", which Kandela does not support; it is ignored",
+                    text_shown(word), word.begin);
     } else {
         ++chunk->unknown;
         problem_add(&chunk->problems, false, "unknown-keyword", line,

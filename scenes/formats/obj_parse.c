@@ -4,7 +4,7 @@
 #include "scenes/formats/obj_chunk.h"
 #include "scenes/text/number.h"
 
-/* Counts the corners of a face: the words up to the line's end. */
+/* Counts the corners of a face: the words up to the end of the line. */
 static uint64_t corners_count(text_cursor *cursor) {
     uint64_t corners = 0;
     for (;;) {
@@ -68,7 +68,7 @@ static void fail_here(parser *from, const char *expected) {
     const text_span word = text_word(&ahead);
     if (word.count == 0 || *word.begin == '#')
         problem_add(&from->chunk->problems, true, "malformed", ahead.line,
-                    "found the line's end, expected %s", expected);
+                    "found the end of the line, expected %s", expected);
     else
         problem_add(&from->chunk->problems, true, "malformed", ahead.line,
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
@@ -83,7 +83,7 @@ static void numbers_read(parser *from, float *values, int least, int most, const
         if (text_at_end(&from->cursor)) break;
         const char *next = count < most ? number_float(from->cursor.at, &values[count]) : NULL;
         if (!next || !(text_ends_word(next) || *next == '#')) {
-            fail_here(from, count < most ? expected : "the line's end");
+            fail_here(from, count < most ? expected : "the end of the line");
             memset(values, 0, (size_t)most * sizeof *values);
             obj_statement_skip(&from->cursor);
             return;
@@ -106,7 +106,7 @@ static void position_read(parser *from) {
     if (!vec3_is_finite(position)) {
         from->chunk->bad_position = true;
         problem_add(&from->chunk->problems, false, "nan", line,
-                    "found the vertex %g %g %g, expected finite numbers; its faces are left out",
+                    "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
     from->target->into->positions[from->positions++] = position;
@@ -119,9 +119,10 @@ static void texcoord_read(parser *from) {
     const vec2 texcoord = vec2_make(values[0], values[1]);
     if (!(isfinite(texcoord.x) && isfinite(texcoord.y))) {
         from->chunk->bad_texcoord = true;
-        problem_add(&from->chunk->problems, false, "nan", line,
-                    "found the texture coordinates %g %g, expected finite numbers; not used",
-                    (double)texcoord.x, (double)texcoord.y);
+        problem_add(
+            &from->chunk->problems, false, "nan", line,
+            "found the texture coordinates %g %g, expected finite numbers; they are ignored",
+            (double)texcoord.x, (double)texcoord.y);
     }
     from->target->into->texcoords[from->texcoords++] = texcoord;
 }
@@ -136,7 +137,7 @@ static void normal_read(parser *from) {
         from->chunk->bad_normal = true;
         if (!vec3_is_finite(normal))
             problem_add(&from->chunk->problems, false, "nan", line,
-                        "found the normal %g %g %g, expected finite numbers; not used",
+                        "found the normal %g %g %g, expected finite numbers; it is ignored",
                         (double)normal.x, (double)normal.y, (double)normal.z);
     }
     from->target->into->normals[from->normals++] = unit;
@@ -155,7 +156,7 @@ static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t
     *index = KD_NONE;
     if (found > 0 && total == 0 && is_optional) {
         problem_add(&from->chunk->problems, false, "index-range", line,
-                    "found the %s index %lld in a file without any, expected none; left out", what,
+                    "found the %s index %lld in a file without any; it is ignored", what,
                     (long long)found);
         return true;
     }
@@ -269,7 +270,7 @@ static void face_read(parser *from) {
                     "found a face without corners, expected three or more");
     else if (count < 3)
         problem_add(&from->chunk->problems, false, "short-face", line,
-                    "found a face of %llu corner%s, expected three or more; it is left out",
+                    "found a face of %llu corner%s, expected three or more; it is skipped",
                     (unsigned long long)count, count == 1 ? "" : "s");
     else if (count > 3)
         polygon_note(from->chunk, first, count);

@@ -26,7 +26,7 @@ static void position_take(ply_reader *to, ply_piece *piece, const ply_row *row, 
     if (!vec3_is_finite(position)) {
         piece->bad_position = true;
         ply_problem(&to->file, &piece->problems, false, "nan", at, line,
-                    "found the vertex %g %g %g, expected finite numbers; its faces are left out",
+                    "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
     to->target.into->positions[index] = position;
@@ -39,7 +39,7 @@ static void normal_take(ply_reader *to, ply_piece *piece, const ply_row *row, ui
     if (vec3_is_zero(unit)) piece->bad_normal = true;
     if (!vec3_is_finite(normal))
         ply_problem(&to->file, &piece->problems, false, "nan", at, line,
-                    "found the normal %g %g %g, expected finite numbers; not used",
+                    "found the normal %g %g %g, expected finite numbers; it is ignored",
                     (double)normal.x, (double)normal.y, (double)normal.z);
     to->target.into->normals[index] = unit;
 }
@@ -49,9 +49,10 @@ static void texcoord_take(ply_reader *to, ply_piece *piece, const ply_row *row, 
     const vec2 texcoord = vec2_make(row->numbers[PLY_U], row->numbers[PLY_V]);
     if (!isfinite(texcoord.x) || !isfinite(texcoord.y)) {
         piece->bad_texcoord = true;
-        ply_problem(&to->file, &piece->problems, false, "nan", at, line,
-                    "found the texture coordinates %g %g, expected finite numbers; not used",
-                    (double)texcoord.x, (double)texcoord.y);
+        ply_problem(
+            &to->file, &piece->problems, false, "nan", at, line,
+            "found the texture coordinates %g %g, expected finite numbers; they are ignored",
+            (double)texcoord.x, (double)texcoord.y);
     }
     to->target.into->texcoords[index] = texcoord;
 }
@@ -118,8 +119,8 @@ static kd_status pass(ply_reader *from, parallel_body body) {
     KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
                file->path);
     for (uint64_t i = 0; i < file->piece_count; ++i)
-        KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
-                   "%s: no memory left to read it", file->path);
+        KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: out of memory to read it",
+                   file->path);
     return KD_OK;
 }
 

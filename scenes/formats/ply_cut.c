@@ -29,7 +29,7 @@ static kd_status piece_add(ply_file *to, const ply_element *element, const char 
 static void truncated(ply_file *from, const ply_element *element, uint64_t rows, const char *at,
                       uint64_t line) {
     ply_problem(from, &from->problems, true, "truncated", at, line,
-                "found the file's end after %llu rows of %.*s, expected %llu",
+                "found the end of the file after %llu rows of %.*s, expected %llu",
                 (unsigned long long)rows, text_shown(element->name), element->name.begin,
                 (unsigned long long)element->count);
 }
@@ -87,7 +87,7 @@ static kd_status bytes_cut(ply_file *from) {
     }
     if (at < end && !from->problems.fatal)
         ply_problem(from, &from->problems, false, "trailing", at, 0,
-                    "found %llu bytes behind the last row, expected the file's end",
+                    "found %llu bytes after the last row, expected the end of the file",
                     (unsigned long long)(end - at));
     return KD_OK;
 }
@@ -165,7 +165,7 @@ static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts coun
         if (!element) {
             at = empty_lines_over(at, &line);
             ply_problem(from, &from->problems, false, "trailing", at, line,
-                        "found lines behind the last row, expected the file's end");
+                        "found lines after the last row, expected the end of the file");
             cutter->line = UINT64_MAX; /* report it only once */
             return KD_OK;
         }

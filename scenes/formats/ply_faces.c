@@ -80,7 +80,7 @@ static void polygon_write(face_writer *from, const ply_row *row, uint64_t line) 
 static void face_write(face_writer *from, const ply_row *row, const char *at, uint64_t line) {
     if (row->corner_count < 3)
         ply_problem(from->from, &from->piece->problems, false, "short-face", at, line,
-                    "found a face of %llu corner%s, expected three or more; it is left out",
+                    "found a face of %llu corner%s, expected three or more; it is skipped",
                     (unsigned long long)row->corner_count, row->corner_count == 1 ? "" : "s");
     else if (row->corner_count == 3)
         triangle_write(from, row->corners, line);

@@ -62,7 +62,7 @@ static void fail_here(header_reader *from, text_span found, const char *expected
                     text_shown(found), found.begin, expected);
     else
         problem_add(from->problems, true, "malformed", from->line,
-                    "found the line's end, expected %s", expected);
+                    "found the end of the line, expected %s", expected);
 }
 
 static bool type_read(header_reader *from, ply_type *type) {
@@ -254,7 +254,7 @@ kd_status ply_header_read(ply_header *out, const file_view *from, problem_list *
     const char *bytes = from->bytes;
     if (from->count < 5 || memcmp(bytes, "ply", 3) != 0 || !text_ends_word(bytes + 3)) {
         problem_add(problems, true, "not-ply", 0,
-                    "found no \"ply\" in its first line, expected it");
+                    "the first line is not \"ply\"; this is not a PLY file");
         return KD_OK;
     }
     out->bytes = header_bytes(from);

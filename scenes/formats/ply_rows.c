@@ -151,7 +151,7 @@ static bool text_fail(const ply_file *from, ply_piece *piece, const char *at, ui
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
     else
         ply_problem(from, &piece->problems, true, "malformed", at, line,
-                    "found the line's end, expected %s", expected);
+                    "found the end of the line, expected %s", expected);
     return false;
 }
 
@@ -202,7 +202,7 @@ static bool text_values_read(const ply_file *from, ply_piece *piece, const char 
         *at = next;
     }
     *at = text_blanks_over(*at);
-    return text_is_line_end(**at) || text_fail(from, piece, *at, line, "the line's end");
+    return text_is_line_end(**at) || text_fail(from, piece, *at, line, "the end of the line");
 }
 
 static const char *rows_begin(const char *at, uint64_t *line) {

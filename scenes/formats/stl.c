@@ -58,7 +58,7 @@ static void bytes_read(const stl_reader *from, stl_piece *piece) {
         } else {
             problem_add(&piece->problems, false, "nan", 0,
                         "byte %llu: found a corner that is not finite, expected finite numbers; "
-                        "the facet is left out",
+                        "the facet is skipped",
                         (unsigned long long)(at - from->view.bytes));
         }
     }
@@ -74,12 +74,12 @@ static kd_status bytes_cut(stl_reader *from) {
     const uint64_t step = bytes / STL_FACET + 1;
     if (there < said)
         problem_add(&from->problems, true, "truncated", 0,
-                    "byte %llu: found the file's end after %llu facets, expected %llu",
+                    "byte %llu: found the end of the file after %llu facets, expected %llu",
                     (unsigned long long)from->view.count, (unsigned long long)there,
                     (unsigned long long)said);
     else if (from->view.count > STL_HEADER + said * STL_FACET)
         problem_add(&from->problems, false, "trailing", 0,
-                    "byte %llu: found more behind the last facet, expected the file's end",
+                    "byte %llu: found more after the last facet, expected the end of the file",
                     (unsigned long long)(STL_HEADER + said * STL_FACET));
     from->piece_count = (facets + step - 1) / step;
     KD_TRY(KD_RESERVE_ZEROED(from->pieces, from->piece_count));
@@ -141,8 +141,8 @@ static kd_status form_find(stl_reader *from) {
     from->is_text = !fits && begins_with_solid(view);
     if (from->is_text || has_header) return KD_OK;
     problem_add(&from->problems, true, "not-stl", 0,
-                "found %llu bytes without \"solid\" at their beginning, expected a text or a "
-                "binary file of 84 bytes at least",
+                "found %llu bytes that do not begin with \"solid\", expected a text file, or a "
+                "binary one of at least 84 bytes",
                 (unsigned long long)view->count);
     return KD_OK;
 }
@@ -188,18 +188,18 @@ static void whole_judge(stl_reader *from) {
     }
     if (from->is_text && facets == 0 && unknown > 0)
         problem_add(&from->problems, true, "not-stl", 0,
-                    "found no facet and words that STL does not know, expected facets");
+                    "found unknown keywords and no facet, expected facets");
     else if (from->is_text && end == STL_END_INSIDE)
         problem_add(&from->problems, false, "truncated", 0,
-                    "found no endsolid behind the last facet, expected one");
+                    "found no endsolid after the last facet, expected one");
     if (turned)
         problem_add(&from->problems, false, "flipped-normal", 0,
-                    "found %llu facets whose normal is against the turn of their corners, expected "
-                    "both on one side; the corners decide",
+                    "found %llu facets whose normal is opposite to the winding of their corners, "
+                    "expected both on the same side; the winding is used",
                     (unsigned long long)turned);
     if (coloured)
         problem_add(&from->problems, false, "unsupported", 0,
-                    "found colours of facets, which Kandela does not draw; they are left out");
+                    "found colours of facets, which Kandela does not support; they are ignored");
 }
 
 static kd_status problems_tell(stl_reader *from) {
@@ -246,8 +246,8 @@ static kd_status facets_read(stl_reader *from, mesh *into) {
                from->path);
     uint64_t facets = 0;
     for (uint64_t i = 0; i < from->piece_count; ++i) {
-        KD_REQUIRE(from->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
-                   "%s: no memory left to read it", from->path);
+        KD_REQUIRE(from->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: out of memory to read it",
+                   from->path);
         facets += from->pieces[i].facets;
     }
     whole_judge(from);

@@ -61,7 +61,7 @@ static void fail(stl_parser *from, const char *at, const char *expected) {
                         "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
         else
             problem_add(&from->piece->problems, true, "malformed", from->line,
-                        "found the line's end, expected %s", expected);
+                        "found the end of the line, expected %s", expected);
     }
     from->lost = true;
     from->in_facet = false;
@@ -79,7 +79,7 @@ static bool vector_read(stl_parser *from, const char *at, vec3 *read) {
         at = next;
     }
     at = text_blanks_over(at);
-    if (!text_is_line_end(*at)) fail(from, at, "the line's end");
+    if (!text_is_line_end(*at)) fail(from, at, "the end of the line");
     *read = vec3_make(values[0], values[1], values[2]);
     return text_is_line_end(*at);
 }
@@ -120,14 +120,14 @@ static void facet_add(stl_parser *from) {
     from->in_facet = false;
     if (from->count < 3) {
         problem_add(&piece->problems, false, "short-face", from->facet_line,
-                    "found a facet of %llu corner%s, expected three; it is left out",
+                    "found a facet of %llu corner%s, expected three; it is skipped",
                     (unsigned long long)from->count, from->count == 1 ? "" : "s");
         return;
     }
     for (uint64_t i = 0; i < from->count; ++i)
         if (!vec3_is_finite(from->corners[i])) {
             problem_add(&piece->problems, false, "nan", from->facet_line,
-                        "found the corner %g %g %g, expected finite numbers; the facet is left out",
+                        "found the corner %g %g %g, expected finite numbers; the facet is skipped",
                         (double)from->corners[i].x, (double)from->corners[i].y,
                         (double)from->corners[i].z);
             return;
@@ -220,7 +220,7 @@ void stl_text_read(stl_piece *piece, bool is_last) {
     piece->line_count = from.line;
     if (from.in_facet && is_last)
         problem_add(&piece->problems, true, "truncated", from.line ? from.line - 1 : 0,
-                    "found the file's end within a facet, expected endfacet");
+                    "found the end of the file within a facet, expected endfacet");
     else if (from.in_facet)
         problem_add(&piece->problems, true, "malformed", from.line,
                     "found \"facet\", expected endfacet");

@@ -7,7 +7,8 @@ static void motion_tell(gltf_file *of) {
     const cJSON *moves = cJSON_GetObjectItemCaseSensitive(of->root, "animations");
     if (cJSON_GetArraySize(moves) == 0) return;
     gltf_warn(of, "unsupported", &of->place,
-              "found %d animations; the meshes are read as they rest", cJSON_GetArraySize(moves));
+              "found %d animations; the meshes are read in their rest pose",
+              cJSON_GetArraySize(moves));
 }
 
 static kd_status parts_read(gltf_file *of, mesh *into) {

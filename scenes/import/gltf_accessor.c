@@ -192,8 +192,7 @@ static kd_status sparse_stretch(gltf_file *of, const json_place *at, const cJSON
     KD_TRY(gltf_index(of, &place, part, "bufferView", GLTF_VIEWS, &view));
     KD_TRY(gltf_count(of, &place, part, "byteOffset", &offset));
     KD_TRY(gltf_count(of, &place, part, "componentType", &type));
-    if (view == KD_NONE)
-        return gltf_fail(of, "bad-value", &place, "found no bufferView, expected one");
+    if (view == KD_NONE) return gltf_fail(of, "bad-value", &place, "`bufferView` is missing");
     if (form->components == 0) { /* for indices, whose type is given here */
         if (type != TYPE_UBYTE && type != TYPE_USHORT && type != TYPE_UINT)
             return gltf_fail(of, "bad-value", &place,

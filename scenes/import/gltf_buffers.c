@@ -43,10 +43,10 @@ kd_status gltf_uri_decode(gltf_file *of, const json_place *at, const char *uri,
     if (!*end) return KD_OK;
     memory_free(*bytes);
     *bytes = NULL;
-    return gltf_fail(of, "bad-uri", at,
-                     "found byte %lld of its base64 to be none, expected A-Z, "
-                     "a-z, 0-9, + and /",
-                     (long long)(end - comma - 1));
+    return gltf_fail(
+        of, "bad-uri", at,
+        "found an invalid base64 character at byte %lld, expected A-Z, a-z, 0-9, + and /",
+        (long long)(end - comma - 1));
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -97,10 +97,9 @@ kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, ch
     memory_free(name);
     if (!sound)
         return gltf_fail(of, "bad-uri", at,
-                         "found \"%.60s\", expected the name of a file in the folder of this one, "
-                         "or below it",
+                         "found \"%.60s\", expected a file in the folder of this one, or below it",
                          uri);
-    KD_REQUIRE(*path, KD_ERROR_MEMORY, "%s: no memory left for a file's name", of->path);
+    KD_REQUIRE(*path, KD_ERROR_MEMORY, "%s: out of memory for a file name", of->path);
     return KD_OK;
 }
 
@@ -134,9 +133,10 @@ static kd_status packed_read(gltf_file *of, const json_place *at, const cJSON *p
                          "found the mode \"%.20s\", expected ATTRIBUTES, TRIANGLES or INDICES",
                          out->mode);
     if (!fits || (is_triangles && out->count % 3))
-        return gltf_fail(
-            of, "bad-value", at, "found %llu elements of %llu bytes, expected what the mode %s has",
-            (unsigned long long)out->count, (unsigned long long)out->stride, out->mode);
+        return gltf_fail(of, "bad-value", at,
+                         "found %llu elements of %llu bytes, which the mode %s does not support",
+                         (unsigned long long)out->count, (unsigned long long)out->stride,
+                         out->mode);
     if (out->count > (UNPACKED_LEAST + UNPACKED_FACTOR * out->from.count) / out->stride)
         return gltf_fail(of, "bad-value", at, "found %llu elements in %llu bytes, expected fewer",
                          (unsigned long long)out->count, (unsigned long long)out->from.count);
@@ -181,12 +181,11 @@ kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *
     if (from.count == 0) return KD_OK;
     if (packed_decode(&from, to->unpacked) != 0)
         return gltf_fail(of, "bad-value", at,
-                         "found bytes that meshoptimizer cannot unpack, expected %llu elements",
+                         "found bytes that meshoptimizer cannot decode, expected %llu elements",
                          (unsigned long long)from.count);
     if (!filter_undo(&from, to->unpacked))
         return gltf_fail(of, "bad-value", at,
-                         "found the filter \"%.20s\", which it has not for "
-                         "such elements",
+                         "found the filter \"%.20s\", which is not defined for such elements",
                          from.filter);
     of->bytes_there += to->count;
     return KD_OK;
@@ -198,8 +197,9 @@ kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *
                               gltf_view *to) {
     (void)packed;
     (void)to;
-    return gltf_fail(of, "unsupported", at,
-                     "found bytes packed by meshoptimizer, expected a build with that library");
+    return gltf_fail(
+        of, "unsupported", at,
+        "found data compressed by meshoptimizer, but this build does not have that library");
 }
 
 #endif
@@ -238,7 +238,7 @@ static kd_status buffer_open(gltf_file *of, uint32_t index, gltf_buffer *to) {
     else if (index == 0 && of->has_binary)
         to->found = of->binary;
     else
-        return gltf_fail(of, "missing-buffer", &at, "found no uri, expected one");
+        return gltf_fail(of, "missing-buffer", &at, "`uri` is missing");
     if (to->found.count < said)
         return gltf_fail(of, "truncated", &at, "found %llu bytes, expected the %llu of byteLength",
                          (unsigned long long)to->found.count, (unsigned long long)said);
@@ -269,7 +269,7 @@ kd_status gltf_view_part(gltf_file *of, const json_place *at, const cJSON *from,
     KD_TRY(gltf_index(of, at, from, "buffer", GLTF_BUFFERS, &buffer));
     KD_TRY(gltf_count(of, at, from, "byteOffset", &offset));
     KD_TRY(gltf_count(of, at, from, "byteLength", &count));
-    if (buffer == KD_NONE) return gltf_fail(of, "bad-value", at, "found no buffer, expected one");
+    if (buffer == KD_NONE) return gltf_fail(of, "bad-value", at, "`buffer` is missing");
     KD_TRY(gltf_buffer_part(of, at, buffer, offset, count, found));
     return KD_OK;
 }

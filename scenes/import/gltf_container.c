@@ -71,7 +71,7 @@ static kd_status chunk_next(gltf_file *of, uint64_t end, uint64_t *at, uint32_t 
     const uint64_t left = end - *at;
     if (left < CHUNK_HEAD)
         return gltf_fail(of, "bad-chunk", &of->place,
-                         "byte %llu: found %llu bytes, expected a chunk of %d at least",
+                         "byte %llu: found %llu bytes, expected a chunk of at least %d",
                          (unsigned long long)*at, (unsigned long long)left, CHUNK_HEAD);
     const uint64_t count = u32_at(of->view.bytes + *at);
     if (count > left - CHUNK_HEAD)
@@ -122,7 +122,7 @@ static kd_status version_check(gltf_file *of) {
     const char *version = NULL;
     const json_place at = json_place_key(&of->place, "asset");
     if (!cJSON_IsObject(of->root))
-        return gltf_fail(of, "not-gltf", &of->place, "found no object, expected glTF");
+        return gltf_fail(of, "not-gltf", &of->place, "found no JSON object, expected glTF");
     KD_TRY(gltf_inner(of, &of->place, of->root, "asset", false, &asset));
     if (asset) KD_TRY(gltf_text(of, &at, asset, "version", &version));
     if (!version || strncmp(version, "2.", 2) != 0)
@@ -154,7 +154,7 @@ static kd_status used_tell(gltf_file *of) {
     const json_place at = json_place_key(&of->place, "extensionsUsed");
     KD_TRY(gltf_inner(of, &of->place, of->root, "extensionsUsed", true, &list));
     cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && !is_known(item->valuestring))
-        gltf_warn(of, "unsupported", &at, "found %.60s, which is not looked at", item->valuestring);
+        gltf_warn(of, "unsupported", &at, "found %.60s, which is ignored", item->valuestring);
     return KD_OK;
 }
 

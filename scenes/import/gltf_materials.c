@@ -132,7 +132,8 @@ static kd_status dispersion_read(gltf_surface *to, const json_place *at, const c
     if (spectrum_index_is_sound(made)) return KD_OK;
     made->dispersion = DISPERSION_NONE;
     gltf_warn(to->of, "unsupported", at,
-              "found a dispersion of %g, at which the index is none: left out", said);
+              "found a dispersion of %g, for which no refractive index exists; it is ignored",
+              said);
     return KD_OK;
 }
 
@@ -189,7 +190,7 @@ static void others_tell(gltf_surface *to, const layer_row *rows, size_t count) {
         while (i < count && (!item->string || strcmp(rows[i].name, item->string) != 0)) ++i;
         if (i == count && item->string)
             gltf_warn(to->of, "unsupported", &to->place,
-                      "found the extension %.60s, which is not read: the surface is without it",
+                      "found the extension %.60s, which is not supported and is ignored",
                       item->string);
     }
 }

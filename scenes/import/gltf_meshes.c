@@ -277,13 +277,12 @@ static void soundness_judge(mesh_writer *to, const json_place *at) {
         coordinates += isfinite(to->read.texcoords[i]) ? 0u : 1u;
     if (places)
         gltf_warn(to->of, "nan", at,
-                  "found %llu coordinates that are not finite; their triangles "
-                  "are left out",
+                  "found %llu coordinates that are not finite; their triangles are skipped",
                   (unsigned long long)places);
     if (directions + coordinates)
         gltf_warn(to->of, "nan", at,
-                  "found %llu numbers of normals and texture coordinates that "
-                  "are not finite; not used",
+                  "found %llu numbers of normals and texture coordinates that are not finite; they "
+                  "are ignored",
                   (unsigned long long)(directions + coordinates));
 }
 

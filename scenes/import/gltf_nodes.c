@@ -18,8 +18,7 @@ static kd_status node_push(node_walk *to, const json_place *at, const cJSON *ite
     KD_TRY(gltf_index_of(to->of, at, item, GLTF_NODES, &node));
     if (to->met[node])
         return gltf_fail(to->of, "bad-tree", at,
-                         "found nodes[%u] a second time, below itself or below two others, "
-                         "expected a tree",
+                         "found nodes[%u] below itself or below two other nodes, expected a tree",
                          node);
     to->met[node] = true;
     to->waiting[to->depth] = node;
@@ -288,7 +287,7 @@ static kd_status parallel_read(gltf_file *of, const json_place *at, const cJSON 
     KD_TRY(gltf_number(of, at, lens, "ymag", -1e30, 1e30, &half));
     *tall = (float)(2 * fabs(half));
     if (!(*tall > 0))
-        return gltf_fail(of, "bad-value", at, "found a ymag of %g, expected one that is not 0",
+        return gltf_fail(of, "bad-value", at, "found a ymag of %g, expected a value other than 0",
                          half);
     return KD_OK;
 }
@@ -306,7 +305,8 @@ static kd_status camera_read(gltf_file *of, const gltf_placement *from, mesh_cam
     KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_CAMERAS, from->camera), "orthographic", false,
                       &parallel));
     if (!lens && !parallel) {
-        gltf_warn(of, "unsupported", &at, "found no perspective and no orthographic; left out");
+        gltf_warn(of, "unsupported", &at,
+                  "found neither `perspective` nor `orthographic`; the camera is ignored");
         return KD_OK;
     }
     if (lens) KD_TRY(gltf_number(of, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
@@ -320,7 +320,8 @@ static kd_status camera_read(gltf_file *of, const gltf_placement *from, mesh_cam
               !vec3_is_zero(out->view.up) &&
               !vec3_is_zero(vec3_sub(out->view.look_at, out->view.eye));
     if (!*usable)
-        gltf_warn(of, "bad-value", &at, "found a node that squeezes the camera flat; left out");
+        gltf_warn(of, "bad-value", &at,
+                  "found a node whose transform is singular or not finite; its camera is ignored");
     return KD_OK;
 }
 
@@ -394,7 +395,8 @@ static kd_status light_add(gltf_file *of, const gltf_placement *from, mesh *into
     const bool usable = vec3_is_finite(made.position) && vec3_is_finite(made.emitted) &&
                         (made.kind == LIGHT_POINT || !vec3_is_zero(made.direction));
     if (!usable) {
-        gltf_warn(of, "bad-value", &at, "found a node that puts the light nowhere; left out");
+        gltf_warn(of, "bad-value", &at,
+                  "found a node whose transform is singular or not finite; its light is ignored");
         return KD_OK;
     }
     KD_TRY(KD_GROW(into->lights, into->light_count, (uint64_t)into->light_count + 1));

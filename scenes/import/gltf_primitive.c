@@ -63,7 +63,8 @@ static kd_status mode_read(gltf_file *of, const json_place *at, const cJSON *fro
     out->mode = (uint32_t)mode;
     const uint32_t corners = out->corners;
     if (out->mode < GLTF_TRIANGLES)
-        gltf_warn(of, "unsupported", at, "found points or lines, which Kandela does not draw");
+        gltf_warn(of, "unsupported", at,
+                  "found points or lines, which Kandela does not support; they are ignored");
     else if (out->mode == GLTF_TRIANGLES)
         out->triangles = corners / 3;
     else
@@ -99,7 +100,7 @@ kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, co
     }
     if (out->position == KD_NONE && out->corners > 0) {
         gltf_warn(of, "unsupported", at,
-                  "found indices without POSITION, of which nothing is drawn");
+                  "found indices without POSITION; the primitive is ignored");
         out->corners = 0;
     }
     KD_TRY(mode_read(of, at, from, out));
@@ -135,7 +136,7 @@ static kd_status attribute_take(packed_primitive *of, const char *key, uint32_t 
         if (of->unpacked.attributes[i].id == id) found = &of->unpacked.attributes[i];
     if (!found || !found->values || found->components != meant.components)
         return gltf_fail(of->of, "bad-value", &place,
-                         "found no packed %s of %u components, expected one", key,
+                         "found no compressed %s of %u components, expected one", key,
                          meant.components);
     const uint64_t count = (uint64_t)of->unpacked.point_count * found->components;
     const double divisor = meant.normalized ? normal_divisor(meant.type) : 1;
@@ -153,11 +154,11 @@ static kd_status numbers_take(packed_primitive *of, gltf_numbers_read *out) {
     snprintf(second, sizeof second, "TEXCOORD_%u", from->second_set);
     if (of->unpacked.point_count != from->vertices ||
         3 * (uint64_t)of->unpacked.triangle_count != from->corners || from->mode != GLTF_TRIANGLES)
-        return gltf_fail(of->of, "bad-value", of->at,
-                         "found %u points and %u triangles packed, expected the %u and %u of the "
-                         "accessors",
-                         of->unpacked.point_count, of->unpacked.triangle_count, from->vertices,
-                         from->corners / 3);
+        return gltf_fail(
+            of->of, "bad-value", of->at,
+            "found %u compressed points and %u triangles, expected the %u and %u of the accessors",
+            of->unpacked.point_count, of->unpacked.triangle_count, from->vertices,
+            from->corners / 3);
     KD_TRY(attribute_take(of, "POSITION", from->position, &out->positions));
     KD_TRY(attribute_take(of, "NORMAL", from->normal, &out->normals));
     KD_TRY(attribute_take(of, texcoord, from->texcoord, &out->texcoords));
@@ -180,7 +181,7 @@ kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primit
     uint32_t view = KD_NONE, stride = 0;
     KD_TRY(gltf_inner(of, &place, from->packed, "attributes", false, &packed.attributes));
     KD_TRY(gltf_index(of, &place, from->packed, "bufferView", GLTF_VIEWS, &view));
-    if (view == KD_NONE) return gltf_fail(of, "bad-value", &place, "found no bufferView");
+    if (view == KD_NONE) return gltf_fail(of, "bad-value", &place, "`bufferView` is missing");
     KD_TRY(gltf_view_bytes(of, view, &bytes, &stride));
     char where[1024], text[256];
     json_place_text(text, sizeof text, &place);

@@ -50,9 +50,7 @@ static kd_status image_from_file(gltf_surface *to, uint32_t image, const json_pl
     if (file_is_there(*path)) return KD_OK;
     memory_free(*path);
     *path = NULL;
-    gltf_warn(to->of, "missing-texture", at,
-              "found the texture \"%.60s\", expected a file that is "
-              "there",
+    gltf_warn(to->of, "missing-texture", at, "found the texture \"%.60s\", but no such file exists",
               uri);
     return KD_OK;
 }
@@ -63,7 +61,7 @@ static kd_status image_from_bytes(gltf_surface *to, uint32_t image, const json_p
     if (kind) {
         memory_free(owned);
         gltf_warn(to->of, "unusable-texture", at,
-                  "found a picture in %s, expected PNG or JPEG; left out", kind);
+                  "found an image in %s, expected PNG or JPEG; it is ignored", kind);
         return KD_OK;
     }
     return picture_add(to, image, owned, from);
@@ -86,7 +84,8 @@ static kd_status image_find(gltf_surface *to, uint32_t image) {
     }
     if (uri && !gltf_uri_is_data(uri)) return image_from_file(to, image, &uri_at, uri);
     if (!uri)
-        return gltf_fail(of, "bad-value", &at, "found no uri and no bufferView, expected one");
+        return gltf_fail(of, "bad-value", &at,
+                         "found neither `uri` nor `bufferView`, expected one");
     KD_TRY(gltf_uri_decode(of, &uri_at, uri, &owned, &bytes.count));
     bytes.bytes = owned;
     return image_from_bytes(to, image, &at, owned, bytes);
@@ -115,8 +114,8 @@ static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *f
         const cJSON *other = NULL;
         KD_TRY(gltf_extension(of, at, from, names[i][0], &other));
         if (other)
-            gltf_warn(of, "unusable-texture", at, "found a picture in %s%s", names[i][1],
-                      has_one ? "; the other one is taken" : " and no other one; left out");
+            gltf_warn(of, "unusable-texture", at, "found an image in %s, which is not supported%s",
+                      names[i][1], has_one ? "; the alternative is used" : "; it is ignored");
     }
     return KD_OK;
 }
@@ -165,7 +164,8 @@ static kd_status transform_read(gltf_surface *to, const json_place *at, const cJ
     form->offset[1] = (float)(1 - m[1][1] - m[1][2]);
     for (int i = 0; i < 2; ++i)
         if (!isfinite(form->scale[i]) || !isfinite(form->shear[i]) || !isfinite(form->offset[i]))
-            return gltf_fail(to->of, "bad-value", at, "found a transform beyond all numbers");
+            return gltf_fail(to->of, "bad-value", at,
+                             "found a texture transform that is not finite");
     return KD_OK;
 }
 
@@ -195,7 +195,7 @@ kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *obj
     KD_TRY(gltf_inner(of, at, object, key, false, &info));
     if (!info) return KD_OK;
     KD_TRY(gltf_index(of, &place, info, "index", GLTF_TEXTURES, &texture));
-    if (texture == KD_NONE) return gltf_fail(of, "bad-value", &place, "found no index");
+    if (texture == KD_NONE) return gltf_fail(of, "bad-value", &place, "`index` is missing");
     KD_TRY(gltf_count(of, &place, info, "texCoord", &texcoord));
     KD_TRY(transform_read(to, &place, info, &form, &texcoord));
     KD_TRY(texture_read(to, texture, &image, &form));
@@ -205,8 +205,8 @@ kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *obj
     if (form.second && to->second == KD_NONE) to->second = texcoord < 64 ? (uint32_t)texcoord : 0;
     if (form.second && to->second != texcoord) {
         gltf_warn(of, "unsupported", &place,
-                  "found TEXCOORD_%llu where other maps of the material use TEXCOORD_%u and "
-                  "TEXCOORD_%u; left out",
+                  "found TEXCOORD_%llu, but other maps of the material use TEXCOORD_%u and "
+                  "TEXCOORD_%u; it is ignored",
                   (unsigned long long)texcoord, to->texcoord, to->second);
         return KD_OK;
     }

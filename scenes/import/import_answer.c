@@ -77,8 +77,7 @@ typedef struct answer_reader {
 } answer_reader;
 
 static kd_status unsound(const answer_reader *from, const char *what) {
-    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import gave an answer that is not sound: %s", from->path,
-            what);
+    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import sent invalid data: %s", from->path, what);
 }
 
 static kd_status take(answer_reader *from, void *to, uint64_t bytes) {
@@ -89,7 +88,7 @@ static kd_status take(answer_reader *from, void *to, uint64_t bytes) {
 /* Allocates and reads an array; NULL if `count` is 0. */
 static kd_status array_take(answer_reader *from, void **array, uint64_t count, size_t item_bytes) {
     if (count == 0) return KD_OK;
-    if (count > from->left / item_bytes) return unsound(from, "more than its memory holds");
+    if (count > from->left / item_bytes) return unsound(from, "more than its memory limit");
     from->left -= count * item_bytes;
     KD_TRY(memory_reserve(array, count, item_bytes));
     KD_TRY(take(from, *array, count * item_bytes));
@@ -105,7 +104,7 @@ static void text_clean(char *text) {
 static kd_status words_take(answer_reader *from, const answer_head *head) {
     char error[ERROR_BYTES] = "", *warnings = NULL, *save = NULL;
     if (head->error_bytes >= ERROR_BYTES || head->warning_bytes >= WARNING_BYTES)
-        return unsound(from, "words without end");
+        return unsound(from, "an unterminated message");
     KD_TRY(take(from, error, head->error_bytes));
     error[head->error_bytes] = '\0';
     text_clean(error);
@@ -129,7 +128,7 @@ static kd_status name_take(answer_reader *from, char **name) {
     int32_t bytes = 0;
     KD_TRY(take(from, &bytes, sizeof bytes));
     if (bytes == NO_NAME) return KD_OK;
-    if (bytes < 0 || bytes > NAME_BYTES) return unsound(from, "a name without end");
+    if (bytes < 0 || bytes > NAME_BYTES) return unsound(from, "an unterminated name");
     KD_TRY(KD_RESERVE(*name, (uint64_t)bytes + 1));
     (*name)[bytes] = '\0';
     KD_TRY(take(from, *name, (uint64_t)bytes));
@@ -190,7 +189,7 @@ static kd_status material_take(answer_reader *from, mesh_material *to) {
     bool sound = record_take(&read, &to->record) && layers_take(&layers, &to->layers) && to->name;
     for (int k = 0; k < 2; ++k)
         sound = sound && isfinite(to->map_scale[k]) && isfinite(to->map_offset[k]);
-    return sound ? KD_OK : unsound(from, "a material out of range");
+    return sound ? KD_OK : unsound(from, "a material index out of range");
 }
 
 static kd_status materials_take(answer_reader *from, uint32_t count) {
@@ -247,7 +246,7 @@ static kd_status mesh_take(answer_reader *from, const answer_head *head) {
     into->face_count = head->faces;
     KD_TRY(materials_take(from, head->materials));
     KD_TRY(take(from, &last, sizeof last));
-    if (last != magic) return unsound(from, "no end where it should be");
+    if (last != magic) return unsound(from, "the end mark is missing");
     return mesh_judge(from);
 }
 
@@ -260,7 +259,7 @@ kd_status import_answer_read(mesh *out, const char *path, uint64_t most_bytes, i
     const uint32_t most = KD_NONE - 1;
     if (head.magic != magic || head.positions > most || head.triangles > most ||
         head.normals > most || head.texcoords > most)
-        return unsound(&from, "no beginning, or too large");
+        return unsound(&from, "the header is missing, or the data are too large");
     KD_TRY(words_take(&from, &head));
     const kd_status status = mesh_take(&from, &head);
     if (status != KD_OK) mesh_close(out);

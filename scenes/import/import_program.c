@@ -48,7 +48,8 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
             child_wait(&run->process, WAIT_MS);
         } else {
             run->cut_short = true;
-            KD_FAIL(KD_ERROR_INPUT, "%s: the answer ended early", run->asked->path);
+            KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import ended before sending all data",
+                    run->asked->path);
         }
     }
     return KD_OK;
@@ -60,18 +61,18 @@ static kd_status grief(const import_asked *asked, const char *program, double se
     const char *path = asked->path, *library = asked->library;
     switch (end) {
     case CHILD_OVERDUE:
-        KD_FAIL(KD_ERROR_INPUT,
-                "%s: %s took more than %g s over it, expected less (KANDELA_IMPORT_SECONDS "
-                "allows more)",
-                path, library, seconds);
+        KD_FAIL(
+            KD_ERROR_INPUT,
+            "%s: %s took more than %g s to read the file; set KANDELA_IMPORT_SECONDS to allow more",
+            path, library, seconds);
     case CHILD_SIGNALLED:
-        KD_FAIL(KD_ERROR_INPUT,
-                "%s: %s came to grief over it (%s), expected a file that it can read", path,
-                library, strsignal(code));
+        KD_FAIL(KD_ERROR_INPUT, "%s: %s crashed (%s) while reading the file; it may be damaged",
+                path, library, strsignal(code));
     case CHILD_NOT_STARTED:
-        KD_FAIL(KD_ERROR_INPUT, "%s: cannot run %s, which reads this format", path, program);
+        KD_FAIL(KD_ERROR_INPUT, "%s: cannot run %s, which is needed for this format", path,
+                program);
     default:
-        KD_FAIL(KD_ERROR_INPUT, "%s: %s gave it up (exit code %d), expected a mesh", path, library,
+        KD_FAIL(KD_ERROR_INPUT, "%s: %s failed with exit code %d and gave no mesh", path, library,
                 code);
     }
 }
@@ -87,14 +88,14 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
     const double seconds = seconds_allowed(asked->bytes);
     const uint64_t most = memory_least + memory_a_byte * asked->bytes;
     KD_REQUIRE(program_find(program), KD_ERROR_INPUT,
-               "%s: found no kandela-import beside this program, expected it for this format "
-               "(KANDELA_IMPORT says where it is)",
+               "%s: this format needs kandela-import, which is not next to this program; set "
+               "KANDELA_IMPORT to its path",
                asked->path);
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)most);
     snprintf(limit, sizeof limit, "%.0f", ceil(seconds < 1e9 ? seconds : 1e9));
     snprintf(form, sizeof form, "%s", asked->form ? asked->form : "");
     char name[] = "kandela-import", *file = strdup(asked->file);
-    KD_REQUIRE(file, KD_ERROR_MEMORY, "%s: no memory left for its name", asked->path);
+    KD_REQUIRE(file, KD_ERROR_MEMORY, "%s: out of memory for its name", asked->path);
     char *const arguments[] = {name, file, memory, limit, asked->form ? form : NULL, NULL};
     import_run run = {asked, {-1, -1, -1}, false};
     int code = 0;
@@ -116,11 +117,10 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
 kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
     (void)take;
     (void)to;
-    KD_FAIL(
-        KD_ERROR_INPUT,
-        "%s: found what OBJ's, PLY's, STL's and glTF's own readers do not read, expected a build "
-        "with assimp or, for packed glTF, with Draco",
-        asked->path);
+    KD_FAIL(KD_ERROR_INPUT,
+            "%s: unsupported format; this build reads OBJ, PLY, STL and glTF (others need assimp, "
+            "compressed glTF needs Draco)",
+            asked->path);
 }
 
 #endif
@@ -172,7 +172,7 @@ typedef struct draco_reader {
 
 static kd_status array_take(draco_reader *of, void **array, uint64_t count, size_t item_bytes) {
     KD_REQUIRE(count <= of->left / item_bytes, KD_ERROR_INPUT,
-               "%s: found %llu numbers packed by Draco, expected fewer", of->path,
+               "%s: found too many numbers (%llu) compressed by Draco", of->path,
                (unsigned long long)count);
     of->left -= count * item_bytes;
     KD_TRY(memory_reserve(array, count, item_bytes));
@@ -184,7 +184,7 @@ static kd_status attribute_take(draco_reader *of, draco_attribute *to) {
     uint32_t head[2] = {0, 0};
     KD_TRY(of->source(of->from, head, sizeof head));
     KD_REQUIRE(head[1] >= 1 && head[1] <= 16, KD_ERROR_INPUT,
-               "%s: found %u components packed by Draco, expected 1 to 16", of->path, head[1]);
+               "%s: found %u components compressed by Draco, expected 1 to 16", of->path, head[1]);
     to->id = head[0];
     to->components = head[1];
     return array_take(of, (void **)&to->values, (uint64_t)of->to->point_count * to->components,
@@ -195,18 +195,19 @@ static kd_status all_take(draco_reader *of) {
     draco_answer_head head;
     draco_mesh *to = of->to;
     KD_TRY(of->source(of->from, &head, sizeof head));
-    KD_REQUIRE(head.magic == DRACO_ANSWER_MAGIC, KD_ERROR_INPUT, "%s: the answer is not sound",
-               of->path);
+    KD_REQUIRE(head.magic == DRACO_ANSWER_MAGIC, KD_ERROR_INPUT,
+               "%s: kandela-import sent invalid data", of->path);
     KD_REQUIRE(head.status != DRACO_ABSENT, KD_ERROR_INPUT,
-               "%s: found a mesh packed by Draco, expected a build with that library", of->path);
+               "%s: found a mesh compressed by Draco, but this build does not have that library",
+               of->path);
     KD_REQUIRE(head.status == DRACO_FINE && head.attributes <= 64, KD_ERROR_INPUT,
-               "%s: found bytes that Draco cannot unpack, expected a mesh", of->path);
+               "%s: found bytes that Draco cannot decode, expected a mesh", of->path);
     to->point_count = head.points;
     to->triangle_count = head.triangles;
     KD_TRY(array_take(of, (void **)&to->indices, 3 * (uint64_t)head.triangles, sizeof(uint32_t)));
     for (uint64_t i = 0; i < 3 * (uint64_t)head.triangles; ++i)
         KD_REQUIRE(to->indices[i] < to->point_count, KD_ERROR_INPUT,
-                   "%s: found the index %u packed by Draco, expected below %u", of->path,
+                   "%s: found the index %u compressed by Draco, expected below %u", of->path,
                    to->indices[i], to->point_count);
     KD_TRY(KD_RESERVE_ZEROED(to->attributes, head.attributes));
     to->attribute_count = head.attributes;
@@ -225,7 +226,7 @@ kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, 
     char file[64];
     memset(out, 0, sizeof *out);
     const int held = process_file_hold(file, sizeof file, bytes, count);
-    KD_REQUIRE(held >= 0, KD_ERROR_RUNTIME, "%s: no room to unpack it", path);
+    KD_REQUIRE(held >= 0, KD_ERROR_RUNTIME, "%s: out of memory to decode it", path);
     const import_asked asked = {path, file, "Draco", "draco", count, watched};
     const kd_status status = import_program_run(&asked, draco_take, out);
     process_file_release(held);

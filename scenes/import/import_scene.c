@@ -58,8 +58,10 @@ static kd_status map_find(const struct aiMaterial *from, enum aiTextureType type
     if (*found || aiGetMaterialString(from, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
         return KD_OK;
     if (name.data[0] == '*') {
-        log_message(LOG_WARNING,
-                    "%s: a picture inside the file is left out, expected one beside it", path);
+        log_message(
+            LOG_WARNING,
+            "%s: an image embedded in the file is ignored; store it as a file next to this one",
+            path);
         return KD_OK;
     }
     const size_t bytes = strlen(name.data) + 1;
@@ -91,7 +93,9 @@ static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_
     char **rough = &entry->maps[MTL_MAP_ROUGHNESS].path;
     char **metal = &entry->maps[MTL_MAP_METALLIC].path;
     if (*rough && *metal && strcmp(*rough, *metal) == 0) {
-        log_message(LOG_WARNING, "%s: \"%s\" packs roughness and metal into one picture; left out",
+        log_message(LOG_WARNING,
+                    "%s: \"%s\" has roughness and metal in one image, which is not supported; it "
+                    "is ignored",
                     path, *rough);
         memory_free(*rough);
         memory_free(*metal);
@@ -269,8 +273,8 @@ static kd_status mesh_visit(importer *to, const struct aiMesh *from, const struc
 
 static kd_status node_visit(importer *to, const struct aiNode *node,
                             const struct aiMatrix4x4 *parent, int depth) {
-    KD_REQUIRE(depth < NODE_DEPTH, KD_ERROR_INPUT, "found nodes in nodes %d deep, expected less",
-               depth);
+    KD_REQUIRE(depth < NODE_DEPTH, KD_ERROR_INPUT,
+               "found nodes nested %d levels deep, expected fewer levels", depth);
     const struct aiMatrix4x4 m = multiply(parent, &node->mTransformation);
     for (unsigned i = 0; i < node->mNumMeshes; ++i)
         if (node->mMeshes[i] < to->scene->mNumMeshes)
@@ -339,8 +343,8 @@ static kd_status scene_take(importer *to, const char *path) {
     positions_mend(into);
     if (to->left_out)
         log_message(LOG_WARNING,
-                    "%s: %llu faces have corners that are not there or not finite; left out", path,
-                    (unsigned long long)to->left_out);
+                    "%s: %llu faces have corners that are missing or not finite; they are skipped",
+                    path, (unsigned long long)to->left_out);
     return KD_OK;
 }
 

@@ -58,8 +58,8 @@ static FILE *answer_open(void) {
 static void confine(const char *path) {
     if (IS_SANITIZED || import_confine()) return;
     log_message(LOG_WARNING,
-                "%s: read without confinement: this kernel has no seccomp filters for this "
-                "processor, so limits of memory, time and open files are all",
+                "%s: read without a seccomp sandbox, which this kernel does not support for this "
+                "processor; only memory, time and open files are limited",
                 path);
 }
 
@@ -101,8 +101,8 @@ static bool scene_answer(FILE *answer, const char *path) {
 
 int main(int count, char **arguments) {
     if (count != 4 && (count != 5 || strcmp(arguments[4], "draco") != 0)) {
-        fprintf(stderr, "usage: kandela-import FILE BYTES SECONDS [draco]\n"
-                        "the library runs it; it is of no use by hand\n");
+        fprintf(stderr, "usage: kandela-import FILE BYTES SECONDS [draco]\nThe Kandela library "
+                        "runs this program; it is not meant to be run by hand.\n");
         return 2;
     }
     if (!IS_SANITIZED) limit(RLIMIT_AS, (rlim_t)strtoull(arguments[2], NULL, 10));

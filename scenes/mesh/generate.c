@@ -38,8 +38,9 @@ kd_status procedural_find(const procedural_generator **out, const char *path) {
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row->name);
     }
-    KD_FAIL(KD_ERROR_INPUT, "%s: found generator \"%.*s\", expected gen:NAME or gen:NAME:N with %s",
-            path, (int)length, name, names);
+    KD_FAIL(KD_ERROR_INPUT,
+            "%s: unknown generator \"%.*s\"; expected gen:NAME or gen:NAME:N with %s", path,
+            (int)length, name, names);
 }
 
 /* Reads an unsigned decimal number up to the next ':' or the end. */
@@ -68,7 +69,8 @@ kd_status procedural_load(mesh *out, const char *path) {
         ++at;
         KD_TRY(read_number(&seed, &at, path));
     }
-    KD_REQUIRE(*at == '\0', KD_ERROR_INPUT, "%s: found \"%s\" after gen:NAME:N:SEED", path, at);
+    KD_REQUIRE(*at == '\0', KD_ERROR_INPUT,
+               "%s: found \"%s\" after gen:NAME:N:SEED, expected nothing more", path, at);
     KD_REQUIRE(triangles >= 1 && triangles <= 1000000000, KD_ERROR_INPUT,
                "%s: found %llu triangles, expected 1 to 1000000000", path,
                (unsigned long long)triangles);

@@ -16,7 +16,7 @@ static void make_room(mesh_builder *to, void **array, uint64_t count, uint64_t m
 static void check_count(mesh_builder *to, uint64_t count, const char *what) {
     if (to->status == KD_OK && count >= KD_NONE)
         to->status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
-                                 "a mesh of %llu %s: the limit is 4294967294",
+                                 "the mesh has %llu %s; supported: at most 4294967294",
                                  (unsigned long long)count, what);
 }
 

@@ -137,7 +137,7 @@ static kd_status weld(welder *in, uint32_t *kept_count) {
     deal_sum(in);
     parallel_for(blocks, 1, deal_body, in);
     parallel_for(PARTS, 1, weld_body, in);
-    KD_REQUIRE(!atomic_load(&in->failed), KD_ERROR_MEMORY, "no memory left to weld %llu corners",
+    KD_REQUIRE(!atomic_load(&in->failed), KD_ERROR_MEMORY, "out of memory to weld %llu corners",
                (unsigned long long)in->count);
     parallel_for(blocks, 1, firsts_count, in);
     uint64_t sum = 0;

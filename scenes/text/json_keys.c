@@ -333,5 +333,5 @@ kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *fi
     if (length > 20) length = 20;
     if (length) snprintf(near, sizeof near, "\"%.*s\"", (int)length, copy + stopped);
     memory_free(copy);
-    KD_FAIL(KD_ERROR_INPUT, "%s:%zu: not JSON at or just before %s", file, line, near);
+    KD_FAIL(KD_ERROR_INPUT, "%s:%zu: invalid JSON at or just before %s", file, line, near);
 }

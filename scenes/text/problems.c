@@ -65,7 +65,8 @@ static void tell(const problem_record *record, const char *file, uint64_t first_
 
 kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,
                             const obj_options *options) {
-    KD_REQUIRE(!list->out_of_memory, KD_ERROR_MEMORY, "%s: no memory left for its troubles", file);
+    KD_REQUIRE(!list->out_of_memory, KD_ERROR_MEMORY, "%s: out of memory for the list of problems",
+               file);
     const problem_record *fatal = NULL;
     uint64_t told = 0;
     for (uint32_t i = 0; i < list->count; ++i) {
@@ -75,7 +76,7 @@ kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t
         ++told;
     }
     if (list->found > told)
-        log_message(LOG_WARNING, "%s: %llu more such lines; kandela check lists them", file,
+        log_message(LOG_WARNING, "%s: %llu more problems; kandela check lists them", file,
                     (unsigned long long)(list->found - told));
     if (!fatal || (options && options->keep_going)) return KD_OK;
     KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->what);

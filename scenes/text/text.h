@@ -66,7 +66,7 @@ static inline void text_skip_comment(text_cursor *cursor) {
     ++cursor->line;
 }
 
-/* Returns true at the line's end or at a comment. */
+/* Returns true at the end of the line or at a comment. */
 static inline bool text_at_end(const text_cursor *cursor) {
     return text_is_line_end(*cursor->at) || *cursor->at == '#';
 }

@@ -130,7 +130,7 @@ static void test_parse(void **state) {
     meshes[1].vertex_count = 5;
     assert_int_equal(kd_scene_parse(&arrays, text, sizeof text - 1, "/tmp", meshes, 2, NULL),
                      KD_ERROR_INPUT);
-    assert_non_null(strstr(kd_last_error(), "vertex 5, expected less than 5"));
+    assert_non_null(strstr(kd_last_error(), "vertex index 5; the mesh has 5"));
 }
 
 static void test_cancel(void **state) {

@@ -36,11 +36,11 @@ static void hostile_text_is_one_line(void **state) {
         {ONE_NODE "\"meshes\":[7]", "meshes[0]: found 7, expected an object"},
         {"\"scene\":3,\"scenes\":[{}]", "scene: found 3"},
         {"\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"children\":[1]},{\"children\":[0]}]",
-         "nodes[1].children[0]: found nodes[0] a second time"},
+         "nodes[1].children[0]: found nodes[0] below itself"},
         {"\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"children\":[0]}]",
-         "nodes[0].children[0]: found nodes[0] a second time"},
+         "nodes[0].children[0]: found nodes[0] below itself"},
         {"\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"children\":[2]},{\"children\":[2]},{}]",
-         "found nodes[2] a second time"},
+         "found nodes[2] below itself"},
         {"\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"matrix\":[1,2]}]",
          "nodes[0].matrix: found a list of 2, expected a list of 16 numbers"},
         {"\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"rotation\":[1,2,3,\"x\"]}]",
@@ -80,9 +80,10 @@ static void hostile_counts_are_one_line(void **state) {
         {"\"buffer\":0,\"byteOffset\":90,\"byteLength\":9", "\"bufferView\":0,\"count\":3," VEC3S,
          "found bytes 90 to 99"},
         {"\"buffer\":1,\"byteLength\":9", "\"bufferView\":0,\"count\":3," VEC3S, "buffer: found 1"},
-        {"\"byteLength\":9", "\"bufferView\":0,\"count\":3," VEC3S, "found no buffer"},
+        {"\"byteLength\":9", "\"bufferView\":0,\"count\":3," VEC3S, "`buffer` is missing"},
         {VIEW, "\"bufferView\":0,\"count\":8," VEC3S ",\"sparse\":{\"count\":9}", "found 9 elem"},
-        {VIEW, "\"bufferView\":0,\"count\":8," VEC3S ",\"sparse\":{\"count\":1}", "no bufferView"},
+        {VIEW, "\"bufferView\":0,\"count\":8," VEC3S ",\"sparse\":{\"count\":1}",
+         "`bufferView` is missing"},
         {VIEW,
          "\"bufferView\":0,\"count\":8," VEC3S ",\"sparse\":{\"count\":1,\"indices\":{"
          "\"bufferView\":0,\"byteOffset\":12,\"componentType\":5125},\"values\":{\"bufferView\":0}"
@@ -154,7 +155,7 @@ static void uris_stay_in_the_folder(void **state) {
         {"", "in the folder of this one"},
         {"absent.bin", "expected a file that can be read"},
         {"data:application/octet-stream;base64,AA", "found 1 bytes, expected the 96"},
-        {"data:application/octet-stream;base64,A!AA", "found byte 1 of its base64"},
+        {"data:application/octet-stream;base64,A!AA", "invalid base64 character at byte 1"},
         {"data:text/plain,hello", "expected data in base64"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -194,7 +195,7 @@ static void chunks_are_held_against_the_file(void **state) {
     } rows[] = {{4, 1, "GLB of version 1"},
                 {8, 0xffffffff, "found a length of 4294967295"},
                 {8, 11, "found a length of 11"},
-                {8, 12, "expected a chunk of 8 at least"},
+                {8, 12, "expected a chunk of at least 8"},
                 {12, 0xffffffff, "found a chunk of 4294967295 bytes"},
                 {16, 0x004e4942, "expected JSON first"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -214,7 +215,7 @@ static void chunks_are_held_against_the_file(void **state) {
     deep[199999] = '\0';
     file_put_text("deep.gltf", deep);
     free(deep);
-    refused("deep.gltf", "not JSON");
+    refused("deep.gltf", "invalid JSON");
     file_put_text("old.gltf", "{\"asset\":{\"version\":\"1.0\"}}");
     refused("old.gltf", "found version \"1.0\", expected 2.0");
     file_put_text("list.gltf", "[1,2]");

@@ -107,7 +107,7 @@ def test_photons_add_up_and_make_the_same_picture(tmp_path):
 
 def test_options_are_those_of_the_command_line():
     scene = kandela.load_scene(description())
-    help_text = subprocess.run([os.environ["KANDELA_PROGRAM"], "render", "--help"], capture_output=True, text=True, check=True).stdout
+    help_text = subprocess.run([os.environ["KANDELA_PROGRAM"], "render", "--help=all"], capture_output=True, text=True, check=True).stdout
     for name in [*scene.options, "resolution"]:
         assert f"--{name.replace('_', '-')} " in help_text, name
         assert f"    {name}: " in kandela.render.__doc__, name

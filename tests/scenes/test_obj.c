@@ -109,13 +109,13 @@ static void malformed_lines_are_named(void **state) {
     static const struct {
         const char *line, *message;
     } bad[] = {
-        {"v 1 2", "a.obj:5: found the line's end, expected a number (v x y z)"},
+        {"v 1 2", "a.obj:5: found the end of the line, expected a number (v x y z)"},
         {"v 1 x 2", "a.obj:5: found \"x\", expected a number (v x y z)"},
-        {"v 1 2 3 4 5 6 7 8 9", "a.obj:5: found \"9\", expected the line's end"},
+        {"v 1 2 3 4 5 6 7 8 9", "a.obj:5: found \"9\", expected the end of the line"},
         {"v 1,2,3", "a.obj:5: found \"1,2,3\", expected a number (v x y z)"},
         {"v 1e 2 3", "a.obj:5: found \"1e\", expected a number (v x y z)"},
-        {"vn 1 2", "a.obj:5: found the line's end, expected a number (vn x y z)"},
-        {"vt", "a.obj:5: found the line's end, expected a number (vt u v)"},
+        {"vn 1 2", "a.obj:5: found the end of the line, expected a number (vn x y z)"},
+        {"vt", "a.obj:5: found the end of the line, expected a number (vt u v)"},
         {"f 1 2 a", "a.obj:5: found \"a\", expected a corner (v, v/vt, v//vn or v/vt/vn)"},
         {"f 1 2 3.5", "a.obj:5: found \"3.5\", expected a corner (v, v/vt, v//vn or v/vt/vn)"},
         {"f 1/2/3/4 2 3",

@@ -186,8 +186,8 @@ static void faults_are_told_where_they_are(void **state) {
         {ASCII("2", "") "0 0 0\n", "truncated", "after 1 rows of vertex, expected 2", 8, true},
         {ASCII("99999999999", "") "0 0 0\n", "truncated", "after 1 rows", 8, true},
         {ASCII("1", "") "0 0 x\n", "malformed", "\"x\", expected a number", 8, true},
-        {ASCII("1", "") "0 0\n", "malformed", "line's end, expected a number", 8, true},
-        {ASCII("1", "") "0 0 0 0\n", "malformed", "expected the line's end", 8, true},
+        {ASCII("1", "") "0 0\n", "malformed", "end of the line, expected a number", 8, true},
+        {ASCII("1", "") "0 0 0 0\n", "malformed", "expected the end of the line", 8, true},
         {ASCII("4", FACES) SQUARE "3 0 1 4\n", "index-range", "index 4, expected 0 to 3", 14, true},
         {ASCII("4", FACES) SQUARE "3 0 1 -1\n", "index-range", "index -1", 14, true},
         {ASCII("4", FACES) SQUARE "3 0 1\n", "malformed", "as many items", 14, true},
@@ -195,7 +195,7 @@ static void faults_are_told_where_they_are(void **state) {
         {ASCII("4", FACES) SQUARE "2 0 1\n", "short-face", "2 corners", 14, false},
         {ASCII("4", FACES) "nan 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n", "nan", "vertex nan", 10,
          false},
-        {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "behind the last row", 10, false},
+        {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "after the last row", 10, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         heard to = {.count = 0};

@@ -52,7 +52,8 @@ static void exr_files_are_light(void **state) {
     assert_int_equal(texture_store_add(&store, &asked, &index), KD_OK);
     assert_int_equal(texture_store_load(&store), KD_OK);
     assert_false(store.images[0].loaded);
-    assert_non_null(strstr(store.images[0].trouble, "bright.exr: EXR, expected an image of 8"));
+    assert_non_null(
+        strstr(store.images[0].trouble, "bright.exr: found an EXR image, expected one of 8"));
     texture_store_close(&store);
 }
 #endif
@@ -204,10 +205,10 @@ static void what_is_no_sky_is_refused(void **state) {
     file_put("wide.hdr", wide, sizeof wide - 1);
     static const char *const bad[][2] = {
         {"\"image\": \"wide.hdr\", \"projection\": \"equal_area\"",
-         "wide.hdr: 2 x 1 texels, expected a square"},
-        {"\"sky\": {\"sun\": [0, -1, 0]}", "environment.sky: the sun is not above the horizon"},
+         "wide.hdr: found 2 x 1 texels, expected a square"},
+        {"\"sky\": {\"sun\": [0, -1, 0]}", "environment.sky: the sun must be above the horizon"},
         {"\"sky\": {\"turbidity\": 20}", "environment.sky.turbidity"},
-        {"\"sky\": {}, \"image\": \"a.hdr\"", "expected either image or sky"}};
+        {"\"sky\": {}, \"image\": \"a.hdr\"", "exactly one of `image` and `sky`"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char text[512];
         kd_render_options options;

@@ -17,6 +17,7 @@ has libkandela-dev 'usr/include/kandela/points\.h'
 has libkandela-dev 'pkgconfig/kandela\.pc'
 has kandela 'usr/bin/kandela$'
 has kandela 'man1/kandela\.1'
+has kandela 'man1/kandela-render\.1'
 dpkg-deb -f copy/build-deb/packages/kandela_*.deb Depends >depends
 expect_says depends "libc6"
 dpkg-deb -c copy/build-deb/packages/libkandela0_*.deb >listed

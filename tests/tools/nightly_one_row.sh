@@ -41,7 +41,7 @@ expect_exit 0 "$toy" info
 expect_true "info lists three toys" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
 expect_true "info lists the format" grep -q '^  \.png.* \.toy' out
 expect_true "info lists the kernel" grep -q '^  disc.* toy' out
-expect_exit 0 "$toy" render --help
+expect_exit 0 "$toy" render --help=all
 expect_true "render's help has builder, integrator, kernel and option" test "$(grep -cw toy out)" -ge 4
 expect_says out '--toy N'
 expect_true "render's help has the option's range and default" bash -c "tr -s ' \n' ' ' <out | grep -q 'a test of the table (1 to 9) \[7\]'"

@@ -30,11 +30,11 @@ render 0 escape --integrator path
 scene dark "$floor" '"lights": [{"kind": "point", "position": [0, 2, 0], "power": 0}]'
 for how in path photon sppm light; do
     render 0 dark --integrator $how
-    expect_says err "lights[0] is black: it lights nothing"
+    expect_says err "lights[0] is black and emits no light"
 done
 scene night "$floor" '"environment": {"radiance": 0}, "lights": [{"kind": "point", "intensity": 0}]'
 render 0 night --integrator photon
-expect_says err "the environment is black: it lights nothing"
+expect_says err "the environment is black and emits no light"
 
 # a closed black box around the lamp
 scene box '{"box": {"lo": [-2, -1, -4], "hi": [2, 3, 4]}, "inward": true, "material": {"diffuse": 0}}' \
@@ -71,8 +71,8 @@ refuse 'no medium "frog", did you mean "fog"?' "$floor" '"media": {"fog": {}}, "
 refuse 'no medium "ink" among the 0 of "media"' "{\"box\": {}, \"material\": {\"medium\": \"ink\"}}" ''
 refuse 'media.fog.g: found 1' "$floor" '"media": {"fog": {"g": 1}}'
 refuse 'media.fog.absorption: found -1' "$floor" '"media": {"fog": {"absorption": -1}}'
-refuse 'expected one of ior, cauchy and sellmeier' \
+refuse 'exactly one of `ior`, `cauchy` and `sellmeier`' \
     '{"box": {}, "material": {"kind": "glass", "ior": 1.5, "cauchy": [1.5, 0, 0]}}' ''
-refuse 'its index leaves [0.1, 10]' \
+refuse 'index must be from 0.1 to 10' \
     '{"box": {}, "material": {"kind": "glass", "sellmeier": [1, 0, 0, 0.25, 0, 0]}}' ''
 expect_done

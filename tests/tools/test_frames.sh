@@ -72,13 +72,13 @@ refused() { # WORDS: of bad.json
     expect_says err "$1"
 }
 keyed '{"eye": [0, 1, 4]}' >bad.json
-refused "frame is missing"
+refused '`frame` is missing'
 keyed '{"frame": 2, "eye": [0, 1, 4]}, {"frame": 2}' >bad.json
-refused "expected a later one"
+refused "the frame of the key before"
 keyed '{"frame": 2}, {"frame": 3, "eye": [0, 1, 4]}' >bad.json
-refused "eye is in neither"
+refused '`eye` is missing in the camera'
 step '{"keys": [{"frame": 1, "scale": 1}, {"frame": 2, "translate": [0, 0, 0]}]}' >bad.json
-refused "another kind"
+refused "of the same kind"
 step '{"keys": [], "scale": 1}' >bad.json
-refused "keys alone"
+refused "must not have other keys"
 expect_done

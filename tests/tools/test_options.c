@@ -119,6 +119,57 @@ static void fields_are_set(void **state) {
     assert_int_equal(got.many, 2500);
 }
 
+/* The same suffixes for every kind of whole number. */
+static void counts_have_suffixes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t count;
+    } cases[] = {{"20K", 20000},     {"20k", 20000},     {"1.5M", 1500000}, {"1.005K", 1005},
+                 {"2G", 2000000000}, {"1B", 1000000000}, {"2e6", 2000000},  {".5K", 500},
+                 {"0K", 0},          {"2e1K", 20000},    {"7", 7},          {"1.1M", 1100000}};
+    static const char *const wrong[] = {"1.5", "1.0005K", "K", "1KK", "1 K", "1e30", "1e-1", "-1"};
+    values got;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char line[40];
+        snprintf(line, sizeof line, "--many %s", cases[i].text);
+        assert_int_equal(read_line(&got, NULL, line), KD_OK);
+        assert_true(got.many == cases[i].count);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        const char *end = wrong[i];
+        option_read_count(wrong[i], &end);
+        if (end && !*end) fail_msg("%s is read as a count", wrong[i]);
+    }
+    assert_int_equal(read_line(&got, NULL, "--number 0.1K"), KD_OK);
+    assert_int_equal(got.number, 100);
+    assert_int_equal(read_line(&got, NULL, "--size 0.01Kx1e1"), KD_OK);
+    assert_true(got.size[0] == 10 && got.size[1] == 10);
+}
+
+/* A word that stands twice would hide one of two hints; one that is an option would never be seen.
+ */
+static void hints_are_unique(void **state) {
+    (void)state;
+    char seen[8192] = " ";
+    for (const option_hint *hint = option_hints; hint->use; ++hint) {
+        char words[512];
+        assert_true(strlen(hint->foreign) < sizeof words);
+        strcpy(words, hint->foreign);
+        for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+            char spaced[64];
+            snprintf(spaced, sizeof spaced, " %s ", word);
+            if (strstr(seen, spaced)) fail_msg("%s has two hints", word);
+            assert_true(strlen(seen) + strlen(spaced) < sizeof seen);
+            strcat(seen, spaced + 1);
+            assert_ptr_equal(option_hint_find(word, NULL), hint->use);
+        }
+    }
+    assert_null(option_hint_find("--sample", NULL)); /* whole words only */
+    assert_null(option_hint_find("", NULL));
+    assert_null(option_hint_find("--samples", groups)); /* which have no --spp */
+}
+
 static void sizes_have_units(void **state) {
     (void)state;
     static const struct {
@@ -231,9 +282,10 @@ static void messages_suggest(void **state) {
     read_line(&got, NULL, "--number 500");
     assert_string_equal(kd_last_error(), "--number 500: expected a whole number from -5 to 100");
     read_line(&got, NULL, "--size");
-    assert_string_equal(kd_last_error(), "option --size needs an argument: WxH");
+    assert_string_equal(kd_last_error(), "option --size needs an argument: --size WxH");
     read_line(&got, NULL, "--zzzzzzzzzz");
-    assert_string_equal(kd_last_error(), "unknown option --zzzzzzzzzz");
+    assert_string_equal(kd_last_error(),
+                        "unknown option --zzzzzzzzzz; --help=all lists all options");
 }
 
 static void line_beats_environment(void **state) {
@@ -272,6 +324,8 @@ static void distance_counts_edits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_are_set),
+        cmocka_unit_test(counts_have_suffixes),
+        cmocka_unit_test(hints_are_unique),
         cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(a_number_may_be_automatic),
         cmocka_unit_test(misuse_is_refused),

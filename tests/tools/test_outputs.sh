@@ -30,13 +30,13 @@ expect_exit 0 "$program" photons s.json -q --photons 100 --seed 1 -o b.kdp
 ln -s grey.png link.png
 ln grey.png hard.png
 for output in grey.png ./grey.png link.png hard.png; do
-    refused "overwrite what is read" render s.json "${options[@]}" -o $output
+    refused "would overwrite an input" render s.json "${options[@]}" -o $output
 done
 for input in s.json textured.obj textured.mtl grey.png; do
-    refused "$input: it would overwrite" render s.json "${options[@]}" -o new.png --stats $input
-    refused "$input: it would overwrite" photons s.json -q -o $input
+    refused "$input: the output would overwrite" render s.json "${options[@]}" -o new.png --stats $input
+    refused "$input: the output would overwrite" photons s.json -q -o $input
 done
-refused "a.kdp: it would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
+refused "a.kdp: the output would" render s.json "${options[@]}" --integrator photon --photon-map a.kdp \
     -o new.png --stats a.kdp
 refused "overwrite" photons merge a.kdp b.kdp -o b.kdp
 refused "overwrite" photons filter a.kdp -o ./a.kdp

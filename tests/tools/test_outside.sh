@@ -15,7 +15,7 @@ for verb in "render --resolution 16x12 --spp 1 -o a.png" "photons --photons 100 
     for name in ../box.obj "$PWD/box.obj" models/../../box.obj; do
         echo '{"kandela": 1, "meshes": [{"file": "'"$name"'"}]}' >scene/s.json
         expect_exit 3 "$program" "${words[0]}" scene/s.json -q "${words[@]:1}"
-        expect_says err "lies outside the scene's folder: put it there, or give --allow-outside"
+        expect_says err "is outside the scene's folder; move it there, or use --allow-outside"
         there=$(told)
         sed -i 's/box.obj/bix.obj/' scene/s.json
         expect_exit 3 "$program" "${words[0]}" scene/s.json -q "${words[@]:1}"

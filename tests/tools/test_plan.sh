@@ -29,7 +29,7 @@ expect_exit 0 "${render[@]}" "${batched[@]}" --plan
 expect_true "the plan says how many batches" test "$(sed -n 's/^batches *//p' out)" = 3
 expect_true "and fits" test "$(sed -n 's/^total *//p' out)" -le "$half"
 expect_exit 0 "${render[@]}" "${batched[@]}" -o batches.pfm --stats batches.json
-expect_says err "photons in 3 batches of 1/3 each"
+expect_says err "photons are emitted in 3 batches of 1/3 each"
 taken=$(($(peak batches.json) - $(peak small.json)))
 if ! grep -qa __asan_init "$program"; then
     expect_true "$taken bytes taken are at most the $half allowed" test "$taken" -le "$half"

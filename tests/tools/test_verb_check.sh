@@ -58,7 +58,7 @@ expect_true "nothing is written of what is broken" test ! -e none.obj
 cp box.mtl before.mtl
 ln -s box.mtl linked.obj
 expect_exit 2 "$program" check box.obj --fix linked.obj
-expect_says err "overwrite what is read"
+expect_says err "would overwrite an input"
 ln box.mtl hard.obj
 expect_exit 2 "$program" check box.obj --fix hard.obj
 expect_true "box.mtl is as it was" cmp -s box.mtl before.mtl
@@ -73,7 +73,7 @@ expect_says out "lights 2"
 awk '/^v / {print "v", $2 * 1e19, $3 * 1e19, $4 * 1e19; next} {print}' box.obj >huge.obj
 expect_exit 3 "$program" render huge.obj --resolution 8x8 --spp 1 -o huge.png
 expect_exit 3 "$program" check huge.obj
-expect_says out "the lights' power adds up"
+expect_says out "the total power of the lights is"
 expect_says out "(refused)"
 # the mesh doctor is the program's: nothing of it is in the library
 library=$(dirname "$(dirname "$program")")/lib/libkandela.so

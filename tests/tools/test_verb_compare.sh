@@ -40,7 +40,7 @@ value 0.25 a.pfm b.pfm --metric max --block 8
 
 expect_exit 6 "$program" compare a.pfm b.pfm --max 0.1
 expect_true "the value is said above the limit too" test "$(wc -l <out)" = 1
-expect_says err "is worse than 0.1"
+expect_says err "worse than the limit 0.1"
 value 0.353553390593 a.pfm b.pfm --max 0.4
 expect_exit 6 "$program" compare a.pfm b.pfm --metric psnr --max 20
 expect_exit 3 "$program" compare a.pfm small.pfm

@@ -40,7 +40,7 @@ KANDELA_OIDN=$(dirname "$fake")/nothing expect_exit 2 "$program" develop a.pfm -
 expect_exit 0 "$program" develop a.pfm
 expect_true "the default name" test "$(cat out)" = a.png
 expect_exit 0 "$program" develop a.pfm --exposure auto
-expect_says err "exposure by the picture"
+expect_says err "automatic exposure"
 for curve in linear reinhard aces agx neutral; do
     expect_exit 0 "$program" develop a.pfm --tonemap $curve -o $curve.png
     for other in linear reinhard aces agx neutral; do

@@ -148,13 +148,13 @@ expect_exit 6 "$program" compare bright.png a.png --max 0.01
 
 # stops that the picture chooses are said; those of a mesh alone are chosen
 expect_exit 0 "${render[@]}" --exposure auto -o auto.png
-expect_says err "exposure by the picture: "
+expect_says err "automatic exposure: "
 cp auto.png chosen.png
-stops=$(sed -n 's/.*exposure by the picture: \([-+0-9.]*\) stops.*/\1/p' err)
+stops=$(sed -n 's/.*automatic exposure: \([-+0-9.]*\) stops.*/\1/p' err)
 expect_exit 0 "${render[@]}" --exposure "$stops" -o auto.png
 expect_exit 0 "$program" compare auto.png chosen.png --metric max --max 0.02
 expect_exit 0 "${render[@]}" -o auto.png
-expect_says err "exposure by the picture: "
+expect_says err "automatic exposure: "
 expect_exit 0 "${render[@]}" -o a.pfm
 expect_true "nothing is said where nothing is shown" test "$(grep -c "exposure by" err)" = 0
 
@@ -216,7 +216,7 @@ expect_exit 0 "${render[@]}" -q --progress bar
 expect_says err "render"
 
 # what people look for is there
-"$program" render --help >help
+"$program" render --help=all >help
 for flag in -o --integrator --spp --photons --gather --radius --final-gather --max-depth \
     --resolution --crop --eye --look-at --up --fov --exposure --tonemap --seed --threads --device \
     --builder --time --quick --stats --progress -q -v --sah-costs --empty-factor --kernel; do
@@ -234,7 +234,7 @@ refused() { # CODE TEXT ARGUMENT...
     expect_empty out
     expect_true "nothing is written for: $*" test ! -e box.png
 }
-refused 2 "needs an argument"
+refused 2 "an argument is missing"
 refused 2 "unexpected argument" box.obj box.obj
 refused 2 "did you mean --integrator" box.obj --integrater path
 refused 2 "did you mean path" box.obj --integrator pat
@@ -250,7 +250,7 @@ refused 2 "did you mean median" box.obj --builder medain
 refused 2 "expected" box.obj --empty-factor 0
 refused 2 "expected" box.obj --empty-factor 1.5
 refused 2 "same point" box.obj --eye 1,2,3 --look-at 1,2,3
-refused 2 "no direction" box.obj --up 0,0,0
+refused 2 "must not be 0,0,0" box.obj --up 0,0,0
 refused 2 ".png" box.obj -o picture.gif
 refused 2 "exceeds the image" box.obj --crop 0,0,5000,5
 refused 1 "nowhere/x.png" box.obj -o nowhere/x.png

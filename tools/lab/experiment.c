@@ -4,6 +4,7 @@
 #include "core/image_processing/compare.h"
 #include "core/job.h"
 #include "core/memory.h"
+#include "core/option.h"
 #include "photon/density/estimators.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
@@ -348,10 +349,14 @@ static kd_status read_ladder(experiment_ladder *out, const char *text, int axis)
     const double least = limits[axis].least, most = limits[axis].most;
     out->count = 0;
     for (const char *at = text; *at;) {
-        char *end = NULL;
-        double value = strtod(at, &end);
-        if (*end == 'K' || *end == 'M') value *= *end++ == 'K' ? 1e3 : 1e6;
-        KD_REQUIRE(end != at && (*end == ',' || !*end) && value >= least && value <= most &&
+        const char *end = NULL;
+        double value = (double)option_read_count(at, &end);
+        if (!end) { /* radii and alpha are fractions */
+            char *stop = NULL;
+            value = strtod(at, &stop);
+            if (stop != at) end = stop;
+        }
+        KD_REQUIRE(end && (*end == ',' || !*end) && value >= least && value <= most &&
                        out->count < EXPERIMENT_RUNGS,
                    KD_ERROR_USAGE,
                    "%s %s: expected at most %d numbers from %g to %g, with commas between",

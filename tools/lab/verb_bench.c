@@ -249,27 +249,64 @@ static kd_status run(const option_line *line) {
     return measure_to_files(kind, &values);
 }
 
-#define LIST(option, argument_name, text, member)                                                  \
+/* The benchmarks of `kinds`, in their order, and the actions. */
+static const help_pair benchmarks[] = {
+    {"points", "build left-balanced point k-d trees with every builder on every device"},
+    {"knn", "find k nearest neighbours on a CUDA device with every method"},
+    {"build", "build triangle trees with every builder; prints their SAH cost"},
+    {"trace", "trace rays with every ray kernel through trees of every builder"},
+    {"load", "read OBJ files (--models)"},
+    {"photons", "emit photons and build photon maps; --sizes: photons, --models: scenes"},
+    {"frame", "render one pass of sppm and one sample of photon at 1920x1080 on a CUDA device, by "
+              "stages; --builders: integrators, --k: photons per estimate"},
+    {"scaling", "measure time against size; prints the exponent, and that expected by theory"},
+    {"changes", "insert and delete points in dynamic trees, compared with rebuilding them"},
+    {"calls", "time calls of the points API on a CUDA device: small batches, self-queries"},
+    {"compare OLD NEW",
+     "compare two files of results; the exit status is 6 if a row, or the mean, is "
+     "slower than --max-regress permits"},
+    {"report FILE", "write a page (--report) about a file of results"},
+    {NULL, NULL}};
+
+#define LIST(option, argument_name, text, usual, member)                                           \
     {                                                                                              \
-        .name = option, .argument = argument_name, .help = text, .kind = OPTION_TEXT,              \
-        OPTION_FIELD(bench_values, member)                                                         \
+        .name = option, .argument = argument_name, .help = text, .initial_help = usual,            \
+        .kind = OPTION_TEXT, OPTION_FIELD(bench_values, member)                                    \
     }
-static const option_row rows[] = {
-    LIST("sizes", "N,...", "how many points or triangles: 10000, 1M, 1e8", sizes),
-    LIST("builders", "NAME,...", "only these builders", builders),
-    LIST("devices", "NAME,...", "only these devices: cpu, cuda:0", devices),
-    LIST("models", "FILE,...", "meshes to measure with, gen:NAME:N too", models),
+
+static const option_row input_rows[] = {
+    LIST("sizes", "N,...", "numbers of points, triangles or photons (10000, 1M, 1e8)", NULL, sizes),
+    LIST("builders", "NAME,...", "builders, methods or integrators to measure", "all", builders),
+    LIST("devices", "NAME,...", "devices to measure, such as cpu,cuda:0", "all", devices),
+    LIST("models", "FILE,...", "mesh files or scenes to measure with; gen:NAME:N also works", NULL,
+         models),
     LIST("sets", "NAME,...",
-         "point sets: uniform, photon, clustered, stretched, sorted, ties, equal; for knn image: "
-         "what a camera sees of photon",
-         sets),
-    LIST("dims", "K,...", "dimensions of points, 3 at first", dims),
-    LIST("splits", "NAME,...", "only these split rules: round-robin, widest", splits),
-    LIST("k", "K,...", "neighbours per query", counts),
-    LIST("queries", "N", "knn: how many, 10M at first", queries),
+         "point sets: uniform, photon, clustered, stretched, sorted, ties, equal; knn: also image",
+         NULL, sets),
+    LIST("dims", "K,...", "dimensions of the points", "3", dims),
+    LIST("splits", "NAME,...", "split rules: round-robin, widest", "all", splits),
+    {.name = "stride",
+     .argument = "BYTES",
+     .help = "distance between points in memory, such as 16 for float4; 0: packed",
+     .initial = "0",
+     .kind = OPTION_INT32,
+     .least = 0,
+     .most = 4096,
+     .unit = "bytes",
+     OPTION_FIELD(bench_values, stride)},
+    {.name = "double",
+     .help = "use points with double coordinates",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, doubles)},
+    {.name = "unique",
+     .help = "merge equal points, with builders that support it",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, unique)},
+    LIST("k", "K,...", "neighbours per query", NULL, counts),
+    LIST("queries", "N", "knn: number of queries", "10M", queries),
     {.name = "kernel-k",
      .argument = "K",
-     .help = "knn: by the kernels for this many neighbours, to see what those for k win; 0: for k",
+     .help = "knn: use the CUDA kernels for K neighbours; 0: those for --k",
      .initial = "0",
      .kind = OPTION_INT32,
      .least = 0,
@@ -277,95 +314,79 @@ static const option_row rows[] = {
      OPTION_FIELD(bench_values, kernel_k)},
     {.name = "radius",
      .argument = "R",
-     .help = "knn: queries within a radius too, the same for all and one each",
+     .help = "knn: also measure radius queries, with one radius for all and with one per query",
      .kind = OPTION_DOUBLE,
      .least = 0,
      .most = 1e30,
      OPTION_FIELD(bench_values, radius)},
     {.name = "traversal-cost",
      .argument = "C",
-     .help = "trace: C_t of the trees, 0 the default",
+     .help = "trace: SAH cost of a traversal step; 0: default",
+     .initial = "0",
      .kind = OPTION_DOUBLE,
      .least = 0,
      .most = 1e30,
      OPTION_FIELD(bench_values, traversal_cost)},
-    LIST("json", "FILE", "results as JSON lines, added to what the file holds", json),
-    LIST("table", "NAME",
-         "a paper's tables and figures: wald-build, wald-query, choi-ye, robinson, wehr, or one of "
-         "them, such as wehr-2 or wehr-figure5; list: all names",
-         table),
+    LIST(
+        "table", "NAME",
+        "reproduce a table or figure of a paper, such as wald-build, wehr-2 or wehr-figure5; list: "
+        "print all names",
+        NULL, table),
+    {.name = "tune",
+     .help = "points: search the best parameters of the builder wehr and print them",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, tune)},
+    {.name = "quick",
+     .help = "measure small sizes only; without BENCHMARK: all benchmarks",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(bench_values, quick)},
+    {.name = NULL}};
+
+static const option_row output_rows[] = {
     {.name = "report",
      .argument = "FOLDER",
-     .help = "the results as a page with plots, FOLDER/index.html",
+     .help = "write a page with tables and plots to FOLDER/index.html",
      .short_name = 'o',
      .kind = OPTION_TEXT,
      OPTION_FIELD(bench_values, report)},
-    {.name = "max-regress",
-     .argument = "PERCENT",
-     .help = "compare: how much slower a row may be, noise aside",
-     .initial = "3%",
-     .kind = OPTION_TEXT,
-     OPTION_FIELD(bench_values, max_regress)},
+    LIST("json", "FILE", "append the results to FILE as JSON lines", NULL, json),
     {.name = "runs",
      .argument = "N",
-     .help = "timed runs, after one that is not; their median counts",
+     .help = "timed runs, after one warm-up run; the median is reported",
      .initial = "5",
      .kind = OPTION_INT32,
      .least = 1,
      .most = BENCH_RUNS_MAX,
      OPTION_FIELD(bench_values, runs)},
-    {.name = "stride",
-     .argument = "BYTES",
-     .help = "from a point to the next; 0: packed. 16 with three dimensions: float4 and payload",
-     .initial = "0",
-     .kind = OPTION_INT32,
-     .least = 0,
-     .most = 4096,
-     OPTION_FIELD(bench_values, stride)},
-    {.name = "double",
-     .help = "coordinates of points are doubles",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(bench_values, doubles)},
-    {.name = "unique",
-     .help = "keep one of equal points, by the builders that do",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(bench_values, unique)},
-    {.name = "tune",
-     .help = "points: search the best parameters of wehr and print them",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(bench_values, tune)},
-    {.name = "quick",
-     .help = "small sizes: a try in seconds",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(bench_values, quick)},
+    {.name = "max-regress",
+     .argument = "PERCENT",
+     .help = "compare: permitted slowdown, beyond noise",
+     .initial = "3%",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(bench_values, max_regress)},
     {.name = NULL}};
 
-static const option_group groups[] = {
-    {"Options", rows, 0, NULL}, GENERAL_GROUP(bench_values), {NULL, NULL, 0, NULL}};
+static const option_group groups[] = {{"Input", input_rows, 0, NULL},
+                                      {"Output", output_rows, 0, NULL},
+                                      GENERAL_GROUP(bench_values),
+                                      {NULL, NULL, 0, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela bench --quick --report out", "run all benchmarks with small sizes"},
+    {"kandela bench build --models bunny.obj --builders sweep,parallel", "compare two builders"},
+    {"kandela bench compare old.jsonl new.jsonl", "fail if the new results are slower"},
+    {NULL, NULL}};
 
 const verb verb_bench = {
     .laboratory = true,
     .name = "bench",
-    .arguments = "points|knn|build|trace|load|photons|frame|scaling|changes|calls|compare OLD "
-                 "NEW|report FILE",
-    .summary = "measure builders and queries, each checked before it is timed",
-    .description =
-        "points: left-balanced point k-d trees by every builder on every device. calls: what calls "
-        "of "
-        "kandela/points.h take on a CUDA device, few queries and all points asking. changes: trees "
-        "whose "
-        "points come and go, beside trees built anew. knn: the k "
-        "nearest on a CUDA device by every method (named by --builders). build: triangle trees by "
-        "every builder, at which SAH cost. trace: rays per second by every caster on the trees of "
-        "the builders asked for. load: OBJ files read, in bytes per second. photons: photons "
-        "stored per second and their trees, in the scenes that --models names, by --sizes photons "
-        "in all. frame: a pass of sppm and a sample of photon at 1920 x 1080, stage by stage; "
-        "--builders names the integrators, --k the neighbours. scaling: cost against size, the "
-        "exponent "
-        "of n beside the one of theory. --quick without a word measures all "
-        "of "
-        "these. compare: two files of JSON lines, row by row; exit 6 if a row or the mean of all "
-        "became slower. report: a page of what a file of JSON lines holds.",
+    .arguments = "BENCHMARK | compare OLD NEW | report FILE",
+    .summary = "benchmark tree builders, queries and rendering",
+    .description = "Runs a benchmark and prints a table of times and rates. Results are verified "
+                   "before they are timed.",
+    .items_heading = "Benchmarks and actions",
+    .items = benchmarks,
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

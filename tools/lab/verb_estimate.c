@@ -367,47 +367,48 @@ static kd_status run(const option_line *line) {
         .name = option, .argument = "N,N,N", .help = "with --integrators: " text,                  \
         .initial = usual, .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])  \
     }
+
 static const option_row rows[] = {
     {.name = "reference",
      .argument = "REF.exr",
-     .help = "picture of the scene that is right, by path and many samples; its size is taken",
+     .help = "reference picture, by path tracing with many samples; sets the resolution (required)",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, reference)},
     {.name = "estimators",
      .argument = "A,B,C",
-     .help =
-         "which: a kernel's name is the k nearest photons with that kernel; fixed is one radius "
-         "for all, the median distance of photons to their k-th; adaptive is up to k",
+     .help = "density estimators: names of kernels (the k nearest photons), fixed (one radius for "
+             "all), adaptive (up to k photons)",
      .initial_help = "all",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, estimators)},
     {.name = "ladder",
      .argument = "K,K,K",
-     .help = "photons per estimate",
+     .help = "photons per density estimate",
      .initial = "10,20,50,100,200,400",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, ladder)},
     {.name = "integrators",
      .argument = "A,B,C",
-     .help = "instead of a map: these integrators against the reference, a ladder at a time; a run "
-             "that was interrupted goes on",
+     .help = "compare integrators instead, varying one parameter at a time; continues an "
+             "interrupted run",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, lists.integrators)},
     {.name = "views",
      .argument = "A,B",
-     .help = "with --integrators: visible (photons seen directly), precomputed, gathered",
+     .help = "with --integrators: visible (direct visualisation), precomputed or gathered (final "
+             "gather)",
      .initial = "visible",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, lists.lookups)},
-    LADDER("spp-ladder", "samples a pixel", "1,4,16,64", VARY_SAMPLES),
-    LADDER("photons-ladder", "photons stored, K and M allowed", "10K,40K,160K", VARY_PHOTONS),
-    LADDER("radius-ladder", "radii, times the usual one of an estimate", "0.25,0.5,1,2",
+    LADDER("spp-ladder", "samples per pixel", "1,4,16,64", VARY_SAMPLES),
+    LADDER("photons-ladder", "photons stored", "10K,40K,160K", VARY_PHOTONS),
+    LADDER("radius-ladder", "radius, relative to the default of an estimator", "0.25,0.5,1,2",
            VARY_RADIUS),
     LADDER("passes-ladder", "passes", "1,4,16", VARY_PASSES),
     LADDER("alpha-ladder", "alpha", "0.5,0.7,0.9", VARY_ALPHA),
     {.name = "spp",
      .argument = "N",
-     .help = "samples per pixel: their noise is in every error",
+     .help = "samples per pixel; their noise is part of every error",
      .initial = "16",
      .kind = OPTION_INT32,
      .least = 1,
@@ -415,33 +416,40 @@ static const option_row rows[] = {
      OPTION_FIELD(estimate_values, spp)},
     {.name = "report",
      .argument = "FOLDER",
-     .help = "where index.html, tables, plots and the pictures go",
+     .help = "folder for index.html, tables, plots and pictures",
      .initial = "estimate",
      .kind = OPTION_TEXT,
      OPTION_FIELD(estimate_values, report)},
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0, NULL},
-    {"Scene files", render_input_rows, offsetof(estimate_values, render), NULL},
-    {"Paths", render_method_rows, offsetof(estimate_values, render), "seed"},
+    {"Experiment", rows, 0, NULL},
     {"Photons", render_photon_rows, offsetof(estimate_values, render), "kernel"},
-    {"Lookups", render_lab_rows, offsetof(estimate_values, render), "lookup"},
+    {"Photons", render_lab_rows, offsetof(estimate_values, render), "lookup"},
+    {"Photons", render_method_rows, offsetof(estimate_values, render), "seed"},
+    {"Scene", render_input_rows, offsetof(estimate_values, render), NULL},
     GENERAL_GROUP(estimate_values),
     {NULL, NULL, 0, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela estimate map.kdp scene.json --reference ref.exr --report out",
+     "compare all estimators on the photons of a file"},
+    {"kandela estimate scene.json --integrators path,photon,sppm --reference ref.exr",
+     "compare integrators"},
+    {NULL, NULL}};
 
 const verb verb_estimate = {
     .laboratory = true,
     .name = "estimate",
-    .arguments = "MAP SCENE|SCENE --integrators A,B,C",
-    .summary = "compare density estimators on the same photons, error against time",
+    .arguments = "MAP SCENE | SCENE --integrators A,B,C",
+    .summary = "compare density estimators or integrators: error against time",
     .description =
-        "Renders SCENE from the photons of MAP (by kandela photons) with each estimator and each "
-        "k, "
-        "compares each picture with the reference, and writes a table, plots and the pictures. "
-        "With "
-        "--integrators there is no MAP: each integrator renders SCENE, and samples, photons, k, "
-        "radius, passes and alpha are varied one after the other.",
+        "Renders SCENE from the photons of MAP (written by kandela photons) with each density "
+        "estimator and each number k of photons per estimate, compares the pictures with the "
+        "reference, and writes tables, plots and the pictures.\n\n"
+        "With --integrators, each integrator renders SCENE while samples, photons, k, radius, "
+        "passes and alpha are varied one after the other.",
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

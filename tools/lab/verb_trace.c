@@ -407,53 +407,58 @@ static kd_status run(const option_line *line) {
 static const option_row rows[] = {
     {.name = "pixel",
      .argument = "X,Y",
-     .help = "whose ray, through the pixel's middle; 0,0 is the top left one",
+     .help = "pixel whose centre the ray passes (required); 0,0 is the top left pixel",
      .kind = OPTION_INT32,
      .count = 2,
      .least = 0,
      .most = 65535,
      OPTION_FIELD(trace_values, pixel)},
     {.name = "json",
-     .help = "the answer as JSON",
+     .help = "print the result as JSON",
      .kind = OPTION_FLAG,
      OPTION_FIELD(trace_values, json)},
     {.name = "heat",
      .argument = "OUT.exr",
-     .help =
-         "picture to write of what every pixel's ray takes: channels KD.nodes and KD.triangles, "
-         "and in grey the share of the most nodes",
+     .help = "write a heat map of the work for all pixels: grey is nodes relative to the maximum; "
+             "channels KD.nodes and KD.triangles",
      .kind = OPTION_TEXT,
      OPTION_FIELD(trace_values, heat)},
     {.name = "report",
      .argument = "FOLDER",
-     .help = "the same picture in a page, FOLDER/index.html",
+     .help = "write a page with the heat map to FOLDER/index.html",
      .kind = OPTION_TEXT,
      OPTION_FIELD(trace_values, report)},
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0, NULL},
+    {"Output", rows, 0, NULL},
     {"Picture", render_picture_rows, offsetof(trace_values, render), "resolution,width,height"},
-    {"Camera (instead of the scene's)", camera_rows, offsetof(trace_values, view), NULL},
-    {"Scene files", render_input_rows, offsetof(trace_values, render), NULL},
+    {"Scene", camera_rows, offsetof(trace_values, view), NULL},
+    {"Scene", render_input_rows, offsetof(trace_values, render), NULL},
     {"Triangle tree", render_lab_rows, offsetof(trace_values, render),
      "builder,sah-costs,empty-factor"},
     GENERAL_GROUP(trace_values),
     {NULL, NULL, 0, NULL}};
 
+static const help_pair examples[] = {
+    {"kandela trace scene.json --pixel 200,150", "list the leaves that the ray of a pixel visits"},
+    {"kandela trace scene.json --pixel 0,0 --heat heat.exr", "write a heat map of all pixels"},
+    {NULL, NULL}};
+
 const verb verb_trace = {
     .laboratory = true,
     .name = "trace",
     .arguments = "SCENE",
-    .summary = "say why a pixel's camera ray visits so many nodes of the triangle tree",
+    .summary = "list the tree nodes and triangles that the ray of a pixel visits",
     .description =
-        "Casts the ray through the middle of a pixel and prints the nodes that it reads, the "
-        "leaves that it visits and the triangles that it tests, beside the mean and the most of "
-        "all pixels; then each leaf in the order of visits: its node, its depth, its triangles and "
-        "the part of the ray that lies in it (slightly widened against rounding).\n\n"
-        "Leaves by the dozen before the hit mean empty space or thin triangles along the ray; many "
-        "triangles in one leaf mean that no plane parts them. --builder and --sah-costs show "
-        "whether another tree does better.",
+        "Traces the camera ray through the centre of a pixel and prints the numbers of nodes, "
+        "leaves and triangles visited, with mean and maximum over all pixels; then each visited "
+        "leaf in order, with node, depth, triangles and the interval of the ray inside it "
+        "(slightly widened against rounding errors).\n\n"
+        "Many leaves before the hit indicate empty space or thin triangles along the ray; many "
+        "triangles in a leaf indicate that no plane separates them. --builder and --sah-costs "
+        "show whether another tree is better.",
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

@@ -119,19 +119,19 @@ static kd_status run(const option_line *line) {
 
 static const option_row rows[] = {
     {.name = "level-stats",
-     .help = "a line for each level: nodes, leaves, SAH cost, nodes that a line meets, as expected "
-             "and as counted; and how many triangles leaves have",
+     .help = "print nodes, leaves, SAH cost and visits by random lines, expected and measured, of "
+             "each level, and a histogram of leaf sizes",
      .kind = OPTION_FLAG,
      OPTION_FIELD(tree_values, level_stats)},
     {.name = "export",
      .argument = "FILE",
-     .help = ".ply: boxes of the nodes as edges, coloured by level; .dot: the graph; .json: all "
-             "levels",
+     .help = "write the tree: .ply (boxes of nodes), .dot (graph) or .json (statistics of all "
+             "levels)",
      .kind = OPTION_TEXT,
      OPTION_FIELD(tree_values, export_path)},
     {.name = "max-level",
      .argument = "N",
-     .help = "deepest level that .ply and .dot show",
+     .help = "deepest level in .ply and .dot files",
      .initial = "6",
      .kind = OPTION_INT32,
      .least = 0,
@@ -139,7 +139,7 @@ static const option_row rows[] = {
      OPTION_FIELD(tree_values, most_level)},
     {.name = "lines",
      .argument = "N",
-     .help = "random lines that nodes are counted on",
+     .help = "number of random lines for which visits are counted",
      .initial = "20000",
      .kind = OPTION_INT32,
      .least = 1,
@@ -147,29 +147,34 @@ static const option_row rows[] = {
      OPTION_FIELD(tree_values, lines)},
     {.name = "report",
      .argument = "FOLDER",
-     .help = "a page with bars of cost, visits and leaves, FOLDER/index.html",
+     .help = "write a page with charts of cost, visits and leaves to FOLDER/index.html",
      .kind = OPTION_TEXT,
      OPTION_FIELD(tree_values, report)},
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0, NULL},
-    {"Scene files", render_input_rows, offsetof(tree_values, render), NULL},
+    {"Output", rows, 0, NULL},
     {"Triangle tree", render_lab_rows, offsetof(tree_values, render),
      "builder,sah-costs,empty-factor"},
+    {"Scene", render_input_rows, offsetof(tree_values, render), NULL},
     GENERAL_GROUP(tree_values),
     {NULL, NULL, 0, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela tree bunny.obj --level-stats", "print statistics of every level"},
+    {"kandela tree bunny.obj --export boxes.ply --max-level 4", "write the boxes of five levels"},
+    {NULL, NULL}};
 
 const verb verb_tree = {
     .laboratory = true,
     .name = "tree",
     .arguments = "SCENE",
-    .summary = "X-ray a triangle tree: levels, leaves, cost, nodes expected and met",
+    .summary = "print statistics of a triangle tree: levels, leaves, SAH cost",
     .description =
-        "Builds the tree of a scene or mesh and says what it is. The surface area heuristic "
-        "expects "
-        "that a line which meets a box meets a box within it by the share of their surfaces: "
-        "expected is the sum of these shares, met is counted on lines drawn uniformly in space.",
+        "Builds the triangle tree of a scene or mesh file and prints its statistics. The surface "
+        "area heuristic predicts how many nodes a random line visits, from the ratios of the "
+        "surface areas of their boxes; the prediction is compared with counts for random lines.",
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

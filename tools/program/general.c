@@ -8,9 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const char *help_choice(int index) {
+    static const char *const names[] = {"daily", "all", NULL};
+    return names[index];
+}
+
 const option_row general_rows[] = {{.name = "threads",
                                     .argument = "N",
-                                    .help = "threads of the CPU; 0 takes all cores",
+                                    .help = "CPU threads; 0: all cores",
                                     .initial = "0",
                                     .environment = "KANDELA_NUM_THREADS",
                                     .kind = OPTION_INT32,
@@ -19,18 +24,24 @@ const option_row general_rows[] = {{.name = "threads",
                                     OPTION_FIELD(general_options, threads)},
                                    {.name = "quiet",
                                     .short_name = 'q',
-                                    .help = "say nothing but results and errors",
+                                    .help = "print only results and errors",
+                                    .daily = true,
                                     .kind = OPTION_FLAG,
                                     OPTION_FIELD(general_options, quiet)},
                                    {.name = "verbose",
                                     .short_name = 'v',
-                                    .help = "say more, and the call path of an error",
+                                    .help = "print details, and the call path of an error",
+                                    .daily = true,
                                     .kind = OPTION_FLAG,
                                     OPTION_FIELD(general_options, verbose)},
                                    {.name = "help",
                                     .short_name = 'h',
-                                    .help = "show this help on stdout",
-                                    .kind = OPTION_FLAG,
+                                    .argument = "all",
+                                    .help = "print this help; all: with every option",
+                                    .daily = true,
+                                    .optional = true,
+                                    .kind = OPTION_CHOICE,
+                                    .choice = help_choice,
                                     OPTION_FIELD(general_options, help)},
                                    {.name = NULL}};
 

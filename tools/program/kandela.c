@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/status.h"
+#include "core/system/files.h"
 #include "core/system/process.h"
 #include "tools/program/output.h"
 #include "tools/program/pages.h"
@@ -19,17 +20,35 @@ const verb *const verbs[] = {
 #undef VERB
     NULL};
 
+static kd_status refuse_verb(const char *name) {
+    const char *best = NULL, *hint = option_hint_find(name, NULL);
+    for (const verb *const *row = verbs; *row; ++row) nearest_consider(&best, name, (*row)->name);
+    const bool is_path = strpbrk(name, "./:") || file_identify(NULL, name) == FILE_REGULAR;
+    KD_REQUIRE(name[0] == '-' || !is_path, KD_ERROR_USAGE,
+               "\"%.200s\" is not a command; to render it, run \"kandela render %.200s\"", name,
+               name);
+    KD_REQUIRE(!hint || strncmp(hint, "--", 2) == 0, KD_ERROR_USAGE,
+               "unknown command \"%.60s\": %s", name, hint);
+    KD_REQUIRE(name[0] != '-', KD_ERROR_USAGE,
+               "option %.60s must follow a command, as in \"kandela render SCENE %.60s\"", name,
+               name);
+    KD_REQUIRE(!best, KD_ERROR_USAGE, "unknown command \"%.60s\", did you mean %s?", name, best);
+    KD_FAIL(KD_ERROR_USAGE, "unknown command \"%.60s\"; kandela --help lists all commands", name);
+}
+
 static kd_status find_verb(const verb **out, const char *name) {
-    const char *best = NULL;
     for (const verb *const *row = verbs; *row; ++row) {
         *out = *row;
         if (strcmp(name, (*row)->name) == 0) return KD_OK;
-        nearest_consider(&best, name, (*row)->name);
     }
-    KD_REQUIRE(name[0] != '-', KD_ERROR_USAGE,
-               "unknown option %s, expected a verb (kandela --help)", name);
-    KD_REQUIRE(!best, KD_ERROR_USAGE, "unknown verb \"%s\", did you mean %s?", name, best);
-    KD_FAIL(KD_ERROR_USAGE, "unknown verb \"%s\" (kandela --help names them)", name);
+    return refuse_verb(name);
+}
+
+static kd_status print_help(const verb *chosen, const option_given *given) {
+    int32_t which = HELP_DAILY;
+    KD_TRY(option_set(given->row, given->text, OPTION_BY_LINE, &which));
+    pages_verb_help(stdout, chosen, which == HELP_ALL);
+    return KD_OK;
 }
 
 static kd_status run_verb(int argc, char **argv) {
@@ -37,11 +56,8 @@ static kd_status run_verb(int argc, char **argv) {
     KD_TRY(find_verb(&chosen, argv[0]));
     option_line line;
     KD_TRY(option_line_open(&line, chosen->groups, argc, argv));
-    kd_status status = KD_OK;
-    if (option_line_has(&line, "help"))
-        pages_verb_help(stdout, chosen);
-    else
-        status = chosen->run(&line);
+    const option_given *help = option_line_find(&line, "help");
+    const kd_status status = help ? print_help(chosen, help) : chosen->run(&line);
     option_line_close(&line);
     return status;
 }
@@ -51,15 +67,25 @@ static void print_version(void) {
     info_compiled(stdout);
 }
 
+static kd_status print_man(const char *name) {
+    const verb *chosen = NULL;
+    if (name) KD_TRY(find_verb(&chosen, name));
+    if (chosen)
+        pages_verb_man(stdout, chosen);
+    else
+        pages_man(stdout);
+    return KD_OK;
+}
+
 static kd_status run_program(int argc, char **argv) {
-    KD_REQUIRE(argc > 1, KD_ERROR_USAGE, "which verb? (kandela --help names them)");
+    KD_REQUIRE(argc > 1, KD_ERROR_USAGE, "a command is missing; kandela --help lists all commands");
     const char *first = argv[1];
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
         pages_program_help(stdout);
     else if (strcmp(first, "--version") == 0)
         print_version();
     else if (strcmp(first, "--man") == 0)
-        pages_man(stdout);
+        return print_man(argv[2]);
     else if (strcmp(first, "--completion") == 0)
         pages_completion(stdout);
     else

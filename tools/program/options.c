@@ -31,14 +31,16 @@ static kd_status tables_open(getopt_tables *out, const option_group *groups) {
         for (const option_row *row = NULL; (row = option_next(group, row));) {
             struct option *entry = &out->longs[out->count];
             entry->name = row->name;
-            entry->has_arg = row->argument ? required_argument : no_argument;
+            entry->has_arg = !row->argument  ? no_argument
+                             : row->optional ? optional_argument
+                                             : required_argument;
             entry->val = LONG_VALUE + out->count;
             out->rows[out->count].row = row;
             out->rows[out->count].base = group->base;
             ++out->count;
             if (!row->short_name) continue;
             *letter++ = row->short_name;
-            if (row->argument) *letter++ = ':';
+            if (row->argument && !row->optional) *letter++ = ':';
         }
     return KD_OK;
 }
@@ -55,26 +57,66 @@ static int tables_find(const getopt_tables *tables, int value) {
     return i;
 }
 
+static const option_row *find_row(const getopt_tables *tables, const char *name) {
+    for (int i = 0; i < tables->count; ++i)
+        if (strcmp(tables->rows[i].row->name, name) == 0) return tables->rows[i].row;
+    return NULL;
+}
+
+/* Explains an unknown long option: ambiguous, a name of another program, or misspelt. */
+static kd_status refuse_long(const getopt_tables *tables, const option_group *groups,
+                             const char *name) {
+    char word[72];
+    const char *begins[2] = {NULL, NULL}, *best = NULL;
+    snprintf(word, sizeof word, "--%s", name);
+    const char *hint = option_hint_find(word, groups);
+    for (int i = 0; i < tables->count; ++i) {
+        const char *candidate = tables->rows[i].row->name;
+        if (strncmp(candidate, name, strlen(name)) == 0) begins[begins[0] ? 1 : 0] = candidate;
+        nearest_consider(&best, name, candidate);
+    }
+    KD_REQUIRE(!begins[1], KD_ERROR_USAGE, "option --%s is ambiguous: --%s or --%s", name,
+               begins[0], begins[1]);
+    KD_REQUIRE(!hint || strncmp(hint, "--", 2) != 0, KD_ERROR_USAGE,
+               "unknown option --%s; use %s instead", name, hint);
+    KD_REQUIRE(!hint, KD_ERROR_USAGE, "unknown option --%s: %s", name, hint);
+    KD_REQUIRE(!best, KD_ERROR_USAGE, "unknown option --%s, did you mean --%s?", name, best);
+    KD_FAIL(KD_ERROR_USAGE, "unknown option --%s; --help=all lists all options", name);
+}
+
+/* Explains an unknown option of one letter. `argv` is searched for the word that it begins, which
+   may be a long name with one dash. */
+static kd_status refuse_short(const getopt_tables *tables, const option_group *groups, char letter,
+                              int argc, char **argv) {
+    const char word[3] = {'-', letter, '\0'};
+    for (int i = 1; i < argc; ++i) {
+        if (argv[i][0] != '-' || argv[i][1] != letter || !argv[i][2]) continue;
+        char longer[72];
+        snprintf(longer, sizeof longer, "-%.60s", argv[i]);
+        const char *name = argv[i] + 1, *known = option_hint_find(longer, groups);
+        KD_REQUIRE(!find_row(tables, name), KD_ERROR_USAGE,
+                   "unknown option -%s; long options begin with two dashes: --%s", name, name);
+        KD_REQUIRE(!known, KD_ERROR_USAGE, "unknown option -%.60s; use %s instead", name, known);
+    }
+    const char *hint = option_hint_find(word, groups);
+    KD_REQUIRE(!hint || strncmp(hint, "--", 2) != 0, KD_ERROR_USAGE,
+               "unknown option -%c; use %s instead", letter, hint);
+    KD_REQUIRE(!hint, KD_ERROR_USAGE, "unknown option -%c: %s", letter, hint);
+    KD_FAIL(KD_ERROR_USAGE, "unknown option -%c; --help=all lists all options", letter);
+}
+
 /* Explains why getopt returned '?': unknown option, ambiguous abbreviation, or argument for a
    flag. */
-static kd_status refuse(const getopt_tables *tables, const char *word) {
+static kd_status refuse(const getopt_tables *tables, const option_group *groups, int argc,
+                        char **argv) {
     if (optopt >= LONG_VALUE)
         KD_FAIL(KD_ERROR_USAGE, "option --%s takes no argument",
                 tables->rows[optopt - LONG_VALUE].row->name);
-    if (optopt) KD_FAIL(KD_ERROR_USAGE, "unknown option -%c", optopt);
+    if (optopt) return refuse_short(tables, groups, (char)optopt, argc, argv);
     char name[64];
-    const size_t length = strcspn(word + 2, "=");
-    snprintf(name, sizeof name, "%.*s", (int)length, word + 2);
-    const char *begins[2] = {NULL, NULL}, *best = NULL;
-    for (int i = 0; i < tables->count; ++i) {
-        const char *candidate = tables->rows[i].row->name;
-        if (strncmp(candidate, name, length) == 0) begins[begins[0] ? 1 : 0] = candidate;
-        nearest_consider(&best, name, candidate);
-    }
-    KD_REQUIRE(!begins[1], KD_ERROR_USAGE, "option --%s could be --%s or --%s", name, begins[0],
-               begins[1]);
-    KD_REQUIRE(!best, KD_ERROR_USAGE, "unknown option --%s, did you mean --%s?", name, best);
-    KD_FAIL(KD_ERROR_USAGE, "unknown option --%s", name);
+    const char *word = argv[optind - 1] + 2;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    return refuse_long(tables, groups, name);
 }
 
 static void read_environment(option_line *out, const getopt_tables *tables) {
@@ -89,7 +131,8 @@ static void read_environment(option_line *out, const getopt_tables *tables) {
     }
 }
 
-static kd_status read_words(option_line *out, const getopt_tables *tables, int argc, char **argv) {
+static kd_status read_words(option_line *out, const getopt_tables *tables,
+                            const option_group *groups, int argc, char **argv) {
     opterr = 0;
     optind = 0; /* GNU getopt: reset its state */
     for (;;) {
@@ -97,10 +140,11 @@ static kd_status read_words(option_line *out, const getopt_tables *tables, int a
         if (value == -1) break;
         if (value == ':') {
             const int i = tables_find(tables, optopt);
-            KD_FAIL(KD_ERROR_USAGE, "option --%s needs an argument: %s", tables->rows[i].row->name,
+            KD_FAIL(KD_ERROR_USAGE, "option --%s needs an argument: --%s %s",
+                    tables->rows[i].row->name, tables->rows[i].row->name,
                     tables->rows[i].row->argument);
         }
-        if (value == '?') return refuse(tables, argv[optind - 1]);
+        if (value == '?') return refuse(tables, groups, argc, argv);
         option_given *given = &out->given[out->given_count++];
         *given = tables->rows[tables_find(tables, value)];
         given->text = optarg;
@@ -120,7 +164,7 @@ kd_status option_line_open(option_line *out, const option_group *groups, int arg
     for (int i = 1; i < argc; ++i) most += strlen(argv[i]);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->given, most));
     read_environment(out, &tables);
-    KD_TRY_GOTO(read_words(out, &tables, argc, argv));
+    KD_TRY_GOTO(read_words(out, &tables, groups, argc, argv));
 done:
     tables_close(&tables);
     if (status != KD_OK) option_line_close(out);
@@ -143,8 +187,12 @@ kd_status option_line_apply(const option_line *line, void *values) {
     return KD_OK;
 }
 
-bool option_line_has(const option_line *line, const char *name) {
+const option_given *option_line_find(const option_line *line, const char *name) {
     for (int i = 0; i < line->given_count; ++i)
-        if (strcmp(line->given[i].row->name, name) == 0) return true;
-    return false;
+        if (strcmp(line->given[i].row->name, name) == 0) return &line->given[i];
+    return NULL;
+}
+
+bool option_line_has(const option_line *line, const char *name) {
+    return option_line_find(line, name) != NULL;
 }

@@ -30,11 +30,24 @@ typedef struct option_line {
 kd_status option_line_open(option_line *out, const option_group *groups, int argc, char **argv);
 void option_line_close(option_line *owned); /* accepts a zeroed struct */
 
+/* An option of this program and the names by which users of other programs look for it. */
+typedef struct option_hint {
+    const char *use;     /* "--spp", or a whole advice */
+    const char *foreign; /* "--samples --quality": words separated by spaces */
+} option_hint;
+extern const option_hint option_hints[]; /* terminated by use NULL */
+
+/* Returns the hint whose foreign words include `word`; NULL: none. If `groups` is not NULL, skips
+   hints to options that no group has. */
+const char *option_hint_find(const char *word, const option_group *groups);
+
 /* Sets the fields in `values`. Returns KD_ERROR_USAGE for text that is not a number, a number out
    of range, or an unknown choice. */
 kd_status option_line_apply(const option_line *line, void *values);
 
 bool option_line_has(const option_line *line, const char *name);
+/* Returns the first occurrence of the option, NULL if there is none. */
+const option_given *option_line_find(const option_line *line, const char *name);
 
 #ifdef __cplusplus
 }

@@ -93,8 +93,8 @@ static bool name_file(file_name *out, const char *path, const char *folder) {
 }
 
 static kd_status refuse_input(const char *output, const char *input) {
-    KD_FAIL(KD_ERROR_USAGE, "%s: it would overwrite what is read%s%s", output,
-            strcmp(output, input) == 0 ? "" : ": it is the same file as ",
+    KD_FAIL(KD_ERROR_USAGE, "%s: the output would overwrite an input file%s%s; give another name",
+            output, strcmp(output, input) == 0 ? "" : ", the same file as ",
             strcmp(output, input) == 0 ? "" : input);
 }
 
@@ -106,7 +106,7 @@ kd_status output_check_input(const char *path) {
 }
 
 kd_status output_check_inputs(void) {
-    KD_REQUIRE(!inputs.incomplete, KD_ERROR_MEMORY, "out of memory for the names of what is read");
+    KD_REQUIRE(!inputs.incomplete, KD_ERROR_MEMORY, "out of memory for the names of input files");
     for (uint64_t i = 0; i < inputs.count; ++i) {
         const char *output = find(&outputs, &inputs.items[i]);
         if (output) return refuse_input(output, inputs.items[i].path);
@@ -118,8 +118,8 @@ static kd_status claim(const char *path, const char *folder) {
     file_name name;
     if (!name_file(&name, path, folder)) return KD_OK;
     const char *other = find(&outputs, &name);
-    KD_REQUIRE(!other, KD_ERROR_USAGE, "%s and %s are the same file, expected one for each output",
-               other, path);
+    KD_REQUIRE(!other, KD_ERROR_USAGE,
+               "outputs %s and %s are the same file; give each output its own name", other, path);
     KD_TRY(add(&outputs, name, path));
     return KD_OK;
 }
@@ -154,7 +154,7 @@ static kd_status claim_and_try(const char *path, const char *target) {
 }
 
 kd_status output_check(const char *path) {
-    KD_REQUIRE(path[0], KD_ERROR_USAGE, "an output needs a name");
+    KD_REQUIRE(path[0], KD_ERROR_USAGE, "the name of an output file must not be empty");
     KD_REQUIRE(file_identify(NULL, path) != FILE_FOLDER, KD_ERROR_RUNTIME,
                "%s: cannot write: it is a folder", path);
     char *target = temporary_target(path); /* resolves a link whose target does not exist yet */

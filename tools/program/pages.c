@@ -1,27 +1,27 @@
 /* --help of the program and of each command. */
 #include "tools/program/pages.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-enum { LINE_COLUMNS = 80, HELP_COLUMN = 28 };
+enum { LINE_COLUMNS = 80, HELP_COLUMN = 26 };
 
-const pages_pair pages_exit_codes[] = {
-    {"0", "done"},
-    {"1", "something failed while running: a full disk, a lost file"},
-    {"2", "usage: an argument or option that makes no sense"},
-    {"3", "bad input; the message says where, what was found and what was expected"},
-    {"4", "not enough memory"},
-    {"5", "the device is absent or failed"},
-    {"6", "a comparison or check did not hold"},
-    {"130", "interrupted; what was finished is kept"},
-    {NULL, NULL}};
+const help_pair pages_exit_codes[] = {{"0", "success"},
+                                      {"1", "runtime failure, such as a full disk"},
+                                      {"2", "invalid command line"},
+                                      {"3", "invalid input file; the message names the place"},
+                                      {"4", "out of memory"},
+                                      {"5", "CUDA device not available, or failed"},
+                                      {"6", "comparison or check failed"},
+                                      {"130", "interrupted by Ctrl-C; partial results are saved"},
+                                      {NULL, NULL}};
 
-const pages_pair pages_variables[] = {
-    {"KANDELA_DEVICE", "device for verbs that compute, as --device"},
-    {"KANDELA_NUM_THREADS", "threads of the CPU, as --threads"},
-    {"KANDELA_CPU", "base: no AVX2, avx2: no AVX-512; for the same results more slowly"},
-    {"NO_COLOR", "if set and not empty, messages are not coloured"},
+const help_pair pages_variables[] = {
+    {"KANDELA_DEVICE", "default of --device"},
+    {"KANDELA_NUM_THREADS", "default of --threads"},
+    {"KANDELA_CPU", "instruction set: base (no AVX2) or avx2 (no AVX-512)"},
+    {"KANDELA_OIDN", "shared library of Open Image Denoise"},
+    {"NO_COLOR", "disable coloured messages if not empty"},
     {NULL, NULL}};
 
 /* Prints `text` word-wrapped, from column `at` on, with following lines indented by `indent`; ends
@@ -44,34 +44,51 @@ static void print_wrapped(FILE *stream, const char *text, int at, int indent) {
     fputc('\n', stream);
 }
 
-static void print_row(FILE *stream, const option_row *row) {
-    char left[96], short_part[8] = "    ";
-    if (row->short_name) snprintf(short_part, sizeof short_part, "-%c, ", row->short_name);
-    int at = snprintf(left, sizeof left, "  %s--%s%s%s", short_part, row->name,
-                      row->argument ? " " : "", row->argument ? row->argument : "");
+/* Prints `left`, and `text` from `column` on, on the next line if `left` is too long. */
+static void print_columns(FILE *stream, const char *left, const char *text, int column) {
     fputs(left, stream);
-    if (at >= HELP_COLUMN - 1) {
+    int at = (int)strlen(left);
+    if (at > column - 2) {
         fputc('\n', stream);
         at = 0;
     }
-    fprintf(stream, "%*s", HELP_COLUMN - at, "");
-    char choices[OPTION_TEXT_BYTES], range[OPTION_TEXT_BYTES], text[2048];
-    const char *initial = row->initial_help ? row->initial_help : row->initial;
-    option_choices(choices, sizeof choices, row, ", ");
-    option_range(range, sizeof range, row);
-    snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s%s%s%s", row->help, choices[0] ? ": " : "",
-             choices, range[0] ? " (" : "", range, range[0] ? ")" : "", initial ? " [" : "",
-             initial ? initial : "", initial ? "]" : "", row->environment ? "; also " : "",
-             row->environment ? row->environment : "");
-    print_wrapped(stream, text, HELP_COLUMN, HELP_COLUMN);
+    fprintf(stream, "%*s", column - at, "");
+    print_wrapped(stream, text, column, column);
 }
 
-void pages_verb_help(FILE *stream, const verb *of) {
-    fprintf(stream, "Usage: kandela %s [OPTION]...%s%s\n\n", of->name, of->arguments[0] ? " " : "",
-            of->arguments);
-    if (!of->description) fprintf(stream, "Purpose: %s.\n\n", of->summary);
-    const char *text = of->description ? of->description : "";
-    while (*text) { /* paragraphs are separated by an empty line */
+void pages_choices(char *out, size_t bytes, const option_row *row) {
+    char names[OPTION_TEXT_BYTES] = "";
+    if (!row->optional && row->argument && !strchr(row->argument, '|'))
+        option_choices(names, sizeof names, row, ", ");
+    const char *before = !names[0] ? "" : strchr(row->help, ':') ? "; values: " : ": ";
+    snprintf(out, bytes, "%s%s", before, names);
+}
+
+/* Prints an option. `brief` help omits range and environment variable. */
+static void print_row(FILE *stream, const option_row *row, bool brief) {
+    char left[96], short_part[8] = "    ";
+    if (row->short_name) snprintf(short_part, sizeof short_part, "-%c, ", row->short_name);
+    const char *between = !row->argument ? "" : row->optional ? "[=" : " ";
+    snprintf(left, sizeof left, "  %s--%s%s%s%s", short_part, row->name, between,
+             row->argument ? row->argument : "", row->optional ? "]" : "");
+    char choices[OPTION_TEXT_BYTES] = "", range[OPTION_TEXT_BYTES] = "", text[2048];
+    const char *initial = row->initial_help ? row->initial_help : row->initial;
+    pages_choices(choices, sizeof choices, row);
+    const char *unit = row->unit ? row->unit : "", *variable = brief ? NULL : row->environment;
+    if (!brief)
+        option_range(range, sizeof range, row);
+    else
+        snprintf(range, sizeof range, "%s", unit);
+    if (row->argument && strcasecmp(range, row->argument) == 0) range[0] = '\0';
+    snprintf(text, sizeof text, "%s%s%s%s%s%s%s%s%s%s%s", row->help, choices, range[0] ? " (" : "",
+             range, range[0] ? ")" : "", initial ? " [" : "", initial ? initial : "",
+             initial ? "]" : "", variable ? " (environment: " : "", variable ? variable : "",
+             variable ? ")" : "");
+    print_columns(stream, left, text, HELP_COLUMN);
+}
+
+static void print_paragraphs(FILE *stream, const char *text) {
+    while (*text) {
         const char *end = strstr(text, "\n\n");
         const int length = end ? (int)(end - text) : (int)strlen(text);
         char paragraph[1024];
@@ -80,16 +97,72 @@ void pages_verb_help(FILE *stream, const verb *of) {
         fputc('\n', stream);
         text += length + (end ? 2 : 0);
     }
-    for (const option_group *group = of->groups; group->heading; ++group) {
-        fprintf(stream, "%s:\n", group->heading);
-        for (const option_row *row = NULL; (row = option_next(group, row));) print_row(stream, row);
-        fputc('\n', stream);
+}
+
+static void print_pairs(FILE *stream, const char *heading, const help_pair *pairs) {
+    char left[96];
+    int column = 0;
+    for (const help_pair *pair = pairs; pair->name; ++pair) {
+        const int end = 2 + (int)strlen(pair->name) + 2;
+        if (end > column) column = end;
+    }
+    fprintf(stream, "%s:\n", heading);
+    for (; pairs->name; ++pairs) {
+        snprintf(left, sizeof left, "  %s", pairs->name);
+        print_columns(stream, left, pairs->meaning, column);
     }
 }
 
-static void print_pairs(FILE *stream, const char *heading, const pages_pair *pairs) {
-    fprintf(stream, "\n%s:\n", heading);
-    for (; pairs->name; ++pairs) fprintf(stream, "  %-20s %s\n", pairs->name, pairs->meaning);
+static void print_examples(FILE *stream, const help_pair *examples) {
+    if (!examples) return;
+    fputs("Examples:\n", stream);
+    for (; examples->name; ++examples)
+        fprintf(stream, "  %s\n      %s\n", examples->name, examples->meaning);
+}
+
+/* Prints the options of all groups, or only the daily ones. Returns the number of options that
+   exist. */
+static int print_groups(FILE *stream, const option_group *groups, bool daily) {
+    const char *heading = "";
+    int count = 0;
+    for (const option_group *group = groups; group->heading; ++group)
+        for (const option_row *row = NULL; (row = option_next(group, row));) {
+            ++count;
+            if (daily && !row->daily) continue;
+            if (strcmp(heading, group->heading) != 0)
+                fprintf(stream, "%s%s:\n", *heading ? "\n" : "", group->heading);
+            heading = group->heading;
+            print_row(stream, row, daily);
+        }
+    fputc('\n', stream);
+    return count;
+}
+
+static bool has_counts(const option_group *groups) {
+    for (const option_group *group = groups; group->heading; ++group)
+        for (const option_row *row = NULL; (row = option_next(group, row));)
+            if (row->kind == OPTION_UINT64) return true;
+    return false;
+}
+
+void pages_verb_help(FILE *stream, const verb *command, bool all) {
+    const bool daily = command->brief && !all;
+    char usage[256];
+    const int column = fprintf(stream, "Usage: ");
+    snprintf(usage, sizeof usage, "kandela %s [OPTION]... %s", command->name, command->arguments);
+    print_wrapped(stream, usage, column, column);
+    fputc('\n', stream);
+    print_paragraphs(stream, command->description);
+    if (command->items) {
+        print_pairs(stream, command->items_heading, command->items);
+        fputc('\n', stream);
+    }
+    const int count = print_groups(stream, command->groups, daily);
+    const bool counts = has_counts(command->groups);
+    if (daily) fprintf(stream, "All %d options: kandela %s --help=all. ", count, command->name);
+    if (counts) fputs("Counts may end in K, M or G (20K).", stream);
+    if (daily || counts) fputs("\n\n", stream);
+    print_examples(stream, command->examples);
 }
 
 static void print_verbs(FILE *stream, const char *heading, bool laboratory) {
@@ -100,17 +173,23 @@ static void print_verbs(FILE *stream, const char *heading, bool laboratory) {
 }
 
 void pages_program_help(FILE *stream) {
-    fputs("Usage: kandela VERB [OPTION]... [ARGUMENT]...\n\n"
+    fputs("Usage: kandela COMMAND [OPTION]... [ARGUMENT]...\n\n"
           "Ray tracing and photon mapping on k-d trees.\n",
           stream);
-    print_verbs(stream, "Verbs", false);
+    print_verbs(stream, "Commands", false);
     print_verbs(stream, "Laboratory", true);
-    fputs("\nkandela VERB --help says more about one of them. Also:\n"
-          "  --help       this text\n"
-          "  --version    the version and what is compiled in\n"
-          "  --man        the man page, for man -l\n"
-          "  --completion the completion for bash, to be sourced\n",
+    fputs("\nOptions:\n"
+          "  --help           print this help; kandela COMMAND --help: help of a command\n"
+          "  --version        print the version and the libraries compiled in\n"
+          "  --man [COMMAND]  print a man page, in troff (read it with man -l)\n"
+          "  --completion     print the bash completion, to be sourced\n"
+          "\n",
           stream);
-    print_pairs(stream, "Exit codes", pages_exit_codes);
-    print_pairs(stream, "Environment (the command line beats it)", pages_variables);
+    print_pairs(stream, "Exit status", pages_exit_codes);
+    fputc('\n', stream);
+    print_pairs(stream, "Environment (options take precedence)", pages_variables);
+    fputs("\nExamples:\n"
+          "  kandela render bunny.obj\n"
+          "  kandela render scene.json --spp 256 -o picture.exr -o picture.png\n",
+          stream);
 }

@@ -1,19 +1,20 @@
-/* Documentation generated from the tables of commands and options, in three formats. */
+/* Documentation generated from the tables of commands and options: help, man pages, completion. */
 #ifndef KD_TOOLS_PROGRAM_PAGES_H
 #define KD_TOOLS_PROGRAM_PAGES_H
 #include "tools/program/verb.h"
 #include <stdio.h>
 
 void pages_program_help(FILE *stream);
-void pages_verb_help(FILE *stream, const verb *of);
-void pages_man(FILE *stream);        /* kandela(1) in troff with man macros */
+/* `all`: every option; otherwise the daily ones, if the command distinguishes them. */
+void pages_verb_help(FILE *stream, const verb *command, bool all);
+void pages_man(FILE *stream);                           /* kandela(1), in troff with man macros */
+void pages_verb_man(FILE *stream, const verb *command); /* kandela-NAME(1) */
+/* Formats the choices of an option, to follow its help: ": auto, bar, off"; "" if there are none or
+   the placeholder shows them. */
+void pages_choices(char *out, size_t bytes, const option_row *row);
 void pages_completion(FILE *stream); /* bash completion */
 
-/* Exit codes and environment variables, one per row. */
-typedef struct pages_pair {
-    const char *name, *meaning;
-} pages_pair;
 /* terminated by a row without a name */
-extern const pages_pair pages_exit_codes[], pages_variables[];
+extern const help_pair pages_exit_codes[], pages_variables[];
 
 #endif

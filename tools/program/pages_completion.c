@@ -3,23 +3,27 @@
 #include "tools/program/pages.h"
 #include <stdio.h>
 
-static void print_verb(FILE *stream, const verb *of) {
-    fprintf(stream, "    %s)\n        case \"$previous\" in\n", of->name);
-    for (const option_group *group = of->groups; group->heading; ++group)
+static void print_verb(FILE *stream, const verb *command) {
+    fprintf(stream, "    %s)\n        case \"$previous\" in\n", command->name);
+    for (const option_group *group = command->groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));) {
             char choices[OPTION_TEXT_BYTES];
             choices[0] = '\0'; /* a suffix is not a file name */
             if (row->kind != OPTION_LIST) option_choices(choices, sizeof choices, row, " ");
-            if (!row->argument) continue;
+            if (!row->argument || row->optional) continue;
             fprintf(stream, "        --%s", row->name);
             if (row->short_name) fprintf(stream, "|-%c", row->short_name);
             fprintf(stream, ") words=\"%s\" ;;\n", choices);
         }
     fputs("        *) words=\"", stream);
-    for (const option_group *group = of->groups; group->heading; ++group)
+    for (const option_group *group = command->groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));)
             fprintf(stream, "--%s ", row->name);
     fputs("\"; [[ $current == -* ]] || words= ;;\n        esac ;;\n", stream);
+}
+
+static void print_names(FILE *stream) {
+    for (const verb *const *row = verbs; *row; ++row) fprintf(stream, "%s ", (*row)->name);
 }
 
 void pages_completion(FILE *stream) {
@@ -30,14 +34,17 @@ void pages_completion(FILE *stream) {
         "    if ((COMP_CWORD == 1)); then\n"
         "        COMPREPLY=($(compgen -W \"",
         stream);
-    for (const verb *const *row = verbs; *row; ++row) fprintf(stream, "%s ", (*row)->name);
+    print_names(stream);
     fputs("--help --version --man --completion\" -- \"$current\"))\n"
           "        return\n"
           "    fi\n"
           "    case \"${COMP_WORDS[1]}\" in\n",
           stream);
     for (const verb *const *row = verbs; *row; ++row) print_verb(stream, *row);
-    fputs("    esac\n"
+    fputs("    --man) words=\"", stream);
+    print_names(stream);
+    fputs("\" ;;\n"
+          "    esac\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
           "}\n"
           "complete -o default -F _kandela kandela\n",

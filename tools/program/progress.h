@@ -20,9 +20,8 @@ const char *progress_choice(int index); /* names of the modes, for a table of op
 #define PROGRESS_ROW(type)                                                                         \
     {                                                                                              \
         .name = "progress", .argument = "MODE",                                                    \
-        .help = "show progress on stderr; auto: a bar on a terminal, else nothing",                \
-        .initial = "auto", .kind = OPTION_CHOICE, .choice = progress_choice,                       \
-        OPTION_FIELD(type, progress)                                                               \
+        .help = "progress on stderr; auto: a bar if it is a terminal", .initial = "auto",          \
+        .kind = OPTION_CHOICE, .choice = progress_choice, OPTION_FIELD(type, progress)             \
     }
 
 void progress_open(progress_mode mode, job *watched);

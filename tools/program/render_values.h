@@ -28,6 +28,7 @@ typedef struct render_values {
 } render_values;
 
 extern const option_group render_groups[];
+extern const help_pair render_examples[];
 extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields of a camera */
 
 /* Reduces image size, samples and photons for a fast preview. */

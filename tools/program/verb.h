@@ -1,18 +1,27 @@
 /* A command of the program: one source file and a row in verbs.inc. Also the options that all
-   commands share (threads, verbosity) and output to stderr. --help, the man page and shell
+   commands share (threads, verbosity) and output to stderr. --help, the man pages and shell
    completion are generated from the tables of options. */
 #ifndef KD_TOOLS_PROGRAM_VERB_H
 #define KD_TOOLS_PROGRAM_VERB_H
 #include "tools/program/options.h"
 #include <stdio.h>
 
+/* A term and its description, in tables terminated by a row without a name. */
+typedef struct help_pair {
+    const char *name, *meaning;
+} help_pair;
+
 typedef struct verb {
     const char *name;
-    const char *arguments;      /* "SCENE"; "" if there are none */
-    const char *summary;        /* one line, starting in lower case, without a full stop */
-    const char *description;    /* paragraphs separated by an empty line; may be NULL */
-    const option_group *groups; /* terminated by heading NULL */
-    bool laboratory;            /* for measuring and experiments, not for rendering */
+    const char *arguments;   /* "SCENE"; "" if there are none */
+    const char *summary;     /* one line, starting with a verb in lower case, without a full stop */
+    const char *description; /* paragraphs separated by an empty line */
+    const char *items_heading;  /* such as "Metrics"; NULL: no items */
+    const help_pair *items;     /* actions, metrics, ... that the description refers to */
+    const help_pair *examples;  /* command lines, and what they do */
+    const option_group *groups; /* terminated by heading NULL; neighbours may share a heading */
+    bool brief;                 /* --help lists the daily options only; --help=all lists all */
+    bool laboratory;            /* for measurements and experiments */
     /* Runs the command. The line is parsed but not applied. The caller prints kd_last_error() and
        exits with the status. */
     kd_status (*run)(const option_line *line);
@@ -25,16 +34,19 @@ typedef struct verb {
 extern const verb *const verbs[]; /* terminated by NULL */
 
 /* Returns KD_ERROR_USAGE unless there are `least` to `most` arguments (most < 0: no limit). */
-kd_status verb_arguments(const option_line *line, const verb *of, int least, int most);
+kd_status verb_arguments(const option_line *line, const verb *command, int least, int most);
+
+enum { HELP_DAILY, HELP_ALL };
 
 typedef struct general_options {
     int32_t threads; /* 0: all cores */
-    bool quiet, verbose, help;
+    int32_t help;    /* HELP_DAILY or HELP_ALL, if --help is given */
+    bool quiet, verbose;
 } general_options;
 
 extern const option_row general_rows[];
 #define GENERAL_GROUP(values)                                                                      \
-    { "General options", general_rows, offsetof(values, general), NULL }
+    { "General", general_rows, offsetof(values, general), NULL }
 
 /* Sets the number of threads, and directs the library's log to stderr with the given verbosity. */
 void general_apply(const general_options *options);

@@ -21,7 +21,7 @@ typedef struct check_values {
 static kd_status fix_examine(const char *path, const char *fixed) {
     if (!fixed) return KD_OK;
     KD_REQUIRE(strcasecmp(file_suffix(fixed), ".obj") == 0, KD_ERROR_USAGE,
-               "--fix %s: expected the name of an .obj file", fixed);
+               "--fix %s: the name must end in .obj", fixed);
     KD_TRY(output_check(fixed));
     KD_TRY(output_check_input(path));
     return KD_OK;
@@ -35,7 +35,7 @@ static kd_status run(const option_line *line) {
     const char *path = line->arguments[0];
     KD_REQUIRE(strcasecmp(file_suffix(path), ".json") != 0 || strncmp(path, "gen:", 4) == 0,
                KD_ERROR_USAGE,
-               "%s: found a scene description, expected one of the mesh files that it names", path);
+               "%s is a scene description; check the mesh files that it names, one by one", path);
     KD_TRY(fix_examine(path, values.fix));
     static job watched; /* static, because a late signal may still access it */
     job_init(&watched);
@@ -54,7 +54,8 @@ static kd_status run(const option_line *line) {
         if (status == KD_OK) status = told;
     }
     if (status == KD_OK && !report.renderable)
-        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s: it cannot be rendered", path);
+        status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
+                             "%s cannot be rendered: it has errors", path);
     check_close(&report);
     return status;
 }
@@ -62,47 +63,56 @@ static kd_status run(const option_line *line) {
 static const option_row rows[] = {
     {.name = "fix",
      .argument = "OUT.obj",
-     .help = "also write the mesh with what can be mended safely: vertices at one place welded, "
-             "unused ones, faces without area and duplicates of one material dropped, flipped "
-             "faces and bodies "
-             "wound inwards turned",
+     .help = "write a repaired copy: vertices welded, degenerate and duplicate faces removed, "
+             "flipped faces turned",
      .kind = OPTION_TEXT,
      OPTION_FIELD(check_values, fix)},
     {.name = "json",
-     .help = "the report as JSON: counts, kinds and problems",
+     .help = "print the report as JSON",
      .kind = OPTION_FLAG,
      OPTION_FIELD(check_values, json)},
     PROGRESS_ROW(check_values),
     {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0, NULL},
-    {"Scene files", render_input_rows, offsetof(check_values, render), NULL},
+    {"Output", rows, 0, NULL},
+    {"Scene", render_input_rows, offsetof(check_values, render), NULL},
     GENERAL_GROUP(check_values),
     {NULL, NULL, 0, NULL}};
+
+static const help_pair severities[] = {
+    {"error", "the file cannot be rendered: malformed lines, indices out of range, emitted light "
+              "that is not finite"},
+    {"warning", "the picture may be wrong, or the mesh is not a solid: missing textures or "
+                "materials, NaN, zero-area, duplicate-triangle, reversed-duplicate, "
+                "non-manifold-edge, flipped-face, inside-out, non-orientable, t-junction, "
+                "self-intersection, crossed-polygon, repeated-corner, zero-normal, flipped-normal, "
+                "texture-without-uv, open-glass, inside-out-glass"},
+    {"note",
+     "possibly intended: hole, non-manifold-vertex, unused-vertex, unwelded-vertex, sliver, "
+     "bent-polygon, no-light; or a check that was stopped because it would take too long: "
+     "polygons-unfinished, t-junctions-unfinished, inside-out-unfinished, "
+     "intersections-unfinished"},
+    {NULL, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela check model.obj", "list the problems of a mesh file"},
+    {"kandela check model.stl --fix model.obj", "write a repaired mesh as OBJ"},
+    {NULL, NULL}};
 
 const verb verb_check = {
     .name = "check",
     .arguments = "FILE",
-    .summary = "say what is in a mesh file and everything that is wrong with it",
+    .summary = "list the problems of a mesh file, and repair some of them",
     .description =
-        "Prints the counts of a mesh file (vertices, faces as read, triangles, materials, lights) "
-        "and every trouble with its file and line, its severity and the name of its kind:\n\n"
-        "error: it cannot be rendered: indices out of range, malformed lines, light that adds up "
-        "to infinity; the same that a rendering refuses.\n\n"
-        "warning: it may show in a picture or stop who wants a solid: missing textures and "
-        "materials, NaN, zero-area, duplicate-triangle, reversed-duplicate, non-manifold-edge, "
-        "flipped-face, inside-out, non-orientable, t-junction, self-intersection, "
-        "crossed-polygon, repeated-corner, zero-normal, flipped-normal, texture-without-uv, "
-        "open-glass, inside-out-glass.\n\n"
-        "note: it may be meant: hole, non-manifold-vertex, unused-vertex, unwelded-vertex, "
-        "sliver, bent-polygon, no-light; polygons-unfinished, t-junctions-unfinished, "
-        "inside-out-unfinished, "
-        "intersections-unfinished where heaps of triangles at one place would take too long.\n\n"
-        "At most 100 of each kind are listed, all are counted. --fix keeps everything else of an "
-        "OBJ (groups, materials, texture coordinates, polygons) line by line; of other formats, "
-        "materials become groups.\n\n"
-        "Exit 3 if there is an error, 0 otherwise, with or without warnings and notes.",
+        "Prints the numbers of vertices, faces, triangles, materials and lights of a mesh file, "
+        "and every problem with file, line, severity and kind. At most 100 problems of each kind "
+        "are listed; all are counted. The exit status is 3 if there is an error.\n\n"
+        "--fix keeps everything else of an OBJ file (groups, materials, texture coordinates, "
+        "polygons) line by line; from other formats, materials become groups.",
+    .items_heading = "Severities and kinds of problems",
+    .items = severities,
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

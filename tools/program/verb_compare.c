@@ -56,8 +56,9 @@ static kd_status measure(const compare_values *values, const char *path_a, const
     }
     printf("%.9g\n", value);
     if (values->limited && compare_is_worse(metric, value, values->max))
-        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s %.9g is worse than %.9g",
-                             values->metric, value, values->max);
+        status =
+            status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s is %.9g, worse than the limit %.9g",
+                        values->metric, value, values->max);
 done:
     compared_close(&a);
     compared_close(&b);
@@ -87,14 +88,14 @@ static const char *metric_choice(int index) {
 static const option_row rows[] = {
     {.name = "metric",
      .argument = "NAME",
-     .help = "the measure",
+     .help = "error metric",
      .initial = "rmse",
      .kind = OPTION_NAME,
      .choice = metric_choice,
      OPTION_FIELD(compare_values, metric)},
     {.name = "block",
      .argument = "N",
-     .help = "compare the means of N x N pixels",
+     .help = "compare the means of blocks of N x N pixels",
      .initial = "1",
      .kind = OPTION_INT32,
      .least = 1,
@@ -102,12 +103,12 @@ static const option_row rows[] = {
      OPTION_FIELD(compare_values, block)},
     {.name = "max",
      .argument = "VALUE",
-     .help = "exit 6 if the value is above this (for psnr: below)",
+     .help = "exit with status 6 if the result exceeds VALUE (psnr: is below VALUE)",
      .kind = OPTION_DOUBLE,
      OPTION_FIELD(compare_values, max)},
     {.name = "diff",
      .argument = "OUT.png",
-     .help = "picture of the differences to write, on a logarithmic scale from black to white",
+     .help = "write a picture of the differences, on a logarithmic scale from black to white",
      .kind = OPTION_TEXT,
      OPTION_FIELD(compare_values, difference)},
     {.name = NULL}};
@@ -115,16 +116,30 @@ static const option_row rows[] = {
 static const option_group groups[] = {
     {"Options", rows, 0, NULL}, GENERAL_GROUP(compare_values), {NULL, NULL, 0, NULL}};
 
+static const help_pair metrics[] = {
+    {"rmse", "root mean square error over pixels and channels"},
+    {"relmse", "mean of (a - b)^2 / (b^2 + 0.01)"},
+    {"psnr", "peak signal-to-noise ratio, decibels"},
+    {"flip", "perceived difference: FLIP of two 8-bit pictures, HDR-FLIP otherwise"},
+    {"max", "largest |a - b|"},
+    {NULL, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela compare picture.exr reference.exr --metric relmse", "print the relative error"},
+    {"kandela compare a.png b.png --metric flip --max 0.05",
+     "exit with status 6 if the pictures look different"},
+    {NULL, NULL}};
+
 const verb verb_compare = {
     .name = "compare",
     .arguments = "A B",
-    .summary = "say how far picture A is from the reference B",
-    .description = "Prints one number: how far picture A is from the reference B, in linear "
-                   "radiance. Pictures of different sizes, and pixels that are no "
-                   "numbers, are errors.\n\n"
-                   "rmse is the root of the mean over pixels and channels of (a-b)^2; relmse the "
-                   "mean of (a-b)^2 / (b^2 + 0.01); psnr decibels below white; flip what an eye "
-                   "sees (FLIP if both are 8-bit formats, else HDR-FLIP); max the largest |a-b|.",
+    .summary = "measure the difference between a picture and a reference",
+    .description = "Prints one number: the difference between picture A and reference B, in linear "
+                   "radiance. Pictures of different sizes, or with pixels that are not finite, are "
+                   "errors.",
+    .items_heading = "Metrics",
+    .items = metrics,
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

@@ -59,7 +59,7 @@ static kd_status write_files(const image *of, const develop_values *values) {
             image_format_find(values->outputs.items[i])->display;
     if (isnan(encoding.exposure) && shown) {
         KD_TRY(image_exposure(&encoding.exposure, of));
-        general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
+        general_note("automatic exposure: %+.2f stops (--exposure sets another)",
                      (double)encoding.exposure);
     }
     for (int i = 0; i < values->outputs.count; ++i)
@@ -94,67 +94,73 @@ static const option_row rows[] = {
     {.name = "output",
      .short_name = 'o',
      .argument = "FILE",
-     .help = "picture to write, may be given several times; by its suffix",
+     .help = "picture to write (repeatable)",
      .choice = image_format_suffix,
-     .initial = "the picture's name with .png, in this folder",
+     .initial = "PICTURE.png",
      .kind = OPTION_LIST,
      OPTION_FIELD(develop_values, outputs)},
     {.name = "exposure",
-     .argument = "auto|STOPS",
-     .help = "colours times 2^STOPS, in 8-bit files only; auto raises a dark picture to mid-grey",
+     .argument = "STOPS",
+     .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip",
      .initial = "0",
      .automatic = "auto",
      .kind = OPTION_FLOAT,
      .least = -64,
      .most = 64,
+     .unit = "stops",
      OPTION_FIELD(develop_values, exposure)},
     {.name = "tonemap",
      .argument = "NAME",
-     .help = "curve from radiance to the screen, in 8-bit files only; agx and neutral (Khronos PBR "
-             "Neutral) are gentle to bright colours",
+     .help = "tone curve of 8-bit pictures",
      .initial = "linear",
      .kind = OPTION_CHOICE,
      .choice = tonemap_name,
      OPTION_FIELD(develop_values, tonemap)},
     {.name = "denoise",
      .help =
-         "take the noise away by Open Image Denoise, guided by the planes of albedo and normals "
-         "where the picture has them",
+         "denoise with Open Image Denoise, guided by albedo and normals if the picture has them",
      .kind = OPTION_FLAG,
      OPTION_FIELD(develop_values, denoise)},
     {.name = "crop",
      .argument = "X0,Y0,X1,Y1",
-     .help = "only these pixels, X1 and Y1 excluded, from the top left; before --resize",
+     .help = "keep only this rectangle; 0,0 is the top left pixel, X1 and Y1 are exclusive",
      .kind = OPTION_INT32,
      .count = 4,
      .least = 0,
      .most = 1e9,
+     .unit = "pixels",
      OPTION_FIELD(develop_values, crop)},
     {.name = "resize",
      .argument = "WxH",
-     .help = "to so many pixels; 0 for one of the two keeps the picture's shape; only colours and "
-             "alpha are kept",
+     .help = "resize colours and alpha; 0 for W or H keeps the aspect ratio",
      .kind = OPTION_INT32,
      .count = 2,
      .separator = 'x',
      .least = 0,
      .most = 65536,
+     .unit = "pixels",
      OPTION_FIELD(develop_values, size)},
     {.name = NULL}};
 
 static const option_group groups[] = {
     {"Options", rows, 0, NULL}, GENERAL_GROUP(develop_values), {NULL, NULL, 0, NULL}};
 
+static const help_pair examples[] = {
+    {"kandela develop picture.exr --exposure 1 --tonemap agx -o picture.jpg",
+     "brighten and tone-map a picture"},
+    {"kandela develop picture.exr --denoise --resize 640x0", "write a small picture.png"},
+    {NULL, NULL}};
+
 const verb verb_develop = {
     .name = "develop",
     .arguments = "PICTURE",
     .summary = "expose, tone-map, denoise, crop and resize a picture",
     .description =
-        "Makes pictures for a screen of PICTURE, best one of radiance (kandela info lists the "
-        "formats), and prints the names of those written, so that nobody renders again for another "
-        "exposure.\n\n"
-        "It is denoised, then cropped, then resized. Outputs in formats of radiance keep it as it "
-        "is: exposure and tone curve apply to 8-bit formats.",
+        "Converts PICTURE, usually radiance in .exr, to other formats without rendering again, and "
+        "prints the names of the pictures written.\n\n"
+        "The picture is denoised, then cropped, then resized. Exposure and tone curve apply to "
+        "8-bit formats only.",
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

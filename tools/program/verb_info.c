@@ -36,12 +36,13 @@ static void print_devices(FILE *stream) {
                     found.name, (double)found.memory_bytes * 1e-9, found.major, found.minor,
                     found.processors);
         else
-            fprintf(stream, "  %-10s absent: %s\n", name, kd_last_error());
+            fprintf(stream, "  %-10s not available: %s\n", name, kd_last_error());
     }
     status_clear();
     if (device_cuda_count() == 0)
         fprintf(stream, "  %-10s %s\n", "cuda",
-                device_cuda_compiled() ? "no device on this machine" : "not in this build");
+                device_cuda_compiled() ? "no device on this machine"
+                                       : "not supported by this build");
 }
 
 static void print_builder(FILE *stream, const char *name, const char *devices, uint64_t scratch,
@@ -71,7 +72,7 @@ static kd_status run(const option_line *line) {
     }
     print_devices(stdout);
     print_names("Picture formats", image_format_suffix);
-    print_names("Kernels of density estimates", photon_kernel_name);
+    print_names("Density estimation kernels", photon_kernel_name);
     printf("\nTriangle tree builders (name, devices, scratch for %" PRIu64 " triangles, source):\n",
            values.triangles);
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
@@ -100,7 +101,7 @@ static kd_status run(const option_line *line) {
 
 static const option_row rows[] = {{.name = "triangles",
                                    .argument = "N",
-                                   .help = "triangles that the scratch memory is given for",
+                                   .help = "number of triangles for which scratch memory is listed",
                                    .initial = "1M",
                                    .kind = OPTION_UINT64,
                                    .least = 0,
@@ -108,25 +109,35 @@ static const option_row rows[] = {{.name = "triangles",
                                    OPTION_FIELD(info_values, triangles)},
                                   {.name = "points",
                                    .argument = "N",
-                                   .help = "points that the scratch memory is given for",
+                                   .help = "number of points for which scratch memory is listed",
                                    .initial = "1M",
                                    .kind = OPTION_UINT64,
                                    .least = 0,
                                    .most = UINT32_MAX,
                                    OPTION_FIELD(info_values, points)},
                                   {.name = "keys",
-                                   .help = "print the keys of scene files instead, as Markdown",
+                                   .help = "print the keys of scene files as Markdown instead",
                                    .kind = OPTION_FLAG,
                                    OPTION_FIELD(info_values, keys)},
                                   {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0, NULL}, GENERAL_GROUP(info_values), {NULL, NULL, 0, NULL}};
+    {"Output", rows, 0, NULL}, GENERAL_GROUP(info_values), {NULL, NULL, 0, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela info", "list everything"},
+    {"kandela info --triangles 100M",
+     "list the memory for building trees of 100 million triangles"},
+    {NULL, NULL}};
 
 const verb verb_info = {
     .name = "info",
     .arguments = "",
-    .summary = "say where this build can run, its tree builders and what is compiled in",
+    .summary = "list devices, picture formats, tree builders and integrators",
+    .description = "Lists the devices of this machine and what this build supports: picture "
+                   "formats, density estimation kernels, tree builders with their scratch memory, "
+                   "integrators and libraries.",
+    .examples = examples,
     .groups = groups,
     .run = run,
 };
@@ -144,7 +155,8 @@ void info_compiled(FILE *stream) {
 #endif
     line(stream, "compiler", text);
     line(stream, "processor", isa_description());
-    snprintf(text, sizeof text, "code for %s (times ten; +: and later)", device_cuda_code());
+    snprintf(text, sizeof text, "compute capability %s (times ten; +: and later)",
+             device_cuda_code());
     line(stream, "CUDA", device_cuda_compiled() ? text : "no");
 #if KD_HAVE_OPENEXR
     int major = 0, minor = 0, patch = 0;
@@ -153,35 +165,35 @@ void info_compiled(FILE *stream) {
     snprintf(text, sizeof text, "%d.%d.%d (.exr)", major, minor, patch);
     line(stream, "OpenEXR", text);
 #else
-    line(stream, "OpenEXR", "no: .exr pictures are refused");
+    line(stream, "OpenEXR", "no (.exr not supported)");
 #endif
 #if KD_HAVE_ASSIMP
-    line(stream, "assimp", "by kandela-import (.fbx, .dae, .off, ...)");
+    line(stream, "assimp", "yes (.fbx, .dae, .off, ..., by kandela-import)");
 #else
-    line(stream, "assimp", "no: fewer mesh formats are read");
+    line(stream, "assimp", "no (.fbx, .dae, ... not supported)");
 #endif
 #if KD_HAVE_MESHOPT
-    line(stream, "meshoptimizer", "yes (packed glTF)");
+    line(stream, "meshoptimizer", "yes (compressed glTF)");
 #else
-    line(stream, "meshoptimizer", "no: glTF files that it has packed are not read");
+    line(stream, "meshoptimizer", "no (compressed glTF not supported)");
 #endif
 #if KD_HAVE_DEFLATE
     line(stream, "libdeflate", "yes (.png)");
 #else
-    line(stream, "libdeflate", "no: .png pictures take longer to write");
+    line(stream, "libdeflate", "no (.png is written more slowly)");
 #endif
 #if KD_HAVE_JPEG
     line(stream, "libjpeg", "yes (.jpg)");
 #else
-    line(stream, "libjpeg", "no: .jpg pictures are refused");
+    line(stream, "libjpeg", "no (.jpg not supported)");
 #endif
 #if KD_HAVE_WEBP
     line(stream, "libwebp", "yes (.webp)");
 #else
-    line(stream, "libwebp", "no: .webp pictures are refused");
+    line(stream, "libwebp", "no (.webp not supported)");
 #endif
     line(stream, "cJSON", cJSON_Version());
 #if !KD_HAVE_CMOCKA
-    line(stream, "cmocka", "no: built without tests");
+    line(stream, "cmocka", "no (built without tests)");
 #endif
 }

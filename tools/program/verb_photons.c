@@ -55,9 +55,9 @@ static void print_info(const photon_file *file) {
         const photon_list *list = &file->lists[i];
         double watts = 0;
         for (uint64_t p = 0; p < list->count; ++p) watts += photon_watts(list->photons[p].power);
-        printf("%s: %" PRIu64 " photons of %" PRIu64 " paths, %.6g W landed of %.6g W emitted%s\n",
+        printf("%s: %" PRIu64 " photons of %" PRIu64 " paths, %.6g W stored of %.6g W emitted%s\n",
                list_names[i], list->count, list->emitted, watts, list->ledger.emitted,
-               list->complete ? "" : ", fewer than wanted");
+               list->complete ? "" : ", fewer than requested");
     }
 }
 
@@ -116,9 +116,10 @@ static kd_status merge(photon_file *out, const option_line *line) {
 static kd_status work_on(const photons_values *values, const option_line *line,
                          const char *action) {
     const bool writes = strcmp(action, "merge") == 0 || strcmp(action, "filter") == 0;
-    KD_REQUIRE(line->argument_count >= 2, KD_ERROR_USAGE, "photons %s needs a map", action);
+    KD_REQUIRE(line->argument_count >= 2, KD_ERROR_USAGE,
+               "photons %s: a map is missing; usage: kandela photons %s MAP", action, action);
     KD_REQUIRE(line->argument_count == 2 || strcmp(action, "merge") == 0, KD_ERROR_USAGE,
-               "photons %s takes one map, not %d", action, line->argument_count - 1);
+               "photons %s: %d maps are given; it takes one", action, line->argument_count - 1);
     if (writes) KD_TRY(output_check(values->output));
     for (int i = 1; i < line->argument_count; ++i) KD_TRY(output_check_input(line->arguments[i]));
     kd_status status = KD_OK;
@@ -154,53 +155,66 @@ static kd_status run(const option_line *line) {
     return status;
 }
 
-static const option_row rows[] = {{.name = "output",
-                                   .short_name = 'o',
-                                   .argument = "FILE.kdp",
-                                   .help = "map to write",
-                                   .initial = "photons.kdp",
-                                   .kind = OPTION_TEXT,
-                                   OPTION_FIELD(photons_values, output)},
-                                  {.name = "light",
-                                   .argument = "N",
-                                   .help = "filter: keep the photons of this light; -1 is all",
-                                   .initial = "-1",
-                                   .kind = OPTION_INT32,
-                                   .least = -1,
-                                   .most = 65535,
-                                   OPTION_FIELD(photons_values, light)},
-                                  {.name = "bounce",
-                                   .argument = "N",
-                                   .help = "filter: keep those that met so many surfaces before; "
-                                           "-1 is all",
-                                   .initial = "-1",
-                                   .kind = OPTION_INT32,
-                                   .least = -1,
-                                   .most = 255,
-                                   OPTION_FIELD(photons_values, bounce)},
-                                  PROGRESS_ROW(photons_values),
-                                  {.name = NULL}};
+static const option_row rows[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .argument = "FILE.kdp",
+     .help = "photon map to write",
+     .initial = "photons.kdp",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(photons_values, output)},
+    {.name = "light",
+     .argument = "N",
+     .help = "filter: keep the photons of light N only; -1: of all lights",
+     .initial = "-1",
+     .kind = OPTION_INT32,
+     .least = -1,
+     .most = 65535,
+     OPTION_FIELD(photons_values, light)},
+    {.name = "bounce",
+     .argument = "N",
+     .help = "filter: keep the photons with N previous surface hits only; -1: all",
+     .initial = "-1",
+     .kind = OPTION_INT32,
+     .least = -1,
+     .most = 255,
+     OPTION_FIELD(photons_values, bounce)},
+    PROGRESS_ROW(photons_values),
+    {.name = NULL}};
 
 static const option_group groups[] = {
-    {"Options", rows, 0, NULL},
-    {"Scene files", render_input_rows, offsetof(photons_values, render), NULL},
+    {"Output", rows, 0, NULL},
     {"Photons", render_photon_rows, offsetof(photons_values, render),
      "photons,caustic-photons,media-photons"},
-    {"Paths", render_method_rows, offsetof(photons_values, render), "max-depth,seed"},
+    {"Photons", render_method_rows, offsetof(photons_values, render), "max-depth,seed"},
+    {"Scene", render_input_rows, offsetof(photons_values, render), NULL},
     GENERAL_GROUP(photons_values),
     {NULL, NULL, 0, NULL}};
+
+static const help_pair actions_help[] = {
+    {"SCENE", "trace the photons of SCENE and write them to a file"},
+    {"info MAP", "print number, power and paths of the photons in MAP"},
+    {"dump MAP", "print every photon as a line of CSV"},
+    {"merge MAP...", "merge maps of one scene with different seeds, in any order"},
+    {"filter MAP", "keep the photons selected by --light and --bounce"},
+    {NULL, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela photons scene.json --photons 2M -o map.kdp", "write 2 million photons to map.kdp"},
+    {"kandela photons merge a.kdp b.kdp -o both.kdp", "merge two maps"},
+    {"kandela render scene.json --integrator photon --photon-map both.kdp",
+     "render with the photons of a file"},
+    {NULL, NULL}};
 
 const verb verb_photons = {
     .name = "photons",
     .arguments = "SCENE | info MAP | dump MAP | merge MAP... | filter MAP",
-    .summary = "trace photon maps to a file, look into it, merge and filter such files",
-    .description =
-        "Traces the photons of SCENE into a file that kandela render --photon-map takes.\n\n"
-        "info says what is in a map, dump prints every photon as a line of CSV, merge makes one "
-        "map "
-        "of several emissions (of different seeds) in one scene, in any order, filter keeps the "
-        "photons of one "
-        "light or bounce.",
+    .summary = "write photon maps to files; inspect, merge and filter them",
+    .description = "Traces photons into files for kandela render --photon-map, and inspects and "
+                   "changes such files.",
+    .items_heading = "Actions",
+    .items = actions_help,
+    .examples = examples,
     .groups = groups,
     .run = run,
 };

@@ -97,11 +97,11 @@ static kd_status check_frames(rendering *work) {
     const int32_t *frames = work->values.frames;
     work->patterns = work->values.outputs;
     KD_REQUIRE(frames[0] <= frames[1], KD_ERROR_USAGE,
-               "--frames %d-%d, expected the first one first", frames[0], frames[1]);
+               "--frames %d-%d: the first frame is greater than the last", frames[0], frames[1]);
     KD_REQUIRE(!is_sequence(work) || !ranks_shared(&work->among), KD_ERROR_USAGE,
-               "--frames by several processes: give each some of them instead of mpirun");
+               "--frames does not work with mpirun; render parts of it in separate runs");
     KD_REQUIRE(is_sequence(work) || !work->values.turntable, KD_ERROR_USAGE,
-               "--turntable goes with --frames A-B");
+               "--turntable needs --frames A-B");
     return KD_OK;
 }
 
@@ -149,8 +149,8 @@ static kd_status settle_cameras(rendering *work, const option_line *line,
         KD_TRY(option_line_apply(line, &own));
         work->ends[i] = own.view;
         KD_REQUIRE(!vec3_is_zero(vec3_sub(own.view.look_at, own.view.eye)), KD_ERROR_USAGE,
-                   "--look-at is the same point as --eye");
-        KD_REQUIRE(!vec3_is_zero(own.view.up), KD_ERROR_USAGE, "--up 0,0,0 is no direction");
+                   "--eye and --look-at are the same point; move one of them");
+        KD_REQUIRE(!vec3_is_zero(own.view.up), KD_ERROR_USAGE, "--up must not be 0,0,0");
         if (!values->turntable) continue;
         const double gone =
             (double)timed.render.frame - (double)frames[0] + (i ? (double)timed.render.shutter : 0);
@@ -209,8 +209,7 @@ static kd_status settle_exposure(rendering *work) {
     if (!isnan(*stops) || !shown) return KD_OK;
     KD_TRY(image_exposure(stops, &work->result.picture));
     work->first_stops = *stops;
-    general_note("exposure by the picture: %+.2f stops (--exposure chooses another)",
-                 (double)*stops);
+    general_note("automatic exposure: %+.2f stops (--exposure sets another)", (double)*stops);
     return KD_OK;
 }
 
@@ -239,9 +238,9 @@ static void say_result(const rendering *work) {
     const double seconds = job_seconds(&work->watched, "render");
     char photons[80] = "";
     if (result->frame.photons_emitted)
-        snprintf(photons, sizeof photons, "%" PRIu64 " photons and %" PRIu64 " of caustics, ",
+        snprintf(photons, sizeof photons, "%" PRIu64 " photons, %" PRIu64 " caustic photons, ",
                  result->frame.photons_stored, result->frame.caustics_stored);
-    general_note("%s on %s: %u triangles, tree %s of depth %u, %s%d samples per pixel, %.3g M rays "
+    general_note("%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays "
                  "in %.2f s",
                  work->values.render.integrator, result->where.name, result->triangle_count,
                  result->tree_builder, result->tree.depth, photons, result->samples_done,
@@ -250,7 +249,7 @@ static void say_result(const rendering *work) {
 
 static kd_status keep_result(rendering *work, bool interrupted) {
     const kd_render_options *options = &work->values.render;
-    if (interrupted) general_note("interrupted: what is done is saved");
+    if (interrupted) general_note("interrupted; the partial result is saved");
     KD_TRY(write_pictures(work));
     say_result(work);
     if (!work->stats) return KD_OK;
@@ -291,7 +290,8 @@ static kd_status consider_plan(rendering *work) {
     KD_TRY(ranks_broadcast(&work->among, values->render.maps, sizeof values->render.maps));
     const int32_t batches = values->render.batches;
     if (batches > asked && !values->plan)
-        general_note("photons in %d batches of 1/%d each, to need at most %" PRIu64 " bytes",
+        general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
+                     " bytes",
                      batches, batches, values->max_memory);
     if (!values->plan || work->among.rank > 0) return KD_OK;
     for (int i = 0; i < plan.count; ++i)
@@ -410,7 +410,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
     if (status == KD_OK || work->result.frame.rays > 0)
         KD_TRY(keep_result(work, status == KD_INTERRUPTED));
     else
-        general_note("interrupted before the first sample: nothing to save");
+        general_note("interrupted before the first sample; nothing is saved");
     if (status == KD_INTERRUPTED) status_clear();
     return status;
 }
@@ -489,11 +489,11 @@ const verb verb_render = {
     .arguments = "SCENE",
     .summary = "render a scene or a mesh file to pictures",
     .description =
-        "Renders SCENE and prints the names of the pictures written.\n\n"
-        "SCENE is a scene in JSON, a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp), "
-        "or a generator, gen:NAME:N. A mesh alone is seen by its file's first camera, or from the "
-        "front, all of it; and lit softly if nothing in it shines.\n\n"
-        "Ctrl-C saves what there is; a second Ctrl-C quits at once.",
+        "Renders SCENE and prints the names of the pictures written. SCENE is a scene description "
+        "(JSON), a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp) or a generator, "
+        "gen:NAME:TRIANGLES. Ctrl-C saves the partial picture.",
+    .examples = render_examples,
     .groups = render_groups,
+    .brief = true,
     .run = run,
 };

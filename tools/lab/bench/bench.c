@@ -1,8 +1,8 @@
 #include "tools/lab/bench/bench.h"
+#include "core/option.h"
 #include "tools/commit.h"
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,16 +214,10 @@ bool bench_wants(const bench_names *list, const char *name) {
 
 kd_status bench_count(uint64_t *out, const bench_names *list, int index) {
     const char *text = list->items[index];
-    char *end = NULL;
-    double value = strtod(text, &end);
-    const double scale = *end == 'K'                  ? 1e3
-                         : *end == 'M'                ? 1e6
-                         : *end == 'G' || *end == 'B' ? 1e9
-                                                      : 1;
-    if (scale > 1) ++end;
-    value *= scale;
-    KD_REQUIRE(end != text && *end == '\0' && value >= 0 && value <= 1e12 && value == floor(value),
-               KD_ERROR_USAGE, "found \"%s\", expected a count such as 1000000 or 1M", text);
-    *out = (uint64_t)value;
+    const char *end = NULL;
+    const uint64_t value = option_read_count(text, &end);
+    KD_REQUIRE(end && *end == '\0' && value <= UINT64_C(1000000000000), KD_ERROR_USAGE,
+               "\"%s\" is not a count; examples: 1000000, 1M, 1e6", text);
+    *out = value;
     return KD_OK;
 }
