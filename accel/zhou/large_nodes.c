@@ -2,19 +2,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-enum { CHUNK = 4096, NODES_AT_ONCE = 64, TRIANGLES_AT_ONCE = 4096 };
-
-/* Reserves capacity for `more` items at the end of a list. */
-#define LIST_ROOM(list, more)                                                                      \
-    list_room((void **)&(list)->items, &(list)->count, &(list)->room, (more), sizeof *(list)->items)
-static kd_status list_room(void **items, const uint64_t *count, uint64_t *room, uint64_t more,
-                           size_t item_bytes) {
-    if (*count + more <= *room) return KD_OK;
-    const uint64_t wanted = (*count + more) + (*count + more) / 2 + 64;
-    KD_TRY(memory_grow(items, *count, wanted, item_bytes));
-    *room = wanted;
-    return KD_OK;
-}
+enum { CHUNK = 4096, TRIANGLES_AT_ONCE = 4096 };
 
 static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) {
     for (int k = 0; k < 3; ++k)
@@ -29,7 +17,8 @@ static bool can_be_hit(const tritree_input *input, uint32_t id, box3 *box) {
 }
 
 typedef struct starting {
-    zhou_large *stage;
+    const tritree_input *input;
+    zhou_part *parts;
     /* per piece of triangles: number that can be hit; then, number in earlier pieces */
     uint32_t *counts;
 } starting;
@@ -39,310 +28,198 @@ static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     uint32_t count = 0;
     box3 box;
-    for (int64_t id = begin; id < end; ++id)
-        count += can_be_hit(of->stage->input, (uint32_t)id, &box);
+    for (int64_t id = begin; id < end; ++id) count += can_be_hit(of->input, (uint32_t)id, &box);
     of->counts[begin / TRIANGLES_AT_ONCE] = count;
 }
 
 static void start_piece(void *context, int64_t begin, int64_t end, int thread) {
     const starting *of = (const starting *)context;
     (void)thread;
-    zhou_part *to = of->stage->next_parts.items + of->counts[begin / TRIANGLES_AT_ONCE];
+    zhou_part *to = of->parts + of->counts[begin / TRIANGLES_AT_ONCE];
     for (int64_t id = begin; id < end; ++id) {
         zhou_part part;
         part.id = (uint32_t)id;
-        if (can_be_hit(of->stage->input, part.id, &part.box)) *to++ = part;
+        if (can_be_hit(of->input, part.id, &part.box)) *to++ = part;
     }
 }
 
-/* Adds a child, whose parts are stored, to the list for its size. */
-static kd_status hand_on(zhou_large *stage, const zhou_node *child) {
-    zhou_raw *raw = stage->raw.items + child->at;
-    if (child->count == 0) {
-        *raw = zhou_raw_make(ZHOU_RAW_LEAF, 0, 0, 0);
-    } else if (child->count <= ZHOU_SMALL_MOST) {
-        *raw = zhou_raw_make(ZHOU_RAW_ROOT, 0, (uint32_t)stage->roots.count, 0);
-        KD_TRY(LIST_ROOM(&stage->roots, 1));
-        stage->roots.items[stage->roots.count++] = *child;
-    } else {
-        KD_TRY(LIST_ROOM(&stage->next_nodes, 1));
-        stage->next_nodes.items[stage->next_nodes.count++] = *child;
-    }
-    return KD_OK;
-}
-
-static void next_level(zhou_large *stage) {
-    const zhou_nodes nodes = stage->nodes;
-    stage->nodes = stage->next_nodes;
-    stage->next_nodes = nodes;
-    stage->next_nodes.count = 0;
-    const zhou_parts parts = stage->parts;
-    stage->parts = stage->next_parts;
-    stage->next_parts = parts;
-    stage->next_parts.count = 0;
-}
-
-kd_status zhou_large_open(zhou_large *out, const tritree_input *input, box3 box, uint32_t max_depth,
-                          const job *watched) {
-    memset(out, 0, sizeof *out);
-    out->input = input;
-    out->max_depth = max_depth;
-    out->watched = watched;
-    const uint32_t n = input->triangle_count;
-    starting of = {out, NULL};
+kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_input *input) {
+    const uint32_t n = input->triangle_count, pieces = n / TRIANGLES_AT_ONCE + 1;
+    starting of = {input, NULL, NULL};
     kd_status status = KD_OK;
-    const uint32_t pieces = n / TRIANGLES_AT_ONCE + 1;
+    *count = 0;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(of.counts, pieces));
     parallel_for(n, TRIANGLES_AT_ONCE, count_piece, &of);
-    uint32_t count = 0;
     for (uint32_t i = 0; i < pieces; ++i) {
         const uint32_t here = of.counts[i];
-        of.counts[i] = count;
-        count += here;
+        of.counts[i] = *count;
+        *count += here;
     }
-    KD_TRY_GOTO(LIST_ROOM(&out->next_parts, count));
-    out->next_parts.count = count;
+    KD_TRY_GOTO(KD_RESERVE(of.parts, *count));
+    *parts = of.parts;
     parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &of);
-    zhou_node root;
-    root.box.lo = zhou_corner(box.lo);
-    root.box.hi = zhou_corner(box.hi);
-    root.tight = root.box;
-    for (int k = 0; k < 3; ++k) root.mean[k] = 0;
-    root.growth = ZHOU_GROWTH_MOST;
-    root.first = root.depth = root.at = 0;
-    root.count = count;
-    KD_TRY_GOTO(LIST_ROOM(&out->raw, 1));
-    out->raw.count = 1;
-    KD_TRY_GOTO(hand_on(out, &root));
-    if (count <= ZHOU_SMALL_MOST) {
-        KD_TRY_GOTO(LIST_ROOM(&out->small_parts, count));
-        for (uint32_t i = 0; i < count; ++i) out->small_parts.items[i] = out->next_parts.items[i];
-    }
-    next_level(out);
 done:
     memory_free(of.counts);
     return status;
 }
 
-/* --- One level --- */
+/* --- One node --- */
 
-static void plan_nodes(void *context, int64_t begin, int64_t end, int thread) {
-    zhou_large *stage = (zhou_large *)context;
-    (void)thread;
-    for (int64_t i = begin; i < end; ++i)
-        zhou_plan_make(&stage->splits.items[i].plan, stage->nodes.items + i, stage->max_depth);
-}
+/* A piece of a node's parts. */
+typedef struct chunk {
+    uint32_t first, count;
+    uint32_t side_count[2]; /* of parts that go there; later, where they are stored */
+    box3 tight[2];          /* bounds of the parts that go left and right */
+    uint64_t middles[2][3]; /* sums of zhou_middle in the children's boxes, if plan.means */
+} chunk;
 
-static kd_status make_chunks(zhou_large *stage) {
-    stage->chunks.count = 0;
-    for (uint32_t i = 0; i < stage->nodes.count; ++i) {
-        const zhou_node *node = stage->nodes.items + i;
-        KD_TRY(LIST_ROOM(&stage->chunks, node->count / CHUNK + 1));
-        for (uint32_t first = 0; first < node->count; first += CHUNK) {
-            zhou_chunk *chunk = stage->chunks.items + stage->chunks.count++;
-            chunk->node = i;
-            chunk->first = node->first + first;
-            chunk->count = node->count - first < CHUNK ? node->count - first : CHUNK;
-        }
-    }
-    return KD_OK;
-}
+typedef struct division {
+    const tritree_input *input;
+    const zhou_part *parts;
+    zhou_split *split;
+    chunk chunks[TASK_EACH_MOST];
+    int chunk_count;
+} division;
 
 static uint32_t sides_of(const zhou_plan *plan, const zhou_part *part) {
     return zhou_sides(vec3_axis(part->box.lo, plan->axis), vec3_axis(part->box.hi, plan->axis),
                       plan->plane);
 }
 
-static void count_chunks(void *context, int64_t begin, int64_t end, int thread) {
-    zhou_large *stage = (zhou_large *)context;
-    (void)thread;
-    for (int64_t i = begin; i < end; ++i) {
-        zhou_chunk *chunk = stage->chunks.items + i;
-        const zhou_plan *plan = &stage->splits.items[chunk->node].plan;
-        chunk->left = chunk->right = 0;
-        if (plan->axis == ZHOU_NO_AXIS) continue;
-        for (uint32_t k = 0; k < chunk->count; ++k) {
-            const uint32_t sides = sides_of(plan, stage->parts.items + chunk->first + k);
-            chunk->left += sides & 1;
-            chunk->right += sides >> 1;
+static void count_chunk(void *context, int i) {
+    division *of = (division *)context;
+    chunk *piece = of->chunks + i;
+    uint32_t left = 0, right = 0;
+    for (uint32_t k = 0; k < piece->count; ++k) {
+        const uint32_t sides = sides_of(&of->split->plan, of->parts + piece->first + k);
+        left += sides & 1;
+        right += sides >> 1;
+    }
+    piece->side_count[0] = left;
+    piece->side_count[1] = right;
+}
+
+static zhou_part clip_part(const division *of, zhou_part part, int side) {
+    const zhou_plan *plan = &of->split->plan;
+    vec3 corner[3];
+    corners_of(of->input, part.id, corner);
+    vec3_set_axis(side ? &part.box.lo : &part.box.hi, plan->axis, plan->plane);
+    part.box = zhou_clip(corner[0], corner[1], corner[2], plan->axis, plan->plane, side, part.box);
+    return part;
+}
+
+/* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes". */
+static void scatter_chunk(void *context, int i) {
+    division *of = (division *)context;
+    const zhou_split *split = of->split;
+    chunk *piece = of->chunks + i;
+    zhou_part *to[2];
+    for (int side = 0; side < 2; ++side) {
+        to[side] = split->parts[side] + piece->side_count[side];
+        piece->tight[side] = box3_empty();
+        for (int k = 0; k < 3; ++k) piece->middles[side][k] = 0;
+    }
+    for (uint32_t k = 0; k < piece->count; ++k) {
+        const zhou_part *whole = of->parts + piece->first + k;
+        const uint32_t sides = sides_of(&split->plan, whole);
+        for (int side = 0; side < 2; ++side) {
+            if (!(sides >> side & 1)) continue;
+            const zhou_part part = sides == 3 ? clip_part(of, *whole, side) : *whole;
+            box3_join(&piece->tight[side], part.box);
+            for (int c = 0; c < 3 && split->plan.means; ++c)
+                piece->middles[side][c] +=
+                    zhou_middle(split->child[side].box, c, vec3_axis(part.box.lo, c),
+                                vec3_axis(part.box.hi, c));
+            *to[side]++ = part;
         }
     }
 }
 
-/* Adds a pair of raw nodes below `at`. */
-static kd_status add_pair(zhou_large *stage, uint32_t at, int axis, float split, uint32_t *pair) {
-    KD_TRY(LIST_ROOM(&stage->raw, 2));
-    *pair = (uint32_t)stage->raw.count;
-    stage->raw.count += 2;
-    stage->raw.items[at] = zhou_raw_make((uint32_t)axis, split, *pair, 0);
+static kd_status write_leaf(zhou_build *build, const zhou_node *node, const zhou_part *parts) {
+    uint32_t *ids = NULL;
+    KD_TRY(tree_writer_leaf(&build->writer, node->at, node->count, &ids));
+    for (uint32_t i = 0; i < node->count; ++i) ids[i] = parts[i].id;
     return KD_OK;
 }
 
-/* Adds the raw nodes of a split: its cuts, each with an empty leaf, then the two children. */
-static kd_status add_raw(zhou_large *stage, uint32_t at, zhou_split *split) {
+/* Writes a split: its cuts, each with an empty leaf, then the inner node. */
+static kd_status write_split(zhou_build *build, uint32_t at, zhou_split *split) {
     const zhou_plan *plan = &split->plan;
-    uint32_t pair = 0;
+    uint32_t pair = 0, *none = NULL;
+    split->empty_count = 0;
     for (int i = 0; i < plan->cuts; ++i) {
-        const uint32_t upper = (uint32_t)plan->cut_side[i] & 1;
-        KD_TRY(add_pair(stage, at, plan->cut_side[i] / 2, plan->cut[i], &pair));
-        stage->raw.items[pair + upper] = zhou_raw_make(ZHOU_RAW_LEAF, 0, 0, 0);
-        at = pair + (upper ^ 1);
+        const bool upper = plan->cut_side[i] & 1;
+        KD_TRY(tree_writer_inner(&build->writer, at, plan->cut_side[i] / 2, plan->cut[i], &pair));
+        if (upper)
+            split->empty_right[split->empty_count++] = pair + 1;
+        else
+            KD_TRY(tree_writer_leaf(&build->writer, pair, 0, &none));
+        at = upper ? pair : pair + 1;
     }
-    KD_TRY(add_pair(stage, at, plan->axis, plan->plane, &pair));
+    KD_TRY(tree_writer_inner(&build->writer, at, plan->axis, plan->plane, &pair));
     split->child[0].at = pair;
     split->child[1].at = pair + 1;
     return KD_OK;
 }
 
-static kd_status add_leaf(zhou_large *stage, const zhou_node *node) {
-    KD_TRY(LIST_ROOM(&stage->ids, node->count));
-    stage->raw.items[node->at] =
-        zhou_raw_make(ZHOU_RAW_LEAF, 0, (uint32_t)stage->ids.count, node->count);
-    for (uint32_t i = 0; i < node->count; ++i)
-        stage->ids.items[stage->ids.count++] = stage->parts.items[node->first + i].id;
-    return KD_OK;
+static void begin_child(zhou_split *split, int side, uint32_t count, float growth) {
+    zhou_node *child = split->child + side;
+    memset(child, 0, sizeof *child);
+    child->box = split->plan.box;
+    vec3_set_axis(side ? &child->box.lo : &child->box.hi, split->plan.axis, split->plan.plane);
+    child->tight = box3_empty();
+    child->growth = growth;
+    child->depth = split->plan.depth + 1;
+    child->count = count;
 }
 
-/* Reserves space for a child's parts in the buffer for its size. */
-static kd_status place_child(zhou_large *stage, zhou_node *child) {
-    zhou_parts *to = child->count <= ZHOU_SMALL_MOST ? &stage->small_parts : &stage->next_parts;
-    KD_TRY(LIST_ROOM(to, child->count));
-    child->first = (uint32_t)to->count;
-    to->count += child->count;
-    KD_REQUIRE(
-        to->count < KD_NONE, KD_ERROR_MEMORY,
-        "a level of the triangle tree needs more than %u references, the limit of builder zhou",
-        KD_NONE);
-    return KD_OK;
-}
-
-/* Turns the counts of a node's chunks into offsets; decides whether the node becomes a leaf. */
-static kd_status decide(zhou_large *stage, uint32_t index, zhou_chunk *chunks, uint32_t count) {
-    const zhou_node *node = stage->nodes.items + index;
-    zhou_split *split = stage->splits.items + index;
-    uint32_t left = 0, right = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t left_here = chunks[i].left, right_here = chunks[i].right;
-        chunks[i].left = left;
-        chunks[i].right = right;
-        left += left_here;
-        right += right_here;
+static void finish_child(const division *of, int side) {
+    zhou_node *child = of->split->child + side;
+    uint64_t middles[3] = {0, 0, 0};
+    for (int i = 0; i < of->chunk_count; ++i) {
+        box3_join(&child->tight, of->chunks[i].tight[side]);
+        for (int k = 0; k < 3; ++k) middles[k] += of->chunks[i].middles[side][k];
     }
+    for (int k = 0; k < 3; ++k) child->mean[k] = zhou_mean(child->box, k, middles[k], child->count);
+}
+
+/* Turns the counts of chunks into offsets; returns the sum. */
+static uint32_t add_up(division *of, int side) {
+    uint32_t sum = 0;
+    for (int i = 0; i < of->chunk_count; ++i) {
+        const uint32_t here = of->chunks[i].side_count[side];
+        of->chunks[i].side_count[side] = sum;
+        sum += here;
+    }
+    return sum;
+}
+
+kd_status zhou_large_step(zhou_build *build, const zhou_node *node, const zhou_part *parts,
+                          bool *leaf, zhou_split *out) {
+    division of = {.input = build->input, .parts = parts, .split = out};
+    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+               "building the triangle tree was cancelled");
+    zhou_plan_make(&out->plan, node, build->max_depth);
+    *leaf = true;
+    if (out->plan.axis == ZHOU_NO_AXIS) return write_leaf(build, node, parts);
+    const uint32_t chunks = node->count / CHUNK + 1;
+    of.chunk_count = chunks < TASK_EACH_MOST ? (int)chunks : TASK_EACH_MOST;
+    for (int i = 0; i < of.chunk_count; ++i) {
+        const uint64_t most = (uint64_t)of.chunk_count, k = (uint64_t)i;
+        of.chunks[i].first = (uint32_t)(node->count * k / most);
+        of.chunks[i].count = (uint32_t)(node->count * (k + 1) / most) - of.chunks[i].first;
+    }
+    task_each(build->pool, of.chunk_count, count_chunk, &of);
+    const uint32_t left = add_up(&of, 0), right = add_up(&of, 1);
     const float growth = zhou_growth_left(node->growth, node->count, left, right);
-    split->leaf = split->plan.axis == ZHOU_NO_AXIS || growth < 1;
-    if (split->leaf) return add_leaf(stage, node);
-    for (int side = 0; side < 2; ++side) {
-        zhou_node *child = split->child + side;
-        child->box = split->plan.box;
-        vec3_set_axis(side ? &child->box.lo : &child->box.hi, split->plan.axis, split->plan.plane);
-        child->tight = box3_empty();
-        for (int k = 0; k < 3; ++k) split->middles[side][k] = 0;
-        child->growth = growth;
-        child->depth = split->plan.depth + 1;
-        child->count = side ? right : left;
-        KD_TRY(place_child(stage, child));
-    }
-    return add_raw(stage, node->at, split);
-}
-
-/* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes". */
-static void scatter_chunks(void *context, int64_t begin, int64_t end, int thread) {
-    zhou_large *stage = (zhou_large *)context;
-    (void)thread;
-    for (int64_t i = begin; i < end; ++i) {
-        zhou_chunk *chunk = stage->chunks.items + i;
-        const zhou_split *split = stage->splits.items + chunk->node;
-        if (split->leaf) continue;
-        zhou_part *to[2];
-        for (int side = 0; side < 2; ++side) {
-            const zhou_node *child = split->child + side;
-            to[side] = (child->count <= ZHOU_SMALL_MOST ? stage->small_parts.items
-                                                        : stage->next_parts.items) +
-                       child->first + (side ? chunk->right : chunk->left);
-            chunk->tight[side] = box3_empty();
-            for (int k = 0; k < 3; ++k) chunk->middles[side][k] = 0;
-        }
-        const int axis = split->plan.axis;
-        for (uint32_t k = 0; k < chunk->count; ++k) {
-            const zhou_part whole = stage->parts.items[chunk->first + k];
-            const uint32_t sides = sides_of(&split->plan, &whole);
-            for (int side = 0; side < 2; ++side) {
-                if (!(sides >> side & 1)) continue;
-                zhou_part part = whole;
-                if (sides == 3) {
-                    vec3 corner[3];
-                    corners_of(stage->input, part.id, corner);
-                    vec3_set_axis(side ? &part.box.lo : &part.box.hi, axis, split->plan.plane);
-                    part.box = zhou_clip(corner[0], corner[1], corner[2], axis, split->plan.plane,
-                                         side, part.box);
-                }
-                box3_join(&chunk->tight[side], part.box);
-                for (int c = 0; c < 3 && split->plan.means; ++c)
-                    chunk->middles[side][c] +=
-                        zhou_middle(split->child[side].box, c, vec3_axis(part.box.lo, c),
-                                    vec3_axis(part.box.hi, c));
-                *to[side]++ = part;
-            }
-        }
-    }
-}
-
-static kd_status hand_on_children(zhou_large *stage) {
-    for (uint64_t i = 0; i < stage->chunks.count; ++i) {
-        const zhou_chunk *chunk = stage->chunks.items + i;
-        zhou_split *split = stage->splits.items + chunk->node;
-        if (split->leaf) continue;
-        for (int side = 0; side < 2; ++side) {
-            box3_join(&split->child[side].tight, chunk->tight[side]);
-            for (int k = 0; k < 3; ++k) split->middles[side][k] += chunk->middles[side][k];
-        }
-    }
-    for (uint64_t i = 0; i < stage->nodes.count; ++i) {
-        zhou_split *split = stage->splits.items + i;
-        for (int side = 0; side < 2 && !split->leaf; ++side) {
-            zhou_node *child = split->child + side;
-            for (int k = 0; k < 3; ++k)
-                child->mean[k] = zhou_mean(child->box, k, split->middles[side][k], child->count);
-            KD_TRY(hand_on(stage, child));
-        }
-    }
-    return KD_OK;
-}
-
-kd_status zhou_large_run(zhou_large *stage) {
-    while (stage->nodes.count) {
-        KD_REQUIRE(!job_cancelled(stage->watched), KD_INTERRUPTED,
-                   "building the triangle tree was cancelled");
-        KD_TRY(LIST_ROOM(&stage->splits, stage->nodes.count));
-        parallel_for((int64_t)stage->nodes.count, NODES_AT_ONCE, plan_nodes, stage);
-        KD_TRY(make_chunks(stage));
-        /* a piece has as many triangles as a full chunk */
-        const int64_t chunks = (int64_t)stage->chunks.count;
-        const int64_t grain = 1 + CHUNK * chunks / (1 + (int64_t)stage->parts.count);
-        parallel_for(chunks, grain, count_chunks, stage);
-        uint64_t chunk = 0;
-        for (uint32_t i = 0; i < stage->nodes.count; ++i) {
-            const uint32_t count = (stage->nodes.items[i].count + CHUNK - 1) / CHUNK;
-            KD_TRY(decide(stage, i, stage->chunks.items + chunk, count));
-            chunk += count;
-        }
-        parallel_for(chunks, grain, scatter_chunks, stage);
-        KD_TRY(hand_on_children(stage));
-        next_level(stage);
-    }
-    return KD_OK;
-}
-
-void zhou_large_close(zhou_large *owned) {
-    memory_free(owned->parts.items);
-    memory_free(owned->next_parts.items);
-    memory_free(owned->small_parts.items);
-    memory_free(owned->nodes.items);
-    memory_free(owned->next_nodes.items);
-    memory_free(owned->roots.items);
-    memory_free(owned->chunks.items);
-    memory_free(owned->splits.items);
-    memory_free(owned->raw.items);
-    memory_free(owned->ids.items);
-    memset(owned, 0, sizeof *owned);
+    if (growth < 1) return write_leaf(build, node, parts);
+    *leaf = false;
+    begin_child(out, 0, left, growth);
+    begin_child(out, 1, right, growth);
+    KD_TRY(KD_RESERVE(out->parts[0], (uint64_t)left + right));
+    out->parts[1] = out->parts[0] + left;
+    task_each(build->pool, of.chunk_count, scatter_chunk, &of);
+    finish_child(&of, 0);
+    finish_child(&of, 1);
+    return write_split(build, node->at, out);
 }

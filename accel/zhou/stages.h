@@ -34,28 +34,10 @@ typedef struct zhou_node {
     box3 tight;            /* bounds of its triangles' parts */
     float mean[3];         /* of its parts' centres; only where plan.means of the parent is set */
     float growth;          /* factor by which its leaves' references may exceed its own */
-    uint32_t first, count; /* references */
+    uint32_t first, count; /* references; on a CPU `first` is not used */
     uint32_t depth;
-    uint32_t at; /* index of its raw node */
+    uint32_t at; /* index of its node in the tree, on a device of its raw node */
 } zhou_node;
-
-/* A node before it has its place in the layout. Children are pairs of raw nodes. */
-typedef struct zhou_raw {
-    float split;
-    uint32_t kind;  /* axis, or ZHOU_RAW_* */
-    uint32_t first; /* inner: first child; leaf: first id; root: index of the small root */
-    uint32_t count; /* ids of a leaf */
-} zhou_raw;
-enum { ZHOU_RAW_LEAF = 3, ZHOU_RAW_ROOT = 4 };
-
-KD_FN zhou_raw zhou_raw_make(uint32_t kind, float split, uint32_t first, uint32_t count) {
-    zhou_raw raw;
-    raw.split = split;
-    raw.kind = kind;
-    raw.first = first;
-    raw.count = count;
-    return raw;
-}
 
 KD_FN vec3 zhou_corner(vec3 corner) { /* -0 becomes 0 */
     return vec3_make(corner.x + 0.0f, corner.y + 0.0f, corner.z + 0.0f);

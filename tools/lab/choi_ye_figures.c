@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* --- Figure 1 -----------------------------------------------------------------------------------
- */
+/* --- Figure 1 --------------------------------------------------------------------------------- */
 
 static void figure_1(const choi_column *of) {
     printf(
@@ -23,8 +22,7 @@ static void figure_1(const choi_column *of) {
                of->level_triangles[level] / of->level_nodes[level]);
 }
 
-/* --- Figure 2 -----------------------------------------------------------------------------------
- */
+/* --- Figure 2 --------------------------------------------------------------------------------- */
 
 enum { SIDE = 320 };
 
@@ -90,8 +88,7 @@ static kd_status figure_2(const bench_request *request, const choi_column *of) {
     return paper_picture(path, sizeof path, request, name) ? draw_model(path, of->path) : KD_OK;
 }
 
-/* --- Figure 3 -----------------------------------------------------------------------------------
- */
+/* --- Figure 3 --------------------------------------------------------------------------------- */
 
 typedef struct line_fit {
     double slope, r2, exponent; /* ms per thousand triangles; R^2 of the linear fit; exponent of the
@@ -181,8 +178,7 @@ kd_status choi_figures(const bench_request *request, const choi_column *columns,
     return KD_OK;
 }
 
-/* --- by threads ---------------------------------------------------------------------------------
- */
+/* --- by threads ------------------------------------------------------------------------------- */
 
 static kd_status time_threads(const bench_request *request, const choi_column *of,
                               const bench_model *model, const char *builder, int32_t threads,

@@ -22,8 +22,7 @@ enum { BLOCK = 4 };
 const char *const experiment_axis_names[VARY_AXES] = {"spp",    "photons", "k",
                                                       "radius", "passes",  "alpha"};
 
-/* --- the trials ---------------------------------------------------------------------------------
- */
+/* --- the trials ------------------------------------------------------------------------------- */
 
 static bool same_settings(const experiment_trial *a, const experiment_trial *b) {
     for (int i = 0; i < VARY_AXES; ++i)
@@ -93,8 +92,7 @@ static kd_status add_method(experiment *work, const integrator *row) {
     return add_ladder(work, &base, VARY_ALPHA);
 }
 
-/* --- lines of JSON, written and read back -------------------------------------------------------
- */
+/* --- lines of JSON, written and read back ----------------------------------------------------- */
 
 static void print_name(char out[64], const experiment_trial *of) {
     snprintf(out, 64, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
@@ -173,8 +171,7 @@ static kd_status take_lines(experiment *work, const char *path, bool *cut) {
     return KD_OK;
 }
 
-/* --- measuring ----------------------------------------------------------------------------------
- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 #define PUT(to, text)                                                                              \
     do {                                                                                           \

@@ -148,8 +148,7 @@ static kd_status by_threads(const bench_request *request, const bench_cloud *clo
     return status;
 }
 
-/* --- Figure 1 -----------------------------------------------------------------------------------
- */
+/* --- Figure 1 --------------------------------------------------------------------------------- */
 
 enum { WARP = 32 };
 

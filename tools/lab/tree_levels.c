@@ -64,8 +64,7 @@ static void count_node(void *context, uint32_t at, uint32_t level, box3 box) {
     ++c->out->leaf_sizes[triangles < LEAF_SIZES ? triangles : LEAF_SIZES - 1];
 }
 
-/* --- lines --------------------------------------------------------------------------------------
- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 typedef struct line {
     double origin[3], way[3];
@@ -297,8 +296,7 @@ kd_status tree_export(const char *path, const tritree *tree, const tree_levels *
     return file_output_commit(&output);
 }
 
-/* --- the page -----------------------------------------------------------------------------------
- */
+/* --- the page --------------------------------------------------------------------------------- */
 
 typedef struct chart {
     bars_row rows[TREE_LEVELS];

@@ -51,8 +51,7 @@ typedef struct laboratory {
     job watched;
 } laboratory;
 
-/* --- what is asked
-   ------------------------------------------------------------------------------ */
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 /* Returns the next item of a comma-separated list; false at the end or if it is too long. */
 static bool next_part(const char **at, char *out, size_t bytes) {
@@ -158,8 +157,7 @@ static kd_status check_report(const laboratory *work) {
     return KD_OK;
 }
 
-/* --- measuring
-   ---------------------------------------------------------------------------------- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 static kd_status judge(measurement *out, const laboratory *work, const render_result *seen,
                        const contender *of) {
@@ -200,8 +198,7 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     return KD_OK;
 }
 
-/* --- the report
-   --------------------------------------------------------------------------------- */
+/* --- the report ------------------------------------------------------------------------------- */
 
 static kd_status write_table(const laboratory *work) {
     char path[4096];
@@ -290,8 +287,7 @@ static kd_status experiment_of_map(laboratory *work) {
     return KD_OK;
 }
 
-/* --- integrators
-   -------------------------------------------------------------------------------- */
+/* --- integrators ------------------------------------------------------------------------------ */
 
 static void base_of_scene(kd_render_options *base, const laboratory *work) {
     memset(base->crop, 0, sizeof base->crop);

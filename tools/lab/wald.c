@@ -17,8 +17,7 @@ typedef struct wald_size {
     const char *text;
 } wald_size;
 
-/* --- Table 1 ------------------------------------------------------------------------------------
- */
+/* --- Table 1 ---------------------------------------------------------------------------------- */
 
 static kd_status print_sizes(const bench_request *request, const char *title, const char *type,
                              const wald_size *sizes, int count, uint32_t dims,
@@ -84,8 +83,7 @@ static kd_status section_6(const bench_request *request) {
                        "widest", sizes, 5, 4, POINTTREE_WIDEST);
 }
 
-/* --- section 5 ----------------------------------------------------------------------------------
- */
+/* --- section 5 -------------------------------------------------------------------------------- */
 
 enum { TEN = 10 };
 static const float example[TEN][2] = {{10, 15}, {46, 63}, {68, 21}, {40, 33}, {25, 54},
@@ -135,8 +133,7 @@ static kd_status section_5(void) {
     return compare_example(ids);
 }
 
-/* --- Figure 1 -----------------------------------------------------------------------------------
- */
+/* --- Figure 1 --------------------------------------------------------------------------------- */
 
 enum { SIX = 6 };
 static const float six[SIX][2] = {{2, 3}, {5, 4}, {9, 6}, {4, 7}, {8, 1}, {7, 2}};

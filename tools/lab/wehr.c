@@ -14,8 +14,7 @@
 #include "tools/lab/papers.h"
 #include <string.h>
 
-/* --- Table I ------------------------------------------------------------------------------------
- */
+/* --- Table I ---------------------------------------------------------------------------------- */
 
 static kd_status table_1(const bench_request *request) {
     static const struct {
@@ -42,8 +41,7 @@ static kd_status table_1(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Table II -----------------------------------------------------------------------------------
- */
+/* --- Table II --------------------------------------------------------------------------------- */
 
 enum { BLOCKS = 4, SETS = 3 };
 static const uint32_t blocks[BLOCKS] = {32, 64, 128, 256};

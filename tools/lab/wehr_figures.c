@@ -36,8 +36,7 @@ static void print_no_device(void) {
     if (device_cuda_count() == 0) printf("    (cuda:0: no GPU)\n");
 }
 
-/* --- Figure 4 -----------------------------------------------------------------------------------
- */
+/* --- Figure 4 --------------------------------------------------------------------------------- */
 
 /* For one block size: the time with cutoff = block relative to the best cutoff. */
 static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on, uint32_t block,
@@ -85,8 +84,7 @@ static kd_status figure_4(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Figures 5 and 6 ----------------------------------------------------------------------------
- */
+/* --- Figures 5 and 6 -------------------------------------------------------------------------- */
 
 static kd_status time_block(const paper_table *table, const wehr_cloud *cloud, int on,
                             uint32_t block) {
@@ -141,8 +139,7 @@ static kd_status figure_6(const bench_request *request) {
     return by_blocks(request, "wehr-figure6", WEHR_BUNNY);
 }
 
-/* --- Figure 7 -----------------------------------------------------------------------------------
- */
+/* --- Figure 7 --------------------------------------------------------------------------------- */
 
 enum { WIDTH = 480, HEIGHT = 360, SCANNED = 280000 };
 
@@ -194,8 +191,7 @@ static kd_status figure_7(const bench_request *request) {
     return status;
 }
 
-/* --- Figure 8 -----------------------------------------------------------------------------------
- */
+/* --- Figure 8 --------------------------------------------------------------------------------- */
 
 static kd_status print_naive(const paper_table *table, const char *sort, uint64_t count,
                              double published, uint32_t insertion) {
@@ -234,8 +230,7 @@ static kd_status figure_8(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Figure 9 -----------------------------------------------------------------------------------
- */
+/* --- Figure 9 --------------------------------------------------------------------------------- */
 
 static kd_status figure_9(const bench_request *request) {
     static const double published[SIZES] = {61, 302, 605, 0, 1918, 2559, 3245}; /* Table II, R */
@@ -256,8 +251,7 @@ static kd_status figure_9(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Figure 10 ----------------------------------------------------------------------------------
- */
+/* --- Figure 10 -------------------------------------------------------------------------------- */
 
 /* Measures the seconds of each level with this limit between insertion and radix sort. */
 static kd_status time_levels(bench_row *row, double levels[LEVELS], const wehr_cloud *cloud,

@@ -219,8 +219,7 @@ static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) 
 }
 
 /* The hits to compare for ray i; where only one side says that it is blocked, both are asked what
- * by.
- */
+   by. */
 static void take_hits(ray_hit hit[2], const tritree_view *view, const caster *with,
                       const bench_rays *set, const answers *ours, const answers *theirs,
                       uint64_t i) {
