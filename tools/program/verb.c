@@ -8,19 +8,18 @@ static kd_status refuse_arguments(const option_line *line, const verb *command, 
         char word[4];
         snprintf(word, sizeof word, "%.2s", line->arguments[i]);
         const char *hint = word[0] == '+' ? option_hint_find(word, command->groups) : NULL;
-        KD_REQUIRE(!hint, KD_ERROR_USAGE,
-                   "kandela %s: unexpected argument \"%.200s\"; use %s instead", command->name,
-                   line->arguments[i], hint);
+        KD_REQUIRE(!hint, KD_ERROR_USAGE, "%s: unexpected argument \"%.200s\"; use %s instead",
+                   command->name, line->arguments[i], hint);
     }
     const char *text = line->arguments[most];
-    KD_FAIL(KD_ERROR_USAGE, "kandela %s: unexpected argument \"%.200s\"; usage: kandela %s %s",
+    KD_FAIL(KD_ERROR_USAGE, "%s: unexpected argument \"%.200s\"; usage: kandela %s %s",
             command->name, text, command->name, command->arguments);
 }
 
 kd_status verb_arguments(const option_line *line, const verb *command, int least, int most) {
     KD_REQUIRE(line->argument_count >= least, KD_ERROR_USAGE,
-               "kandela %s: an argument is missing; usage: kandela %s %s", command->name,
-               command->name, command->arguments);
+               "%s: an argument is missing; usage: kandela %s %s", command->name, command->name,
+               command->arguments);
     if (most >= 0 && line->argument_count > most) return refuse_arguments(line, command, most);
     return KD_OK;
 }
