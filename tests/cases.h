@@ -1,11 +1,11 @@
-/* The nasty inputs every tree meets: point sets and triangle sets by name, as pure functions of
-   (case, count). Tests walk the tables. */
+/* Degenerate and extreme inputs for every tree: sets of points and triangles by name, as pure
+   functions of (case, count). Tests loop over the tables. */
 #ifndef KD_TESTS_CASES_H
 #define KD_TESTS_CASES_H
 #include "core/math/geometry.h"
 #include "core/math/rng.h"
 
-/* counts worth trying: empty, one, around powers of two */
+/* empty, one, and around powers of two */
 static const uint32_t case_counts[] = {0,   1,   2,   3,    4,    5,    7,    8,    9,    10,  15,
                                        16,  17,  31,  32,   33,   63,   64,   65,   127,  128, 255,
                                        256, 511, 513, 1000, 1023, 1024, 2047, 4096, 10000};
@@ -14,11 +14,11 @@ enum { CASE_COUNTS = sizeof case_counts / sizeof *case_counts };
 typedef enum case_points {
     CASE_UNIFORM,
     CASE_ALL_EQUAL,
-    CASE_DUPLICATES, /* eight distinct values an axis */
+    CASE_DUPLICATES, /* eight distinct values per axis */
     CASE_COLLINEAR,  /* on an axis-aligned line */
     CASE_DIAGONAL,   /* on a slanted line */
     CASE_COPLANAR,   /* z = 0.25 */
-    CASE_CLUSTERED,  /* nine in ten in a tiny spot */
+    CASE_CLUSTERED,  /* nine in ten in a tiny cluster */
     CASE_STRETCHED,  /* 100 : 1 : 1 */
     CASE_SORTED,
     CASE_HUGE,        /* 1e30 */
@@ -74,7 +74,7 @@ typedef enum case_triangles {
     CASE_LAYERS,    /* in five planes across each axis: many planar ones, many ties */
     CASE_SLIVERS,
     CASE_FAN,        /* all through one point */
-    CASE_DEGENERATE, /* two in three without area */
+    CASE_DEGENERATE, /* two in three have no area */
     CASE_HUGE_SOUP,  /* 1e30 */
     CASE_TINY_SOUP,  /* 1e-30 */
     CASE_FAR_SOUP,   /* of size 1, at 1000 */
@@ -89,7 +89,7 @@ static inline const char *case_triangles_name(case_triangles which) {
     return names[which];
 }
 
-/* Corners of triangle i of `count`. */
+/* Computes the corners of triangle i of `count`. */
 static inline void case_triangle(case_triangles which, uint32_t i, uint32_t count, vec3 corner[3]) {
     const rng_key key = rng_key_make(54321, (uint32_t)which, i);
     const rng_block at = rng_draw(key, 0, 0);

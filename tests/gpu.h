@@ -1,11 +1,11 @@
-/* What tests of a CUDA device share. In a build with -DKD_CUDA=EMULATED (tests/emulated) the device
-   is one CPU thread: there they take fewer and smaller cases. */
+/* Helpers of tests on a CUDA device. In a build with -DKD_CUDA=EMULATED (tests/emulated) the device
+   is one CPU thread, so tests run fewer and smaller cases. */
 #ifndef KD_TESTS_GPU_H
 #define KD_TESTS_GPU_H
 #include "core/device/device.h"
 #include "tests/test.h"
 
-/* Says so if there is no device; main then returns TEST_SKIPPED. */
+/* Returns true, with a message, if there is no device; main then returns TEST_SKIPPED. */
 static inline bool gpu_is_missing(void) {
     if (device_cuda_count() > 0) return false;
     puts("skipped: no CUDA device");
@@ -17,12 +17,12 @@ static inline bool gpu_is_emulated(void) {
     return device_cuda_describe(&found, 0) == KD_OK && strncmp(found.name, "emulated", 8) == 0;
 }
 
-/* How large a case is. */
+/* Returns the size of a case. */
 static inline uint32_t gpu_size(uint32_t on_card, uint32_t emulated) {
     return gpu_is_emulated() ? emulated : on_card;
 }
 
-/* Whether an emulated device, which takes one case in so many, leaves this one out. */
+/* Returns true if an emulated device, which runs one case in `one_in`, skips this one. */
 static inline bool gpu_leaves_out(uint32_t number, uint32_t one_in) {
     return gpu_is_emulated() && number % one_in != 0;
 }

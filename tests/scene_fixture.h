@@ -1,4 +1,4 @@
-/* Tiny scenes made by hand, for tests of what stands above a scene_view. */
+/* Tiny scenes built in code, for tests of code that takes a scene_view. */
 #ifndef KD_TESTS_SCENE_FIXTURE_H
 #define KD_TESTS_SCENE_FIXTURE_H
 #include "shaders/surface.h"
@@ -10,7 +10,7 @@ enum {
     FIXTURE_MEDIA = 4
 };
 
-/* Room for one scene; fixture_view borrows from it. */
+/* Storage of one scene; fixture_view borrows from it. */
 typedef struct scene_fixture {
     vec3 positions[FIXTURE_VERTICES], normals[FIXTURE_VERTICES];
     uint32_t triangles[3 * FIXTURE_TRIANGLES], normal_indices[3 * FIXTURE_TRIANGLES];
@@ -19,7 +19,7 @@ typedef struct scene_fixture {
     light lights[FIXTURE_TRIANGLES];
     float light_cdf[FIXTURE_TRIANGLES + 1];
     uint32_t vertex_count, triangle_count, material_count, light_count;
-    uint32_t sky; /* index of the environment's light, KD_NONE: none */
+    uint32_t sky; /* index of the environment light, KD_NONE: none */
     medium media[FIXTURE_MEDIA];
     uint32_t medium_count, fog; /* index of the fog, KD_NONE: none */
 } scene_fixture;
@@ -35,7 +35,7 @@ static inline uint32_t fixture_material(scene_fixture *to, material record) {
     return to->material_count++;
 }
 
-/* Normals may all be zero: then the triangle has none of its own. */
+/* If all normals are zero, the triangle has no shading normals. */
 static inline void fixture_triangle(scene_fixture *to, uint32_t made_of, const vec3 corner[3],
                                     const vec3 normal[3]) {
     const uint32_t first = to->vertex_count, triangle = to->triangle_count++;
@@ -57,9 +57,8 @@ static inline void fixture_quad(scene_fixture *to, uint32_t made_of, vec3 a, vec
     fixture_triangle(to, made_of, second, NULL);
 }
 
-/* A closed box; `inward`: its normals point inside. Six faces, materials given as -x +x -y +y -z
- * +z.
- */
+/* A closed box; `inward`: its normals point inside. Six faces with materials in the order -x +x -y
+   +y -z +z. */
 static inline void fixture_box(scene_fixture *to, const uint32_t made_of[6], vec3 lo, vec3 hi,
                                bool inward) {
     vec3 p[8];
@@ -83,7 +82,7 @@ static inline vec3 fixture_on_sphere(int i, int j, int rings) {
     return vec3_make(s * cosf(phi), i == 0 ? 1 : i == rings ? -1 : cosf(theta), -s * sinf(phi));
 }
 
-/* A ball of `rings` x 2 `rings` patches with smooth normals. */
+/* A sphere of `rings` x 2 `rings` patches with smooth normals. */
 static inline void fixture_ball(scene_fixture *to, uint32_t made_of, vec3 centre, float radius,
                                 int rings) {
     for (int i = 0; i < rings; ++i)
@@ -117,7 +116,7 @@ static inline void fixture_light(scene_fixture *to, light record) {
     to->lights[to->light_count++] = record;
 }
 
-/* Every triangle of an emitting material becomes a light; then the table of powers. */
+/* Makes every triangle of an emitting material a light, then builds the table of powers. */
 static inline void fixture_finish(scene_fixture *to) {
     for (uint32_t t = 0; t < to->triangle_count; ++t) {
         const material *made = to->materials + to->triangle_materials[t];
@@ -147,7 +146,7 @@ static inline void fixture_finish(scene_fixture *to) {
     }
 }
 
-/* All but the tree. */
+/* Everything except the tree. */
 static inline scene_view fixture_view(const scene_fixture *from) {
     scene_view view;
     memset(&view, 0, sizeof view);

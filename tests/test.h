@@ -1,4 +1,4 @@
-/* What every test includes: cmocka with its prerequisites, and where data lies. */
+/* Included by every test: cmocka with its prerequisites, and the paths of test data. */
 #ifndef KD_TESTS_TEST_H
 #define KD_TESTS_TEST_H
 #include <setjmp.h>
@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* cmocka wants the four above first */
+/* cmocka requires the four headers above */
 #include <cmocka.h>
 
-enum { TEST_SKIPPED = 77 }; /* exit code: what this test needs is not on this machine */
+enum {
+    TEST_SKIPPED = 77
+}; /* exit code: something that this test needs is missing on this machine */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_IS_WATCHED 1
@@ -25,19 +27,20 @@ enum { TEST_SKIPPED = 77 }; /* exit code: what this test needs is not on this ma
 #define TEST_IS_WATCHED 0
 #endif
 
-/* Under sanitizers a case takes ten times as long, and what they find is in the code, not in the
-   numbers: whether such a run, which takes one case in so many, leaves this one out.
-   KANDELA_TEST_ALL=1 (tools/nightly) leaves none out. */
+/* Sanitizers make a case ten times slower, and their findings depend on the code, not on the
+   numbers. Returns true if such a run, which takes one case in `one_in`, skips this one.
+   KANDELA_TEST_ALL=1 (tools/nightly) skips none. */
 static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
     return TEST_IS_WATCHED && number % one_in != 0 && !getenv("KANDELA_TEST_ALL");
 }
 
-/* How large a case is. */
+/* Returns the size of a case. */
 static inline uint32_t test_size(uint32_t plain, uint32_t watched) {
     return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? watched : plain;
 }
 
-/* Path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is not here. */
+/* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is
+   missing. */
 static inline const char *test_model(const char *name) {
     static char path[4096];
     const char *folder = getenv("KANDELA_MODELS");

@@ -13,7 +13,7 @@
 /* State at the part: queries received and results found. */
 typedef struct serving {
     /* for each rank: number of queries to each part, whether it has more chunks, and
-     * what_is_asked() */
+       what_is_asked() */
     uint64_t *matrix;
     uint64_t *begins; /* size + 1: queries of each rank */
     /* size + 1: results for each rank */

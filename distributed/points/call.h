@@ -82,8 +82,7 @@ KD_DEVICE_CALL(answer_device, (const parts_call *call));
 }
 #endif
 
-/* --- whole calls -------------------------------------------------------------------------------
- */
+/* --- whole calls ------------------------------------------------------------------------------ */
 
 /* Executes a call of which query, hi, kind, asks, k, offsets, names and out are set; counts become
    offsets. `checked`: result of the argument checks; for a tree shared by processes it is reported

@@ -61,8 +61,7 @@ KD_FN uint32_t top_bin(const top_bracket *bracket, const void *point, point_scal
     return (uint32_t)((value - bracket->lo) >> bracket->shift);
 }
 
-/* --- shares --------------------------------------------------------------------------------------
- */
+/* --- shares ----------------------------------------------------------------------------------- */
 
 typedef struct point_share {
     point_array points;

@@ -19,8 +19,7 @@ enum {
     COPIES_MOST = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
 };
 
-/* --- host copies --------------------------------------------------------------------------------
- */
+/* --- host copies ------------------------------------------------------------------------------ */
 
 enum { HOST_ARRAYS_MOST = 8 };
 

@@ -234,8 +234,8 @@ typedef struct eye_request {
     uint32_t next; /* next request of the same path, or KD_NONE */
 } eye_request;
 
-/* Adjacent requests made at once by the threads of a warp, hence by neighbouring pixels; at
- * most 32. */
+/* Adjacent requests made at once by the threads of a warp, hence by neighbouring pixels; at most
+   32. */
 typedef struct eye_packet {
     uint32_t first, count;
 } eye_packet;

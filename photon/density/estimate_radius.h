@@ -21,8 +21,8 @@
 #define ADAPT_GROWTH 1.5f
 #define ADAPT_CONFIDENCE 2.0f
 
-/* Mean of the channels of an estimate, W/m^2, and its standard deviation for independent photons.
- */
+/* Mean of the channels of an estimate, W/m^2, and its standard deviation for independent
+   photons. */
 typedef struct adapt_estimate {
     float mean, deviation;
     uint32_t counted; /* accepted photons */
@@ -102,8 +102,8 @@ KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
     return photon_gathering_irradiance(map, tiles, at, &gathered);
 }
 
-/* As photon_irradiance, at a photon of the map, for the points nearest to it (photon_own_weight).
- */
+/* As photon_irradiance, at a photon of the map, for the points nearest to it
+   (photon_own_weight). */
 KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, uint32_t node) {
     if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, node);
@@ -171,7 +171,7 @@ KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
     if (at->kind == MATERIAL_DIFFUSE) return photon_scattered_evenly(at, wo, landed);
     const vec3 wi = vec3_negate(landed->direction);
     /* Photons carry flux across the geometric surface; shading needs flux across the shading
-     * surface. */
+       surface. */
     const float true_cosine = fabsf(vec3_dot(wi, at->geometric));
     const float cosine = fabsf(vec3_dot(wi, at->normal));
     const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
@@ -227,8 +227,8 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *ti
     return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
 }
 
-/* Sum of the power that the photons `found` scatter towards `wo`, for an estimate within `radius`.
- */
+/* Sum of the power that the photons `found` scatter towards `wo`, for an estimate within
+   `radius`. */
 KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
                                 const neighbour *found, uint32_t count, float radius) {
     flux_sum sum = flux_sum_none();

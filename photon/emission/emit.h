@@ -150,8 +150,8 @@ KD_DEVICE_CALL(photon_list_cuda_emit,
                 const photon_order *order, job *watched));
 /* Copies photons from host memory, e.g. from a file. */
 KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
-/* After emit_share_parts: exchanges photons with the other ranks, so that each has the whole list.
- */
+/* After emit_share_parts: exchanges photons with the other ranks, so that each has the whole
+   list. */
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *share);
 /* Starts a run of `photons` photons in a distributed list, behind those that are here; `place` is
    its index in the list of all ranks. Grows the memory if needed. */

@@ -105,8 +105,7 @@ static uint64_t content_of(const file_header *header) {
     return hash_combine(1, header->lists, sizeof header->lists);
 }
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static kd_status check_header(const file_view *file, const char *path, const file_header *header) {
     KD_REQUIRE(file->count >= sizeof *header && memcmp(header->magic, file_magic, 8) == 0,

@@ -27,8 +27,7 @@ photon_options photon_options_default(void) {
     return options;
 }
 
-/* --- one map -----------------------------------------------------------------------------------
- */
+/* --- one map ---------------------------------------------------------------------------------- */
 
 typedef struct photon_ordering {
     const photon *from;
@@ -268,8 +267,7 @@ static void map_close(photon_map *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* --- all maps ----------------------------------------------------------------------------------
- */
+/* --- all maps --------------------------------------------------------------------------------- */
 
 static photon_order order_make(const photon_options *options, uint32_t kinds, uint64_t wanted) {
     photon_order order;

@@ -1,5 +1,5 @@
 /* The C API of <kandela/render.h> and <kandela/photons.h>: handles around scenes, images and
- * photons. */
+   photons. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/version.h"

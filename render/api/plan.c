@@ -356,7 +356,7 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
     /* Distributed photons would force the rendering from the device to the CPU: only if nothing
-     * else fits. */
+       else fits. */
     if (there && !stays && (whole || !name_is_auto(options->device))) apart = false;
     if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));

@@ -281,7 +281,7 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
 }
 
 /* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
- * result. */
+   result. */
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *of,
                        film *to, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;

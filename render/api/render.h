@@ -56,8 +56,8 @@ typedef struct render_keeping {
 /* Selects the device to render on. "auto" is the first CUDA device if there is one and the
    integrator supports it, otherwise the CPU. */
 kd_status render_choose_device(device *out, const kd_render_options *options);
-/* Returns true if all devices named by the options are CUDA devices that the integrator supports.
- */
+/* Returns true if all devices named by the options are CUDA devices that the integrator
+   supports. */
 bool render_is_on_devices(const kd_render_options *options);
 
 /* Renders an image. If a device chosen by "auto" is short of memory, retries with the next tree
@@ -71,8 +71,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
                           const render_keeping *keeping, job *watched);
 void render_close(render_result *owned); /* `owned` may be zeroed */
 
-/* --- several devices of one machine -------------------------------------------------------------
- */
+/* --- several devices of one machine ----------------------------------------------------------- */
 
 /* render_run_kept for a list of devices in options->device (device_list_count): starts one thread
    per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
@@ -82,8 +81,8 @@ kd_status render_on_devices(render_result *out, const scene *from, const kd_rend
 
 /* --- instances or copies ---------------------------------------------------------------------- */
 
-/* What to do with the instances of a scene: copies take more memory, but rays traverse them faster.
- */
+/* What to do with the instances of a scene: copies take more memory, but rays traverse them
+   faster. */
 typedef enum render_placing {
     RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory or the integrator
                             does not support instances */
@@ -97,8 +96,7 @@ const char *render_placing_name(int index); /* NULL beyond the last */
 kd_status render_settle_placements(struct scene *of, const kd_render_options *options,
                                    uint64_t most, render_placing how);
 
-/* --- photons without an image: `kandela photons` and kd_photons_emit ----------------------------
- */
+/* --- photons without an image: `kandela photons` and kd_photons_emit -------------------------- */
 
 struct photon_file;
 

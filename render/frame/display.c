@@ -17,8 +17,7 @@ enum { PACKET_BYTES = HEADER_BYTES + CHANNELS * DISPLAY_TILE * DISPLAY_TILE * (i
 static const char channel_names[] = "R\0G\0B\0A"; /* followed by the terminating zero */
 static const double pause_seconds = 0.25;
 
-/* --- address and connection --------------------------------------------------------------------
- */
+/* --- address and connection ------------------------------------------------------------------- */
 
 typedef struct display_address {
     char host[256], port[8];
@@ -82,8 +81,7 @@ void display_close(display *owned) {
     owned->socket = -1;
 }
 
-/* --- packets -----------------------------------------------------------------------------------
- */
+/* --- packets ---------------------------------------------------------------------------------- */
 
 /* Appends bytes to the packet; *used is its size so far. */
 static void put(display *to, size_t *used, const void *bytes, size_t count) {

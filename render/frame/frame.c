@@ -23,8 +23,7 @@ typedef struct tile_pass {
     atomic_ullong rays, nan_samples;
 } tile_pass;
 
-/* --- defaults of optional members of an integrator ---------------------------------------------
- */
+/* --- defaults of optional members of an integrator -------------------------------------------- */
 
 int32_t integrator_batches_most(const integrator *of, const kd_render_options *options) {
     return of->batches_most ? of->batches_most(options) : 1;
@@ -72,8 +71,7 @@ bool integrator_has_cutouts(const scene_view *scene) {
     return false;
 }
 
-/* --- termination -------------------------------------------------------------------------------
- */
+/* --- termination ------------------------------------------------------------------------------ */
 
 bool frame_is_overdue(const frame *of) {
     return of->deadline > 0 && timing_now() >= of->deadline;
@@ -120,7 +118,7 @@ static uint32_t camera_sample(const frame *of, uint32_t sample) {
 }
 
 /* Takes the requested samples and adds them to the film, each pixel's in the order of sample
- * numbers. */
+   numbers. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
     const integrator *how = pass->of->how;
     const pixel_view view = integrator_view(pass->of);
@@ -316,8 +314,8 @@ bool frame_is_awaited(const frame *of) {
            (of->watched && of->watched->deadline > 0);
 }
 
-/* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this kind.
- */
+/* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
+   kind. */
 static uint32_t pass_unseen(const frame *of, const film *to) {
     if (!of->there || !of->how->launch_samples || frame_is_awaited(of)) return 0;
     const uint64_t whole =
@@ -325,8 +323,8 @@ static uint32_t pass_unseen(const frame *of, const film *to) {
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
-/* Passes end at powers of two, since each such prefix of the Sobol' sequence is well distributed.
- */
+/* Passes end at powers of two, since each such prefix of the Sobol' sequence is well
+   distributed. */
 uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen) {
     if (of->how->pass) return 1;
     const uint32_t batch = batch_of(of, pass->samples, pass->begin);

@@ -1,5 +1,5 @@
 /* The table of integrators, and those that need no preprocessing: `path`, `direct`, `whitted` and
- * `ao`. */
+   `ao`. */
 #include "render/integrators/integrators.h"
 #include "core/memory.h"
 #include "render/frame/waves.h"

@@ -64,7 +64,7 @@ static kd_status light_prepare(frame *prepared) {
     state->straight.max_depth = state->straight.scatterings = 1;
     state->straight.cutouts = state->eye.cutouts;
     /* 2^20 units: the contribution of one path to a pixel if light were spread evenly over the
-     * scene */
+       scene */
     state->unit = scene->total_power / (KD_PI * diagonal * diagonal) * (float)pixels * 0x1p-20f;
     state->paths = (uint32_t)options->photons;
     prepared->state = state;

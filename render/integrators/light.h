@@ -74,7 +74,7 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
 }
 
 /* Projects a point to its pixel and computes the radiance per flux; returns false outside the
- * image. */
+   image. */
 KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out, float *per_area) {
     const frame3 axes = camera_frame(&eye->view);
     const vec3 local = frame3_to_local(&axes, vec3_sub(point, eye->view.eye));

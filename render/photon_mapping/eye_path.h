@@ -118,7 +118,7 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
 }
 
 /* Returns true if a sampled ray can hit a light: some light has an area, or there is an
- * environment. */
+   environment. */
 KD_FN bool eye_rays_meet_light(const scene_view *world) {
     return world->triangle_lights || world->environment.light != KD_NONE;
 }
@@ -203,7 +203,7 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
 }
 
 /* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the
- * throughput. */
+   throughput. */
 KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way way, eye_path *path,
                    float end) {
     path_state *state = &path->state;
@@ -336,7 +336,7 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
 
 #ifdef __CUDACC__
 /* Copies `layers`, the largest member, for principled surfaces only; it is not initialised for
- * others. */
+   others. */
 __device__ inline void eye_request_place(eye_request *made, const surface *at) {
     void *to = &made->at;
     const void *from = at;
@@ -379,7 +379,7 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
 
 #ifndef __CUDA_ARCH__
 /* Appends a request on a CPU. Requests of a path are adjacent, so they are not linked. Not
- * thread-safe. */
+   thread-safe. */
 static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
                             vec3 throughput) {
     const uint32_t place = later->asked->requests++;

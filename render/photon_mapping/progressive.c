@@ -220,7 +220,7 @@ static double first_media_radius(const progressive_state *state, const kd_render
 }
 
 /* Emits the photons of this pass and builds their maps; on the first pass also sets the initial
- * radii. */
+   radii. */
 static kd_status make_maps(progressive_state *state, frame *of, bool first) {
     double *radius = of->carried + CARRIED_RADIUS;
     photon_maps_close(&state->maps);

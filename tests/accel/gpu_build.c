@@ -1,5 +1,5 @@
-/* Every builder on the device: its trees keep T1 to T7 on every nasty input, are the same each
-   time, and cost hardly more than the exact ones. */
+/* Device builders: on every case of cases.h their trees satisfy T1 to T7, are reproducible, and
+   cost little more than the exact trees. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -86,8 +86,8 @@ static void compare_with_exact(const char *path, double most) {
     mesh_close(&model);
 }
 
-/* Small things far apart: where one look into one bin of a large node misses the best plane. A
-   floor: where no plane strictly inside a node cuts off the air above it. */
+/* Small objects far apart, where a single pass over the bins of a large node misses the best plane;
+   and a floor, where no plane strictly inside a node cuts off the empty space above it. */
 static void rooms_cost_hardly_more_than_exact_trees(void **state) {
     (void)state;
     compare_with_exact(gpu_is_emulated() ? "gen:room:16000" : "gen:room:200000", 1.01);
@@ -134,7 +134,8 @@ static void bad_input_is_refused_by_name(void **state) {
     triangle_set_close(&set);
 }
 
-/* Scratch that is too small is refused before anything runs, and the bytes are said. */
+/* A scratch limit that is too small is rejected before anything runs, and the message states the
+   bytes needed. */
 static void too_little_memory_is_refused(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
@@ -153,7 +154,7 @@ static void too_little_memory_is_refused(void **state) {
     triangle_set_close(&set);
 }
 
-/* Rooms that are too small until they were doubled so often. */
+/* Capacities that are too small until they have been doubled several times. */
 static const tritree_builder_cuda *generous;
 static uint32_t doublings;
 static void plan_poorly(tritree_build_cuda *build) {
@@ -161,8 +162,8 @@ static void plan_poorly(tritree_build_cuda *build) {
     if (build->doubled < doublings) build->node_room = 4;
 }
 
-/* A tree that needs more room than was planned is built with more; one that needs more than there
-   ever is ends with a line that says so. */
+/* A tree that needs more capacity than was planned is rebuilt with more; one that exceeds every
+   limit fails with a clear message. */
 static void rooms_grow(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
@@ -209,8 +210,8 @@ static kd_status note_attempt(void *context, const tritree_builder_cuda *row) {
     return of->answers[of->count++];
 }
 
-/* "auto": the next one where memory does not suffice, the CPU last; no builder for more triangles
-   than it is made for. Who is named is the only one. */
+/* "auto" falls back to the next builder if memory is short, to the CPU last, and skips builders
+   whose triangle limit is exceeded. A builder requested by name has no fallback. */
 static void builders_take_turns(void **state) {
     (void)state;
     attempts of = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};

@@ -1,5 +1,5 @@
-/* Rays that trees lose first, by every loop of a device, on the trees of its builders
-   and of the CPU's: the bits of triangle_meet on every triangle, as nasty_rays.h computes them. */
+/* The difficult rays of nasty_rays.h by every device loop, on trees of the device's and of the
+   CPU's builders: hits equal triangle_meet applied to every triangle, bit for bit. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"
@@ -39,7 +39,7 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
     assert_int_equal(trace_cuda(tree, &batch), KD_OK);
 }
 
-/* Every loop, on a tree of the CPU's. */
+/* Every loop, on a tree built on the CPU. */
 static void cast_by_all_loops(const triangle_set *set, answers *a, const char *name) {
     const tritree_options options = tritree_options_default();
     tritree tree;
@@ -61,7 +61,7 @@ static void cast_by_all_loops(const triangle_set *set, answers *a, const char *n
     tritree_close(&tree);
 }
 
-/* The trees of the device's builders, as C programs get them. */
+/* Trees of the device's builders, through the C interface. */
 static void cast_by_builder(const triangle_set *set, answers *a, const char *builder,
                             const char *name) {
     kd_triangles *tree = NULL;

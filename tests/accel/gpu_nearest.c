@@ -1,5 +1,5 @@
-/* Nearest triangles on a CUDA device: the CPU's answers bit for bit, points and answers in host or
-   in device memory, the mesh on either. */
+/* Nearest-triangle queries on a CUDA device: equal to the CPU's bit for bit, for points, results
+   and meshes in host or device memory. */
 #include "core/device/device_memory.h"
 #include "nearest_points.h"
 #include "tests/gpu.h"
@@ -66,7 +66,7 @@ static void same_answers(void **state) {
     }
 }
 
-/* No triangles, and a tree without points to ask about. */
+/* No triangles, and a tree without query points. */
 static void empty_meshes(void **state) {
     (void)state;
     const kd_triangle_mesh mesh = kd_triangle_mesh_make(NULL, 0, NULL, 0);

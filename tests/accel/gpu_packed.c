@@ -1,4 +1,5 @@
-/* The packed form that a device makes of a tree: the bytes of the one made on the CPU. */
+/* The compressed form that a device makes of a tree has the same bytes as the one made on the
+   CPU. */
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "accel/wide/packed_form.h"
@@ -19,7 +20,7 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
     const uint64_t before = there.bytes;
     assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
     assert_int_equal(there.bytes, before + there.packed_bytes);
-    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK); /* once */
+    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK); /* packs only once */
     assert_int_equal(there.bytes, before + there.packed_bytes);
     const uint64_t bytes = PACKED_UNIT * wanted.unit_count;
     assert_int_equal(there.packed_bytes, bytes);
@@ -57,9 +58,9 @@ static void a_device_makes_the_bytes_of_the_cpu(void **state) {
             prove(&set, name, "sweep", 1.5f);
             if (counts[i] <= 1025) prove(&set, name, "median", 1.5f);
             if (counts[i] <= 1025) prove(&set, name, "zhou", 0.3f);
-            /* leaves so large that they are cut into more than there was room for */
+            /* leaves so large that they are split into more parts than were planned */
             if (counts[i] <= 1025) prove(&set, name, "sweep", 12);
-            /* one leaf of all triangles, which becomes nodes of parts */
+            /* one leaf with all triangles, which becomes several nodes */
             if (counts[i] <= 1025) prove(&set, name, "sweep", 1e9f);
             triangle_set_close(&set);
         }
@@ -78,7 +79,8 @@ static void note_warning(void *context, log_level level, const char *message) {
     snprintf(warned, sizeof warned, "%s", message);
 }
 
-/* Without memory for it rays walk the nodes, which is told, once. */
+/* Without memory for the compressed form rays traverse the plain nodes, and a warning is logged
+   once. */
 static void a_full_card_says_that_rays_are_slower(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 3000);
@@ -91,7 +93,7 @@ static void a_full_card_says_that_rays_are_slower(void **state) {
     assert_int_equal(tritree_cuda_open(&there, &tree), KD_OK);
     assert_int_equal(device_pool_trim(), KD_OK);
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
-    assert_true(available > 4 << 20); /* less than the form's scratch memory */
+    assert_true(available > 4 << 20); /* less than the scratch memory of the form */
     assert_int_equal(device_memory_reserve(&held, available - (4 << 20)), KD_OK);
     log_set_sink(note_warning, NULL);
     warnings = 0;

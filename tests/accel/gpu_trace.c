@@ -1,4 +1,5 @@
-/* Every caster on the device against the CPU's walk, which is tested against all triangles. */
+/* Every device traversal against the CPU's reference traversal, which is tested against brute
+   force. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
@@ -15,7 +16,7 @@ typedef struct answers {
     uint8_t wanted_blocked[RAYS], blocked[RAYS];
 } answers;
 
-/* The first `count` rays; the measure chooses the loop if none is named. */
+/* Casts the first `count` rays; if no loop is named, the measured coherence selects it. */
 static void cast_some(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t width,
                       uint32_t count) {
     trace_batch batch;
@@ -48,8 +49,8 @@ static void same_bits(const answers *a, const char *what, const char *set, uint3
     }
 }
 
-/* Tiles of any image and any number of rays give what `a` has of each, and nothing is written
-   behind them. */
+/* Tiles of any image size and any number of rays give the results in `a`, and nothing is written
+   past the end. */
 static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, answers *b) {
     static const struct {
         trace_loop loop;
@@ -122,7 +123,7 @@ static void casters_answer_as_the_cpu_does(void **state) {
     free(a);
 }
 
-/* Ray i, which hits nothing whatever the triangles are. */
+/* Ray i with an invalid component: it hits nothing, whatever the triangles are. */
 static ray unsound_ray(const triangle_set *set, uint32_t i) {
     ray out = triangle_set_ray(set, i);
     float *const places[] = {&out.origin.x,    &out.origin.y,    &out.origin.z,
@@ -142,7 +143,7 @@ static ray unsound_ray(const triangle_set *set, uint32_t i) {
     return out;
 }
 
-/* Beside rays that do hit, in every loop. */
+/* Invalid rays among valid ones, in every loop. */
 static void unsound_rays_miss(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 127);

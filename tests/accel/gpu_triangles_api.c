@@ -1,5 +1,6 @@
-/* A tree on a CUDA device answers every call of <kandela/triangles.h> as one on the CPU does, bit
-   for bit, from host memory and from device memory, and refuses the same requests. */
+/* A tree on a CUDA device returns the same results as one on the CPU for every call of
+   <kandela/triangles.h>, bit for bit, from host and device memory, and rejects the same
+   requests. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
@@ -42,7 +43,7 @@ static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where,
     return tree;
 }
 
-/* Rays of the set, and some that make no sense. */
+/* Rays of the set, some of them invalid. */
 static void make_rays(const triangle_set *set) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray cast = triangle_set_ray(set, i);
@@ -96,7 +97,7 @@ static void same_answers(void **state) {
         }
 }
 
-/* The same tree on both sides: what is told of it, and what rays take. */
+/* The same tree on both devices: its statistics, and the work of rays. */
 static void a_tree_of_the_cpu_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 2000);
@@ -121,7 +122,7 @@ static void a_tree_of_the_cpu_on_the_device(void **state) {
     ask(&of_cpu, cpu, true);
     expect_same_answers("counted");
     for (uint32_t i = 16; i < RAYS;
-         ++i) /* the CPU's walk has packed leaves, with the same visits */
+         ++i) /* the CPU's traversal uses packed leaves, but visits the same nodes */
         assert_memory_equal(&of_cpu.counts[i], &of_gpu.counts[i], sizeof of_cpu.counts[i]);
     kd_triangles_close(cpu);
     kd_triangles_close(gpu);
@@ -160,7 +161,7 @@ static void mesh_on_the_device(void **state) {
     triangle_set_close(&set);
 }
 
-/* Arrays of numbers on the device but for tmax and the triangles, which are the host's. */
+/* Arrays on the device, except tmax and the triangle ids, which are on the host. */
 static void ask_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
     static float number[8][RAYS], t[RAYS];
     static uint32_t ids[RAYS];
@@ -199,7 +200,7 @@ static void ask_by_structs(const kd_triangles *gpu, kd_ray_batch batch) {
     device_memory_free(device_hits);
 }
 
-/* Rays and answers in device memory, in any order, on a stream of the caller's. */
+/* Rays and results in device memory, in any order, on a stream of the caller. */
 static void rays_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
@@ -255,7 +256,7 @@ static void saved_and_loaded(void **state) {
 
 static void auto_chooses_by_size(void **state) {
     (void)state;
-    if (gpu_is_emulated()) skip(); /* a million lanes */
+    if (gpu_is_emulated()) skip(); /* a million threads */
     for (uint32_t count = 50000; count <= 100000; count *= 2) {
         triangle_set set = triangle_set_make(CASE_SOUP, count);
         const kd_triangle_mesh mesh = mesh_of(&set);
@@ -317,7 +318,8 @@ static void bad_requests(void **state) {
     triangle_set_close(&set);
 }
 
-/* A tree on the CPU cannot read them: each is refused and named, before it is touched. */
+/* A tree on the CPU cannot read device pointers: each is rejected by name before it is
+   dereferenced. */
 static void device_pointers_on_the_cpu(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 50);
@@ -350,7 +352,7 @@ static void device_pointers_on_the_cpu(void **state) {
     triangle_set_close(&set);
 }
 
-/* Kernels take structs 16 bytes at a time. */
+/* Kernels access structs 16 bytes at a time. */
 static void misaligned_structs_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 50);

@@ -1,12 +1,12 @@
-/* Real models (KANDELA_MODELS): quality of the exact trees beside what others reached, invariants,
-   rays against all triangles, the same hits at any scale. */
+/* Real models (KANDELA_MODELS): costs of the exact trees against published ones, invariants, rays
+   against brute force, the same hits at any scale. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/tritree.h"
 #include "scenes/formats/mesh_formats.h"
 #include "triangle_sets.h"
 
-/* SAH cost at C_t = C_i = 1, empty factor 0.8 of another exact builder, sah_kd_tree. */
+/* SAH costs with C_t = C_i = 1, empty factor 0.8, of another exact builder (sah_kd_tree). */
 static const struct {
     const char *name;
     double cost;
@@ -98,8 +98,7 @@ static void every_ray_finds_what_all_triangles_give(void **state) {
     }
 }
 
-/* 2^-20 and 2^20 (about 1e-6 and 1e6) leave the numbers themselves as they are; so every hit stays.
- */
+/* Scaling by 2^-20 and 2^20 (about 1e-6 and 1e6) is exact, so every hit stays the same. */
 static void a_bunny_of_any_size_is_hit_alike(void **state) {
     (void)state;
     enum { SIDE = 200 };

@@ -1,6 +1,6 @@
-/* Every builder where trees could grow without bound: many triangles through one point, many
-   equal ones. It ends, references stay within a budget, and T1 to T7 hold. On a device a
-   builder may refuse instead, naming the bytes. */
+/* Every builder on inputs where trees could grow without bound: many triangles through one point,
+   many equal ones. Builds terminate, references stay within a budget, and T1 to T7 hold. A device
+   builder may refuse instead, naming the bytes it needs. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -8,7 +8,7 @@
 #include "triangle_sets.h"
 
 enum { MANY = 1000000, MANY_ON_CPU = 300000 /* takes seconds */ };
-enum { REFERENCES_MOST = 2 * 16 /* a triangle */ };
+enum { REFERENCES_MOST = 2 * 16 /* per triangle */ };
 
 static void prove(const tritree *tree, const char *builder, const char *name) {
     if (tritree_check(tree) != KD_OK) fail_msg("%s, %s: %s", builder, name, kd_last_error());
@@ -22,7 +22,8 @@ static void build_on_cpu(case_triangles which, const char *name) {
     const tritree_options options = tritree_options_default();
     triangle_set set = triangle_set_make(which, MANY_ON_CPU);
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
-        if ((*row)->exact && !(*row)->all_cores) continue; /* the tree of one that is faster */
+        if ((*row)->exact && !(*row)->all_cores)
+            continue; /* builds the same tree as a faster builder */
         tritree tree;
         if (tritree_open(&tree, &set.input, &options, (*row)->name, NULL) != KD_OK)
             fail_msg("%s, %s: %s", (*row)->name, name, kd_last_error());

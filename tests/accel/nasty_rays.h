@@ -1,15 +1,16 @@
-/* Rays that trees lose first: in planes of triangles and as near to them as floats come, along
-   needles, at corners and edges, along axes, with an end on a surface, from as far as a thousand
-   diagonals. And two oracles that know no tree: triangle_meet on every triangle, whose bits every
-   walk over every tree must give; and double arithmetic, which tells the triangles that a ray
-   surely meets and how far a hit may be off (triangle.h says why). */
+/* Difficult rays: in the planes of triangles and within rounding of them, along needles, at corners
+   and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
+   references without a tree: triangle_meet on every triangle, whose bits every traversal of every
+   tree must return; and double arithmetic, which tells which triangles a ray certainly hits and how
+   far a hit may be off (triangle.h derives the bounds). */
 #ifndef KD_TESTS_NASTY_RAYS_H
 #define KD_TESTS_NASTY_RAYS_H
 #include "triangle_sets.h"
 
 enum { NASTY_KINDS = 16 };
 
-/* Needles of length 1, 2^-10 to 2^-40 wide, in a box of 4; some along axes, some in one plane. */
+/* Needles of length 1, 2^-10 to 2^-40 wide, in a box of size 4; some along axes, some in one
+   plane. */
 static inline triangle_set triangle_set_needles(uint32_t count) {
     triangle_set set = triangle_set_make(CASE_SOUP, count);
     box3 box = box3_empty();
@@ -32,10 +33,10 @@ static inline triangle_set triangle_set_needles(uint32_t count) {
     return set;
 }
 
-/* What ray i is aimed at: a triangle, a point of it, and a way in its plane. */
+/* The target of ray i: a triangle, a point of it, and a direction in its plane. */
 typedef struct nasty_aim {
     vec3 corner[3], point, in_plane;
-    float u[8]; /* random, of [0, 1) */
+    float u[8]; /* random, in [0, 1) */
 } nasty_aim;
 
 static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
@@ -56,7 +57,8 @@ static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
     return aim;
 }
 
-/* Through `point` along `way`, from `far` before it, not normalised: the point is near t = 1. */
+/* A ray through `point` along `way`, starting `far` before it; not normalised, so the point is near
+   t = 1. */
 static inline ray nasty_through(vec3 point, vec3 way, float far) {
     const vec3 origin = vec3_along(point, -far, way);
     return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);
@@ -67,7 +69,7 @@ static inline vec3 nasty_tilted(const nasty_aim *aim, float by) {
                       vec3_make(aim->u[5] - 0.5f, aim->u[6] - 0.5f, aim->u[7] - 0.5f));
 }
 
-/* Ray i; `set` has triangles. */
+/* Returns ray i; `set` must not be empty. */
 static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     const nasty_aim aim = nasty_aim_at(set, i);
     const float *u = aim.u, size = set->size, off = 1000 * size;
@@ -97,7 +99,7 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
         cast = nasty_through(aim.point, i & 16 ? aim.in_plane : some, size);
         cast.tmax = 1;
         return cast;
-    case 14: /* begins there by tmin, far away */
+    case 14: /* tmin lies on the triangle, the origin far away */
         cast = nasty_through(aim.point, nasty_tilted(&aim, 1e-7f), off * u[7]);
         cast.tmin = i & 16 ? 1 : 1 - 0x1p-20f;
         return cast;
@@ -106,7 +108,7 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     return cast;
 }
 
-/* triangle_meet on every triangle. */
+/* The nearest hit by triangle_meet on every triangle. */
 static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const vec3 d = cast.direction;
@@ -126,9 +128,11 @@ static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     return best;
 }
 
-/* A triangle as a ray sees it, in double: the ray is the line x = y = 0, z its largest axis. */
+/* A triangle in the ray's coordinate system, in double: the ray is the line x = y = 0, and z is its
+   largest axis. */
 typedef struct nasty_view {
-    double x[3], y[3], z[3], along, reach; /* reach: of any corner from the origin, along an axis */
+    double x[3], y[3], z[3], along,
+        reach; /* reach: largest distance along an axis from the origin to a corner */
 } nasty_view;
 
 static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, const ray *cast) {
@@ -151,11 +155,11 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
     return view;
 }
 
-/* How far a hit may be beside the triangle, and how far before or behind it, in units of reach. */
+/* Bounds of a hit's error beside the triangle and along the ray, in units of reach. */
 #define NASTY_BESIDE 0x1p-21 /* 8 units of 2^-24 */
 #define NASTY_ALONG 0x1p-17
 
-/* Whether the ray passes the triangle's inside at more than `beside` from its edges. */
+/* Returns true if the ray passes inside the triangle, at more than `beside` from its edges. */
 static inline bool nasty_surely_met(const nasty_view *of, double beside) {
     double weight[3];
     for (int i = 0; i < 3; ++i) {
@@ -171,9 +175,9 @@ static inline bool nasty_surely_met(const nasty_view *of, double beside) {
     return true;
 }
 
-/* Whether some point of the triangle lies within `beside` of the ray where its t is between `from`
-   and `to`. The triangle is cut to that part, then its distance from the line is that of a convex
-   polygon's corners and edges, or 0. */
+/* Returns true if a point of the triangle lies within `beside` of the ray, at a t between `from`
+   and `to`. Clips the triangle to that interval; its distance from the line is then that of the
+   corners and edges of a convex polygon, or 0. */
 static inline bool nasty_is_near(const nasty_view *of, double beside, double from, double to) {
     double p[9][3], q[9][3];
     int count = 3;
@@ -206,7 +210,8 @@ static inline bool nasty_is_near(const nasty_view *of, double beside, double fro
     return count > 0 && (left == 0 || right == 0);
 }
 
-/* NULL, or what is wrong with an answer as double arithmetic sees it; *id: which triangle. */
+/* Returns NULL, or what is wrong with a hit according to double arithmetic; *id: the triangle
+   concerned. */
 static inline const char *nasty_complaint(const tritree_input *input, const ray *cast, ray_hit hit,
                                           uint32_t *id) {
     const bool none = hit.triangle == KD_NONE;

@@ -1,4 +1,4 @@
-/* Points to ask a set of triangles about: anywhere near it, at corners, on edges, in faces, beside
+/* Query points for a set of triangles: anywhere near it, at corners, on edges, in faces, beside
    them, far away. */
 #ifndef KD_TESTS_NEAREST_POINTS_H
 #define KD_TESTS_NEAREST_POINTS_H

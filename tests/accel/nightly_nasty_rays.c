@@ -1,12 +1,12 @@
-/* A million rays that trees lose first at each real model (KANDELA_MODELS): the trees of every
-   builder give the bits of a walk that keeps sixteen times the slack, and that gives, for some of
-   them, those of all triangles; double arithmetic has nothing to say against those. */
+/* A million difficult rays at each real model (KANDELA_MODELS): the trees of every builder return
+   the bits of a traversal with sixteen times the slack, which agrees with brute force for a sample
+   of the rays; double arithmetic finds no error in those. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "nasty_rays.h"
 #include "scenes/formats/mesh_formats.h"
 
-enum { RAYS = 1 << 20, BRUTE = 1023 /* one in so many */, DOUBLE = 8191 };
+enum { RAYS = 1 << 20, BRUTE = 1023 /* brute force for one ray in BRUTE */, DOUBLE = 8191 };
 static const char *const models[] = {"bunny.obj", "sponza.obj", "dragon.obj"};
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -27,7 +27,7 @@ static triangle_set set_of(const mesh *from) {
     return set;
 }
 
-/* The plain walk of a tree whose box is said to reach sixteen times as far: so do its slacks. */
+/* The reference traversal of a tree whose box is enlarged sixteen times, and with it all slacks. */
 static ray_hit loose_walk(const tritree_view *tree, ray cast) {
     tritree_view loose = *tree;
     loose.rows = NULL;
@@ -54,8 +54,8 @@ static void expect_all(const answers *a, const char *way, const char *name) {
     }
 }
 
-/* What the first builder's tree gives, a walk of great slack agrees with, and for some rays both
-   oracles. */
+/* The results on the first builder's tree; compared with the traversal of large slack, and for a
+   sample of rays with both references. */
 static void find_wanted(const tritree_view *view, const triangle_set *set, answers *a,
                         const char *name) {
     uint32_t hits = 0;
@@ -79,7 +79,8 @@ static void find_wanted(const tritree_view *view, const triangle_set *set, answe
 static void prove(answers *a, const mesh *loaded, const char *name) {
     const triangle_set set = set_of(loaded);
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
-        if ((*row)->exact && row != tritree_builders) continue; /* the tree of the first */
+        if ((*row)->exact && row != tritree_builders)
+            continue; /* builds the same tree as the first */
         const tritree_options options = tritree_options_default();
         tritree tree;
         assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL), KD_OK);
@@ -121,9 +122,9 @@ static void a_million_rays_are_answered_alike(void **state) {
     memory_free(a.blocked);
 }
 
-/* From a thousand diagonals away: 15769 is surely met, amid it. 9913, seen edge-on, comes within
-   6 units of the ray at one corner, at t = 1; it used to be hit at 0.99996, 0.4 of a metre off the
-   ray, and was found or not as cells had it. */
+/* From a thousand diagonals away: triangle 15769 is certainly hit, in its middle. Triangle 9913,
+   seen edge-on, comes within 6 units of the ray at one corner, at t = 1; it used to be hit at
+   0.99996, 0.4 m off the ray, or missed, depending on the cells. */
 static void a_triangle_seen_edge_on_from_afar_hides_nothing(void **state) {
     (void)state;
     mesh loaded = {0};

@@ -1,5 +1,5 @@
-/* The packed form of a tree (accel/wide/packed_form.h) made plainly, level by level, on the CPU:
-   the oracle of packed_make.cu, which makes the same bytes. */
+/* Compresses a tree (accel/wide/packed_form.h) level by level on the CPU, in the simplest way.
+   Reference of packed_make.cu, which makes the same bytes. */
 #ifndef KD_TESTS_ACCEL_PACKED_ORACLE_H
 #define KD_TESTS_ACCEL_PACKED_ORACLE_H
 #include "accel/wide/packed_measure.h"
@@ -8,7 +8,7 @@
 #include "core/status.h"
 
 typedef struct packed_tree {
-    uint8_t *units; /* PACKED_UNIT bytes each; NULL: the tree has no packed form */
+    uint8_t *units; /* PACKED_UNIT bytes each; NULL: the tree has no compressed form */
     uint64_t unit_count;
     uint32_t nodes, leaves, depth;
     uint64_t triangles; /* in all leaves */
@@ -23,12 +23,12 @@ static inline void packed_tree_close(packed_tree *owned) {
 typedef struct packed_few {
     uint32_t which; /* bit i: reference i of the leaf */
     uint32_t count;
-    bool flat;      /* of the leaf's boxes some have no thickness along an axis */
-    box3 cell, box; /* box: around all */
+    bool flat;      /* some of the boxes are flat along an axis */
+    box3 cell, box; /* box: bounds of all */
     box3 boxes[PACKED_FINER_MOST];
 } packed_few;
 
-/* How many boxes have a part on each side of a plane. */
+/* Counts the boxes on either side of a plane. */
 KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool at_end,
                               uint32_t *low, uint32_t *high) {
     *low = *high = 0;
@@ -39,7 +39,7 @@ KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool 
     }
 }
 
-/* Where these triangles, which may be cut, are best cut; false: they stay together. */
+/* Finds the best plane to split or cut these triangles; returns false if no split pays. */
 KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
     const sah_costs costs = {0.3f, 1, 1};
     float best = (float)of->count;
@@ -67,7 +67,7 @@ KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
     return found;
 }
 
-/* The box around what a leaf has of its cell, of any number of triangles. */
+/* Returns the bounds of a leaf's triangles, clipped to its cell, for any number of triangles. */
 KD_FN box3 packed_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
     const uint32_t *ids = tree->references + tritree_first(leaf);
     box3 box = box3_empty();
@@ -76,7 +76,7 @@ KD_FN box3 packed_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cel
     return box;
 }
 
-/* The boxes of the triangles `which` of a leaf whose references these are. */
+/* Collects the boxes of the triangles `which` of the leaf with these references. */
 KD_FN void packed_few_make(packed_few *out, const tritree_view *tree, const uint32_t *ids,
                            uint32_t which, box3 cell) {
     out->which = which;
@@ -92,7 +92,7 @@ KD_FN void packed_few_make(packed_few *out, const tritree_view *tree, const uint
     }
 }
 
-/* The triangles on one side of a cut. */
+/* Returns the triangles on one side of a plane. */
 KD_FN uint32_t packed_few_side(const packed_few *of, int axis, float plane, bool high) {
     const bool at_end = plane == vec3_axis(of->box.hi, axis);
     uint32_t side = 0, i = 0;
@@ -103,7 +103,7 @@ KD_FN uint32_t packed_few_side(const packed_few *of, int axis, float plane, bool
     return side;
 }
 
-/* A node's children, lane by lane. */
+/* The children of a node, by lane. */
 typedef struct packed_children {
     int count, inner;
     packed_item items[PACKED_CELLS];
@@ -112,7 +112,7 @@ typedef struct packed_children {
     uint32_t order[4];                /* packed_row */
 } packed_children;
 
-/* Opens parts[0], a subtree that is a node, by its plan; how many parts there are then. */
+/* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
 KD_FN int packed_open(const packed_source *from, packed_part *parts) {
     packed_head head;
     int used = 1;
@@ -142,7 +142,7 @@ KD_FN int packed_open(const packed_source *from, packed_part *parts) {
     return used;
 }
 
-/* The parts that are children, low sides first; how many. */
+/* Lists the parts that are children, low sides first; returns their number. */
 KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
     uint8_t stack[PACKED_CELLS];
     int waiting = 0, count = 0, at = 0;
@@ -158,7 +158,7 @@ KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
     }
 }
 
-/* Gives the parts that are children their lanes. */
+/* Assigns lanes to the parts that are children. */
 KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, packed_children *out) {
     uint32_t priority[PACKED_CELLS];
     uint8_t list[PACKED_CELLS];
@@ -182,7 +182,7 @@ KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, pack
     }
 }
 
-/* Shares references of a large leaf out to children. */
+/* Distributes the references of a large leaf among children. */
 KD_FN void packed_share(const packed_source *from, const packed_item *of, packed_children *out) {
     const box3 nothing = box3_empty();
     out->count = (int)packed_shares(of->count);
@@ -217,7 +217,7 @@ KD_FN void packed_children_find(const packed_source *from, const packed_item *of
     for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
 }
 
-/* Where a child lies in the block of all of them, in units. */
+/* Returns the offset of a child in the block of all children, in units. */
 KD_FN uint32_t packed_place(const packed_children *of, int lane) {
     uint32_t nodes = 0, leaves = 0;
     for (int i = 0; i < PACKED_CELLS && i < lane; ++i)
@@ -229,7 +229,7 @@ KD_FN uint32_t packed_place(const packed_children *of, int lane) {
     return PACKED_NODE_UNITS * (uint32_t)of->inner + leaves + 1;
 }
 
-/* Units of the block, a multiple of PACKED_NODE_UNITS. */
+/* Returns the units of the block, a multiple of PACKED_NODE_UNITS. */
 KD_FN uint32_t packed_block_units(const packed_children *of) {
     uint32_t units = 0;
     for (int i = 0; i < of->count; ++i)
@@ -238,7 +238,7 @@ KD_FN uint32_t packed_block_units(const packed_children *of) {
     return packed_aligned(units);
 }
 
-/* The node whose children's block begins at unit `base`. */
+/* Encodes a node whose children's block begins at unit `base`. */
 KD_FN void packed_node_make(const packed_source *from, const packed_children *of, uint32_t base,
                             packed_node *out) {
     box3 box = box3_empty();
@@ -267,7 +267,7 @@ KD_FN void packed_node_make(const packed_source *from, const packed_children *of
     }
 }
 
-/* The id of triangle i of a child that is a leaf. */
+/* Returns the id of triangle i of a child that is a leaf. */
 KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, uint32_t i) {
     if (of->count) return from->tree.references[of->first + i];
     const tritree_node node = from->at[of->node].node;
@@ -276,18 +276,18 @@ KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, 
 }
 
 typedef struct maker {
-    tritree_view tree;  /* as it was given */
-    packed_source from; /* of the finer one, whose arrays follow */
+    tritree_view tree;  /* the input */
+    packed_source from; /* views the finer tree, whose arrays follow */
     packed_subtree *at;
     uint32_t *references;
     uint64_t node_room, reference_room;
     packed_item *items; /* level by level */
-    uint32_t *places;   /* an item: the node's unit */
+    uint32_t *places;   /* the unit of each item's node */
     uint64_t item_room, unit_room;
     packed_tree *out;
 } maker;
 
-/* Two more nodes; *left: the first. */
+/* Adds two nodes; *left: the first. */
 static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
     KD_REQUIRE(to->node_count < PACKED_MOST_UNITS - 2, KD_ERROR_MEMORY,
@@ -301,7 +301,7 @@ static inline kd_status add_pair(maker *m, uint32_t *left) {
     return KD_OK;
 }
 
-/* The node becomes a leaf of these triangles of a leaf of the tree. */
+/* Turns the node into a leaf with these triangles of a leaf of the tree. */
 static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
     tritree_view *to = &m->from.tree;
     uint32_t count = 0;
@@ -317,7 +317,7 @@ static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uin
     return KD_OK;
 }
 
-/* Triangles of a leaf of the tree, whose references are `ids`, in a node of the finer one. */
+/* Splits triangles of a leaf of the tree, with references `ids`, below a node of the finer tree. */
 static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const packed_few *few,
                                 uint32_t level) {
     packed_few part;
@@ -422,14 +422,14 @@ static inline kd_status make_room(maker *m, uint64_t items, uint64_t units) {
     return KD_OK;
 }
 
-/* Makes item i's node and leaves; its children that are nodes become items. */
+/* Makes the node and leaves of item i; its children that are nodes become items. */
 static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     packed_tree *out = m->out;
     packed_children children;
     packed_node node;
     packed_children_find(&m->from, &m->items[i], &children);
     const uint64_t base = out->unit_count, units = packed_block_units(&children);
-    if (base + units > PACKED_MOST_UNITS) return KD_OK; /* of this size it has no packed form */
+    if (base + units > PACKED_MOST_UNITS) return KD_OK; /* too large */
     KD_TRY(make_room(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
     memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
     out->unit_count += units;

@@ -1,4 +1,5 @@
-/* Every builder on every nasty triangle set, by the checker; the checker itself by sabotage. */
+/* Every builder on every set of triangles in cases.h, verified by the checker; and the checker
+   itself, on damaged trees. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "core/parallel/parallel.h"
@@ -59,7 +60,7 @@ static void same_input_gives_the_same_tree(void **state) {
         }
 }
 
-/* A floor is a cell without thickness. */
+/* A cell of zero thickness contains the floor. */
 static void floors_are_parted_from_the_air(void **state) {
     (void)state;
     static const char *const builders[] = {"sweep", "parallel", "zhou"};
@@ -86,7 +87,7 @@ static uint64_t hash_of(const triangle_set *set, const char *builder, int settin
     return hash;
 }
 
-/* Large enough for tasks on every level, and cases that are hard to tell apart. */
+/* Large enough for tasks on every level, and cases with many ties. */
 static void exact_builders_make_one_tree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -102,7 +103,7 @@ static void exact_builders_make_one_tree(void **state) {
         }
 }
 
-/* A tree of a soup, fit to be spoilt. */
+/* A valid tree of random triangles, for the tests below to damage. */
 static tritree sound_tree(triangle_set *set) {
     *set = triangle_set_make(CASE_DEGENERATE, 600);
     const tritree_options options = tritree_options_default();

@@ -1,5 +1,5 @@
-/* Nearest triangles: what the tree answers is what asking all triangles answers, bit for bit, and
-   the plain test's distances are those that long double arithmetic finds another way. */
+/* Nearest triangles: the tree's results equal brute force bit for bit, and the distances of the
+   reference test equal those of an independent method in long double. */
 #include "accel/rays/nearest_walk.h"
 #include "core/parallel/parallel.h"
 #include "nearest_points.h"
@@ -83,7 +83,8 @@ static void answers_are_those_of_all_triangles(void **state) {
             ask_set((case_triangles)which, counts[c], c % 3 ? INFINITY : 0.01f);
 }
 
-/* Long double, by Lagrange: the least over corners, edges and the plane, without weights. */
+/* Returns the squared distance in long double, as the minimum over corners, edges and the plane
+   (Lagrange), without barycentric weights. */
 static long double square(const long double a[3], const long double b[3]) {
     long double sum = 0;
     for (int k = 0; k < 3; ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
@@ -160,7 +161,7 @@ static void distances_are_right(void **state) {
     }
 }
 
-/* Point, weights and feature name the same place, as far away as said. */
+/* Point, weights and feature describe the same place, at the distance returned. */
 static void places_are_on_the_triangle(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 300);
@@ -206,7 +207,7 @@ static void threads_give_the_same_answers(void **state) {
     triangle_set_close(&set);
 }
 
-/* A search looks at few triangles: counted by taking steps of the plain walk. */
+/* A query tests few triangles; counted by single steps of the reference traversal. */
 static void most_triangles_are_left_out(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20000);

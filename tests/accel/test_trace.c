@@ -1,4 +1,5 @@
-/* accel/tree/walk.h on the trees of every builder, against testing all triangles. */
+/* The reference traversal (accel/tree/walk.h) on the trees of every builder, against brute
+   force. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/wide/wide_tree.h"
@@ -28,7 +29,7 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     tritree tree;
     assert_int_equal(tritree_open(&tree, &set.input, &options, builder->name, NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
-    tritree_view bare = view; /* without what is packed for a CPU */
+    tritree_view bare = view; /* without the CPU's packed leaves */
     bare.rows = NULL;
     bare.wide = NULL;
     uint32_t hits = 0;
@@ -59,7 +60,7 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
                     compare(*row, (case_triangles)which, counts[i]);
 }
 
-/* Batches answer as single rays do, on any number of threads, with counts and without. */
+/* Batches return the results of single rays, on any number of threads, with and without counts. */
 static void batches_answer_as_single_rays_do(void **state) {
     (void)state;
     enum { BATCH = 5000 };
@@ -105,7 +106,7 @@ static void batches_answer_as_single_rays_do(void **state) {
     triangle_set_close(&set);
 }
 
-/* Sixteen rays fanned out a little; the first of them is the set's ray `i`. */
+/* Sixteen rays in a narrow fan; the first is the set's ray `i`. */
 static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     const ray middle = triangle_set_ray(set, i);
     for (uint32_t k = 0; k < WIDE_PACKET; ++k) {
@@ -118,11 +119,11 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
         else
             fan[k].origin = vec3_along(middle.origin, apart, turn);
         if (i % 5 == 0 && k > 4 && k % 3)
-            fan[k].tmax = k % 3 == 1 ? 0 : NAN; /* nothing to be found */
+            fan[k].tmax = k % 3 == 1 ? 0 : NAN; /* an empty interval */
     }
 }
 
-/* Packets answer each of their rays as if it were alone, to the bit. */
+/* Packets return the result of each of their rays, bit for bit. */
 static void packets_answer_as_single_rays_do(void **state) {
     (void)state;
     uint32_t together = 0, hit = 0;
@@ -158,8 +159,8 @@ static void packets_answer_as_single_rays_do(void **state) {
     assert_true(use.together > 0 && use.apart > 0);
 }
 
-/* Rays through the wide tree, alone and in streams, are answered as by the plain walk, to the bit;
-   those that are not listed are left alone. */
+/* Rays through the wide tree, alone and in streams, return the reference traversal's results, bit
+   for bit; rays that are not listed are left unchanged. */
 static void streams_answer_as_single_rays_do(void **state) {
     (void)state;
     static ray rays[RAYS];
@@ -205,7 +206,7 @@ static void streams_answer_as_single_rays_do(void **state) {
     }
 }
 
-/* Rays that make no sense hit nothing and end. */
+/* Invalid rays hit nothing, and their traversal ends. */
 static void senseless_rays_hit_nothing(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);

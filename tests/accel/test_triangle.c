@@ -1,5 +1,5 @@
-/* accel/tree/triangle.h and triangle_clip.h: closed surfaces do not leak, no surface meets the
-   ray that leaves it, clipping loses no point. */
+/* accel/tree/triangle.h and triangle_clip.h: closed surfaces have no leaks, a ray that leaves a
+   surface does not hit it again, clipping loses no point. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle_clip.h"
@@ -47,7 +47,7 @@ static triangle_set ball_make(uint32_t n, float size, vec3 centre) {
     return set;
 }
 
-/* Rays from inside through corners, edges and faces: each must meet the surface. */
+/* Rays from the inside through corners, edges and faces: each hits the surface. */
 static void closed_surfaces_do_not_leak(void **state) {
     (void)state;
     static const struct {
@@ -85,7 +85,7 @@ static void closed_surfaces_do_not_leak(void **state) {
         }
 }
 
-/* The same surface at other powers of two hits the same triangles at the same weights. */
+/* Scaled by other powers of two, the surface has the same hits with the same weights. */
 static void scale_changes_nothing(void **state) {
     (void)state;
     triangle_set set = ball_make(24, 1, vec3_make(0.5f, 3, -2));
@@ -120,7 +120,7 @@ static void scale_changes_nothing(void **state) {
     triangle_set_close(&set);
 }
 
-/* Rays that leave a triangle towards either side never meet it again, however they graze it. */
+/* A ray that leaves a triangle towards either side never hits it again, at any angle. */
 static void no_surface_meets_the_ray_that_leaves_it(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -151,7 +151,8 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
         }
 }
 
-/* What lies in a triangle and in a box lies in the clipped box, and in that of its half. */
+/* A point in a triangle and in a box lies in the clipped box, and in the clipped box of its
+   half. */
 static void clipping_loses_no_point(void **state) {
     (void)state;
     uint32_t inside = 0;

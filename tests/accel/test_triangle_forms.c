@@ -1,7 +1,7 @@
-/* The forms of the watertight test (accel/tree/README.md) hold to triangle_meet bit for bit:
-   what triangle8 and triangle_rows rule out it misses, what triangle8 finds it finds with the same
-   t, u and v; and the two rule out the same. Triangles of all scales, needles, points on edges and
-   corners, rays along axes. */
+/* The forms of the watertight test (accel/tree/README.md) agree with triangle_meet bit for bit: it
+   misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and v, and
+   the two reject the same triangles. Triangles of all scales, needles, points on edges and corners,
+   rays along axes. */
 #include "accel/tree/layout.h"
 #include "accel/wide/wide_lanes.h"
 #include "core/math/rng.h"
@@ -16,7 +16,8 @@ typedef struct pair {
 } pair;
 
 typedef struct tally {
-    int missed, found, left; /* by triangle8: surely missed, met, left to triangle_meet */
+    int missed, found,
+        left; /* by triangle8: certain misses, hits, undecided cases left to triangle_meet */
 } tally;
 
 static vec3 random_in_cube(rng_key key, uint32_t step) {
@@ -24,8 +25,8 @@ static vec3 random_in_cube(rng_key key, uint32_t step) {
     return vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 2 * r.value[2] - 1);
 }
 
-/* Shape 0: a ray at random; 1: through a point of the triangle; 2: through a point of an edge;
-   3: through a corner, along an axis; 4: through a point of a needle. */
+/* Shape 0: a random ray; 1: through a point of the triangle; 2: through a point of an edge; 3:
+   through a corner, along an axis; 4: through a point of a needle. */
 static pair pair_make(uint32_t i, int shape, float scale) {
     const rng_key key = rng_key_make(11, (uint32_t)shape, i);
     const rng_block r = rng_draw(key, 5, 0);
@@ -49,7 +50,8 @@ static pair pair_make(uint32_t i, int shape, float scale) {
     return made;
 }
 
-/* As accel/wide/wide_packet.h and accel/wide/wide_walk.h bring corners to the rays' space. */
+/* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
+   do. */
 static void shear(triangle8 *eight, int lane, const pair *of, const triangle_caster *with) {
     for (int k = 0; k < 3; ++k) {
         const float z = vec3_axis(of->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
@@ -109,12 +111,13 @@ static void forms_agree_bit_for_bit(void **state) {
         const tally sum = compare(shape, 1);
         if (shape == 0) assert_true(sum.missed > PAIRS / 2 && sum.found > PAIRS / 50);
         if (shape == 1) assert_true(sum.found > PAIRS / 2);
-        if (shape == 3) assert_true(sum.left == PAIRS); /* a corner's functions are zero */
+        if (shape == 3)
+            assert_true(sum.left == PAIRS); /* the edge functions of a corner are zero */
         if (shape != 3) assert_true(sum.left < PAIRS / 2 || shape == 4);
     }
 }
 
-/* Numbers whose products leave float are left to triangle_meet, not decided otherwise. */
+/* If products overflow or underflow, the decision is left to triangle_meet. */
 static void forms_agree_at_every_scale(void **state) {
     (void)state;
     static const float scales[] = {1e-30f, 1e-13f, 1e-6f, 1e6f, 1e13f, 1e30f};

@@ -1,5 +1,5 @@
-/* <kandela/triangles.h>: answers equal those of testing all triangles, whatever is refused says
-   why, and a file gives back the tree or nothing. */
+/* <kandela/triangles.h>: results equal brute force, rejected calls state why, and reading a file
+   returns the tree or an error. */
 #include "accel/triangles.h"
 #include "core/files/file.h"
 #include "core/hash.h"
@@ -73,7 +73,7 @@ static void answers_are_those_of_all_triangles(void **state) {
     }
 }
 
-/* The same rays as arrays, the same hits as arrays, each of them alone. */
+/* The same rays and hits as separate arrays, and each array alone. */
 static void arrays_are_as_good_as_structs(void **state) {
     (void)state;
     static kd_ray rays[RAYS];
@@ -125,7 +125,8 @@ static void arrays_are_as_good_as_structs(void **state) {
     triangle_set_close(&set);
 }
 
-/* The copy does not depend on the caller's arrays, their stride, or on having indices. */
+/* The copy depends neither on the caller's arrays and their stride, nor on whether there are
+   indices. */
 static void input_is_copied(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 200);
@@ -286,7 +287,7 @@ static kd_status load_bytes(const char *path, const char *bytes, size_t count) {
     return status;
 }
 
-/* The checksum over changed bytes, as one who means harm would write it. */
+/* Recomputes the checksum over changed bytes, as an attacker would. */
 static void sign(char *bytes, size_t count) {
     uint32_t sizes[4]; /* vertices, triangles, nodes, references */
     memcpy(sizes, bytes + 12, sizeof sizes);
@@ -315,8 +316,8 @@ static void expect_same_tree(const kd_triangles *tree, const kd_triangles *loade
     }
 }
 
-/* Cut at every byte, one byte longer, and changed at every byte with and without the checksum that
-   belongs to the change. */
+/* Truncated at every byte, one byte longer, and with every byte changed, with the old checksum and
+   with a matching one. */
 static void expect_no_other(const char *path, const char *whole, size_t bytes) {
     char *changed = (char *)malloc(bytes + 1);
     assert_non_null(changed);
@@ -335,11 +336,12 @@ static void expect_no_other(const char *path, const char *whole, size_t bytes) {
         const kd_status status = load_bytes(path, changed, bytes);
         assert_true(status == KD_OK || status == KD_ERROR_INPUT);
         taken += status == KD_OK;
-        /* version, sizes, depth and the counts of leaves are never believed */
+        /* version, sizes, depth and the counts of leaves are always verified */
         if ((place >= 8 && place < 28) || (place >= 44 && place < 64))
             assert_int_equal(status, KD_ERROR_INPUT);
     }
-    assert_true(taken > 0 && taken < bytes); /* the builder's name may change, most may not */
+    assert_true(taken > 0 &&
+                taken < bytes); /* the builder's name may change, most other bytes may not */
     free(changed);
 }
 

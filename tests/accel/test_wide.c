@@ -1,5 +1,5 @@
-/* accel/wide/wide_tree.h: what every wide tree must keep, and that it is the same on any number of
-   threads. That rays find the same in it: test_trace.c. */
+/* accel/wide/wide_tree.h: the invariants of every wide tree, and that it does not depend on the
+   number of threads. test_trace.c tests its traversal. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
@@ -20,7 +20,7 @@ static float coordinate(const visit *of, uint32_t id, uint32_t corner, int axis)
     return vec3_axis(of->tree->input.positions[vertex], axis);
 }
 
-/* Triangles are the input's, none twice, and meet the cell. */
+/* Triangles of a leaf are valid, distinct, and overlap the cell. */
 static void check_leaf(visit *of, uint32_t word, const float lo[3], const float hi[3]) {
     const wide_tree *wide = of->wide;
     const uint32_t count = word & COUNT_MASK, first = word >> WIDE_COUNT_BITS;
@@ -45,13 +45,13 @@ static void check_leaf(visit *of, uint32_t word, const float lo[3], const float 
     }
 }
 
-/* The nibble i of a node's order. */
+/* Nibble i of a node's order. */
 static uint32_t nibble(const wide_tree *wide, wide_node node, uint32_t octant, uint32_t i) {
     const uint32_t numbers = wide->cells / 8;
     return node.orders[octant * numbers + i % numbers] >> i / numbers * 4 & 15;
 }
 
-/* Each order has every cell once; opposite rays meet them in opposite orders. */
+/* Each order contains every child once; opposite directions have opposite orders. */
 static void check_orders(const wide_tree *wide, wide_node node, uint32_t cells) {
     bool sound = true;
     for (uint32_t octant = 0; octant < 8; ++octant) {
@@ -67,7 +67,7 @@ static void check_orders(const wide_tree *wide, wide_node node, uint32_t cells) 
     assert_true(sound);
 }
 
-/* Cells lie in their parent's. */
+/* Children lie inside their parent. */
 static uint32_t check_node(const visit *of, wide_node node, const float lo[3], const float hi[3]) {
     const wide_tree *wide = of->wide;
     uint32_t cells = 0;
@@ -138,8 +138,7 @@ static void check_tree(const tritree *tree, const wide_tree *wide) {
     memory_free(of.node_seen);
 }
 
-/* Every triangle that some leaf of the k-d tree holds is in a leaf of the wide one, and no other.
- */
+/* The leaves of the wide tree hold the same triangles as those of the k-d tree. */
 static void check_triangles(const tritree *tree, const wide_tree *wide) {
     const uint32_t count = tree->input.triangle_count;
     uint8_t *in_tree = NULL, *in_wide = NULL;
@@ -159,7 +158,7 @@ static void check_triangles(const tritree *tree, const wide_tree *wide) {
     memory_free(in_wide);
 }
 
-/* With eight and with sixteen cells, whatever this CPU walks. */
+/* With eight and with sixteen children, whichever this CPU uses. */
 static void check_both(const tritree *tree) {
     const tritree_view view = tritree_get_view(tree);
     for (uint32_t cells = 8; cells <= WIDE_CELLS_MOST; cells += 8) {
@@ -218,8 +217,8 @@ static void threads_make_the_same_wide_tree(void **state) {
     triangle_set_close(&set);
 }
 
-/* The lanes are in the order of any-hit rays: a wall that stops all rays lies behind a few specks,
-   and comes before them. */
+/* The order of lanes serves any-hit rays: a wall that blocks all rays lies behind a few specks, but
+   comes before them. */
 static void what_stops_most_rays_comes_first(void **state) {
     (void)state;
     enum { SPECKS = 40 };

@@ -1,5 +1,5 @@
-/* The builder `zhou`: its stages' bodies by their properties, its small stage against counting
-   without masks, the same tree on any number of threads. */
+/* The builder `zhou`: properties of its stages' functions, its small-node stage against counting
+   without masks, and the same tree on any number of threads. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "accel/zhou/build_zhou.h"
@@ -10,7 +10,7 @@ static float draw(uint32_t stream, uint32_t i, int k) {
     return rng_draw(rng_key_make(77, stream, i), 0, 0).value[k];
 }
 
-/* Parts of a set's triangles, whole. */
+/* Parts of a set's triangles, unclipped. */
 static uint32_t parts_of(const triangle_set *set, zhou_part *parts) {
     uint32_t count = 0;
     for (uint32_t id = 0; id < set->input.triangle_count; ++id) {
@@ -54,7 +54,7 @@ static void candidates_tell_left_from_right(void **state) {
     }
 }
 
-/* The small stage without masks: lists of parts, every side counted afresh. */
+/* The small-node stage without masks: lists of parts, every side counted anew. */
 typedef struct plain {
     const tritree *tree;
     sah_costs costs;
@@ -152,7 +152,7 @@ static bool holds(box3 outer, box3 inner, bool loosely) {
     return true;
 }
 
-/* Never smaller than the exact part, never beyond the box it comes from. */
+/* Clipped boxes contain the exact part and stay inside the original box. */
 static void clipping_loses_nothing(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -161,7 +161,7 @@ static void clipping_loses_nothing(void **state) {
             case_triangle((case_triangles)which, i, 400, c);
             if (triangle_is_degenerate(c[0], c[1], c[2])) continue;
             box3 part = triangle_box(c[0], c[1], c[2]);
-            for (uint32_t cut = 0; cut < 6; ++cut) { /* one cut after another */
+            for (uint32_t cut = 0; cut < 6; ++cut) { /* one split after another */
                 const int axis = (int)(3 * draw(1, 6 * i + cut, 0));
                 const float lo = vec3_axis(part.lo, axis), hi = vec3_axis(part.hi, axis);
                 const float t = draw(1, 6 * i + cut, 1), plane = lo * (1 - t) + hi * t;
@@ -205,9 +205,11 @@ static void plans_cut_empty_space_only(void **state) {
             const float lo = vec3_axis(plan.box.lo, axis), hi = vec3_axis(plan.box.hi, axis);
             const float first = vec3_axis(node.tight.lo, axis),
                         last = vec3_axis(node.tight.hi, axis);
-            /* the lower side's turn is first: it is a share of what the upper side had then */
+            /* the lower side is cut first: its bound is a fraction of what the upper side had
+               then */
             const float whole = vec3_axis(node.box.hi, axis) - lo;
-            /* where levels run short, only what a split would not do as well */
+            /* where levels run short, cuts only empty space that a split could not separate as
+               well */
             const bool has_levels = plan.depth + 1 + zhou_levels_for(node.count) <= max_depth;
             const float share = has_levels ? 0.2501f : 0.5001f;
             assert_true(first - lo <= share * whole);
@@ -221,8 +223,8 @@ static void plans_cut_empty_space_only(void **state) {
     assert_true(cuts > 4000);
 }
 
-/* Many small triangles in a corner of a large floor: the levels do not suffice for halving space
-   down to them, nor can it be cut off, for the floor is everywhere. */
+/* Many small triangles in a corner of a large floor: there are too few levels to halve space down
+   to them, and empty space cannot be cut off, because the floor is everywhere. */
 static void small_things_in_large_places_are_parted(void **state) {
     (void)state;
     enum { SMALL = 6000 };
@@ -270,7 +272,7 @@ static void any_number_of_threads_gives_the_same_tree(void **state) {
     }
 }
 
-/* References stay within the budget of the large stage where it ends in large leaves. */
+/* References stay within the budget of the large-node stage, even if it ends in large leaves. */
 static void equal_triangles_are_one_leaf(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SAME, 3000);

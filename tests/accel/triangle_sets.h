@@ -1,4 +1,4 @@
-/* Triangle sets of tests/cases.h as a tree's input, and rays worth casting at them. */
+/* The triangle sets of tests/cases.h as input of a tree, and rays to test them with. */
 #ifndef KD_TESTS_TRIANGLE_SETS_H
 #define KD_TESTS_TRIANGLE_SETS_H
 #include "accel/tree/triangle.h"
@@ -12,7 +12,7 @@ typedef struct triangle_set {
     vec3 *positions;
     uint32_t *triangles;
     tritree_input input;
-    float size; /* of the set's box, largest side */
+    float size; /* largest side of the set's box */
     vec3 centre;
 } triangle_set;
 
@@ -39,7 +39,8 @@ static inline void triangle_set_close(triangle_set *set) {
     memory_free(set->triangles);
 }
 
-/* Square tiles in the plane y = 0, and one triangle as far above or below as the floor is wide. */
+/* Square tiles in the plane y = 0, and one triangle as far above or below them as the floor is
+   wide. */
 static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
     const uint32_t count = 2 * wide * wide + 1;
     triangle_set set = triangle_set_make(CASE_SOUP, count);
@@ -56,7 +57,7 @@ static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
     return set;
 }
 
-/* How many of the tiles leaves of some height name, below node `at` of that box. */
+/* Counts the tile references in leaves of non-zero height, below node `at` with that box. */
 static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 box) {
     const tritree_node node = tree->nodes[at];
     if (tritree_is_leaf(node)) {
@@ -72,8 +73,8 @@ static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 b
            tiles_in_the_air(tree, tritree_left(node) + 1, right);
 }
 
-/* Ray i at the set: anywhere to anywhere, at corners, at edges, along axes, in planes of corners.
- */
+/* Ray i: between random points, through corners, through edges, along axes, in planes of
+   corners. */
 static inline ray triangle_set_ray(const triangle_set *set, uint32_t i) {
     const rng_block r = rng_draw(rng_key_make(99, 1, i), 0, 0),
                     s = rng_draw(rng_key_make(99, 2, i), 0, 0);

@@ -1,4 +1,4 @@
-/* Of test_null_arguments.c: the calls of <kandela/render.h>. */
+/* Part of test_null_arguments.c: the functions of <kandela/render.h>. */
 #ifndef TESTS_API_NULL_ARGUMENTS_RENDER_H
 #define TESTS_API_NULL_ARGUMENTS_RENDER_H
 

@@ -1,5 +1,5 @@
-/* The calls of <kandela/points.h> with one pointer NULL: for test_null_arguments.c alone, whose
-   tree, query and macros they use. */
+/* The functions of <kandela/points.h> with one pointer NULL. Included by test_null_arguments.c
+   only, and uses its tree, query and macros. */
 #ifndef KD_TESTS_API_NULL_POINTS_H
 #define KD_TESTS_API_NULL_POINTS_H
 
@@ -30,7 +30,7 @@ static int send_nothing(void *with, const void *bytes, const uint64_t *begins, v
     (void)with, (void)bytes, (void)begins, (void)into, (void)into_begins;
     return 1;
 }
-CALL(points_open_shared) { /* alone: one process of one */
+CALL(points_open_shared) { /* a communicator of one process */
     kd_points *made = NULL;
     kd_points_options options;
     kd_points_options_default(&options);
@@ -53,7 +53,7 @@ CALL(points_open_arrays) {
 CALL(points_update) {
     return kd_points_update(ARG(0, points), ARG(1, &array));
 }
-CALL(points_insert) { /* on a tree of its own: the others keep their points */
+CALL(points_insert) { /* on a separate tree: the others keep their points */
     kd_points *made = NULL;
     assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
     const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, new_id));

@@ -1,4 +1,4 @@
-/* The calls of <kandela/render.h> and <kandela/photons.h> for test_small_stack.c. */
+/* The functions of <kandela/render.h> and <kandela/photons.h> for test_small_stack.c. */
 #ifndef KD_TESTS_API_SMALL_STACK_SCENES_H
 #define KD_TESTS_API_SMALL_STACK_SCENES_H
 #include <kandela/photons.h>
@@ -18,7 +18,7 @@ static void make_small(kd_render_options *options) {
     options->final_gather = options->final_gather ? 4 : 0;
     options->threads = 1;
     options->time_seconds = 0;
-    options->filter = 0; /* light and debug have box pixels alone */
+    options->filter = 0; /* light and debug support box filters only */
     options->shutter = 0;
     options->target_error = 0;
     memset(options->crop, 0, sizeof options->crop);
@@ -67,7 +67,7 @@ static void render_small(const char *path, const char *method) {
     kd_scene_close(scene);
 }
 
-/* What the photon map can be asked in other ways. */
+/* Photon map options that select other code. */
 static void render_variants(void) {
     static const char *const estimators[] = {"nearest", "fixed", "adaptive"};
     static const char *const lookups[] = {"leaves", "walk"};
@@ -117,8 +117,7 @@ static void emit_small(const char *path) {
     kd_scene_close(scene);
 }
 
-/* --- files -------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void put_file(const char *path, const char *text) {
     FILE *file = fopen(path, "wb");
@@ -134,7 +133,7 @@ static void load_any(const char *path, int must) {
     kd_scene_close(scene);
 }
 
-/* Brackets in brackets: what a recursive reader needs most stack for. */
+/* Nested brackets: the worst case for a recursive reader's stack. */
 static void load_nested(const char *path, const char *before, char open, char close) {
     enum { DEPTH = 100000 };
     static char text[2 * DEPTH + 200];
@@ -144,7 +143,7 @@ static void load_nested(const char *path, const char *before, char open, char cl
     text[at + 2 * DEPTH] = '\0';
     put_file(path, text);
     load_any(path, 0);
-    for (int depth = 10; depth <= 1000; depth *= 10) { /* what a reader may accept */
+    for (int depth = 10; depth <= 1000; depth *= 10) { /* depths that a reader might accept */
         char *end = text + at;
         for (int i = 0; i < depth; ++i) *end++ = open;
         for (int i = 0; i < depth; ++i) *end++ = close;

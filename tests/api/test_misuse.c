@@ -1,5 +1,5 @@
-/* Requests of the public interface that make no sense, beyond NULL: each is KD_ERROR_USAGE with a
-   message that names it, and nothing is read or written beyond what the caller gave. */
+/* Invalid calls of the public interface other than NULL: each returns KD_ERROR_USAGE with a message
+   that names the argument, and nothing is read or written outside the caller's arrays. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -22,7 +22,7 @@ static kd_points *open_points(void) {
     return tree;
 }
 
-/* Answers lie in memory of their exact size: AddressSanitizer sees a write beyond it. */
+/* Results have memory of exactly their size, so AddressSanitizer detects a write past the end. */
 static void offsets_of_no_query(void **state) {
     (void)state;
     kd_points *tree = open_points();
@@ -136,7 +136,7 @@ static void rays_of_two_kinds(void **state) {
     kd_triangles_close(tree);
 }
 
-/* Products of counts and strides that leave 64 bits, or are more bytes than any memory has. */
+/* Products of counts and strides that overflow 64 bits, or exceed any memory. */
 static void sizes_that_cannot_be(void **state) {
     (void)state;
     static const uint64_t strides[] = {(uint64_t)1 << 63, (uint64_t)1 << 62, (uint64_t)1 << 61,

@@ -1,5 +1,6 @@
-/* Every public function with each of its pointer arguments NULL in turn: it answers KD_ERROR_USAGE,
-   or does what its header says. A function of include/kandela without a row fails the test. */
+/* Every public function with each of its pointer arguments NULL in turn: it returns KD_ERROR_USAGE,
+   or does what its header states. The test fails if a function of include/kandela has no row
+   here. */
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
@@ -25,10 +26,10 @@ static kd_triangle_mesh mesh;
 static kd_ray one_ray;
 static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
 
-/* Argument number `at` of a call: NULL if it is its turn. */
+/* Argument number `at` of a call; NULL if it is the one under test. */
 #define ARG(at, pointer) (null == (at) ? NULL : (pointer))
 #define CALL(name) static kd_status call_##name(int null)
-/* The two functions that fill a struct with its defaults. */
+/* The two functions that initialise a struct with defaults. */
 #define DEFAULTS(name, type)                                                                       \
     CALL(name##_default) {                                                                         \
         type filled;                                                                               \
@@ -116,7 +117,7 @@ CALL(triangles_load) {
 
 #include "tests/api/null_arguments_render.h"
 
-/* `refused`: the arguments that must not be NULL, a digit each. */
+/* `refused`: the arguments that must not be NULL, one digit each. */
 typedef struct row {
     const char *name;
     kd_status (*call)(int null);
@@ -214,7 +215,7 @@ static void null_is_refused_or_nothing(void **state) {
         }
 }
 
-/* How many pointers the function at `text`, up to its closing parenthesis, takes. */
+/* Counts the pointer parameters of the function at `text`, up to its closing parenthesis. */
 static int pointers_of(const char *text) {
     const char *end = strchr(text, ')');
     int count = 0;
@@ -237,7 +238,7 @@ static void expect_row(const char *text) {
     if (pointers > 0) fail_msg("%s has no row in this test", name);
 }
 
-/* The functions of a header: a declaration begins with KD_API, or as an inline function. */
+/* Reads the functions of a header: declarations that begin with KD_API, and inline functions. */
 static int read_header(const char *name) {
     static char text[1 << 16];
     char file_path[512];

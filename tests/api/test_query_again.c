@@ -1,5 +1,5 @@
-/* Queries that lie where the one before lay are answered as if each were asked alone: in the
-   caller's order and along the curve, with radii of their own too. */
+/* Queries near the previous one return the same results as separate queries: in the caller's order
+   and along the Morton curve, and with one radius per query. */
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static uint32_t draw(uint32_t bound) {
 static void make(uint32_t dims) {
     for (uint32_t i = 0; i < POINTS * dims; ++i) cloud[i] = (double)draw(7) - 3;
     for (uint32_t i = 0; i < ASKED; ++i) {
-        const uint32_t from = i && draw(3) ? i - 1 : draw(i + 1); /* itself: a new place */
+        const uint32_t from = i && draw(3) ? i - 1 : draw(i + 1); /* itself: a new position */
         for (uint32_t axis = 0; axis < dims; ++axis)
             asked[i * dims + axis] = from == i ? (double)draw(9) - 4 : asked[from * dims + axis];
         radii[i] = (double)draw(4);

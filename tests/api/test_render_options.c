@@ -1,5 +1,5 @@
-/* The table of options (scenes/describe/render_options.h): each row has all its faces, no field is
-   without a row, what a row says holds for C, text and the scene file. */
+/* The table of options (scenes/describe/render_options.h): no field lacks a row, no row lacks a
+   form, and C, text and scene files follow the table. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/render_options.h"
@@ -15,7 +15,7 @@ static const option_row *row_of_field(const char *field) {
     return NULL;
 }
 
-/* The struct as the header declares it, without comments. */
+/* Reads the struct from the header, without comments. */
 static void read_struct(char *text, size_t bytes) {
     file_view file;
     assert_int_equal(file_open(&file, KD_TEST_SOURCE_DIR "/include/kandela/render.h"), KD_OK);
@@ -30,7 +30,7 @@ static void read_struct(char *text, size_t bytes) {
     file_close(&file);
 }
 
-/* A field whose row is forgotten would have no default, no check, no option and no key. */
+/* A field without a row would have no default, no check, no option and no key. */
 static void every_field_has_a_row(void **state) {
     (void)state;
     static char text[1 << 14];
@@ -45,7 +45,7 @@ static void every_field_has_a_row(void **state) {
         while (name > word && (name[-1] == '_' || isalnum((unsigned char)name[-1]))) --name;
         if (!*name || strcmp(name, "struct_size") == 0) continue;
         const option_row *row = row_of_field(name);
-        const bool second = last && last->count == 2; /* a row of two fields side by side */
+        const bool second = last && last->count == 2; /* a row of two adjacent fields */
         if (!row && !second) fail_msg("kd_render_options.%s has no row", name);
         last = row;
         ++fields;
@@ -69,7 +69,7 @@ static void every_row_has_all_faces(void **state) {
     }
 }
 
-/* The default as the table has it is what the struct holds, is allowed, and reads back. */
+/* The table's default is the struct's, is valid, and survives a round trip through text. */
 static void defaults_are_the_tables(void **state) {
     (void)state;
     kd_render_options options;
@@ -86,7 +86,7 @@ static void defaults_are_the_tables(void **state) {
     assert_true(options.alpha == 0.7f && options.precompute == 1 && options.filter == 0);
 }
 
-/* A value beyond the range is refused as text, and in the struct; the struct stays as it was. */
+/* A value out of range is rejected as text and in the struct; the struct stays unchanged. */
 static void values_out_of_range_are_refused(void **state) {
     (void)state;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
@@ -94,14 +94,15 @@ static void values_out_of_range_are_refused(void **state) {
         kd_render_options_default(&options);
         before = options;
         const char *wrong = row->kind == OPTION_TEXT ? NULL : "nonsense nobody would allow";
-        if (strcmp(row->name, "device") == 0 || !wrong) continue; /* names are found later */
+        if (strcmp(row->name, "device") == 0 || !wrong) continue; /* names are looked up later */
         assert_int_equal(kd_render_options_set(&options, row->name, wrong), KD_ERROR_USAGE);
         assert_non_null(strstr(kd_last_error(), row->name));
         assert_memory_equal(&options, &before, sizeof options);
         char *field = (char *)&options + row->offset;
-        if (row->kind == OPTION_FLAG || row->alias) continue; /* every value is one; of others */
+        if (row->kind == OPTION_FLAG || row->alias)
+            continue; /* accepts every value; aliases are checked by their target */
         if (row->kind == OPTION_NAME)
-            memset(field, 'x', row->bytes); /* no end */
+            memset(field, 'x', row->bytes); /* not terminated */
         else if (row->kind == OPTION_FLOAT)
             *(float *)field = -1e30f;
         else if (row->kind == OPTION_DOUBLE)
@@ -117,7 +118,7 @@ static void values_out_of_range_are_refused(void **state) {
     }
 }
 
-/* Names with - and with _ are the same one. */
+/* Names with - and with _ are equivalent. */
 static void names_are_those_of_every_face(void **state) {
     (void)state;
     kd_render_options options;
@@ -146,7 +147,7 @@ static void names_are_those_of_every_face(void **state) {
     assert_int_equal(kd_render_options_set(&options, "maps-ahead", "off"), KD_ERROR_USAGE);
 }
 
-/* The hash changes with each option that has to stay, and with no other. */
+/* The hash depends on the options that must not change when resuming, and on no other. */
 static void the_hash_covers_what_it_says(void **state) {
     (void)state;
     kd_render_options options;
@@ -156,7 +157,8 @@ static void the_hash_covers_what_it_says(void **state) {
         kd_render_options changed = options;
         char *field = (char *)&changed + row->offset;
         if (row->alias || row->kind == OPTION_TEXT) continue;
-        field[0] = (char)(field[0] ^ 1); /* of a number's lowest byte, or a name's first letter */
+        field[0] =
+            (char)(field[0] ^ 1); /* changes a number's lowest byte, or a name's first letter */
         if (row->kind == OPTION_FLOAT) *(float *)field += 0.125f;
         const bool covered = row->resume == OPTION_RESUME_SAME;
         if ((render_options_hash(0, &changed) != usual) != covered)

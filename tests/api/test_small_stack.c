@@ -1,5 +1,5 @@
-/* Every call of the public headers in a thread with the 128 KB of stack that they ask for. One
-   thread does all of the work, so that nothing lies on the larger stacks of the library's own. */
+/* Every public function on a thread with the 128 KB of stack that the headers require. All work
+   runs on one thread, so that the larger stacks of the library's own threads cannot help. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
@@ -10,8 +10,7 @@
 #include <kandela/triangles.h>
 #include <kandela/version.h>
 
-/* --- triangles ---------------------------------------------------------------------------------
- */
+/* --- triangles -------------------------------------------------------------------------------- */
 
 enum { RAYS = 4096, PLACES = 256 };
 
@@ -100,8 +99,7 @@ static void *triangles_in_thread(void *unused) {
     return unused;
 }
 
-/* --- photons, pictures -------------------------------------------------------------------------
- */
+/* --- photons, pictures ------------------------------------------------------------------------ */
 
 static void *pictures_in_thread(void *unused) {
     for (const integrator *const *row = integrators; *row; ++row)
@@ -117,8 +115,7 @@ static void *photons_in_thread(void *unused) {
     return unused;
 }
 
-/* --- how much of the stack was used ------------------------------------------------------------
- */
+/* --- how much of the stack was used ----------------------------------------------------------- */
 
 static void expect_room(const char *what, void *(*run)(void *)) {
     parallel_set_threads(1);
@@ -148,7 +145,7 @@ static void pictures_fit(void **state) {
 
 int main(void) {
 #ifndef __OPTIMIZE__
-    return TEST_SKIPPED; /* frames are larger where nothing is optimised */
+    return TEST_SKIPPED; /* without optimisation frames are larger */
 #endif
     if (TEST_IS_WATCHED) return TEST_SKIPPED;
     assert_non_null(kd_version());

@@ -1,6 +1,6 @@
-/* A program that was compiled against an older, smaller struct, or a newer, larger one: every
-   struct of the public interface that grows, in every size, is neither read nor written beyond it.
-   The structs end where a page begins that may not be touched. */
+/* Programs compiled against an older, smaller or a newer, larger struct: the library reads and
+   writes no struct of the public interface beyond the caller's size. The structs end where an
+   inaccessible page begins. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -12,7 +12,7 @@
 
 enum { NEWER = 64 /* bytes that a later version may add */ };
 
-/* `size` bytes before a page without access, the same ones at every call. */
+/* Returns `size` bytes before an inaccessible page, the same bytes at every call. */
 static void *at_the_edge(size_t size) {
     static char *pages;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -34,7 +34,8 @@ static size_t size_said(const void *at) {
     return size;
 }
 
-/* The first bytes are those of the full struct, all behind it is 0, the size is the caller's. */
+/* Expects the first bytes to equal those of the full struct, with the caller's size, and the rest
+   to be 0. */
 static void expect_part(const void *given, size_t size, const void *full, size_t full_size) {
     const char *bytes = (const char *)given;
     assert_true(size_said(given) == size);
@@ -43,7 +44,7 @@ static void expect_part(const void *given, size_t size, const void *full, size_t
     for (size_t i = known; i < size; ++i) assert_int_equal(bytes[i], 0);
 }
 
-/* A struct as a program of another version has it: as much of `full` as it knows. */
+/* Returns the struct as a program of another version has it: the leading part of `full`. */
 static void *cut(const void *full, size_t full_size, size_t size) {
     char *given = (char *)at_the_edge(size);
     memset(given, 0, size);
@@ -163,7 +164,8 @@ static void renderings_of_other_versions(void **state) {
     kd_scene_close(scene);
 }
 
-/* A newer program may leave what it knows beyond us alone, or be told; a size may make no sense. */
+/* A newer program may leave unknown fields at 0; otherwise it gets an error. Invalid sizes are
+   rejected. */
 static void what_cannot_be_done_is_refused(void **state) {
     (void)state;
     const kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);

@@ -1,6 +1,6 @@
-/* The C interface as eight threads use it at one time: trees that all ask, trees that each builds,
-   errors that are each thread's own. tools/tsan looks on; the answers are compared with those of
-   one thread in any build. */
+/* The C interface used by eight threads at once: queries of a shared tree, trees built per thread,
+   and error messages per thread. tools/tsan runs it under ThreadSanitizer; every build compares the
+   results with those of one thread. */
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <kandela/triangles.h>
@@ -63,7 +63,7 @@ static kd_status ask_triangles(const kd_triangles *tree, kd_ray_hit *hits, kd_ne
 typedef struct worker {
     pthread_t thread;
     int number;
-    const kd_points *points; /* of all; NULL: each thread builds its own */
+    const kd_points *points; /* shared by all; NULL: each thread builds its own */
     const kd_triangles *triangles;
     int wrong;
 } worker;
@@ -106,7 +106,7 @@ static void *build_alone(void *context) {
     return NULL;
 }
 
-/* Each fails in a way of its own and then reads its own message. */
+/* Each thread fails in a different way and then reads its own message. */
 static void *fail_alone(void *context) {
     worker *of = (worker *)context;
     for (int round = 0; round < 50 * ROUNDS; ++round) {

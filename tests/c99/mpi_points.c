@@ -1,5 +1,5 @@
-/* Run by mpirun: a tree whose points lie at several processes answers what one tree of all points
-   does, id by id and byte by byte; a failure of one is everybody's. Prints "ok" at rank 0. */
+/* Run by mpirun: a tree distributed over several processes returns the same ids and bytes as one
+   tree of all points; a failure of one process is reported by all. Rank 0 prints "ok". */
 #include <kandela/mpi/points.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static float random_of(uint32_t *state) {
     return (float)(*state >> 8) / 16777216;
 }
 
-/* Half of the points on a coarse grid: many are equal, many equally far. */
+/* Half of the points lie on a coarse grid: many are equal, many equally far. */
 static void make(uint32_t seed) {
     uint32_t state = seed;
     int i, axis;
@@ -36,7 +36,7 @@ static void make(uint32_t seed) {
             const float x = random_of(&state);
             cloud[i][axis] = i % 2 ? x : (float)(int)(x * 6) / 6;
         }
-    state += (uint32_t)rank * 977; /* queries of its own */
+    state += (uint32_t)rank * 977; /* different queries per rank */
     for (i = 0; i < QUERIES; ++i)
         for (axis = 0; axis < 3; ++axis) {
             const float x = random_of(&state) * 1.2f - 0.1f;
@@ -44,7 +44,7 @@ static void make(uint32_t seed) {
         }
 }
 
-/* This process's points: uneven slices, that of rank 1 is empty. */
+/* The points of this process: slices of different sizes; that of rank 1 is empty. */
 static void slice(int r, int *begin, int *end) {
     const int each = COUNT / size;
     *begin = r == 0 ? 0 : r == 1 ? 2 * each : r * each;
@@ -95,9 +95,9 @@ static void answers(uint64_t first) {
     query.points = kd_point_array_make(asked, QUERIES, 3, KD_FLOAT);
     compare(one, all, &query, first);
     query.max_radius = INFINITY;
-    query.points.count = rank == 0 ? 0 : 40; /* nobody asks at rank 0 */
+    query.points.count = rank == 0 ? 0 : 40; /* rank 0 has no queries */
     compare(one, all, &query, first);
-    /* what one does wrong all hear of, and go on */
+    /* an error of one rank is reported by all, and the tree remains usable */
     query.points.count = QUERIES;
     if (rank == size - 1) asked[7][1] = NAN;
     EXPECT(kd_points_nearest64(all, &query, K, ids, NULL, NULL) == KD_ERROR_INPUT);
@@ -112,7 +112,7 @@ static void answers(uint64_t first) {
     kd_points_close(all);
 }
 
-/* A NaN at one process, devices that differ: nobody gets a tree, nobody waits. */
+/* A NaN on one process, or different devices: no rank gets a tree, and no rank hangs. */
 static void failures(void) {
     kd_points *tree = NULL;
     kd_point_array mine = kd_point_array_make(cloud, 50, 3, KD_FLOAT);

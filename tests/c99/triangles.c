@@ -1,5 +1,5 @@
-/* The public header is C99, and a C99 program gets right answers: a grid of squares seen from
-   above, each ray through a square's middle. */
+/* The public header is valid C99, and a C99 program gets correct results: a grid of squares from
+   above, each ray through the centre of a square. */
 #include <kandela/triangles.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { SIDE = 20 };
         }                                                                                          \
     } while (0)
 
-static float corners[(SIDE + 1) * (SIDE + 1)][4]; /* strided: w is not looked at */
+static float corners[(SIDE + 1) * (SIDE + 1)][4]; /* strided: w is ignored */
 static uint32_t indices[2 * SIDE * SIDE][3];
 static kd_ray rays[SIDE * SIDE + 1];
 static kd_ray_hit hits[SIDE * SIDE + 1];

@@ -1,4 +1,5 @@
-/* Device memory goes there and back; what does not fit is refused with the bytes. */
+/* Transfers to device memory and back; allocations that do not fit fail with the number of
+   bytes. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -25,7 +26,7 @@ static void bytes_come_back(void **state) {
     free(back);
 }
 
-/* Sizes about those of pieces and their ring, from and to places that are not aligned. */
+/* Sizes around those of chunks and of the ring buffer, with unaligned addresses. */
 static void cross_all_sizes(void) {
     static const uint64_t sizes[] = {1,        524287,   524289,   8388607,  8388608, 8388609,
                                      33554431, 33554432, 33554433, 41943049, 70000001};
@@ -47,7 +48,7 @@ static void cross_all_sizes(void) {
         assert_memory_equal(back, sent + BEFORE, count);
         for (int k = 0; k < AFTER; ++k) assert_int_equal(back[count + (uint64_t)k], 0xa5);
     }
-    assert_false(device_crosses(there, sent, 1000)); /* too little */
+    assert_false(device_crosses(there, sent, 1000)); /* too small */
     assert_false(device_crosses(sent, back, MOST));  /* host to host */
     const bool has_ring = !getenv("KANDELA_EMULATED_PINNED");
     assert_true(device_crosses(there, sent, MOST) == has_ring);
@@ -57,7 +58,7 @@ static void cross_all_sizes(void) {
     free(back);
 }
 
-/* Before the process has a ring: an emulated device that pins 1 MB at most. */
+/* Before the process has a ring buffer: an emulated device that pins at most 1 MB. */
 static void much_crosses_without_pinned_memory(void **state) {
     (void)state;
     if (!gpu_is_emulated()) skip();
@@ -77,11 +78,11 @@ static void too_much_is_refused(void **state) {
     assert_int_equal(device_memory_reserve(&there, UINT64_C(1) << 50), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "1125899906842624 bytes were needed"));
     assert_null(there);
-    assert_int_equal(device_memory_reserve(&there, 1024), KD_OK); /* the device is still well */
+    assert_int_equal(device_memory_reserve(&there, 1024), KD_OK); /* the device still works */
     device_memory_free(there);
 }
 
-/* The pool keeps what a call frees; other memory still gets it when there is no more. */
+/* The pool keeps freed memory, and releases it if another allocation would fail otherwise. */
 static void what_the_pool_keeps_is_not_lost(void **state) {
     (void)state;
     uint64_t before = 0, kept = 0, after = 0;

@@ -1,5 +1,5 @@
 /* render/compare and render/flip. The expected values come from an independent program in double
-   precision, which filters with the 2D kernels of the papers directly. */
+   precision, which applies the 2D kernels of the papers directly. */
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
@@ -43,7 +43,7 @@ static image pattern(int which) {
     return made;
 }
 
-/* Radiance with a range of a thousand and more. */
+/* Radiance with a range of more than a thousand. */
 static void cube_times_ten(image *of) {
     for (int c = 0; c < 3; ++c)
         for (int i = 0; i < WIDTH * HEIGHT; ++i) {
@@ -114,7 +114,7 @@ static void known_flip_errors_are_found(void **state) {
     }
 }
 
-/* The ends of the scale: pure green and pure blue are furthest apart. */
+/* The extremes: pure green and pure blue differ most. */
 static void flip_spans_its_scale(void **state) {
     (void)state;
     image green = flat(8, 8, 0, 1, 0), blue = flat(8, 8, 0, 0, 1);
@@ -154,7 +154,7 @@ static void order_matters_only_where_it_should(void **state) {
     image_close(&b);
 }
 
-/* Noise of mean zero vanishes in blocks, a shift of all values does not. */
+/* Averaging over blocks removes noise of mean zero, but not a shift of all values. */
 static void blocks_average_noise_away(void **state) {
     (void)state;
     image a = flat(16, 16, 0.5f, 0.5f, 0.5f), b = flat(16, 16, 0.5f, 0.5f, 0.5f);
@@ -221,7 +221,7 @@ static void names_choose_the_metric(void **state) {
     assert_true(compare_is_worse(COMPARE_RMSE, (double)NAN, 1));
 }
 
-/* Luminance of the colour map grows with the error; black means equal. */
+/* The luminance of the colour map grows with the error; black means equal. */
 static void differences_are_drawn(void **state) {
     (void)state;
     image a = flat(1024, 1, 0, 0, 0), b = flat(1024, 1, 0, 0, 0), difference;
@@ -278,8 +278,8 @@ static void small_images_have_flip_errors(void **state) {
         }
 }
 
-/* More rows than are in memory at a time, of 8-bit pictures that are never floats as a whole: what
-   each metric says of the same values in one piece. */
+/* 8-bit pictures with more rows than are in memory at a time: each metric gives the same values as
+   on a picture in one piece. */
 static void strips_and_packed_pictures_compare_alike(void **state) {
     (void)state;
     enum { WIDE = 24, HIGH = 22000 };

@@ -25,7 +25,7 @@ static void failure_carries_message_and_path(void **state) {
     assert_string_equal(kd_last_error(), "depth 3, expected less than 3");
     int lines = 0;
     for (const char *c = kd_last_error_trace(); *c; ++c) lines += *c == '\n';
-    assert_int_equal(lines, 4); /* where it happened, and three callers */
+    assert_int_equal(lines, 4); /* the location and three callers */
     status_clear();
     assert_string_equal(kd_last_error(), "");
 }
@@ -84,7 +84,8 @@ static void output_appears_whole_or_not_at_all(void **state) {
     rmdir(folder);
 }
 
-/* What is no regular file keeps its kind: a device is written, a link leads to what is replaced. */
+/* Special files keep their type: a device is written to, a link leads to the file that is
+   replaced. */
 static void special_files_stay_what_they_are(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64], name[64], bytes[8] = "";
@@ -131,7 +132,8 @@ static void *save_often(void *path) {
     return NULL;
 }
 
-/* Threads that save to one name: each file is one writer's, whole, and no other is left. */
+/* Threads that save to one name: the file is complete and from one writer, and no temporary file
+   remains. */
 static void writers_of_one_name_keep_apart(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64];
@@ -196,7 +198,7 @@ static void absent_devices_are_errors(void **state) {
     assert_int_equal(device_find(&found, "abacus"), KD_ERROR_DEVICE);
 }
 
-/* Code of a version runs on later ones of its major number, PTX on all later ones. */
+/* Binary code runs on later devices of the same major version, PTX on all later ones. */
 static void devices_need_code_of_their_kind(void **state) {
     (void)state;
     const char *all = "75 80 86 89 90 100 120 90+", *one = "90 90+";
@@ -205,7 +207,7 @@ static void devices_need_code_of_their_kind(void **state) {
         assert_null(device_code_lacks(all, capabilities[i]));
         assert_int_equal(!device_code_lacks(one, capabilities[i]), capabilities[i] >= 90);
         assert_null(device_code_lacks("75+", capabilities[i]));
-        assert_null(device_code_lacks("", capabilities[i])); /* not known: CUDA will say */
+        assert_null(device_code_lacks("", capabilities[i])); /* unknown: CUDA will report it */
     }
     assert_null(device_code_lacks("80", 86));
     assert_non_null(strstr(device_code_lacks("86", 80), "KD_CUDA_ARCHITECTURES"));

@@ -1,4 +1,4 @@
-/* core/image_processing/develop.h and what develops: 8-bit files, tone curves, sizes. */
+/* core/image_processing/develop.h and what it uses: 8-bit files, tone curves, sizes. */
 #include "core/image/encode.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
@@ -50,8 +50,8 @@ static float ramp(int c, int32_t x, int32_t y) {
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
-/* The definition, in double precision: a tent about the output's centre, over the input that is
-   there. */
+/* The definition, in double precision: a tent filter around the output pixel's centre, over the
+   input pixels that exist. */
 static double tent_of(const image *from, int c, int32_t width, int32_t height, int32_t x,
                       int32_t y) {
     const double sx = (double)from->width / width, sy = (double)from->height / height;
@@ -148,8 +148,8 @@ static bool is_about(float found, double meant, double by) {
     return fabs((double)found - meant) <= by;
 }
 
-/* AgX by what it was made for: mid-grey becomes the middle of a display of gamma 2.2; ten stops
-   below and six and a half above are its ends; colours too bright to show become white. */
+/* The design points of AgX: mid-grey maps to the middle of a display of gamma 2.2; ten stops below
+   and six and a half above map to its ends; colours too bright to display become white. */
 static void agx_keeps_its_promises(void **state) {
     (void)state;
     const vec3 grey = curve(0.18f, 0.18f, 0.18f, KD_TONEMAP_AGX);
@@ -168,8 +168,8 @@ static void agx_keeps_its_promises(void **state) {
     }
 }
 
-/* By hand from the specification: F90 of 0.04 is taken off, then 1 - d^2 / (peak + d - 0.76) with
-   d = 0.24, and desaturation by 0.15. */
+/* Computed by hand from the specification: subtract F90 of 0.04, then 1 - d^2 / (peak + d - 0.76)
+   with d = 0.24, and desaturate by 0.15. */
 static void neutral_follows_its_specification(void **state) {
     (void)state;
     const vec3 grey = curve(0.5f, 0.5f, 0.5f, KD_TONEMAP_NEUTRAL);
@@ -178,7 +178,8 @@ static void neutral_follows_its_specification(void **state) {
     assert_true(is_about(dark.y, 6.25 * 0.04 * 0.04, 1e-7));
     const vec3 white = curve(1, 1, 1, KD_TONEMAP_NEUTRAL);
     assert_true(is_about(white.x, 1 - 0.0576 / 0.44, 1e-6));
-    const vec3 red = curve(2.04f, 0.24f, 0.08f, KD_TONEMAP_NEUTRAL); /* 2, 0.2, 0.04 then */
+    const vec3 red =
+        curve(2.04f, 0.24f, 0.08f, KD_TONEMAP_NEUTRAL); /* 2, 0.2, 0.04 after the subtraction */
     const double peak = 1 - 0.0576 / (2 + 0.24 - 0.76);
     const double away = 1 - 1 / (0.15 * (2 - peak) + 1);
     assert_true(is_about(red.x, peak, 1e-6));
@@ -195,7 +196,7 @@ static float some_floats(int c, int32_t x, int32_t y) {
     return value;
 }
 
-/* The table gives what the curve gives, over floats of all sizes and beside each of its steps. */
+/* The lookup table equals the curve, over floats of all sizes and next to each of its steps. */
 static void bytes_are_the_curves(void **state) {
     (void)state;
     enum { WIDTH = 50000, HEIGHT = 13 };
@@ -222,7 +223,7 @@ static float smooth(int c, int32_t x, int32_t y) {
     return 0.5f + 0.4f * sinf(0.05f * (float)x + (float)c) * cosf(0.04f * (float)y);
 }
 
-/* Lossy ones come back as they were but for a few of 256 steps. */
+/* Lossy formats return the picture with errors of a few of 256 steps. */
 static void lossy_files_are_near(void **state) {
     (void)state;
     static const char *const paths[] = {"/tmp/kandela-develop.jpg", "/tmp/kandela-develop.jpeg",

@@ -1,14 +1,15 @@
-/* Our sines, arcs and exponentials against double ones, in units in the last place. */
+/* The project's sines, arcs and exponentials against those in double, in units in the last
+   place. */
 #include "core/math/elementary.h"
 #include "test.h"
 
-/* Distance between what was found and the true value, in units in the last place of the latter
-   (of the smallest denormal at least). */
+/* Distance between the result and the true value, in units in the last place of the latter (at
+   least of the smallest denormal). */
 static double units_off(float found, double expected) {
     if (isnan(found) || isnan(expected))
         return isnan(found) && isnan(expected) ? 0 : (double)INFINITY;
     if (isinf(found) || isinf(expected)) {
-        /* what lies beyond the largest float may round to infinity */
+        /* what exceeds the largest float may round to infinity */
         if ((double)found == expected) return 0;
         if (isinf(found) && fabs(expected) > 0x1.fffffep127) return 0;
         return (double)INFINITY;
@@ -24,7 +25,7 @@ typedef struct elementary_case {
     float (*found)(float x);
     double (*expected)(double x);
     float lo, hi; /* of |x| */
-    double units; /* allowed */
+    double units; /* allowed error */
 } elementary_case;
 
 static float found_sin(float x) {
@@ -55,7 +56,7 @@ static const elementary_case cases[] = {
     {"logarithm", found_log, log, 0, INFINITY, 1.5},
 };
 
-/* One float in 499 of all there are, both signs, and neighbours of multiples of pi/4. */
+/* One in 499 of all floats, both signs, and the neighbours of multiples of pi/4. */
 static void all_ranges(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
@@ -80,7 +81,7 @@ static void all_ranges(void **state) {
     }
 }
 
-/* Every float of the interval that drawn numbers turn into angles of. */
+/* Every float of the interval in which random numbers become angles. */
 static void every_angle_of_a_circle(void **state) {
     (void)state;
     double worst = 0;
@@ -110,7 +111,7 @@ static void arcs_of_all_points(void **state) {
     double worst = 0;
     for (int i = 0; i < 4000000; ++i) {
         float y = random_float(&seed), x = random_float(&seed);
-        if (i % 2) /* of like size */
+        if (i % 2) /* of similar size */
             x = ldexpf(x - truncf(x), 4 - i / 2 % 8), y = ldexpf(y - truncf(y), i / 2 % 5);
         if (i < SPECIAL * SPECIAL) y = special[i / SPECIAL], x = special[i % SPECIAL];
         const double expected = atan2((double)y, (double)x);
@@ -127,7 +128,7 @@ static void arcs_of_all_points(void **state) {
     print_message("arc tangent: %.3f units\n", worst);
 }
 
-/* Beyond what is promised nothing strange comes out. */
+/* Outside the documented range results stay finite and in range. */
 static void huge_angles_stay_in_range(void **state) {
     (void)state;
     for (uint32_t bits = float_bits(0x1p20f); bits <= float_bits(FLT_MAX); bits += 4999) {

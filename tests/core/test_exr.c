@@ -1,5 +1,5 @@
-/* core/image/exr: our files come back bit for bit, files of other programs (tiles, half and uint
-   channels, other compressions) are understood, damage is refused. */
+/* core/image/exr: our files are read back bit for bit, files of other programs (tiles, half and
+   uint channels, other compressions) are read, damaged ones rejected. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/math/rng.h"
@@ -22,7 +22,7 @@ static uint32_t some_bits(uint32_t channel, size_t i) {
     return (uint32_t)(r.value[0] * 65536) << 16 | (uint32_t)(r.value[1] * 65536);
 }
 
-/* Our file, decoded by the library's own pipeline: every channel has its bits. */
+/* Decodes our file by the library's own pipeline and compares the bits of every channel. */
 static void library_reads(const image *wanted) {
     exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
     exr_context_t context;
@@ -63,7 +63,7 @@ static void library_reads(const image *wanted) {
     free(got);
 }
 
-/* Bits that cannot be compressed, few values that can, and both by turns of lines. */
+/* Incompressible bits, few different values, and lines of both in turn. */
 static uint32_t bits_of(size_t kind, uint32_t channel, size_t i, size_t width) {
     const bool noise = kind == 0 || (kind == 2 && i / width / 16 % 2);
     return noise ? some_bits(channel, i) : 0x3f800000u + (uint32_t)(i / 5 % 3) * channel;
@@ -114,12 +114,13 @@ typedef struct foreign {
     int32_t tile;   /* 0: scanlines */
     int32_t origin; /* of the data window, both axes */
     const char *channels[5];
-    int subsampled; /* first channel's sampling is 2 x 2 in the header */
+    int subsampled; /* the header states a 2 x 2 sampling of the first channel */
 } foreign;
 
 enum { FOREIGN_WIDTH = 22, FOREIGN_HEIGHT = 20 };
 
-/* Small whole numbers: exact in half, float and uint, and left alone by the lossless codes. */
+/* Small whole numbers: exact in half, float and uint, and unchanged by the lossless
+   compressions. */
 static float foreign_value(int32_t channel, int32_t x, int32_t y) {
     return (float)((3 * x + 5 * y + 7 * channel) % 32);
 }
@@ -212,7 +213,7 @@ static void foreign_write(const foreign *how) {
     exr_finish(&context);
 }
 
-/* Every way of storage x every type; channel names in alphabetical order, as EXR sorts them. */
+/* Every storage form with every type; channel names in alphabetical order, as EXR requires. */
 static void foreign_files_are_understood(void **state) {
     (void)state;
     static const exr_compression_t codes[] = {EXR_COMPRESSION_NONE, EXR_COMPRESSION_RLE,
@@ -261,7 +262,7 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
                            0};
     foreign_write(&wordy);
     assert_int_equal(image_read(&read, path), KD_OK);
-    assert_int_equal(read.channel_count, 4); /* the fifth is passed over */
+    assert_int_equal(read.channel_count, 4); /* the fifth is skipped */
     for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
         assert_true(image_plane(&read, "R")[i] ==
                     foreign_value(3, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
@@ -286,15 +287,15 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
 }
 
 static void file_fill(const char *name, const void *bytes, size_t count) {
-    unlink(name); /* file systems wait for the disk where a file with bytes is emptied */
+    unlink(name); /* some file systems wait for the disk when a file with data is truncated */
     FILE *file = fopen(name, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
     fclose(file);
 }
 
-/* B44 packs 4 x 4 half values into 14 bytes: blocks of one value are exact, others within a
-   sixteenth of the largest difference in them. */
+/* B44 compresses 4 x 4 half values to 14 bytes: blocks of one value are exact, others have errors
+   of up to a sixteenth of the block's largest difference. */
 static void half_b44_is_understood(void **state) {
     (void)state;
     static const exr_compression_t codes[] = {EXR_COMPRESSION_B44, EXR_COMPRESSION_B44A};
@@ -315,7 +316,8 @@ static void half_b44_is_understood(void **state) {
     unlink(path);
 }
 
-/* What the C core can neither write nor decode, or answers zeros for: the header alone says it. */
+/* Files that the C core can neither write nor decode, or decodes to zeros: the header alone
+   identifies them. */
 static void what_cannot_be_decoded_is_named(void **state) {
     (void)state;
     static const struct {
@@ -326,7 +328,8 @@ static void what_cannot_be_decoded_is_named(void **state) {
                  {EXR_COMPRESSION_DWAB, EXR_PIXEL_HALF, "DWAB compression"},
                  {EXR_COMPRESSION_B44, EXR_PIXEL_FLOAT, "channel B of type float"},
                  {EXR_COMPRESSION_B44A, EXR_PIXEL_UINT, "channel B of type uint"}};
-    static const char key[] = "compression\0compression\0\1\0\0"; /* and the size's last byte */
+    static const char key[] =
+        "compression\0compression\0\1\0\0"; /* and the last byte of the size */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const foreign how = {EXR_COMPRESSION_ZIP, cases[i].type, 0, 0, {"B", "G", "R"}, 0};
         foreign_write(&how);
@@ -404,7 +407,7 @@ static int folder_make(void **state) {
 
 static int folder_remove(void **state) {
     (void)state;
-    return rmdir(folder); /* fails if a test left anything behind */
+    return rmdir(folder); /* fails if a test left a file behind */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* core/files/file: an input that another process changes while it is read is an error, not a signal
-   and not half of each. */
+/* core/files/file: if another process changes an input while it is read, the result is an error,
+   not a signal and not a mixture of both versions. */
 #include "core/files/file.h"
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
@@ -13,7 +13,7 @@
 
 enum { BYTES = 5 << 20 };
 
-/* Opened, then changed, then read: what happens to a file while a part of it has not been read. */
+/* Opens a file, changes it, then reads the rest. */
 static mapping_end read_after(void (*change)(const char *path)) {
     char *bytes = (char *)malloc(BYTES);
     memset(bytes, 'a', BYTES);
@@ -52,12 +52,13 @@ static void lengthen(const char *path) {
     assert_int_equal(truncate(path, BYTES + 1), 0);
 }
 
-/* As many bytes, others. */
+/* The same number of bytes, other values. */
 static void overwrite(const char *path) {
     const struct timespec times[2] = {{0, UTIME_OMIT}, {1, 0}};
     const int file = open(path, O_WRONLY);
     assert_int_equal(pwrite(file, "b", 1, 0), 1);
-    assert_int_equal(futimens(file, times), 0); /* not the clock's granularity is tested */
+    assert_int_equal(futimens(file, times),
+                     0); /* so that the clock's granularity does not matter */
     close(file);
 }
 
@@ -78,10 +79,10 @@ static void a_change_is_seen(void **state) {
     assert_int_equal(read_after(lengthen), MAPPING_CHANGED);
     assert_int_equal(read_after(overwrite), MAPPING_CHANGED);
     assert_int_equal(read_after(unlink_it), MAPPING_MADE);
-    assert_int_equal(read_after(rename_over), MAPPING_MADE); /* the old file is whole */
+    assert_int_equal(read_after(rename_over), MAPPING_MADE); /* the old file is complete */
 }
 
-/* What was read stays, whatever becomes of the file. */
+/* Data that have been read remain valid, whatever happens to the file. */
 static void bytes_outlive_the_file(void **state) {
     (void)state;
     char *bytes = (char *)malloc(BYTES);
@@ -115,7 +116,7 @@ static void *truncate_again_and_again(void *context) {
     return NULL;
 }
 
-/* In a process of its own, so that a signal is seen for what it is. */
+/* Runs in a process of its own, so that a signal can be told from an error. */
 static int read_again_and_again(char *path) {
     pthread_t thread;
     int whole = 0, changed = 0;

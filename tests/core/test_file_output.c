@@ -1,5 +1,5 @@
-/* core/files/file_output: nothing of what is written is lost or goes elsewhere. fsync goes through
-   the test's own (tests/CMakeLists.txt). */
+/* core/files/file_output: written data are neither lost nor written elsewhere. The linker replaces
+   fsync by the test's own (tests/CMakeLists.txt). */
 #include "core/files/file.h"
 #include "tests/scenes/files.h"
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 static struct {
-    int calls, fails_with; /* errno; 0: it works */
-    long long bytes;       /* of the file when it was called */
-    bool was_there;        /* under its final name, by then */
+    int calls, fails_with; /* errno; 0: succeeds */
+    long long bytes;       /* size of the file at the call */
+    bool was_there;        /* the final name already existed */
     char name[512];
 } synced;
 
@@ -43,7 +43,7 @@ static void expect_text(const char *path, const char *text) {
     file_close(&view);
 }
 
-/* A name that a crash must not leave on an empty file. */
+/* After a crash, the final name must not refer to an empty file. */
 static void bytes_are_on_the_disk_before_the_name(void **state) {
     (void)state;
     memset(&synced, 0, sizeof synced);
@@ -67,8 +67,8 @@ static void a_disk_that_fails_leaves_the_old_file(void **state) {
     synced.fails_with = 0;
 }
 
-/* Somebody has put a link under the temporary's name: what it names is neither written to nor
-   opened, which a pipe's reader would see as its end. */
+/* An attacker has put a link in place of the temporary file: its target is neither written to nor
+   opened, which the reader of a pipe would see as end of file. */
 static void planted_links_are_not_followed(void **state) {
     (void)state;
     file_put_text("victim.txt", "precious");
@@ -92,7 +92,7 @@ static void links_stay_links(void **state) {
     struct stat info;
     assert_int_equal(mkdir(file_in("deep"), 0700), 0);
     assert_int_equal(symlink("second", file_in("first")), 0);
-    assert_int_equal(symlink("deep/end.txt", file_in("second")), 0); /* not there yet */
+    assert_int_equal(symlink("deep/end.txt", file_in("second")), 0); /* does not exist yet */
     for (int i = 0; i < 2; ++i) {
         assert_int_equal(write_text(file_in("first"), i ? "again" : "once"), KD_OK);
         assert_true(lstat(file_in("first"), &info) == 0 && S_ISLNK(info.st_mode));
@@ -108,7 +108,7 @@ static void links_stay_links(void **state) {
     rmdir(file_in("deep"));
 }
 
-/* Told when they are opened, and nothing waits. */
+/* Errors are reported when the output is opened, and nothing blocks. */
 static void pipes_and_devices_are_opened_at_once(void **state) {
     (void)state;
     file_output output;

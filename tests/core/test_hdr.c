@@ -1,5 +1,5 @@
-/* core/image/hdr: every orientation, every way of packing, the header's colours; what is cut or
-   damaged is refused with the file's name, soon; what is written comes back. */
+/* core/image/hdr: every orientation, every run-length encoding, the header's colours; truncated or
+   damaged files are rejected promptly, with the file's name; written files are read back. */
 #include "core/files/file.h"
 #include "core/image/hdr.h"
 #include "core/image/image.h"
@@ -65,7 +65,7 @@ static void refused(const bytes *of, const char *word) {
 
 enum { WIDE = 9, HIGH = 3 };
 
-/* The pixel that is shown in column x of row y: its red says which. */
+/* The pixel shown in column x of row y, identified by its red. */
 static void pixel_at(uint8_t rgbe[4], int x, int y) {
     rgbe[0] = (uint8_t)(128 + y * WIDE + x);
     rgbe[1] = (uint8_t)(y * 16);
@@ -91,7 +91,7 @@ static void put_scanline(bytes *to, uint8_t (*pixels)[4], int length, packing ho
         return;
     }
     for (int i = 0; i < length; ++i) put(to, pixels[i], 4);
-    if (how == BY_PIXELS) { /* nothing repeats, but nothing may be repeated no times */
+    if (how == BY_PIXELS) { /* no runs; a run of length zero is invalid */
         const uint8_t none[] = {1, 1, 1, 0};
         to->count -= 4;
         put(to, none, 4);
@@ -158,7 +158,7 @@ static void old_counts_take_eight_bits_more_each(void **state) {
 static void damage_is_refused(void **state) {
     (void)state;
     bytes made = begun("", "-Y 1 +X 8");
-    put(&made, "\2\2\0\x8", 4); /* cut within the first scanline */
+    put(&made, "\2\2\0\x8", 4); /* truncated within the first scanline */
     refused(&made, "truncated: the file ends in scanline 1 of 1");
     put(&made, "\0\1\2\3", 4); /* copies nothing, for ever */
     refused(&made, "exceeds its scanline");
@@ -213,7 +213,7 @@ static void headers_say_what_values_mean(void **state) {
     one_pixel("FORMAT=32-bit_rle_xyze\nEXPOSURE=4\n", "\xa2\x96\x51\x80", 0.25f, 0.125f, 0.0625f);
     one_pixel("GAMMA=2.2\nPRIMARIES=0.64 0.33 0.3 0.6 0.15 0.06 0.3127 0.329\n", warm, 1, 0.5f,
               0.25f);
-    /* white stays white; pure green of Rec. 2020 has less than no red in Rec. 709 */
+    /* white stays white; pure green of Rec. 2020 has a negative red in Rec. 709 */
     one_pixel("PRIMARIES=0.64 0.33 0.29 0.6 0.15 0.06 0.3333 0.3333\n", "\x80\x80\x80\x81", 1, 1,
               1);
     one_pixel("PRIMARIES=0.708 0.292 0.17 0.797 0.131 0.046 0.3127 0.329\n", "\0\x80\0\x81",

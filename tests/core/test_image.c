@@ -1,4 +1,4 @@
-/* render/image: what is written comes back; what is damaged is refused. */
+/* render/image: written pictures are read back; damaged ones are rejected. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/image/tonemap.h"
@@ -209,9 +209,9 @@ static void png_keeps_coverage(void **state) {
     add_channel(&a, "A");
     for (int i = 0; i < 256; ++i) {
         a.planes[3][i] = (float)i / 255;
-        a.planes[0][i] = a.planes[3][i] * 0.25f; /* colours come multiplied by alpha */
+        a.planes[0][i] = a.planes[3][i] * 0.25f; /* colours are premultiplied by alpha */
         a.planes[1][i] = a.planes[3][i];
-        a.planes[2][i] = i ? 0 : 1; /* an environment behind nothing */
+        a.planes[2][i] = i ? 0 : 1; /* an environment where nothing is hit */
     }
     assert_int_equal(image_write(&a, in_folder("a.png"), NULL), KD_OK);
     assert_int_equal(image_read(&b, path), KD_OK);
@@ -229,8 +229,8 @@ static void png_keeps_coverage(void **state) {
     image_close(&b);
 }
 
-/* Two pixels of 16 bits (8000 ffff 0000, 0101 1234 bcdf) and three of a palette of 2 bits (red,
-   188 green at coverage 51, 64 blue), made by another program. */
+/* Two pixels of 16 bits (8000 ffff 0000, 0101 1234 bcdf) and three of a palette of 2 bits (red, 188
+   green at coverage 51, 64 blue), made by another program. */
 static const uint8_t wide_png[] = {
     137, 80,  78,  71,  13,  10, 26,  10,  0,   0,   0,   13,  73,  72,  68,  82,  0,   0,  0,  2,
     0,   0,   0,   1,   16,  2,  0,   0,   0,   43,  208, 52,  158, 0,   0,   0,   21,  73, 68, 65,
@@ -280,8 +280,8 @@ static int shown_byte(float radiance, float exposure, kd_tonemap curve) {
     return byte;
 }
 
-/* Grey values worked out by hand: sRGB(0.5) = 188, sRGB(0.25) = 137, sRGB(0.8038) = 232 (ACES of 1
-   is (2.51 + 0.03) / (2.43 + 0.59 + 0.14)). */
+/* Grey values computed by hand: sRGB(0.5) = 188, sRGB(0.25) = 137, sRGB(0.8038) = 232 (ACES of 1 is
+   (2.51 + 0.03) / (2.43 + 0.59 + 0.14)). */
 static void png_is_exposed_and_mapped(void **state) {
     (void)state;
     assert_int_equal(shown_byte(0.5f, 0, KD_TONEMAP_LINEAR), 188);
@@ -298,8 +298,8 @@ static void png_is_exposed_and_mapped(void **state) {
     }
 }
 
-/* Cut after each byte: an error that names the file, never a picture. Then one byte changed at a
-   time: whatever it gives, it gives it without a fault. */
+/* Truncated after each byte: an error that names the file, never a picture. Then with one byte
+   changed at a time: any result, but no fault. */
 static void damage_is_survived(const char *name) {
     file_view whole;
     assert_int_equal(file_open(&whole, in_folder(name)), KD_OK);
@@ -386,7 +386,8 @@ static void failed_writes_leave_the_old_file(void **state) {
     assert_int_equal(folder_entries(), before);
 }
 
-/* The disk is full after 4 KiB: the status says so, the old file stays, nothing lies beside it. */
+/* The disk is full after 4 KiB: the status reports it, the old file is kept, and no temporary file
+   remains. */
 static void full_disks_leave_the_old_file(void **state) {
     (void)state;
     static const char *const names[] = {"old.png", "old.pfm", "old.exr"};
@@ -424,7 +425,7 @@ static int folder_make(void **state) {
 
 static int folder_remove(void **state) {
     (void)state;
-    return rmdir(folder); /* fails if a test left anything behind */
+    return rmdir(folder); /* fails if a test left a file behind */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* Loops over all threads: forked children, loops inside loops, many callers at once, and counts of
-   threads that change meanwhile. Whatever hangs is ended after a minute. */
+/* Parallel loops: in forked children, nested, from many callers at once, and while the number of
+   threads changes. A watchdog ends a hanging test after a minute. */
 #include "core/parallel/parallel.h"
 #include "core/parallel/tasks.h"
 #include "core/status.h"
@@ -15,7 +15,8 @@ enum { ITEMS = 5000, CALLERS = 6, ROUNDS = 200, WATCHDOG_SECONDS = 60 };
 
 typedef struct tally {
     atomic_llong sum;
-    atomic_int within[PARALLEL_THREADS_MAX], shared; /* threads at work by number; number twice */
+    atomic_int within[PARALLEL_THREADS_MAX],
+        shared; /* active threads by number; numbers used twice */
 } tally;
 
 static void add_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -31,7 +32,7 @@ static void add_piece(void *context, int64_t begin, int64_t end, int thread) {
     atomic_fetch_sub(&to->within[thread], 1);
 }
 
-/* Whether a loop does each item once, no two threads with one number. */
+/* Returns true if a loop runs each item once and no two threads have the same number. */
 static bool loop_is_right(int64_t grain) {
     static _Thread_local tally to;
     memset(&to, 0, sizeof to);
@@ -39,7 +40,7 @@ static bool loop_is_right(int64_t grain) {
     return to.sum == (long long)ITEMS * (ITEMS - 1) / 2 && to.shared == 0;
 }
 
-/* ThreadSanitizer has no threads in a child of a process with threads. */
+/* ThreadSanitizer starts no threads in a child of a process with threads. */
 static void skip_forks_under_tsan(void) {
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
@@ -51,7 +52,7 @@ static void skip_forks_under_tsan(void) {
 #endif
 }
 
-/* The exit code of a child that a function is called in; -1 if it hangs. */
+/* Returns the exit code of a child that calls the function; -1 if it hangs. */
 static int code_of_child(int (*function)(void)) {
     const pid_t child = fork();
     if (child == 0) {
@@ -128,7 +129,7 @@ static void a_fork_inside_a_loop_does_not_hang(void **state) {
     parallel_set_threads(0);
 }
 
-/* The child goes back into the loop's code instead of ending itself. */
+/* The child returns into the loop's code instead of exiting. */
 static void fork_and_return(void *context, int64_t begin, int64_t end, int thread) {
     atomic_int *failed = (atomic_int *)context;
     (void)end, (void)thread;
@@ -136,7 +137,7 @@ static void fork_and_return(void *context, int64_t begin, int64_t end, int threa
     const pid_t child = fork();
     if (child == 0) {
         alarm(WATCHDOG_SECONDS);
-        atomic_store(failed, -(1 << 20)); /* its copy: whoever sees this is a child */
+        atomic_store(failed, -(1 << 20)); /* the child's own copy of the counter */
         return;
     }
     int status = 0;
@@ -216,7 +217,7 @@ static void too_many_threads_are_fewer_and_that_is_said_once(void **state) {
         assert_true(loop_is_right(1));
     }
     assert_int_equal(warnings, 1);
-    parallel_set_threads(-1); /* is like 0 */
+    parallel_set_threads(-1); /* equivalent to 0 */
     const int usual = parallel_threads();
     parallel_set_threads(0);
     assert_int_equal(parallel_threads(), usual);
@@ -229,7 +230,7 @@ static void look_at_signals(void *context, int64_t begin, int64_t end, int threa
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
     if (thread > 0 && (!sigismember(&blocked, SIGINT) || sigismember(&blocked, SIGSEGV)))
         atomic_fetch_add((atomic_int *)context, 1);
-    usleep(100); /* so that workers come, too */
+    usleep(100); /* so that workers take part */
 }
 
 static void workers_take_no_signals_of_the_program(void **state) {

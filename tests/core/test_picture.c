@@ -1,5 +1,6 @@
-/* core/picture: what a file claims is held against its bytes in every format before anything is
-   decoded; the emptiest honest file of each passes. core/stb: memory that runs out ends a run. */
+/* core/picture: in every format, the sizes that a file claims are checked against its length before
+   anything is decoded; the smallest valid file of each format passes. core/stb: running out of
+   memory ends decoding. */
 #include "core/image/picture.h"
 #include "core/image/stb.h"
 #include "tests/test.h"
@@ -113,7 +114,8 @@ static bytes hdr(int side, size_t data) {
 static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
     bytes made = {0};
     put_value(&made, 0xffd8, 2, true);
-    put(&made, "\xff\xe0\0\6\xff\xc4", 6); /* what looks like a table where anything may stand */
+    put(&made, "\xff\xe0\0\6\xff\xc4",
+        6); /* bytes that look like a table, in a segment of arbitrary data */
     put_value(&made, 0xffffffff, 2, true);
     put_value(&made, 0xffc4, 2, true);
     put_value(&made, 2 + 17 + codes, 2, true);
@@ -151,13 +153,14 @@ static void sizes_that_cannot_be_are_refused(void **state) {
     refused(&made, why);
     made = png(16384, 8, 6, 10000);
     refused(&made, why);
-    made = hdr(16384, 5 * 16384); /* by old run lengths it could, but out of nothing */
+    made = hdr(16384, 5 * 16384); /* with old run lengths the size would be possible, but there is
+                                     no pixel to repeat */
     refused(&made, "256 pixels per byte");
     made = hdr(8192, 1000);
     refused(&made, why);
     made = jpeg(16384, 4, 1000);
     refused(&made, why);
-    made = png(32767, 1, 0, 1 << 18); /* honest or not: it is too large, and that is said */
+    made = png(32767, 1, 0, 1 << 18); /* valid or not, it is too large */
     refused(&made, "at most 268435456 in all");
 }
 
@@ -183,7 +186,7 @@ static void the_emptiest_honest_files_pass(void **state) {
     accepted(&made, 64, 64);
 }
 
-/* Two grey values of a bit each, a row of eight pixels. */
+/* Two grey values of one bit each, a row of eight pixels. */
 static void samples_are_those_of_the_file(void **state) {
     (void)state;
     static const uint8_t bits_png[] = {
@@ -207,7 +210,7 @@ static void overlong_huffman_tables_are_refused(void **state) {
     (void)state;
     bytes made = jpeg(64, 257, 100);
     refused(&made, "Huffman table of more than 256 codes");
-    made = jpeg(64, 4, 0); /* behind the frame's header too, wherever it stands */
+    made = jpeg(64, 4, 0); /* also after the frame's header */
     put_value(&made, 0xffc4, 2, true);
     put_value(&made, 400, 2, true);
     for (int i = 0; i < 400; ++i) put_value(&made, 255, 1, true);
@@ -218,7 +221,7 @@ static void take(void *context, void *data, int count) {
     put((bytes *)context, data, (size_t)count);
 }
 
-/* A PNG whose head says one pixel, and whose data go on for 9 MB. */
+/* A PNG whose header states one pixel, with 9 MB of data. */
 static void decoding_keeps_to_its_budget(void **state) {
     (void)state;
     enum { SIDE = 3000 };
@@ -226,7 +229,7 @@ static void decoding_keeps_to_its_budget(void **state) {
     bytes made = {0};
     assert_non_null(zeros);
     assert_true(stbi_write_png_to_func(take, &made, SIDE, SIDE, 1, zeros, SIDE));
-    memcpy(made.at + 16, "\0\0\0\1\0\0\0\1", 8); /* stb asks no checksums */
+    memcpy(made.at + 16, "\0\0\0\1\0\0\0\1", 8); /* stb does not verify checksums */
     const file_view view = view_of(&made);
     picture opened;
     assert_int_equal(picture_open(&opened, "flood.png", &view, PICTURE_BYTES), KD_ERROR_INPUT);

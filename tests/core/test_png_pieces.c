@@ -1,4 +1,5 @@
-/* PNG files that are packed in pieces: the pixels come back, and threads do not show. */
+/* PNG files compressed in pieces: the pixels are read back, and the bytes do not depend on the
+   number of threads. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/memory.h"
@@ -23,7 +24,7 @@ static double srgb_to_linear(int byte) {
     return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
 }
 
-/* Bytes of pixels: all the same, noise, or noise in some rows; of 256 values. */
+/* Bytes of pixels: all equal, noise, or noise in some rows; 256 values. */
 static int pixel_byte(int kind, int x, int y, int c) {
     const uint32_t noise = ((uint32_t)(x * 3 + c) * 2654435761u ^ (uint32_t)y * 2246822519u) >> 7;
     return kind == 0 ? 77 : kind == 1 || y % 9 < 3 ? (int)(noise % 256) : (x + y) % 256;
@@ -60,7 +61,8 @@ static void expect_bytes_of(const char *name, int kind, const image *written) {
     image_close(&read);
 }
 
-/* Filtered rows of pieces that just end, or begin, and of many; packed well, badly, by turns. */
+/* Filtered rows in pieces that end or begin at a boundary, and in many pieces; of high, low and
+   mixed compressibility. */
 static void png_of_many_pieces(void **state) {
     (void)state;
     static const int sizes[][3] = {{1, 1, 3},     {19999, 1, 3}, {6666, 3, 3},

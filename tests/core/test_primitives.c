@@ -1,4 +1,5 @@
-/* core/parallel/primitives.h against the plainest versions, for many counts and thread counts. */
+/* core/parallel/primitives.h against straightforward versions, for many counts and thread
+   counts. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -50,7 +51,8 @@ static uint64_t digits(uint64_t key, int begin_bit, int end_bit) {
                                      : key >> begin_bit & ((1ull << (end_bit - begin_bit)) - 1);
 }
 
-/* Values are the places before the sort: sorted, a permutation, and stable. */
+/* The values are the positions before sorting. Expects the keys to be sorted, and the values to be
+   a stable permutation. */
 static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
     memset(narrow, 0, sizeof narrow);
     for (uint64_t i = 0; i < count; ++i) {

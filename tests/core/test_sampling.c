@@ -1,4 +1,4 @@
-/* Shapes are covered evenly, Sobol points form the nets they promise. */
+/* Sampling of shapes is uniform, and Sobol points form the nets that theory promises. */
 #include "core/math/sampling.h"
 #include "core/math/sobol_many.h"
 #include "test.h"
@@ -92,7 +92,8 @@ static void test_sobol_nets(void **state) {
         }
 }
 
-/* An integral over four dimensions: closer than independent numbers come with 8 times as many. */
+/* An integral over four dimensions: the error is below that of 8 times as many independent
+   samples. */
 static void test_sobol_converges(void **state) {
     (void)state;
     double even = 0, random = 0;
@@ -127,7 +128,7 @@ static void test_sobol_independence(void **state) {
     for (int k = 0; k < 3; ++k) expect_near(products[k] * 12, 0, 0.08);
 }
 
-/* Sixteen at a time are what each is alone: keys at random, and at the ends of their ranges. */
+/* Sixteen points at a time equal single ones: random keys, and keys at the ends of their ranges. */
 static void test_sobol_many(void **state) {
     (void)state;
     static const uint64_t ends[4] = {0, UINT64_MAX, 0xffffffff0000ffffu, 0x8000000080010000u};

@@ -1,4 +1,5 @@
-/* Offered tasks are done once, by whomever, and what was written is there after the join. */
+/* Each offered task runs exactly once, on any thread, and its results are visible after the
+   join. */
 #include "core/parallel/parallel.h"
 #include "core/parallel/tasks.h"
 #include "tests/test.h"
@@ -9,7 +10,7 @@ typedef struct sum_task {
     task base;
     task_pool *pool;
     int64_t begin, end, sum;
-    int times; /* that it was done */
+    int times; /* how many times it ran */
 } sum_task;
 
 static void run_sum(task *self);
@@ -68,7 +69,7 @@ static void run_inside(void *context, int64_t begin, int64_t end, int thread) {
     task_pool_run(sum_all, all);
 }
 
-/* Where there are no more threads to have, the body does all. */
+/* If no further threads are available, the caller runs everything. */
 static void pools_may_be_opened_inside_loops(void **state) {
     (void)state;
     sum_task all[4];

@@ -1,4 +1,4 @@
-/* Groups of blocks that run together. */
+/* Cooperative groups: blocks that run concurrently. */
 #ifndef KD_TESTS_EMULATED_COOPERATIVE_GROUPS_H
 #define KD_TESTS_EMULATED_COOPERATIVE_GROUPS_H
 #include "lanes.h"

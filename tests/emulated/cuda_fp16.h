@@ -1,5 +1,5 @@
-/* Pairs of halves, as far as kernels use them: each operation in double, then rounded to half as
-   IEEE 754 has it. */
+/* Pairs of halves, as far as kernels use them: each operation in double, then rounded to half by
+   IEEE 754. */
 #ifndef KD_TESTS_EMULATED_CUDA_FP16_H
 #define KD_TESTS_EMULATED_CUDA_FP16_H
 #include <initializer_list>
@@ -13,7 +13,7 @@
 
 namespace emulated {
 #ifdef __F16C__
-/* By way of a float that is odd where it is not exact: rounding twice is then rounding once. */
+/* Converts by way of a float rounded to odd, so that rounding twice equals rounding once. */
 inline uint16_t half_of(double x) {
     float odd = (float)x;
     uint32_t bits;
@@ -42,7 +42,7 @@ inline uint16_t half_of(double x) {
     const int unit = power < -13 ? -24 : power - 11;
     const double count = nearbyint(ldexp(size, -unit)); /* up to 2048 units */
     if (unit == -24)
-        return (uint16_t)(sign | (uint16_t)count); /* a subnormal, or the first normal */
+        return (uint16_t)(sign | (uint16_t)count); /* a subnormal, or the first normal number */
     return (uint16_t)(sign | ((uint16_t)(power + 14) << 10) + ((uint16_t)count - 1024));
 }
 inline double half_value(uint16_t half) {

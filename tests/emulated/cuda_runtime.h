@@ -1,5 +1,5 @@
 /* The part of the CUDA runtime that Kandela uses, on an emulated device (lanes.h): kernels run when
-   they are launched, device memory is host memory that is filled with 0xcd when it is taken. */
+   they are launched; device memory is host memory, filled with 0xcd when it is allocated. */
 #ifndef KD_TESTS_EMULATED_CUDA_RUNTIME_H
 #define KD_TESTS_EMULATED_CUDA_RUNTIME_H
 #define __host__

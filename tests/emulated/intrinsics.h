@@ -1,4 +1,4 @@
-/* The device functions that our kernels call, for one lane of an emulated device. */
+/* The CUDA device functions that kernels call, for one lane of an emulated device. */
 #ifndef KD_TESTS_EMULATED_INTRINSICS_H
 #define KD_TESTS_EMULATED_INTRINSICS_H
 #include "lanes.h"
@@ -9,7 +9,7 @@
 #include <type_traits>
 
 namespace emulated {
-/* of a parameter whose type another one decides */
+/* excludes a parameter from template argument deduction */
 template <class T> struct same { typedef T type; };
 template <class T> uint64_t bits_of(T value) {
     static_assert(sizeof value <= 8, "lanes exchange 8 bytes at most");
@@ -26,7 +26,7 @@ template <class T> T shuffle(unsigned mask, T value, int from, bool there) {
     const uint64_t got = meet(MEET_SHUFFLE, mask, bits_of(value), there ? (unsigned)from : lane());
     return from_bits<T>(got);
 }
-/* Applies `change` to what lies there, as one step for all blocks that run together. */
+/* Applies `change` to *at, atomically with respect to all concurrent blocks. */
 template <class T, class CHANGE> T change(T *at, const CHANGE &change) {
     T before, after;
     __atomic_load(at, &before, __ATOMIC_SEQ_CST);
@@ -70,7 +70,7 @@ template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned on, int w
     return emulated::shuffle(mask, value, from, from <= ((int)emulated::lane() | (width - 1)));
 }
 #include "core/device/warp_reduce.cuh"
-/* A device below 8.0 makes them of shuffles. */
+/* Devices below 8.0 compute these by shuffles. */
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
     if (emulated::capability() < 80) return shuffled::least(mask, value);
     return (unsigned)emulated::meet(emulated::MEET_LEAST, mask, value, 0);

@@ -67,7 +67,7 @@ struct worker {
 thread_local worker me;
 
 /* What a thread has taken goes when it ends: `me` itself is plain, for it is looked at all the
- * time. */
+   time. */
 struct leaving {
     bool used;
     ~leaving() {

@@ -1,12 +1,6 @@
-/* The lanes of an emulated CUDA device: fibers that run one after another on a CPU thread and meet
-   where a kernel's warp-wide and block-wide functions say so.
-   Idea: between two meetings a lane runs alone and to the end, so a lane that relies on its
-   neighbours without saying so (a missing __syncwarp or __syncthreads) reads stale values every
-   time, not once in a while; KANDELA_EMULATED_ORDER=n makes other orders of lanes and warps. A
-   meeting that cannot take place (lanes of one mask at different functions, a lane that reads
-   another outside of the mask) ends the program with the kernel's name.
-   Blocks follow each other; only blocks that may wait for each other (a cooperative grid, the
-   blocks of a cluster) run at the same time, a CPU thread each. Shared memory is thread-local. */
+/* The lanes of an emulated CUDA device: fibers that run one after another on a CPU thread and
+   synchronise where a kernel calls warp-wide or block-wide functions.
+   Idea: between two synchronisations a lane runs alone and to the end, so a lane that relies on others without a barrier (a missing __syncwarp or __syncthreads) reads stale values every time, not just occasionally; KANDELA_EMULATED_ORDER=n selects other orders of lanes and warps. A barrier that cannot complete (lanes of one mask at different functions, a lane that reads another outside of the mask) ends the program with the kernel's name. Blocks run one after another; only blocks that may wait for each other (a cooperative grid, the blocks of a cluster) run concurrently, on a CPU thread each. Shared memory is thread-local. */
 #ifndef KD_TESTS_EMULATED_LANES_H
 #define KD_TESTS_EMULATED_LANES_H
 #include <functional>
@@ -28,7 +22,7 @@ extern thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {
 
-/* The four values between a launch's angle brackets. */
+/* The four launch parameters between <<< and >>>. */
 struct shape {
     dim3 grid, block;
     size_t shared;
@@ -37,10 +31,10 @@ struct shape {
         : grid(grid_), block(block_), shared(shared_), stream(stream_) {}
 };
 
-/* Blocks one after another. A shape that a card refuses sets the error that cudaGetLastError and
-   cudaPeekAtLastError return. */
+/* Runs blocks one after another. A launch configuration that a real device rejects sets the error
+   that cudaGetLastError and cudaPeekAtLastError return. */
 void launch(const char *kernel, shape of, const std::function<void()> &body);
-/* `together` blocks at a time, in order of their indices; together divides the grid. */
+/* Runs `together` blocks at a time, in order of their indices; together divides the grid. */
 void launch_together(const char *kernel, shape of, unsigned together,
                      const std::function<void()> &body);
 
@@ -56,23 +50,23 @@ enum meeting {
 };
 /* Waits for the other lanes of the mask. `from`: the lane whose value a shuffle returns. */
 uint64_t meet(meeting kind, unsigned mask, uint64_t value, unsigned from);
-/* The lanes of this warp that wait at the same instruction when no other one can run. */
+/* Returns the lanes of this warp that wait at the same instruction when no other can run. */
 unsigned active_mask();
-/* All lanes of the block; the result is every lane's value or-ed. */
+/* Waits for all lanes of the block; returns the bitwise or of their values. */
 uint64_t meet_block(uint64_t value);
-/* All blocks that run together. */
+/* Waits for all blocks that run concurrently. */
 void meet_blocks();
-/* Where that variable of this block's shared memory lies in the block `rank` of the cluster. */
+/* Returns the address of that shared variable in the block `rank` of the cluster. */
 void *in_block(void *shared, unsigned rank);
 
 inline unsigned lane() {
     return threadIdx.x & 31;
 }
 
-/* Compute capability times ten: 90, or what KANDELA_EMULATED_CAPABILITY says (75, 86, ...). */
+/* Compute capability times ten: 90, or KANDELA_EMULATED_CAPABILITY (75, 86, ...). */
 int capability();
 
-/* Dynamic shared memory, what such a device lets a block have of it, and 32-bit addresses. */
+/* Dynamic shared memory, the limit per block of such a device, and 32-bit addresses. */
 enum { SHARED_MOST = 227 << 10 };
 size_t shared_most();
 extern thread_local char dynamic_shared[SHARED_MOST] __attribute__((aligned(128)));

@@ -1,4 +1,4 @@
-/* Numbers out of a fuzzer's bytes, for the targets that build trees. */
+/* Decodes a fuzzer's bytes into numbers, for the targets that build trees. */
 #ifndef KD_TESTS_FUZZ_BYTES_H
 #define KD_TESTS_FUZZ_BYTES_H
 #include <math.h>
@@ -17,7 +17,7 @@ static inline uint8_t fuzz_byte(fuzz_bytes *from) { /* 0 at the end */
     return *from->at++;
 }
 
-/* Of two bytes: places of a coarse grid, where much ties; of a fine one; of any order of size. */
+/* Decodes two bytes: a coarse grid, with many ties; a fine grid; or any order of magnitude. */
 static inline float fuzz_number(fuzz_bytes *from) {
     const int high = (int8_t)fuzz_byte(from), low = fuzz_byte(from);
     if (from->kind % 3 == 0) return (float)(high / 16);

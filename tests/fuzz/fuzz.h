@@ -1,4 +1,4 @@
-/* What the fuzz targets share: an input as a file that only this process sees. */
+/* Shared by the fuzz targets: an input as a file that is private to the process. */
 #ifndef KD_TESTS_FUZZ_FUZZ_H
 #define KD_TESTS_FUZZ_FUZZ_H
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
-/* A property that has to hold, also in a release build. */
+/* A property that must hold, in release builds, too. */
 #define FUZZ_REQUIRE(condition)                                                                    \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
         }                                                                                          \
     } while (0)
 
-/* Path of a file with these bytes, the same at every call. */
+/* Returns the path of a file with these bytes, the same path at every call. */
 static inline const char *fuzz_file(const uint8_t *bytes, size_t count) {
     static int descriptor = -1;
     static char path[64];

@@ -1,7 +1,7 @@
-/* Counts, strides, dimensions, k, radii and enums of the public calls, of any value: what cannot be
-   is refused with a message, what can be is answered, and nothing beyond the caller's arrays is
-   touched (AddressSanitizer sees it). A length that the memory here does not have, but another
-   caller's could, is not asked for: it would be a lie that no library can tell. */
+/* Arbitrary counts, strides, dimensions, k, radii and enums in the public calls: invalid ones are
+   rejected with a message, valid ones answered, and nothing outside the caller's arrays is accessed
+   (AddressSanitizer detects it). Lengths beyond the memory allocated here, which a caller could
+   have, are not passed: no library can detect that. */
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <kandela/points.h>
@@ -15,7 +15,7 @@ enum { ROOM = 64, ROOM_BYTES = ROOM * 8 * 8, ANSWERS = 4096 };
 static double numbers[ROOM * 8 + 1]; /* floats or doubles */
 static uint32_t ids32[ROOM];
 
-/* Small ones, and those whose products leave 64 bits. */
+/* Small counts, and those whose products overflow 64 bits. */
 static uint64_t any_count(fuzz_bytes *from) {
     const uint8_t kind = fuzz_byte(from);
     if (kind < 160) return kind % (ROOM + 1);
@@ -31,7 +31,8 @@ static uint64_t any_stride(fuzz_bytes *from, uint64_t least) {
     return ((uint64_t)1 << (31 + kind % 33)) + fuzz_byte(from) % 9 - 4;
 }
 
-/* Whether a caller may say so of ROOM_BYTES; else they may be more than any memory has. */
+/* Returns true if the arrays of ROOM_BYTES suffice for the count; other sizes may exceed any
+   memory. */
 static bool bytes_of(uint64_t count, uint64_t stride, uint64_t each, uint64_t *bytes) {
     *bytes = 0;
     return count == 0 || (!__builtin_mul_overflow(count - 1, stride, bytes) &&
@@ -66,7 +67,7 @@ static kd_point_array any_points(fuzz_bytes *from, bool *honest) {
     return made;
 }
 
-/* A failure says why; one that had to fail did. */
+/* Failures have a message; a call that had to fail did. */
 static void judge(kd_status status, bool may) {
     FUZZ_REQUIRE(status == KD_OK || kd_last_error()[0] != '\0');
     FUZZ_REQUIRE(may || status != KD_OK);
@@ -86,7 +87,7 @@ static void ask(const kd_points *tree, fuzz_bytes *from) {
     if (kind & 8) strcpy(query.method, kind & 16 ? "walk" : "leaves");
     (void)kd_points_scratch_bytes(tree, &query);
     const uint64_t count = query.points.count;
-    if (honest && count > ROOM) return; /* of nothing each */
+    if (honest && count > ROOM) return; /* points of zero bytes */
     const uint32_t k = kind & 32 ? fuzz_byte(from) % 40u : fuzz_byte(from) * 0x01010101u;
     if (!honest || (uint64_t)k * count <= ANSWERS) {
         judge(kd_points_nearest(tree, &query, k, (uint32_t *)(void *)ids, dist2, NULL), honest);

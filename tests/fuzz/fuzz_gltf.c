@@ -1,4 +1,4 @@
-/* Any bytes as a glTF file, text or .glb. */
+/* Arbitrary bytes as a glTF file, text or .glb. */
 #include "scenes/import/gltf.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

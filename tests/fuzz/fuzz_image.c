@@ -1,12 +1,13 @@
-/* Pictures: any bytes are refused or become texels, all of which are there, whatever the format and
-   the role. By their suffix as pictures to compare (PNG, PFM, EXR), by their bytes as textures. */
+/* Arbitrary bytes as a picture, for every format and use: they are rejected or decoded, and then
+   every texel can be read. The suffix selects the format of pictures to compare (PNG, PFM, EXR),
+   the content that of textures. */
 #include "core/image/formats.h"
 #include "core/image/image.h"
 #include "core/image/picture.h"
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 
-/* Some use of every texel, so that a sanitizer sees what is not there or was never written. */
+/* Reads every texel, so that a sanitizer detects missing or uninitialised ones. */
 static unsigned sum_of(const void *texels, size_t bytes) {
     unsigned sum = 0;
     for (size_t i = 0; i < bytes; ++i) sum += ((const uint8_t *)texels)[i];
@@ -15,7 +16,7 @@ static unsigned sum_of(const void *texels, size_t bytes) {
 
 static volatile unsigned sink;
 
-/* Larger ones are honest, but slow to fuzz. */
+/* Larger pictures are valid, but slow to fuzz. */
 enum { PIXELS = 1 << 20 };
 
 static void open_texture(const file_view *file) {

@@ -1,4 +1,5 @@
-/* Scene descriptions: any bytes are read or refused. No file is opened, no large mesh is made. */
+/* Arbitrary bytes as a scene description: read or rejected. Opens no file and makes no large
+   mesh. */
 #include "scenes/describe/describe_json.h"
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/fuzz/fuzz.h"

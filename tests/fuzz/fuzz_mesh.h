@@ -1,6 +1,6 @@
-/* What holds for every reader of mesh files, whatever the bytes are: it answers, every index it
-   gives is in range, every number is finite, and neither the size of its pieces nor what it is
-   asked for changes what it says. */
+/* Properties of every reader of mesh files, for arbitrary bytes: it returns, every index is in
+   range, every number is finite, and the result depends neither on the size of its chunks nor on
+   which parts are requested. */
 #ifndef KD_TESTS_FUZZ_FUZZ_MESH_H
 #define KD_TESTS_FUZZ_FUZZ_MESH_H
 #include "core/memory.h"
@@ -41,7 +41,7 @@ static inline void same_require(const mesh *a, const mesh *b) {
                                                   4 * (size_t)a->triangle_count) == 0);
 }
 
-/* Runs one. Lines: every triangle has one, if any has. */
+/* Runs one reader. Either all triangles have line numbers or none. */
 static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj_options *, job *),
                                const uint8_t *bytes, size_t count) {
     parallel_set_threads(1);

@@ -1,5 +1,4 @@
-/* Any bytes as an MTL file: the reader answers, and every record is one that light can work with.
- */
+/* Arbitrary bytes as an MTL file: the reader returns, and every record is a valid material. */
 #include "scenes/formats/mtl.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -30,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
             record_require(&library.materials[i]);
             const text_span name = {library.materials[i].name, strlen(library.materials[i].name)};
             const uint32_t found = name_table_find(&library.names, name);
-            FUZZ_REQUIRE(found <= i || memchr(bytes, 0, count)); /* the first of a name */
+            FUZZ_REQUIRE(found <= i || memchr(bytes, 0, count)); /* the first record of a name */
         }
     mtl_library_close(&library);
     return 0;

@@ -1,4 +1,4 @@
-/* Any bytes as an OBJ file. */
+/* Arbitrary bytes as an OBJ file. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

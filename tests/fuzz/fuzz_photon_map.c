@@ -1,5 +1,5 @@
-/* Photon maps as files: any bytes are refused or make maps whose estimates are numbers. With the
-   checksums put right, as one would who wants to do harm. */
+/* Photon maps as files: arbitrary bytes are rejected, or make maps whose estimates are finite.
+   Checksums are recomputed, as an attacker would. */
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "photon/density/estimate_radius.h"
@@ -11,13 +11,13 @@
 enum { LISTS = sizeof((photon_file *)0)->lists / sizeof *((photon_file *)0)->lists };
 enum { LIST_BYTES = (PHOTON_FILE_HEADER_BYTES - 32) / LISTS };
 
-/* A square of two triangles that every photon must lie on. */
+/* A square of two triangles on which every photon must lie. */
 static const vec3 corners[4] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};
 static const uint32_t triangles[6] = {0, 1, 2, 0, 2, 3};
 static const uint32_t materials[2] = {0, 0};
 
 static void make_scene(scene_view *out) {
-    static tritree tree; /* once, for all inputs */
+    static tritree tree; /* built once for all inputs */
     static material white;
     if (tree.node_count == 0) {
         const tritree_input input = {corners, triangles, 4, 2};
@@ -36,7 +36,7 @@ static void make_scene(scene_view *out) {
     out->tree = tritree_get_view(&tree);
 }
 
-/* Hashes of the parts that the header's counts claim, as far as there are bytes. */
+/* Recomputes the hashes of the sections that the header's counts claim, as far as the bytes go. */
 static void sign(uint8_t *bytes, size_t count) {
     size_t at = PHOTON_FILE_HEADER_BYTES;
     if (count < at) return;
@@ -75,7 +75,7 @@ static void look_up(photon_file *file, const scene_view *scene) {
     for (int adaptive = 0; adaptive < 2; ++adaptive) {
         view.adaptive = adaptive != 0;
         const vec3 found = photon_irradiance(&view, &tiles, &at);
-        FUZZ_REQUIRE(found.x >= 0 && found.y >= 0 && found.z >= 0); /* NaN is not */
+        FUZZ_REQUIRE(found.x >= 0 && found.y >= 0 && found.z >= 0); /* false for NaN */
     }
     photon_maps_close(&maps);
 }

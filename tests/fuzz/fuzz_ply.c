@@ -1,4 +1,4 @@
-/* Any bytes as a PLY file. */
+/* Arbitrary bytes as a PLY file. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

@@ -1,5 +1,5 @@
-/* Points of any dimension through every builder of the table: the tree holds its invariants, and
-   the nearest are those that a look at all points finds. */
+/* Points of any dimension through every builder: the tree holds its invariants, and queries return
+   the neighbours that brute force finds. */
 #include "points/neighbours/query.h"
 #include "points/select/builders.h"
 #include "points/tree/check.h"
@@ -30,7 +30,7 @@ static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scal
     return scalar == POINT_DOUBLE ? sum_double : (double)sum;
 }
 
-/* Of the answers to one query, each is the nearest of those that were not answered before it. */
+/* Each result of a query is the nearest of those not returned before it. */
 static void check_row(const answers *found, const point_array *points, uint32_t query, uint32_t k,
                       double max_radius) {
     const uint32_t *ids = found->ids + query * k;

@@ -1,4 +1,4 @@
-/* Any bytes as an STL file. */
+/* Arbitrary bytes as an STL file. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

@@ -1,5 +1,5 @@
-/* Triangles of any shape through every builder of the table: the tree holds its invariants, and
-   rays meet what a look at all triangles meets. */
+/* Arbitrary triangles through every builder: the tree holds its invariants, and rays return the
+   hits that brute force finds. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle.h"
@@ -18,7 +18,7 @@ static vec3 read_vec3(fuzz_bytes *from) {
     return vec3_make(x, y, z);
 }
 
-/* By definition: of all triangles the nearest hit, of those at one t the first. */
+/* The definition: the nearest hit of all triangles, of those at the same t the first. */
 static ray_hit look_at_all(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const triangle_caster caster = triangle_caster_make(cast);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     uint32_t corners_read = 0;
     while (corners_read < corner_count && from.left >= 6)
         corners[corners_read++] = read_vec3(&from);
-    for (uint32_t i = 0; i < CORNERS_MOST; ++i) /* the rest of the triangles share corners */
+    for (uint32_t i = 0; i < CORNERS_MOST; ++i) /* the other triangles share corners */
         indices[i] = corners_read ? (i < corners_read ? i : i * 7 % corners_read) : 0;
     const uint32_t triangles = corners_read ? corner_count / 3 : 0;
     const tritree_input input = {corners, indices, corners_read, triangles};

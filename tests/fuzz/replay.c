@@ -1,4 +1,4 @@
-/* Runs a fuzz target over files, or over every file of a folder. */
+/* Runs a fuzz target on files, or on every file of a directory. */
 #include "tests/fuzz/fuzz.h"
 #include <dirent.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* glTF files made for tests: accessors are added to a buffer, the rest of the JSON is given as
-   text, and the whole is written as .glb, with base64 inside, or with the buffer beside it. */
+/* Makes glTF files for tests: accessors are appended to a buffer, the rest of the JSON is given as
+   text, and the file is written as .glb, with base64 data, or with the buffer in a separate
+   file. */
 #ifndef KD_TESTS_GLTF_GLTF_FILES_H
 #define KD_TESTS_GLTF_GLTF_FILES_H
 #include "scenes/describe/readers.h"
@@ -31,7 +32,7 @@ static inline int gltf_type_bytes(int type) {
     return type <= GLTF_UBYTE ? 1 : type <= GLTF_USHORT ? 2 : 4;
 }
 
-/* A view of these bytes; its number. */
+/* Appends a buffer view with these bytes; returns its index. */
 static inline int gltf_put_view(gltf_maker *to, const void *bytes, size_t count, int stride) {
     while (to->bytes % 4) to->bin[to->bytes++] = 0;
     assert_true(to->bytes + count <= GLTF_BIN);
@@ -44,7 +45,7 @@ static inline int gltf_put_view(gltf_maker *to, const void *bytes, size_t count,
     return to->view_count++;
 }
 
-/* An accessor of a view; `more` is JSON behind it (",\"normalized\":true"), or "". */
+/* Appends an accessor of a view; `more` is further JSON (",\"normalized\":true"), or "". */
 static inline int gltf_put_accessor(gltf_maker *to, int view, int offset, int type, int count,
                                     const char *kind, const char *more) {
     gltf_say(to->accessors, sizeof to->accessors,
@@ -54,7 +55,7 @@ static inline int gltf_put_accessor(gltf_maker *to, int view, int offset, int ty
     return to->accessor_count++;
 }
 
-/* Both, packed. */
+/* Appends a view and an accessor of its tightly packed values. */
 static inline int gltf_put(gltf_maker *to, const void *values, int type, int components, int count,
                            const char *more) {
     static const char *const kinds[] = {"", "SCALAR", "VEC2", "VEC3", "VEC4"};
@@ -63,7 +64,7 @@ static inline int gltf_put(gltf_maker *to, const void *values, int type, int com
                              kinds[components], more);
 }
 
-/* All of the file but `uri`, the JSON of its buffer's place. */
+/* Writes the JSON except `uri`, the location of the buffer. */
 static inline void gltf_text_make(char *text, const gltf_maker *from, const char *rest,
                                   const char *uri) {
     text[0] = '\0';
@@ -109,7 +110,7 @@ static inline size_t glb_put_u32(unsigned char *to, size_t at, size_t value) {
     return at + 4;
 }
 
-/* A .glb of this text and these bytes. */
+/* Writes a .glb with this JSON and these bytes. */
 static inline size_t glb_make(unsigned char *to, const char *text, const unsigned char *bin,
                               size_t bytes) {
     const size_t length = strlen(text), padded = (length + 3) / 4 * 4, whole = (bytes + 3) / 4 * 4;
@@ -134,8 +135,7 @@ static inline void gltf_write_glb(const char *name, const gltf_maker *from, cons
     file_put(name, (const char *)whole, glb_make(whole, gltf_text_room, from->bin, from->bytes));
 }
 
-/* --- a box -------------------------------------------------------------------------------------
- */
+/* --- a box ------------------------------------------------------------------------------------ */
 
 static const float corner_places[8][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0},
                                           {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
@@ -144,7 +144,7 @@ static const uint8_t box_indices[36] = {0, 2, 1, 0, 3, 2, 4, 5, 6, 4, 6, 7, 0, 1
 #define ONE_NODE "\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":[{\"mesh\":0}],"
 #define PRIMITIVE(text) "\"meshes\":[{\"primitives\":[{" text "}]}]"
 
-/* A box with texture coordinates and normals of a kind, drawn by 16-bit indices. */
+/* A box with texture coordinates and one normal per face corner, with 16-bit indices. */
 static inline void box_put(gltf_maker *to) {
     float texcoords[8][2], normals[8][3];
     uint16_t indices[36];

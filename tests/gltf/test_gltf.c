@@ -1,5 +1,6 @@
-/* scenes/import, glTF: files as programs write them, in every form the format has. The oracle of
-   geometry is assimp where it is there, and the file in another form. */
+/* scenes/import, glTF: files as other programs write them, in every form of the format. The
+   geometry is compared with assimp's, where it is installed, and with the same model in another
+   form. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
@@ -37,7 +38,7 @@ static void every_form_is_the_same_scene(void **state) {
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_inside("inside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_beside("beside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
-    /* two corners are wrong in the array and mended by sparse ones */
+    /* two corners are wrong in the array, and a sparse accessor corrects them */
     box_put(&sparse);
     float places[8][3];
     memcpy(places, corner_places, sizeof places);
@@ -59,7 +60,7 @@ static void every_form_is_the_same_scene(void **state) {
     assert_int_equal(hash_of("inside.gltf"), hash);
     assert_int_equal(hash_of("beside.gltf"), hash);
     assert_int_equal(hash_of("sparse.glb"), hash);
-    gltf_write_glb("wrong.glb", &sparse, ONE_NODE BOX_PRIMITIVE); /* not mended */
+    gltf_write_glb("wrong.glb", &sparse, ONE_NODE BOX_PRIMITIVE); /* not corrected */
     assert_int_not_equal(hash_of("wrong.glb"), hash);
     mesh read = load("box.glb");
     assert_int_equal(read.triangle_count, 12);
@@ -80,7 +81,7 @@ static void threads_do_not_change_it(void **state) {
     parallel_set_threads(0);
 }
 
-/* Every width of index, and none. */
+/* Every index type, and no indices. */
 static void indices_of_every_width(void **state) {
     (void)state;
     static gltf_maker made;
@@ -108,12 +109,12 @@ static void indices_of_every_width(void **state) {
         gltf_write_glb("box.glb", &made, text);
         mesh read = load("box.glb");
         assert_int_equal(read.triangle_count, 12);
-        double sum = 0; /* six times the volume: right places, right turns */
+        double sum = 0; /* six times the volume: correct positions and orientation */
         for (uint32_t t = 0; t < 12; ++t)
             sum += (double)vec3_dot(corner(&read, t, 0),
                                     vec3_cross(corner(&read, t, 1), corner(&read, t, 2)));
         assert_true(fabs(sum - 6) < 1e-6);
-        assert_int_equal(read.position_count, 8); /* the same places are one */
+        assert_int_equal(read.position_count, 8); /* equal positions are merged */
         mesh_close(&read);
         if (i == 0) first = hash_of("box.glb");
         if (i < 3) assert_int_equal(hash_of("box.glb"), first);
@@ -126,7 +127,7 @@ static void component_types_and_strides(void **state) {
     static const struct {
         int type;
         const char *more;
-        double low, high; /* what 0 and 100 become */
+        double low, high; /* the values of 0 and 100 */
     } rows[] = {{GLTF_BYTE, "", 0, 100},
                 {GLTF_UBYTE, "", 0, 100},
                 {GLTF_SHORT, "", 0, 100},
@@ -196,7 +197,7 @@ static void strips_and_fans(void **state) {
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* The whole transform is scale, then rotation, then translation, then what is above. */
+/* A node's transform is scale, then rotation, then translation, then its parent's. */
 #define NODES                                                                                      \
     "\"scene\":1,\"scenes\":[{},{\"nodes\":[3,4]}],\"nodes\":["                                    \
     "{\"mesh\":0,\"scale\":[-1,1,1]},"                                                             \
@@ -222,11 +223,11 @@ static void nodes_place_their_meshes(void **state) {
             low = vec3_min(low, vec3_min(a, vec3_min(b, c)));
             high = vec3_max(high, vec3_max(a, vec3_max(b, c)));
         }
-        /* mirrored; turned by its matrix; scaled, turned, moved, scaled again */
+        /* mirrored; rotated by its matrix; scaled, rotated, moved, scaled again */
         static const double volumes[3] = {1, 1, 48};
         static const vec3 lows[3] = {{9, 0, 0}, {15, 5, 7}, {-3, 0, 7}},
                           highs[3] = {{10, 1, 1}, {16, 6, 8}, {0, 4, 11}};
-        assert_true(fabs(volume - volumes[copy]) < 1e-3); /* outsides are outside */
+        assert_true(fabs(volume - volumes[copy]) < 1e-3); /* faces point outward */
         assert_true(vec3_length(vec3_sub(low, lows[copy])) < 1e-5f);
         assert_true(vec3_length(vec3_sub(high, highs[copy])) < 1e-5f);
     }
@@ -243,7 +244,7 @@ static int compare_triangles(const void *a, const void *b) {
     return 0;
 }
 
-/* Its triangles in an order that does not hang on the reader: smallest corner first. */
+/* Returns its triangles in an order that does not depend on the reader: smallest corner first. */
 static float *triangles_sorted(const mesh *from) {
     float *sorted = (float *)malloc(from->triangle_count * 9 * sizeof(float));
     assert_non_null(sorted);
@@ -264,7 +265,7 @@ static float *triangles_sorted(const mesh *from) {
 static void assimp_reads_the_same(void **state) {
     (void)state;
     static gltf_maker made;
-    /* files of one piece: kandela-import may open no other file */
+    /* single files: kandela-import may open no other file */
     static const char *const names[] = {"box.glb", "nodes.glb", "inside.gltf"};
     box_put(&made);
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
@@ -285,7 +286,7 @@ static void assimp_reads_the_same(void **state) {
 }
 #endif
 
-/* A chain that recursion would not survive. */
+/* A chain of nodes too deep for a recursive reader. */
 static void a_deep_tree_is_no_harm(void **state) {
     (void)state;
     enum { DEEP = 8000 };
@@ -308,8 +309,8 @@ static void a_deep_tree_is_no_harm(void **state) {
 
 /* --- what rests ------------------------------------------------------------------------------- */
 
-/* Held by two joints, one of which stands 2 higher than when it was bound; the mesh's own node, far
-   away, does not count. */
+/* A skin with two joints, one of which is 2 higher than in the bind pose; the transform of the
+   mesh's node, far away, is ignored. */
 static void skins_rest_where_their_joints_stand(void **state) {
     (void)state;
     static gltf_maker made;
@@ -320,7 +321,7 @@ static void skins_rest_where_their_joints_stand(void **state) {
     for (int i = 0; i < 8; ++i) {
         const float high = corner_places[i][1];
         joints[i][1] = 1;
-        weights[i][0] = 1 - 0.5f * high; /* of the upper corners half each, scaled by 3 */
+        weights[i][0] = 1 - 0.5f * high; /* half the weight of the upper corners, scaled by 3 */
         weights[i][1] = 0.5f * high;
         for (int k = 0; k < 2; ++k) weights[i][k] *= high > 0 ? 3 : 1;
     }
@@ -364,7 +365,8 @@ static void morph_targets_rest_by_their_weights(void **state) {
     mesh_close(&read);
 }
 
-/* A display glows, a lamp shines: without lights the first is under the default sky, too. */
+/* Emissive surfaces alone do not count as lights: the first model gets the default sky, the one
+   with a lamp does not. */
 static void what_only_glows_is_lit(void **state) {
     (void)state;
     static gltf_maker made;
@@ -387,7 +389,7 @@ static void what_only_glows_is_lit(void **state) {
         assert_int_equal(view.environment.light != KD_NONE, i);
         scene_close(opened);
     }
-    /* a sky that is given is the only one */
+    /* an explicit sky replaces the default one */
     static const char sky[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n"
                               "\200\200\200\203\200\200\200\203";
     char path[256];
@@ -456,7 +458,7 @@ static void cameras_and_lights_stand_where_nodes_are(void **state) {
     scene_close(opened);
 }
 
-/* Blender multiplies its watts by 683. */
+/* Blender's exporter multiplies watts by 683. */
 static void blender_lights_are_in_watts_again(void **state) {
     (void)state;
     static gltf_maker made;

@@ -1,10 +1,9 @@
-/* scenes/import, glTF: files that are broken on purpose are one clear line each, whatever is wrong.
- */
+/* scenes/import, glTF: each invalid file gives one clear line of error. */
 #include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 
-/* One line, the right reason, nothing left behind. */
+/* One line with the right reason, and no memory leaked. */
 static void refused(const char *name, const char *said) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in(name), NULL, NULL), KD_ERROR_INPUT);
@@ -56,7 +55,7 @@ static void hostile_text_is_one_line(void **state) {
     }
 }
 
-/* Of accessors and views: `view` is the JSON of view 0, `accessor` that of accessor 0. */
+/* Accessors and views: `view` is the JSON of view 0, `accessor` that of accessor 0. */
 static void hostile_counts_are_one_line(void **state) {
     (void)state;
 #define VIEW "\"buffer\":0,\"byteLength\":96"
@@ -116,7 +115,7 @@ static void an_index_beyond_the_vertices(void **state) {
     refused("bad.glb", "meshes[0].primitives[0].indices: found the index 8, expected below 8");
 }
 
-/* Nothing is drawn of a primitive with indices and no places, alone or beside one that has some. */
+/* A primitive with indices but no positions is not drawn, alone or beside a complete one. */
 static void indices_without_places(void **state) {
     (void)state;
     static const char *const rests[] = {
@@ -204,7 +203,8 @@ static void chunks_are_held_against_the_file(void **state) {
         file_put("bad.glb", (const char *)bad, count);
         refused("bad.glb", rows[i].said);
     }
-    for (size_t cut = 0; cut < count; cut += 7) { /* cut anywhere: never a crash, always a line */
+    for (size_t cut = 0; cut < count;
+         cut += 7) { /* truncated anywhere: never a crash, always a message */
         mesh read;
         file_put("cut.glb", (const char *)whole, cut);
         assert_int_equal(gltf_load(&read, file_in("cut.glb"), NULL, NULL), KD_ERROR_INPUT);
@@ -222,7 +222,7 @@ static void chunks_are_held_against_the_file(void **state) {
     refused("list.gltf", "expected glTF");
 }
 
-/* Points and lines have places and no triangle; what is not finite is left out and said. */
+/* Points and lines have no triangles; non-finite values are omitted with a warning. */
 static void what_cannot_be_drawn_is_said(void **state) {
     (void)state;
     static gltf_maker made;

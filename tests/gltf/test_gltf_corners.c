@@ -1,5 +1,5 @@
-/* scenes/import, glTF: what corners carry besides places and normals (tangents, a second set of
-   texture coordinates), parallel cameras, what Blender means by its numbers, what is not read. */
+/* scenes/import, glTF: vertex attributes besides positions and normals (tangents, a second set of
+   texture coordinates), orthographic cameras, Blender's units, unsupported features. */
 #include "shaders/surface.h"
 /* before the types `scene` and `mesh`: parameters of the header above have those names */
 #include "core/memory.h"
@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stb/stb_image_write.h>
 
-/* A quad in the plane z = 0, u along x and v along y, whose tangents lie 30 degrees from x; its
-   second texture coordinates are turned round. Two nodes share it, the second one is turned by a
-   quarter about z. */
+/* A quad in the plane z = 0, u along x and v along y, with tangents at 30 degrees to x and a
+   reversed second set of texture coordinates. Two nodes share it; the second is rotated by a
+   quarter turn about z. */
 #define QUAD                                                                                       \
     "\"scenes\":[{\"nodes\":[0,1]}],\"nodes\":[{\"mesh\":0},{\"mesh\":0,\"translation\":[5,0,0],"  \
     "\"rotation\":[0,0,0.70710678,0.70710678]}],"                                                  \
@@ -92,7 +92,7 @@ static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
             }
             scene_close(opened);
         }
-    quad_write("plain.glb", "\"name\":\"plain\"", 1); /* nothing lies along them */
+    quad_write("plain.glb", "\"name\":\"plain\"", 1); /* no texture uses the tangents */
     mesh read = load("plain.glb");
     assert_null(read.tangents);
     mesh_close(&read);
@@ -122,8 +122,9 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     const ray down = ray_make(vec3_make(0.2f, 0.1f, 1), vec3_make(0, 0, -1), 0, INFINITY);
     const ray_hit hit = {.triangle = 0, .u = 0.1f, .v = 0.1f, .t = 1};
     const surface at = surface_at(&view, &down, hit);
-    assert_true(at.diffuse.x > 0.8f && at.diffuse.z < 0.2f);   /* left: red */
-    assert_true(at.emission.x < 0.2f && at.emission.z > 0.8f); /* seen from the other side: blue */
+    assert_true(at.diffuse.x > 0.8f && at.diffuse.z < 0.2f); /* left: red */
+    assert_true(at.emission.x < 0.2f &&
+                at.emission.z > 0.8f); /* by the second set of coordinates: blue */
     scene_close(opened);
     quad_write("three.glb",
                "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0},"
@@ -139,10 +140,10 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     mesh_close(&read);
 }
 
-/* What a map is of: 'r' 'g' 'a' a channel, 'c' a colour, 'd' three numbers; '-': not looked at. */
+/* What a map holds: 'r' 'g' 'a' a channel, 'c' a colour, 'd' three numbers; '-': ignored. */
 static const struct {
     const char *text;
-    size_t at; /* of its index in the layers; in the record where those are not meant */
+    size_t at; /* offset of its index in the layers, or in the record if it belongs to no layer */
     bool of_record;
     char channel;
 } channels[] = {
@@ -151,7 +152,7 @@ static const struct {
     {"\"emissiveFactor\":[1,1,1],\"emissiveTexture" IMAGE, offsetof(material, emission_map), true,
      'c'},
     {"\"normalTexture" IMAGE, offsetof(material, normal_map), true, 'd'},
-    {"\"occlusionTexture" IMAGE, 0, true, '-'}, /* paths find it themselves */
+    {"\"occlusionTexture" IMAGE, 0, true, '-'}, /* path tracing computes occlusion itself */
     {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatTexture"),
      offsetof(principled, coat_map), false, 'r'},
     {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatRoughnessTexture"),
@@ -208,7 +209,7 @@ static void maps_of_layers_have_their_channels(void **state) {
     mesh_close(&read);
 }
 
-/* Rays of an orthographic camera are parallel and as far apart as it is tall. */
+/* Rays of an orthographic camera are parallel, and the camera's height sets their spacing. */
 static void orthographic_cameras(void **state) {
     (void)state;
     static gltf_maker made;

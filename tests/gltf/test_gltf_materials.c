@@ -1,5 +1,5 @@
-/* scenes/import, glTF: what each word of a material becomes, by numbers; where images are, how they
-   lie, what is not there; corner colours, opacity, media. */
+/* scenes/import, glTF: the value of each material property; locations and layouts of images,
+   missing ones; vertex colours, opacity, media. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/import/gltf.h"
@@ -28,8 +28,8 @@ static size_t png_make(unsigned char *to) {
     return taken.count;
 }
 
-/* A box of this material; `rest` is more JSON at the top (textures, images, ...), with its comma.
- */
+/* Writes a box with this material; `rest` is further JSON at the top level (textures, images, ...),
+   with its comma. */
 static void box_of(const char *name, const char *material_text, const char *rest) {
     static gltf_maker made;
     static char text[1 << 14];
@@ -67,7 +67,7 @@ static void factors_become_numbers(void **state) {
     mesh_close(&read);
     box_of("plain.glb", "", "");
     read = load("plain.glb");
-    NEAR(read.materials[0].record.metallic, 1); /* glTF's own defaults */
+    NEAR(read.materials[0].record.metallic, 1); /* the defaults of glTF */
     NEAR(read.materials[0].record.roughness, 1);
     mesh_close(&read);
 }
@@ -125,7 +125,7 @@ static void layers_become_numbers(void **state) {
     scene_close(made_of);
 }
 
-/* alpha along and across the tangent are glTF's. */
+/* The roughnesses along and across the tangent are those that glTF defines. */
 static void anisotropy_keeps_both_widths(void **state) {
     (void)state;
     box_of("brushed.glb",
@@ -182,7 +182,7 @@ static void unlit_shows_its_base_colour(void **state) {
 
 #define TEXTURED "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0%s}%s}"
 
-/* The texture at (u, v) as glTF counts it, v down, of the box's material. */
+/* Returns the texture of the box's material at (u, v) as glTF defines them, v down. */
 static vec3 base_at(const scene *of, float u, float v) {
     const scene_view view = scene_get_view(of);
     const material *made = &view.materials[view.mesh.triangle_materials[0]];
@@ -199,7 +199,7 @@ static scene *open_scene(const char *name) {
     return opened;
 }
 
-/* Inside a buffer, inside a uri, beside the file: the same texels. */
+/* In a buffer, in a data URI and in a separate file: the same texels. */
 static void images_wherever_they_are(void **state) {
     (void)state;
     static gltf_maker made;
@@ -271,7 +271,7 @@ static const struct {
     {"", "\"wrapS\":10497,\"wrapT\":33648", 0.25f, 1.75f, {1, 0, 0}},
 };
 
-/* Scaled, turned against the clock as one sees it, moved: the corner that then is seen. */
+/* Scaled, rotated counter-clockwise, moved: which texel appears at a corner. */
 static void transforms_and_wraps(void **state) {
     (void)state;
     unsigned char png[512];
@@ -293,7 +293,7 @@ static void transforms_and_wraps(void **state) {
     }
 }
 
-/* Roughness is green, metal is blue, a cut-out's opacity is alpha. */
+/* Roughness is green, metalness is blue, a cut-out's opacity is alpha. */
 static void numbers_come_from_their_channels(void **state) {
     (void)state;
     unsigned char png[512];
@@ -315,7 +315,7 @@ static void numbers_come_from_their_channels(void **state) {
     scene_close(opened);
 }
 
-/* What cannot be used is said once, and the material is there without it. */
+/* A texture that cannot be used gives one warning, and the material works without it. */
 static void what_is_not_there_is_said(void **state) {
     (void)state;
     static const struct {
@@ -384,7 +384,8 @@ static void corner_colours_of_every_type(void **state) {
     }
 }
 
-/* In a description: pictures once, media and colours of each placement where they belong. */
+/* As part of a scene description: each picture is read once, and each placement has its own media
+   and colours. */
 static void descriptions_take_all_of_it(void **state) {
     (void)state;
     static gltf_maker made;

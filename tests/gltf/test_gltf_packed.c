@@ -1,5 +1,5 @@
-/* scenes/import, glTF: buffers packed by meshoptimizer and primitives packed by Draco give the mesh
-   that the same file unpacked gives; packed bytes that are broken are one line. */
+/* scenes/import, glTF: buffers compressed by meshoptimizer and primitives compressed by Draco give
+   the same mesh as the uncompressed file; corrupt ones give one line of error. */
 #include "core/memory.h"
 #include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
@@ -15,7 +15,7 @@ static void refused(const char *name, const char *said) {
     assert_null(strchr(kd_last_error(), '\n'));
 }
 
-/* Six times the volume: 6 for a box of side 1 whose outside is outside. */
+/* Returns six times the volume: 6 for a box of side 1 whose faces point outward. */
 static double volume6(const mesh *of) {
     double sum = 0;
     for (uint32_t t = 0; t < of->triangle_count; ++t) {
@@ -78,7 +78,7 @@ static void meshoptimizer_unpacks(void **state) {
     refused("bad.glb", "found");
     write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 400000000);
     refused("bad.glb", "expected fewer");
-    for (size_t at = 0; at < count; ++at) { /* any byte changed: a mesh or a line */
+    for (size_t at = 0; at < count; ++at) { /* any byte changed: a mesh or an error */
         bytes[at] ^= 0x55;
         write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 8);
         if (gltf_load(&read, file_in("bad.glb"), NULL, NULL) != KD_OK) assert_null(read.positions);

@@ -1,5 +1,5 @@
-/* scenes/import, glTF: nodes that share a mesh place it, for callers who can have that; the copies
-   of what is placed are the scene that is read without placements. */
+/* scenes/import, glTF: nodes that share a mesh become placements if the caller supports them;
+   copying the placements gives the scene that is read without them. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/import/gltf.h"
@@ -20,7 +20,7 @@ static int by_value(const void *a, const void *b) {
 
 typedef float corners[9];
 
-/* All triangles as their corners lie, in an order of their own; the first corner is the least. */
+/* Returns the corners of all triangles in a canonical order: the smallest corner first. */
 static corners *corners_of(const vec3 *positions, const uint32_t *triangles, uint32_t count) {
     corners *all = NULL;
     assert_int_equal(KD_RESERVE(all, count), KD_OK);
@@ -36,8 +36,8 @@ static corners *corners_of(const vec3 *positions, const uint32_t *triangles, uin
     return all;
 }
 
-/* The scene as it is opened, with a copy for each placement, has the triangles of the mesh that is
-   read without them, fronts and all. */
+/* The opened scene, with a copy for each placement, has the triangles of the mesh that is read
+   without placements, with the same orientation. */
 static void expect_same_triangles(const char *name, uint32_t placements) {
     kd_render_options options;
     scene *opened = NULL;
@@ -58,7 +58,8 @@ static void expect_same_triangles(const char *name, uint32_t placements) {
     scene_close(opened);
 }
 
-/* Two of one box, its two mirror images, a stretched one that cannot be placed, another box. */
+/* Two of one box, its two mirror images, a sheared one that cannot be a placement, and another
+   box. */
 #define SHARED                                                                                     \
     "\"scenes\":[{\"nodes\":[0,1,2,3,4,5]}],\"nodes\":[{\"mesh\":0},"                              \
     "{\"mesh\":0,\"translation\":[3,1,0.5],\"rotation\":[0.5,0.5,0.5,0.5]},"                       \
@@ -77,7 +78,7 @@ static void nodes_that_share_a_mesh_place_it(void **state) {
     gltf_write_glb("shared.glb", &made, SHARED);
     mesh read = load_parts("shared.glb");
     const uint32_t box = 12, both = 12 + 6;
-    assert_int_equal(read.part_count, 2); /* the box, and its mirror image */
+    assert_int_equal(read.part_count, 2); /* the box and its mirror image */
     assert_int_equal(read.put_count, 4);
     assert_int_equal(read.triangle_count, both + box + 2 * both);
     assert_int_equal(read.parts[0].first, both + box);
@@ -91,7 +92,7 @@ static void nodes_that_share_a_mesh_place_it(void **state) {
             if (normal == KD_NONE) continue;
             assert_in_range(normal, part->normal, part->normal + part->normal_count - 1);
         }
-        assert_int_equal(part->position_count, 8); /* of both primitives, made one */
+        assert_int_equal(part->position_count, 8); /* of both primitives, merged */
     }
     assert_true(read.puts[1].to_world.m[0][3] == 3 && read.puts[2].to_world.m[0][3] == -4);
     mesh_close(&read);
@@ -126,7 +127,7 @@ static void instances_of_one_node(void **state) {
     assert_int_equal(read.triangle_count, 12);
     const transform *last = &read.puts[COUNT - 1].to_world;
     assert_true(fabs(last->m[0][3] - 2 * (1 + 198)) < 1e-4 && last->m[2][3] == 2 * (99 % 7));
-    assert_true(fabs(last->m[0][2] - 2 * (1 + 0.01 * 101)) < 1e-3); /* turned about y */
+    assert_true(fabs(last->m[0][2] - 2 * (1 + 0.01 * 101)) < 1e-3); /* rotated about y */
     mesh_close(&read);
     expect_same_triangles("many.glb", COUNT);
     gltf_put(&made, moves, GLTF_FLOAT, 3, COUNT - 1, "");
@@ -138,7 +139,7 @@ static void instances_of_one_node(void **state) {
     assert_non_null(strstr(kd_last_error(), "SCALE: found 100 elements, expected 99 as before"));
 }
 
-/* Triangles that cannot be used leave the parts' runs in order. */
+/* Omitting invalid triangles keeps the ranges of the parts in order. */
 static void parts_without_some_of_their_triangles(void **state) {
     (void)state;
     static gltf_maker made;

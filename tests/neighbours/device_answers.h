@@ -1,12 +1,12 @@
-/* What a device answers for the k nearest, in the host's memory: for tests that put two ways of
- * asking side by side. */
+/* The k nearest neighbours found by a device, copied to the host, for tests that compare two query
+   methods. */
 #ifndef KD_TESTS_NEIGHBOURS_DEVICE_ANSWERS_H
 #define KD_TESTS_NEIGHBOURS_DEVICE_ANSWERS_H
 #include "core/device/device_memory.h"
 #include "points/neighbours/request.h"
 #include "tests/test.h"
 
-/* Memory of the device; holds a copy of what is at `host`, unless that is NULL. */
+/* Allocates device memory; copies from `host` unless it is NULL. */
 static inline void *to_device(const void *host, uint64_t bytes) {
     void *pointer = NULL;
     assert_int_equal(device_memory_reserve(&pointer, bytes + 1), KD_OK);
@@ -19,7 +19,8 @@ typedef struct device_answers {
     float *dist2;
 } device_answers;
 
-/* `count` queries, or all points of the tree where `own` is given; to be freed by answers_free. */
+/* `count` queries, or a self-query of the tree if `own` is given; free the result with
+   answers_free. */
 static inline device_answers answers_of(point_query_cuda *q, const point_own *own, uint64_t count) {
     const uint64_t rows = count * q->k * sizeof(uint32_t);
     device_answers a = {(uint32_t *)malloc(rows), (uint32_t *)malloc(count * sizeof(uint32_t)),

@@ -1,5 +1,5 @@
-/* The index over a tree on a device: every leaf's box and halves, every group's box and every pair
-   is as tight as can be, and each point lies in one leaf and where walks look for it. */
+/* The leaf index of a tree on a device: the boxes of leaves, halves, groups and pairs are tight,
+   and each point lies in exactly one leaf, where traversals look for it. */
 #include "core/device/device_memory.h"
 #include "points/neighbours/request.h"
 #include "points/select/builders.h"
@@ -10,9 +10,9 @@ typedef struct corners {
     float lo[3], hi[3];
 } corners;
 
-/* What a device made, on the host. */
+/* A device index copied to the host. */
 typedef struct index_copy {
-    point_index_cuda index; /* pointers are the device's */
+    point_index_cuda index; /* its pointers are device pointers */
     float *points, *boxes, *pairs, *nodes;
     uint32_t *ids;
     vec3 *input;
@@ -145,7 +145,7 @@ static void check_leaves(const index_copy *of) {
     free(seen);
 }
 
-/* Boxes above leaves, 32 of those below each; pairs above leaves, both children of each. */
+/* Boxes above leaves, each over 32 of the level below; pairs above leaves, over both children. */
 static void check_upper(const index_copy *of) {
     const point_index_cuda *index = &of->index;
     for (uint32_t level = 1; level <= index->box_levels; ++level)

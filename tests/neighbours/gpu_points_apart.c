@@ -1,11 +1,12 @@
-/* Queries that part from their warp: whatever its patience, rows are those of the walk, bit for
-   bit, of queries and of the tree's own points; those that need the same leaves stay together. */
+/* Queries that leave their warp's packet: for every patience limit the results equal the reference
+   traversal's, bit for bit, for queries and self-queries; queries that need the same leaves stay
+   together. */
 #include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 #include "tests/neighbours/device_answers.h"
 
-/* A tree and its index on the device, and rows of two ways. */
+/* A tree and its index on the device, and the results of two methods. */
 typedef struct apart_state {
     point_build_cuda built;
     void *tree_points; /* on the device */
@@ -51,7 +52,7 @@ static void apart_close(apart_state *s) {
     device_memory_free(s->parted);
 }
 
-/* All points ask: as queries of a caller, or as the tree's own. */
+/* All points are queries: as those of a caller, or as a self-query. */
 static device_answers ask(apart_state *s, point_query_method method, const point_own *own,
                           uint32_t patience) {
     s->query.method = method;
@@ -60,7 +61,8 @@ static device_answers ask(apart_state *s, point_query_method method, const point
     return answers_of(&s->query, own, s->built.points.count);
 }
 
-/* By one way with some patience, beside the walk. Returns how many parted. */
+/* Compares one method with some patience with the reference traversal. Returns how many queries
+   left their packet. */
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
                       const point_own *own, uint32_t k, uint32_t patience) {
     s->query.k = k;
@@ -91,7 +93,7 @@ static const struct {
             {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* A patience that all lose, one that few lose, and what is best. */
+/* A patience that all queries exceed, one that few exceed, and the best one. */
 static void rows_stay(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 33, 1023, 1500, 5000}, patience[] = {1, 5, 0};
@@ -103,7 +105,9 @@ static void rows_stay(void **state) {
             apart_state s;
             apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
             for (int way = 0; way < WAYS; ++way)
-                for (int own = 0; own < 3; ++own, ++number) { /* asked, own, own without itself */
+                for (int own = 0; own < 3;
+                     ++own, ++number) { /* as queries, as self-query, as self-query without the
+                                           point itself */
                     if (gpu_leaves_out(number, 3)) continue;
                     const point_own of = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
@@ -115,7 +119,8 @@ static void rows_stay(void **state) {
     assert_true(parted > 0);
 }
 
-/* Nine in ten in a spot: queries around it part, those in it do not. */
+/* Nine in ten points lie in a cluster: queries around it leave their packets, those in it do
+   not. */
 static void queries_around_a_spot_part(void **state) {
     (void)state;
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
@@ -130,7 +135,8 @@ static void queries_around_a_spot_part(void **state) {
     apart_close(&s);
 }
 
-/* Every query needs every leaf: alone each would visit them all. Ancestors ask alone anyway. */
+/* Every query needs every leaf: alone, each would visit all of them. Queries of ancestors are
+   always alone. */
 static void equal_points_stay_together(void **state) {
     (void)state;
     const uint32_t count = gpu_size(8000, 2500);

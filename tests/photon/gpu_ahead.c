@@ -1,6 +1,6 @@
-/* Work beside other work on one device: what a task does, how it fails and is dropped; and pictures
-   by `sppm` and `ppm`, whose next pass's maps are made beside this pass's samples, are those
-   without it, bit for bit, also where a rendering is interrupted in between and goes on later. */
+/* Overlapped tasks on one device: running, failing, cancelling; and pictures by `sppm` and `ppm`,
+   which make the next pass's maps while they render this one, equal those without overlap, bit for
+   bit, also if a rendering is interrupted and resumed. */
 #include "core/device/beside.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -14,7 +14,7 @@
 enum { BYTES = 1 << 20 };
 
 typedef struct errand {
-    void *memory; /* of the device */
+    void *memory; /* on the device */
     kd_status ends_with;
     atomic_bool waits, has_begun; /* it waits until it is cancelled */
     bool has_stream;
@@ -62,7 +62,7 @@ static void test_errands(void **state) {
     device_memory_free(of.memory);
 }
 
-/* A ball of glass in a room: photons of both maps. */
+/* A ball of glass in a room, which needs both photon maps. */
 static const char *const room =
     "{\"kandela\": 1, \"camera\": {\"eye\": [0, 0, 2.8], \"look_at\": [0, -0.3, 0]}, "
     "\"materials\": {\"glass\": {\"kind\": \"glass\", \"ior\": 1.5}}, "
@@ -80,7 +80,7 @@ static int room_make(void **state) {
 /* --- pictures --------------------------------------------------------------------------------- */
 
 typedef struct patience {
-    int left; /* stages "render" to begin before it ends */
+    int left; /* stages "render" still to begin before the interruption */
     job *watched;
 } patience;
 
@@ -91,7 +91,7 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
         atomic_store(&of->watched->cancelled, true);
 }
 
-/* `passes` to begin before somebody interrupts it; 0: nobody does. */
+/* Renders `passes` passes, then interrupts; 0: does not interrupt. */
 static finished run(const char *path, const kd_render_options *options, const char *kept,
                     bool resume, int passes) {
     job watched;
@@ -111,7 +111,7 @@ static kd_render_options options_for(const char *method) {
     options.spp = options.passes = 5;
     options.photons = gpu_size(50000, 600);
     options.final_gather = 0;
-    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU builds the tree faster */
     return options;
 }
 

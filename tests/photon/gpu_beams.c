@@ -1,12 +1,11 @@
-/* Photon beams on a CUDA device: the same beams, rays and pictures as on the CPU, bit for bit, by
-   `photon`, `ppm` and `sppm`; by every kernel, a few of them and many, in media that fill things
-   without a surface, in glass and in the whole scene, beyond walls and in gather rays; resumed here
-   and there. */
+/* Photon beams on a CUDA device: beams, rays and pictures equal the CPU's bit for bit, by `photon`,
+   `ppm` and `sppm`; by every kernel, with few beams and many, in media without a surface, in glass
+   and in the whole scene, through walls and in gather rays; resumed on either device. */
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 
-/* A room of fog with a dividing wall, smoke without a surface, a thin haze in glass and a mirror
-   that sends light along the camera's rays. */
+/* A room of fog with a dividing wall, smoke without a surface, thin fog in glass, and a mirror that
+   sends light along the camera's rays. */
 static const char *const hazy =
     "{\"kandela\": 1, \"media\": {"
     "\"fog\": {\"scattering\": [0.3, 0.4, 0.5], \"absorption\": 0.05, \"g\": 0.4},"
@@ -52,12 +51,12 @@ static kd_render_options options_for(const char *method) {
     options.spp = options.passes = 2;
     options.photons = gpu_size(5000, 100);
     options.media_photons = gpu_size(8000, 200);
-    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU builds the tree faster */
     options.max_depth = 12;
     return options;
 }
 
-/* The same there as here, beams are there, and they show. */
+/* The pictures of both devices are equal, and the beams contribute to them. */
 static void expect_same_haze(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
@@ -67,7 +66,7 @@ static void expect_same_haze(const kd_render_options *options) {
     strcpy(points.media, "points");
     expect_equal(path, options, &here, &there);
     assert_true(there.frame.strayed_stored >= options->media_photons);
-    if (options->passes == 2) /* else both might lack them */
+    if (options->passes == 2) /* otherwise both might lack them */
         assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != there.image);
 }
 
@@ -84,7 +83,8 @@ static void test_photon(void **state) {
     }
 }
 
-/* Radii from a hair to the whole room; one beam and few. The hair's tiles are half a million. */
+/* Radii from a hair's width to the whole room; one beam and few. The smallest radius needs half a
+   million tiles. */
 static void test_radii(void **state) {
     (void)state;
     static const float radii[] = {1e-4f, 0.05f, 3};
@@ -126,7 +126,7 @@ static void test_progressive(void **state) {
     }
 }
 
-/* Begun there, gone on with here and there: one picture. */
+/* Rendered partly on each device in turn: the same picture. */
 static void test_resumed(void **state) {
     (void)state;
     static const char *const where[] = {"cuda:0", "cpu", "cuda:0"};

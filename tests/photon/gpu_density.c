@@ -1,6 +1,6 @@
-/* Estimates of many surfaces on the device are those of brute force, bit for bit: for photons of
-   every nasty set, packets of surfaces that lie together, apart and in between, every k, and all
-   within a radius. */
+/* Density estimates of batches of surfaces on the device equal brute force, bit for bit: for
+   photons of every set in cases.h, packets of surfaces that are close together, far apart and in
+   between, every k, and all photons within a radius. */
 #include "core/device/device_memory.h"
 #include "photon/maps/maps_device.h"
 #include "render/photon_mapping/eye_path.h"
@@ -41,8 +41,8 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
     out->lists[PHOTON_LIST_GLOBAL].count = count;
 }
 
-/* Where surface i of packet p looks: p = 0 together, 1 apart, 2 two groups, others nearly at one
-   place. */
+/* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
+   nearly at one point. */
 static vec3 looks_at(const stage *of, uint32_t p, uint32_t i) {
     const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
     const photon *photons = of->lists[PHOTON_LIST_GLOBAL].photons;
@@ -77,7 +77,7 @@ static void bring(device_buffer *to, const void *from, uint64_t bytes) {
     if (from) assert_int_equal(device_memory_upload(to->memory, from, bytes), KD_OK);
 }
 
-/* The index in the tree's order, or along a curve. */
+/* An index in the tree's order, or along a curve. */
 static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     stage *made = (stage *)calloc(1, sizeof *made);
     assert_non_null(made);
@@ -195,7 +195,7 @@ static void same_as_brute_force(void **state) {
         }
 }
 
-/* A dense spot in the ball of a packet: more photons than shared memory takes. */
+/* A dense cluster inside the ball of a packet: more photons than shared memory holds. */
 static void dense_spots(void **state) {
     (void)state;
     stage *on = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);

@@ -1,5 +1,5 @@
-/* Photons, ledgers, trees, radii and irradiance made on the device are the CPU's, bit for bit, for
-   any batch size. */
+/* Photons, energy ledgers, trees, radii and irradiance from the device equal the CPU's, bit for
+   bit, for any batch size. */
 #include "core/device/device.h"
 #include "core/status.h"
 #include "photon/maps/maps_device.h"
@@ -40,7 +40,7 @@ static void expect_map(const photon_map *right, const photon_map_cuda *found) {
     free(ids);
 }
 
-/* For kernels that walk the tree. */
+/* For kernels that traverse the tree. */
 static void expect_in_order(const photon_map *right, const photon_map_cuda *found) {
     photon *photons = (photon *)malloc((right->count + 1) * sizeof *photons);
     assert_non_null(photons);
@@ -70,7 +70,7 @@ static void expect_irradiance(const photon_map *right, const photon_map_cuda *fo
     free(known);
 }
 
-/* All maps in all their parts; the device's are made from what `made` still holds of another. */
+/* Compares all parts of all maps; the device's reuse the memory of an earlier map. */
 static void check_maps(const photon_scene *scene, const device_scene *there,
                        const photon_options *options, photon_maps_cuda *made) {
     photon_order orders[PHOTON_LISTS];
@@ -105,7 +105,7 @@ static void same_maps_for_any_batch(void **state) {
     const uint32_t photons = gpu_size(9000, 2000);
     for (int i = 0; i < 5; ++i) {
         if (gpu_leaves_out((uint32_t)i, 2)) continue;
-        /* the pool of ways is filled up again, or holds all of a batch */
+        /* the pool of paths is refilled, or holds all of a batch */
         for (int l = 0; l < PHOTON_LISTS; ++l)
             made.map[l].emitter.ways = i == 2 ? 90 : 500 * (uint32_t)i;
         if (i == 4) device_scene_pack(&there);
@@ -161,7 +161,7 @@ static void same_maps_in_fog(void **state) {
     photon_scene_free(scene);
 }
 
-/* A floor under each kind of light: most photons of some of them fly away. */
+/* A floor under each kind of light; with some of them most photons miss it. */
 static void same_maps_for_every_kind_of_light(void **state) {
     (void)state;
     for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
@@ -194,7 +194,7 @@ static void ignore(void *context, log_level level, const char *message) {
     (void)context, (void)level, (void)message;
 }
 
-/* A lamp that shines into the void: emission ends by itself. */
+/* A lamp that shines into empty space: emission ends. */
 static void escaping_photons_end_the_emission(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -246,7 +246,7 @@ static void faint_caustics_end_the_emission(void **state) {
     photon_scene_free(scene);
 }
 
-/* A deadline ends the lists of both after the same batch. */
+/* A deadline ends the lists of both devices after the same batch. */
 static void deadlines_cut_the_same_lists(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
@@ -290,7 +290,7 @@ static void uploaded_photons_are_the_same(void **state) {
     photon_scene_free(scene);
 }
 
-/* A tree that comes with its photons is used as it is, once it is proved. */
+/* A tree stored with its photons is used as it is, after it has been checked. */
 static void known_trees_are_proved(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_fog();

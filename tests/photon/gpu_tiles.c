@@ -1,4 +1,4 @@
-/* Tiles whose probes were followed on the device are the CPU's, byte for byte. */
+/* Tiles whose probes were traced on the device equal the CPU's, byte for byte. */
 #include "photon/density/tile_set.h"
 #include "photon_scenes_device.h"
 #include "tests/gpu.h"
@@ -25,8 +25,8 @@ static void expect_same_tiles(const photon_scene *scene, const scene_view *there
     tile_set_close(&found);
 }
 
-/* Radii from tiles that are all parted to triangles that share their probes; by nodes, then by the
-   packed form of the tree. */
+/* Radii from where each tile has its own part to where triangles share their probes; with plain
+   nodes, then with the compressed form of the tree. */
 static void check_scene(photon_scene *scene) {
     static const float radii[] = {1e-30f, 0.02f, 0.1f, 3};
     device_scene there;
@@ -49,7 +49,7 @@ static void same_tiles_behind_cutouts(void **state) {
     check_scene(photon_scene_fog());
 }
 
-/* Inside and beneath of boxes is dark; sheets that touch; triangles without area. */
+/* The inside and the underside of boxes are dark; sheets that touch; triangles without area. */
 static void same_tiles_in_the_dark(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();

@@ -1,5 +1,5 @@
-/* Kernels by their definition, in double; a kernel that has none here is itself asked, so that its
-   integrals are held against its values. */
+/* The density kernels by definition, in double. A kernel without a definition here is evaluated by
+   its own function, so that its integrals are still checked against its values. */
 #ifndef KD_TESTS_PHOTON_KERNEL_VALUE_H
 #define KD_TESTS_PHOTON_KERNEL_VALUE_H
 #include "photon/density/kernels.h"
@@ -16,7 +16,7 @@ static inline double kernel_value(photon_kernel kernel, double s) {
     return (double)photon_kernel_at(kernel, (float)(s * s));
 }
 
-/* Whether the kernel has a step at its rim, which sums over small pieces blur. */
+/* Returns true if the kernel is discontinuous at its radius, which sums over small pieces blur. */
 static inline bool kernel_ends_in_a_step(photon_kernel kernel) {
     return photon_kernel_at(kernel, 0.9999f) > 0.01f;
 }

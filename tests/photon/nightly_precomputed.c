@@ -1,4 +1,4 @@
-/* By night, minutes: within 0.05 %. */
+/* In the nightly run, minutes: the means agree within 0.05 %. */
 #define ROUNDS 50
 #define LAST_KERNEL ((int)PHOTON_KERNELS - 1)
 #define BOUND 0.0005

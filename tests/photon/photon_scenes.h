@@ -35,7 +35,7 @@ static inline void photon_scene_finish(photon_scene *scene) {
     scene->view.tree = tritree_get_view(&scene->tree);
 }
 
-/* A lamp of a kind (light_kind), 5 m above the middle, or a sky. */
+/* Adds a lamp of a kind (light_kind) 5 m above the middle, or a sky. */
 static inline void photon_scene_put_lamp(scene_fixture *to, int kind) {
     light lamp;
     memset(&lamp, 0, sizeof lamp);
@@ -55,7 +55,8 @@ static inline void photon_scene_free(photon_scene *scene) {
     free(scene);
 }
 
-/* A closed box from lo to hi, all faces diffuse of one albedo and radiance, seen from inside. */
+/* A closed box from lo to hi; all faces are diffuse with one albedo and radiance and face
+   inward. */
 static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo, float emission) {
     photon_scene *scene = photon_scene_new();
     const uint32_t wall = fixture_material(&scene->fixture, photon_scene_diffuse(albedo, emission));
@@ -65,7 +66,8 @@ static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo,
     return scene;
 }
 
-/* The unit box with a lamp under its ceiling, a ball of glass, one of mirror, and one open side. */
+/* The unit box with one open side, a lamp under its ceiling, a sphere of glass and one of
+   mirror. */
 static inline void photon_scene_put_balls(scene_fixture *to) {
     material glass = material_default(), mirror = material_default();
     glass.kind = MATERIAL_GLASS;
@@ -95,7 +97,7 @@ static inline photon_scene *photon_scene_balls(void) {
     return scene;
 }
 
-/* The same full of fog, with a box of thick smoke, and ink that does not scatter. */
+/* The same scene full of fog, with a box of dense smoke, and ink, which absorbs only. */
 static inline photon_scene *photon_scene_fog(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;

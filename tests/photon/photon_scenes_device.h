@@ -1,4 +1,4 @@
-/* The same scenes on a CUDA device, for the tests of photon mapping there. */
+/* The same scenes on a CUDA device. */
 #ifndef KD_TESTS_PHOTON_SCENES_DEVICE_H
 #define KD_TESTS_PHOTON_SCENES_DEVICE_H
 #include "accel/rays/tree_device.h"
@@ -15,7 +15,7 @@ static inline void device_scene_open(device_scene *out, const photon_scene *from
     assert_int_equal(scene_cuda_open(&out->scene, &from->view, &out->tree.view), KD_OK);
 }
 
-/* Rays walk the tree's packed form from now on. */
+/* Makes rays use the compressed form of the tree from now on. */
 static inline void device_scene_pack(device_scene *to) {
     assert_int_equal(tritree_cuda_pack(&to->tree, NULL), KD_OK);
     to->scene.view.tree = to->tree.view;

@@ -1,7 +1,7 @@
-/* photon/density/estimate_radius.h: a gather ray takes the irradiance that the nearest photon
-   knows; over all places its mean is that of estimates made there, for every kernel and estimator.
-   For test_precomputed.c and nightly_precomputed.c, which say how many rounds of photons are
-   strewn, by which kernels, and how near the mean must be. */
+/* photon/density/estimate_radius.h: a gather ray takes the irradiance precomputed at the nearest
+   photon. Its mean over all positions is that of estimates made at those positions, for every
+   kernel and estimator. test_precomputed.c and nightly_precomputed.c set the number of photon sets,
+   the kernels, and the tolerance. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"
@@ -15,7 +15,7 @@ enum { STREWN = 20000, PLACES = 30000 };
 static const int rounds = ROUNDS;
 static const double bound = BOUND;
 
-/* Photons of one power on the square from (-1, -1) to (1, 1) of the plane z = 0. */
+/* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0. */
 typedef struct strewn {
     vec3 positions[STREWN], irradiance[STREWN];
     photon photons[STREWN];
@@ -42,7 +42,7 @@ static void strew(strewn *to, uint64_t seed) {
     to->map.scale = flux_scale(4.0f / STREWN);
 }
 
-/* What gather rays find on the mean, over what estimates at their ends say. */
+/* Returns the mean of precomputed values over the mean of estimates at the ends of gather rays. */
 static double known_over_made(strewn *of) {
     double known = 0, made = 0;
     of->map.irradiance = NULL;

@@ -1,4 +1,4 @@
-/* The same rendering on a CUDA device as on the CPU: for tests of a device. */
+/* Renders on a CUDA device and on the CPU, and expects the same picture. */
 #ifndef KD_TESTS_PHOTON_SAME_THERE_H
 #define KD_TESTS_PHOTON_SAME_THERE_H
 #include "render/api/render.h"

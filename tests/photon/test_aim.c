@@ -1,5 +1,5 @@
-/* photon/aim, shaders/light_emit: photons aimed at what passes light on carry the flux of those
-   that find it by chance, from every kind of light; the sky emits photons. */
+/* photon/aim, shaders/light_emit: photons aimed at specular surfaces carry the flux of those that
+   hit them by chance, from every kind of light; the sky emits photons. */
 #include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
@@ -10,7 +10,7 @@ static void assert_near(double found, double expected, double tolerance) {
         fail_msg("%.9g, expected %.9g within %g of it", found, expected, tolerance);
 }
 
-/* A floor, and balls of mirror or glass over it: two that touch, one far away, a tiny one. */
+/* A floor, and spheres of mirror or glass above it: two that touch, one far away, a tiny one. */
 static photon_scene *scene_with(const light *lamp, float emission, bool two_sided) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -50,7 +50,7 @@ static light lamp_of(light_kind kind) {
     made.emitted = vec3_make(3, 2, 1);
     made.cos_inner = 0.9f;
     made.cos_outer = 0.3f;
-    made.power = 10; /* the only light: what it is does not matter */
+    made.power = 10; /* the only light, so its power does not matter */
     return made;
 }
 
@@ -60,7 +60,7 @@ static double list_watts(const photon_list *list) {
     return sum;
 }
 
-/* Flux of a kind of photons, emission over the whole scene. */
+/* Flux of one kind of photons, emitted over the whole scene. */
 static double flux_by_chance(const photon_scene *scene, photon_kind kind, uint64_t *emitted) {
     photon_order order;
     memset(&order, 0, sizeof order);
@@ -108,7 +108,7 @@ static void every_light_aims_fairly(void **state) {
     assert_aim_is_fair(NULL, 5, true);
 }
 
-/* A floor under an even sky, seen from below by nobody: E = pi L. */
+/* A floor under a uniform sky: E = pi L. */
 static void the_sky_emits_photons(void **state) {
     (void)state;
     light sky = lamp_of(LIGHT_ENVIRONMENT);
@@ -127,7 +127,7 @@ static void the_sky_emits_photons(void **state) {
     photon_scene_free(scene);
 }
 
-/* Every lens is in a sphere; things that stand apart have their own. */
+/* Every specular surface lies in a target sphere; separate objects have separate spheres. */
 static void targets_hold_the_lenses(void **state) {
     (void)state;
     photon_scene *scene = scene_with(NULL, 1, false);
@@ -149,7 +149,7 @@ static void targets_hold_the_lenses(void **state) {
         assert_int_equal(around, 1);
     }
     for (uint32_t i = 0; i < count; ++i) squares += (double)float_square(targets[i].radius);
-    /* the balls' own squares: 0.57; of one sphere around all: above 5 */
+    /* the squares for the spheres themselves: 0.57; for one sphere around all: above 5 */
     if (!(squares < 1)) fail_msg("%u spheres, sum of squared radii %g", count, squares);
     photon_scene_free(scene);
 }
@@ -164,8 +164,8 @@ static void no_lens_no_target(void **state) {
     photon_scene_free(scene);
 }
 
-/* A varnished floor mirrors four parts in a hundred: as many caustic photons as wanted would take
-   far more paths than their light is worth. What there is carries its flux. */
+/* A varnished floor reflects four per cent: tracing as many caustic photons as requested would take
+   far more paths than their light is worth. The photons stored carry the flux of their light. */
 static void faint_caustics_end_early(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -189,7 +189,7 @@ static void faint_caustics_end_early(void **state) {
     assert_int_equal(photon_list_open(&ended, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                      KD_OK);
     orders[PHOTON_LIST_CAUSTIC].wish.only_specular =
-        false; /* all paths to their ends, as many as it takes */
+        false; /* all paths to their ends, as many as necessary */
     orders[PHOTON_LIST_CAUSTIC].wanted = 20000;
     assert_int_equal(photon_list_open(&whole, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                      KD_OK);
@@ -201,8 +201,8 @@ static void faint_caustics_end_early(void **state) {
     photon_scene_free(scene);
 }
 
-/* A dark mirror for a floor: where fewer than one of 4096 aimed paths brings a photon, all that
-   caustics could add is fainter than that part of the light, and emission ends at once. */
+/* A dark mirror as floor: if fewer than one of 4096 aimed paths stores a photon, caustics can add
+   no more than that fraction of the light, and their emission ends at once. */
 static void caustics_too_faint_to_see_end_at_once(void **state) {
     (void)state;
     for (int bright = 0; bright < 2; ++bright) {

@@ -1,5 +1,5 @@
-/* photon/density/beams.h: a beam's light against closed forms, the walk against all pieces one by
-   one, and evenly lit media up to their walls. */
+/* photon/density/beams.h: the light of a beam against closed forms, the traversal against all
+   pieces one by one, and uniformly lit media up to their walls. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/beam_radiance.h"
@@ -15,7 +15,7 @@ static tritree walls;
 static scene_view fog;
 static photon strewn[STREWN];
 
-/* The unit cube of medium 0, behind walls that let everything pass. */
+/* The unit cube of medium 0, behind walls that transmit everything. */
 static void build_cube(vec3 absorption, vec3 scattering, float g) {
     fixture_clear(&stage);
     material clear = material_default();
@@ -70,8 +70,8 @@ static void expect_near(double found, double expected, double tolerance) {
         fail_msg("%.7g, expected %.7g within %g", found, expected, tolerance);
 }
 
-/* One beam crossed at an angle, by rays side by side: their radiances together are what scatters
-   there, whatever the kernel. */
+/* One beam crossed at an angle by parallel rays: the sum of their radiances is the light scattered
+   there, for every kernel. */
 static void one_beam_scatters_what_it_should(void **state) {
     (void)state;
     const vec3 lost = vec3_make(0.7f, 1.2f, 2), scattering = vec3_make(0.5f, 0.7f, 0.2f);
@@ -111,8 +111,8 @@ static void one_beam_scatters_what_it_should(void **state) {
     tritree_close(&walls);
 }
 
-/* A beam that runs along the ray: two dimensions of blur; light that lies beside the ray counts by
-   the kernel over its disc. */
+/* A beam along the ray: a two-dimensional kernel; light beside the ray counts by the kernel over
+   its disc. */
 static void a_beam_along_the_ray_is_finite(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
@@ -133,14 +133,15 @@ static void a_beam_along_the_ray_is_finite(void **state) {
                 sum += (double)beams_radiance(&fog, &view, &on, &rays).x * 2 * M_PI * (double)off *
                        (double)radius / STEPS;
             }
-            expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1, 5e-3); /* length times scattering */
+            expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1,
+                        5e-3); /* length times scattering coefficient */
         }
     beam_set_close(&set);
     tritree_close(&walls);
 }
 
-/* Beams along x, evenly strewn over the cube, one watt in all: a ray along y sees phase times
-   scattering, in the middle and at the walls, and along an edge. */
+/* Beams along x, uniform over the cube, one watt in all: a ray along y sees phase function times
+   scattering coefficient, in the middle, at the walls, and along an edge. */
 static void media_are_as_bright_at_their_walls(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
@@ -173,10 +174,9 @@ static void media_are_as_bright_at_their_walls(void **state) {
     tritree_close(&walls);
 }
 
-/* --- the walk ----------------------------------------------------------------------------------
- */
+/* --- the walk --------------------------------------------------------------------------------- */
 
-/* Any beams: random ones, along axes, all in one place, without power, very short. */
+/* Arbitrary beams: random ones, along axes, all in one place, without power, very short. */
 static void strew_nasty(void) {
     for (uint32_t i = 0; i < STREWN; ++i) {
         const vec3 start = random_point(4, i);
@@ -190,7 +190,7 @@ static void strew_nasty(void) {
     }
 }
 
-/* Rays: random ones, along axes and beams, from a beam's start, of no length. */
+/* Rays: random ones, along axes and beams, from a beam's origin, of length zero. */
 static beam_flight nasty_flight(uint32_t i) {
     beam_flight on = flight_of(random_point(6, i), random_direction(6, i), 1);
     if (i % 8 == 1) on.direction = vec3_make(0, i % 16 == 1 ? 1 : -1, 0);
@@ -209,7 +209,7 @@ static bool same_sums(flux_sum a, flux_sum b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
-/* Every piece asked, or, where none is parallel, every beam in one piece. */
+/* Every piece, or, if none is parallel to the ray, every beam in one piece. */
 static void the_walk_finds_every_crossing_once(void **state) {
     (void)state;
     build_cube(vec3_all(0.1f), vec3_make(0.5f, 1, 2), 0.7f);
@@ -270,10 +270,9 @@ static void pieces_are_as_many_as_planned(void **state) {
     tritree_close(&walls);
 }
 
-/* --- beams of a scene --------------------------------------------------------------------------
- */
+/* --- beams of a scene ------------------------------------------------------------------------- */
 
-/* A lamp in a room of fog, with a veil that photons pass. */
+/* A lamp in a room of fog, with a partly transparent sheet that photons cross. */
 static void build_room(void) {
     fixture_clear(&stage);
     stage.fog = fixture_medium(&stage, vec3_all(0.1f), vec3_make(0.6f, 0.9f, 1.2f), 0.5f);
@@ -325,7 +324,7 @@ static void beams_are_the_same_on_any_threads(void **state) {
     tritree_close(&walls);
 }
 
-/* The waves' way is the plain one. */
+/* The wavefront version leaves the same beams as the plain one. */
 static void traced_alone_a_path_leaves_the_same_beams(void **state) {
     (void)state;
     build_room();

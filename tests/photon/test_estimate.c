@@ -1,4 +1,5 @@
-/* photon/density/: kernels over what is there of a disc, densities right up to the corners. */
+/* photon/density/: kernels over the part of a disc that is surface, and unbiased densities up to
+   edges and corners. */
 #include "accel/rays/batch.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
@@ -13,7 +14,7 @@ static void assert_near(double value, double expected, double tolerance) {
         fail_msg("%.9g, expected %.9g within %g", value, expected, tolerance);
 }
 
-/* A plane patch, as triangles that a test cuts as it likes. */
+/* A plane patch as triangles, which a test cuts as it likes. */
 typedef struct patch {
     vec2 corner[CORNERS_MAX];
     uint32_t triangle[CORNERS_MAX][3];
@@ -45,7 +46,7 @@ static const patch patches[] = {
 };
 enum { PATCHES = sizeof patches / sizeof *patches };
 
-/* The triangle that holds a point, -1: none. */
+/* Returns the triangle that contains a point, -1: none. */
 static int patch_holds(const patch *of, double x, double y) {
     for (uint32_t t = 0; t < of->triangles; ++t) {
         bool inside = true;
@@ -61,8 +62,7 @@ static int patch_holds(const patch *of, double x, double y) {
     return -1;
 }
 
-/* The kernel's integral over the patch about (x, y), of the unit disc: by summing in polar
-   coordinates. */
+/* Integrates the kernel over the patch about (x, y), for the unit disc, in polar coordinates. */
 static double patch_integral(const patch *of, double x, double y, double radius,
                              photon_kernel kernel) {
     double sum = 0;
@@ -76,15 +76,16 @@ static double patch_integral(const patch *of, double x, double y, double radius,
     return sum * 2 * M_PI / POLAR_STEPS / POLAR_STEPS;
 }
 
-/* In the plane x + 2y + 2z = 3, so that nothing is aligned; triangles of odd index are wound the
-   other way if asked. */
+/* A point in the plane x + 2y + 2z = 3, so that nothing is axis-aligned; triangles of odd index are
+   wound the other way if requested. */
 static vec3 patch_place(vec2 p) {
     const vec3 along = vec3_make(2.0f / 3, -2.0f / 3, 1.0f / 3),
                across = vec3_make(2.0f / 3, 1.0f / 3, -2.0f / 3);
     return vec3_along(vec3_along(vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3), p.x, along), p.y, across);
 }
 
-/* With copies each triangle is there a second time, from another corner on and the other way. */
+/* With copies, each triangle exists twice, starting at another corner and with the opposite
+   winding. */
 static photon_scene *scene_of_patch(const patch *of, bool mixed_winding, bool copies) {
     photon_scene *scene = photon_scene_new();
     const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 0));
@@ -156,8 +157,8 @@ static void a_whole_disc_has_the_kernels_integral(void **state) {
     }
 }
 
-/* A fluted wall: eight grooves of half a turn each, narrower than the disc, in strips that bend by
-   22 degrees. Whatever counts there, an estimate must not make sparks. */
+/* A fluted wall: eight half-round grooves, narrower than the disc, in strips that bend by 22
+   degrees. Estimates on it must have no outliers. */
 static void ragged_surfaces_make_no_sparks(void **state) {
     (void)state;
     enum { FLUTES = 8, STRIPS = 8 };
@@ -195,8 +196,8 @@ static void ragged_surfaces_make_no_sparks(void **state) {
     photon_scene_free(scene);
 }
 
-/* In a furnace the irradiance by all but direct light is pi L a / (1 - a) everywhere: `share` of it
-   is found, over the whole surface and within a tenth of the edges. */
+/* In a furnace the irradiance without direct light is pi L a / (1 - a) everywhere: expects `share`
+   of it, over the whole surface and within a tenth of the edges. */
 static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, double *everywhere,
                               double *at_edges) {
     photon_scene *scene = photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
@@ -251,13 +252,12 @@ static void estimates_lose_nothing_at_corners(void **state) {
         }
 }
 
-/* --- photons that are strewn by hand -------------------------------------------------------------
- */
+/* --- photons that are strewn by hand ---------------------------------------------------------- */
 
 enum { STREWN = 20000, ASKED = 1500, K_LARGE = 400 };
 
-/* On the square from (-1, -1) to (1, 1) of the plane z = 0: as many as irradiance 1 to the left of
-   x = 0 and `right` beyond takes, each of the same power. */
+/* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0: as many as
+   irradiance 1 to the left of x = 0 and `right` beyond it require. */
 typedef struct strewn {
     vec3 positions[STREWN];
     photon photons[STREWN];
@@ -280,7 +280,7 @@ static strewn *strewn_open(float right, uint64_t seed) {
         photon *landed = &made->photons[i];
         landed->position = tree.points[i];
         landed->normal = vec3_make(0, 0, 1);
-        landed->power = vec3_all(2 * (1 + right) / STREWN); /* 2 square metres each side */
+        landed->power = vec3_all(2 * (1 + right) / STREWN); /* 2 square metres on each side */
     }
     made->map.photons = made->photons;
     made->map.tree = tree;
@@ -296,8 +296,8 @@ static void strewn_close(strewn *owned) {
     free(owned);
 }
 
-/* Mean and standard deviation of the irradiance at places with x in [x0, x1), far from the rim,
-   and the root of its mean squared error. */
+/* Mean and standard deviation of the irradiance at positions with x in [x0, x1), far from the
+   edges, and its root mean square error. */
 typedef struct strewn_figures {
     double mean, deviation, error;
 } strewn_figures;
@@ -319,7 +319,7 @@ static strewn_figures strewn_measure(const strewn *of, float x0, float x1, doubl
     return figures;
 }
 
-/* Every estimator finds the irradiance of a plane lit evenly. */
+/* Every estimator finds the irradiance of a uniformly lit plane. */
 static void an_even_plane_has_its_irradiance(void **state) {
     (void)state;
     strewn *plane = strewn_open(1, 1);
@@ -335,7 +335,8 @@ static void an_even_plane_has_its_irradiance(void **state) {
     strewn_close(plane);
 }
 
-/* At a step of the light it blurs less than many photons do, on a plane it is quieter than few. */
+/* At a step of the irradiance it blurs less than many photons do, on a plane it has less noise than
+   few. */
 static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     (void)state;
     strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
@@ -358,7 +359,7 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     strewn_close(step);
 }
 
-/* No photon at all, all of them at one place, fewer than an estimate takes. */
+/* No photons, all of them at one position, fewer than an estimate uses. */
 static void poor_maps_have_finite_estimates(void **state) {
     (void)state;
     strewn *all = strewn_open(1, 4);
@@ -379,8 +380,8 @@ static void poor_maps_have_finite_estimates(void **state) {
     strewn_close(all);
 }
 
-/* Photons that landed on the other side of a thin wall do not count; those of a sheet above count,
-   but the light that they know is another one. */
+/* Photons on the other side of a thin wall are ignored; those on a sheet above count for an
+   estimate, but their precomputed irradiance is not used. */
 static void far_sides_are_rejected(void **state) {
     (void)state;
     photon landed;
@@ -403,7 +404,7 @@ static vec3 direction_of(rng_block r) {
     return vec3_normalize(vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f));
 }
 
-/* The short form for diffuse surfaces says what the scattering function says. */
+/* The short form for diffuse surfaces equals the scattering function. */
 static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
     (void)state;
     uint32_t lit = 0;

@@ -1,5 +1,4 @@
-/* photon/density/media_estimate.h: the density of photons strewn in a box, as even at its walls as
-   in its middle. */
+/* photon/density/media_estimate.h: the density of photons in a box is uniform up to its walls. */
 #include "accel/builders.h"
 #include "photon/density/media_estimate.h"
 #include "points/select/builders.h"
@@ -16,7 +15,7 @@ static scene_fixture stage;
 static tritree walls;
 static scene_view fog;
 
-/* The unit cube of medium 0, behind walls that let everything pass. */
+/* The unit cube of medium 0, behind walls that transmit everything. */
 static void build_walls(void) {
     fixture_clear(&stage);
     material clear = material_default();
@@ -45,7 +44,7 @@ static vec3 haze_at(const photon_map_view *map, const haze_point *at) {
     return photon_haze(&fog, map, at, &rays);
 }
 
-/* A place in the cube; even, or falling along x as exp(-x / FALL). */
+/* A position in the cube; uniform, or with a density falling along x as exp(-x / FALL). */
 static vec3 place_of(uint64_t seed, uint32_t i, bool falls) {
     const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
     const double u = (double)r.value[0], x = falls ? -FALL * log(1 - u * (1 - exp(-1 / FALL))) : u;
@@ -71,8 +70,8 @@ static photon_map_view strew(bool falls) {
     return map;
 }
 
-/* Mean of the estimates at places all over the cube from lo to hi, of 1 W/m^3; the phase function
-   is even. */
+/* Mean of the estimates at positions in the cube from lo to hi, of 1 W/m^3; the phase function is
+   isotropic. */
 static double density_mean(const photon_map_view *map, float lo, float hi) {
     double sum = 0;
     haze_point at;
@@ -87,8 +86,8 @@ static double density_mean(const photon_map_view *map, float lo, float hi) {
     return sum / PLACES * 4 * M_PI; /* over the phase function */
 }
 
-/* Share of the kernel's balls about all places of the unit cube that lies in it: the mean over
-   the offset v, drawn by the kernel, of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|). */
+/* Fraction of the kernel's balls about all positions of the unit cube that lies inside it: the mean
+   of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|) over the offset v, distributed by the kernel. */
 static double share_inside(photon_kernel kernel, double radius) {
     double sum = 0, whole = 0;
     for (int i = 0; i < STEPS; ++i)
@@ -122,7 +121,7 @@ static void far_from_walls_nothing_is_lost(void **state) {
         for (int nearest = 0; nearest < 2; ++nearest) {
             map.kernel = (photon_kernel)i;
             map.radius = nearest ? 1 : 0.1f;
-            map.gather = nearest ? 200 : 0; /* within some 0.08 */
+            map.gather = nearest ? 200 : 0; /* within about 0.08 */
             expect_near(density_mean(&map, 0.2f, 0.8f), there, 0.01);
         }
     remove_walls();
@@ -146,7 +145,7 @@ static void reach_is_the_kernels_integral(void **state) {
     }
 }
 
-/* Without the walls' share a cube of radius 0.16 would lack up to a fifth of its light. */
+/* Without the correction for walls, a cube would lose up to a fifth of its light at radius 0.16. */
 static void walls_take_nothing(void **state) {
     (void)state;
     photon_map_view map = strew(false);
@@ -161,8 +160,8 @@ static void walls_take_nothing(void **state) {
     remove_walls();
 }
 
-/* Where it falls by e each fifth of the cube, what is found adds up to all there is: balls by
-   number find a little more, since the density curves upwards. */
+/* The density falls by a factor e per fifth of the cube. The estimates add up to the total light;
+   those by number of photons find slightly more, since the density is convex. */
 static void a_falling_density_adds_up(void **state) {
     (void)state;
     photon_map_view map = strew(true);
@@ -186,8 +185,8 @@ static void a_falling_density_adds_up(void **state) {
     remove_walls();
 }
 
-/* Light is scattered forwards as the phase function says; photons of another medium are not seen.
- */
+/* Light is scattered forwards as the phase function states; photons of another medium are
+   ignored. */
 static void photons_scatter_by_their_phase_function(void **state) {
     (void)state;
     photon_map_view map = strew(false);

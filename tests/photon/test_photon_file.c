@@ -1,4 +1,4 @@
-/* Photon map files: what is written is read; damaged and hostile ones are refused. */
+/* Photon map files: written maps are read back; damaged and hostile files are rejected. */
 #include "core/hash.h"
 #include "core/math/rng.h"
 #include "photon/maps/photon_file.h"
@@ -97,7 +97,7 @@ static void test_merge_finds_parts(void **state) {
     assert_int_equal(photon_file_merge(&both, found, merged_names, 2), KD_ERROR_INPUT);
 }
 
-/* Maps of files, in any order: the same bytes. */
+/* The files of maps in any order: the same bytes. */
 static void test_order_of_merging(void **state) {
     (void)state;
     static const char *const files[] = {"merge_a.kdp", "merge_b.kdp"};
@@ -165,7 +165,7 @@ static void test_damage_is_refused(void **state) {
     unlink(path);
 }
 
-/* Hashes made right again, as one would who wants to do harm: only sane numbers pass. */
+/* Recomputes the hashes, as an attacker would: only valid numbers pass. */
 static void sign(size_t count) {
     size_t first = HEADER;
     for (size_t l = 0; l < PHOTON_LISTS; ++l) {
@@ -203,7 +203,7 @@ static void test_hostile_files(void **state) {
             assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
             memcpy(at, &kept, sizeof kept);
         }
-    for (uint32_t i = 0; i < 3000; ++i) { /* any byte anywhere: an answer, never a crash */
+    for (uint32_t i = 0; i < 3000; ++i) { /* any byte anywhere: an error or a map, never a crash */
         const rng_words drawn = rng_draw_words(rng_key_make(5, 0, i), 0, 0);
         char *at = bytes + drawn.word[0] % count;
         const char kept = *at;
@@ -216,7 +216,7 @@ static void test_hostile_files(void **state) {
     unlink(path);
 }
 
-/* Trees are read, not built; the same as one that is built. */
+/* Trees are read, not rebuilt, and equal those that are built. */
 static void test_trees_are_in_the_file(void **state) {
     (void)state;
     const photon_file made = make_file(0);
@@ -248,7 +248,8 @@ static void test_trees_are_in_the_file(void **state) {
     assert_true(pointtree_hash(&maps[0].media.tree) == pointtree_hash(&maps[1].media.tree));
     assert_memory_equal(maps[0].global.photons, maps[1].global.photons, PHOTONS * sizeof(photon));
     for (int i = 0; i < 2; ++i) photon_maps_close(&maps[i]);
-    /* any two nodes exchanged, an id beyond the last, one twice: refused, however well signed */
+    /* two nodes exchanged, an id out of range, an id twice: rejected although the hashes are
+       valid */
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     read_bytes(bytes, sizeof bytes);
     uint32_t *nodes = (uint32_t *)(void *)(bytes + HEADER + (3 * PHOTONS - 3) * sizeof(photon));
@@ -269,7 +270,7 @@ static void test_trees_are_in_the_file(void **state) {
     unlink(path);
 }
 
-/* What is wrong is said. */
+/* The messages say what is wrong. */
 static void test_messages(void **state) {
     (void)state;
     const photon_file made = make_file(0);

@@ -1,5 +1,5 @@
-/* photon/emit, photon_map: the ledger closes, the same photons come from any split of the work, and
-   they carry the flux that algebra says. */
+/* photon/emit, photon_map: the energy ledger closes, any division of the work gives the same
+   photons, and they carry the flux that theory predicts. */
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "photon/maps/photon_map.h"
@@ -28,8 +28,7 @@ static void assert_ledger_closes(const photon_ledger *ledger) {
     assert_near(end, ledger->emitted, 1e-9);
 }
 
-/* --- where watts go -----------------------------------------------------------------------------
- */
+/* --- where watts go --------------------------------------------------------------------------- */
 
 static void ledger_closes_with_lenses_and_an_open_side(void **state) {
     (void)state;
@@ -80,8 +79,8 @@ static void ledger_closes_for_every_kind_of_light(void **state) {
     }
 }
 
-/* In a closed box of albedo a, flux P lands, a P lands again, ...: all but the first landing add up
-   to P a / (1 - a). */
+/* In a closed box of albedo a, flux P lands first, then P a, and so on: all but the first landings
+   sum to P a / (1 - a). */
 static void stored_power_is_the_geometric_series(void **state) {
     (void)state;
     static const float albedos[] = {0.2f, 0.5f, 0.8f};
@@ -101,8 +100,7 @@ static void stored_power_is_the_geometric_series(void **state) {
     }
 }
 
-/* --- same photons -------------------------------------------------------------------------------
- */
+/* --- same photons ----------------------------------------------------------------------------- */
 
 static void threads_and_batches_make_no_difference(void **state) {
     (void)state;
@@ -138,7 +136,7 @@ static void threads_and_batches_make_no_difference(void **state) {
     photon_scene_free(scene);
 }
 
-/* Paths fly together; each stores what it does alone. */
+/* Paths traced together store the same photons as single ones. */
 static void paths_together_are_paths_alone(void **state) {
     (void)state;
     enum { MOST = 256 };
@@ -193,7 +191,8 @@ static void photons_are_what_they_say(void **state) {
     photon_scene_free(scene);
 }
 
-/* Caustics by photons aimed at the lenses carry the flux of those that find them by chance. */
+/* Caustics by photons aimed at specular surfaces carry the flux of those that hit them by
+   chance. */
 static void aimed_photons_carry_the_same_flux(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
@@ -220,8 +219,7 @@ static void aimed_photons_carry_the_same_flux(void **state) {
     photon_scene_free(scene);
 }
 
-/* --- scenes without photons ---------------------------------------------------------------------
- */
+/* --- scenes without photons ------------------------------------------------------------------- */
 
 static int warnings;
 static void count_warnings(void *context, log_level level, const char *message) {
@@ -249,7 +247,7 @@ static void nothing_lands_and_it_says_so(void **state) {
         warnings = 0;
         assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
         assert_int_equal(maps.global.count, 0);
-        assert_int_equal(warnings, 1); /* the caustic map is not missed: there are no lenses */
+        assert_int_equal(warnings, 1); /* no warning about the caustic map: nothing is specular */
         assert_true(maps.global.emitted <= 65536 && maps.global.rays <= 4 * 65536);
         photon_maps_close(&maps);
         photon_scene_free(scene);
@@ -257,8 +255,8 @@ static void nothing_lands_and_it_says_so(void **state) {
     log_set_sink(NULL, NULL);
 }
 
-/* A lamp that shines into the open but for a small plate, from which a little comes back: at most
-   65536 paths are tried for each photon that lands, however many are wanted. */
+/* A lamp over a small plate, with most of its light lost and little reflected: at most 65536 paths
+   are tried per stored photon, however many are requested. */
 static void paths_are_bounded_by_what_lands(void **state) {
     (void)state;
     log_set_sink(count_warnings, NULL);

@@ -1,6 +1,6 @@
-/* What is planned before it is allocated: bytes that parts of a rendering say they take, beside
-   those that they reserve. The library's calls of core/memory.h come by here (--wrap of the linker,
-   tests/CMakeLists.txt), so the most that was held at once is known. */
+/* Memory planned before allocation: the bytes that parts of a rendering predict, against those they
+   reserve. The linker redirects the library's calls of core/memory.h to this file (--wrap,
+   tests/CMakeLists.txt), which records the peak. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/memory.h"
@@ -28,7 +28,7 @@ static uint64_t size_of(void *block) {
     return block ? malloc_usable_size(block) : 0;
 }
 
-/* Names that the linker asks for. */
+/* Names that the linker requires. */
 kd_status __real_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
@@ -52,7 +52,7 @@ kd_status __wrap_memory_reserve_zeroed(void **pointer, uint64_t items, size_t it
     return status;
 }
 
-/* Old and new block are there together for a while. */
+/* The old and the new block exist at the same time for a while. */
 kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t items, size_t item_bytes) {
     const uint64_t before = size_of(*pointer);
     const kd_status status = __real_memory_grow(pointer, kept, items, item_bytes);
@@ -78,7 +78,7 @@ static uint64_t begin(void) {
     return held;
 }
 
-/* `taken` is at most `planned`, and not less than a `part`th of it. */
+/* `taken` is at most `planned`, and at least planned / part. */
 static void expect_planned(const char *what, uint64_t taken, uint64_t planned, uint64_t part) {
     if (taken > planned || part * taken < planned)
         fail_msg("%s: took %llu bytes, planned %llu", what, (unsigned long long)taken,
@@ -95,7 +95,7 @@ static void test_photons(void **state) {
         memset(lists, 0, sizeof lists);
         memset(&maps, 0, sizeof maps);
         options.photons = options.caustics = photons;
-        options.tiles = false; /* test_tiles has them */
+        options.tiles = false; /* tested by test_tiles */
         uint64_t before = begin();
         assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
         expect_planned("lists", most_held - before,
@@ -174,7 +174,7 @@ static void expect_mesh(const mesh *shape) {
     }
 }
 
-/* On a device the form is as long as on a CPU (gpu_packed). */
+/* The compressed form has the same size on a device as on a CPU (gpu_packed). */
 static void expect_packed(const mesh *shape) {
     const tritree_input input = {shape->positions, shape->triangles, shape->position_count,
                                  shape->triangle_count};

@@ -1,5 +1,5 @@
-/* photon/density/tiles.h, tile_set.h: what estimates divide by, beside closed answers for each kind
-   of sheet, a sum over all triangles, and furnaces. */
+/* photon/density/tiles.h, tile_set.h: the area by which estimates divide, against closed forms for
+   each kind of sheet, a sum over all triangles, and furnaces. */
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
@@ -7,7 +7,7 @@
 
 enum { RADIAL_STEPS = 4000 };
 
-/* Over a whole plane at the height h, of the radius. */
+/* The integral over an infinite plane at distance h, in units of the radius. */
 static double plane_integral(photon_kernel kernel, double h) {
     double sum = 0;
     const double rim = h < 1 ? sqrt(1 - h * h) : 0;
@@ -32,7 +32,7 @@ static uint32_t veil_of(scene_fixture *to, float opacity) {
     return fixture_material(to, made);
 }
 
-/* About (0, 0, 0), looking up; radius 1/2. */
+/* About (0, 0, 0), facing up; radius 1/2. */
 static double measured(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
@@ -47,7 +47,8 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
 
 typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
 
-/* A floor, and on its right half something; what that adds, in planes at a height. */
+/* Adds a sheet over the right half of a floor; returns what it contributes, in units of a plane at
+   that height. */
 static double put_kind(scene_fixture *to, sheet_kind kind, photon_kernel kernel) {
     const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
@@ -68,7 +69,7 @@ static double put_kind(scene_fixture *to, sheet_kind kind, photon_kernel kernel)
         put_sheet(to, veil_of(to, 0.4f), -3, 0.1f, false);
         return 0.4 * plane_integral(kernel, 0.2);
     case SHELF: put_sheet(to, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
-    case STEEP: /* 70 degrees: of another direction */
+    case STEEP: /* 70 degrees: a different orientation */
         fixture_quad(to, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
                      vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
         return 0;
@@ -92,8 +93,7 @@ static void sheets_count_by_their_area(void **state) {
         }
 }
 
-/* --- many small sheets ---------------------------------------------------------------------------
- */
+/* --- many small sheets ------------------------------------------------------------------------ */
 
 static vec3 drawn(uint32_t which, uint32_t what) {
     const rng_block r = rng_draw(rng_key_make(3, 0, which), what, 0);
@@ -111,7 +111,7 @@ static void put_leaves(scene_fixture *to, uint32_t count, float size) {
     }
 }
 
-/* All triangles, one by one. */
+/* Sums over all triangles, one by one. */
 static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
     const scene_fixture *of = &scene->fixture;
     double sum = 0;
@@ -126,8 +126,8 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
     return sum;
 }
 
-/* Few: all of them are met. Many, in every direction: never more than TILE_MOST looks, right in the
-   mean. Places are corners of leaves. */
+/* With few triangles, all are used. With many, in all directions: at most TILE_MOST per lookup,
+   unbiased. Positions are corners of leaves. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
@@ -161,16 +161,15 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
 static void many_leaves_are_measured_in_few_looks(void **state) {
     (void)state;
     compare_leaves(60, 0.3f, 0.3f, 1e-5, 1e-5);
-    compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* by seven places */
+    compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* by seven positions */
     compare_leaves(800, 0.03f, 0.3f, 0.02, 0.01);
     compare_leaves(8000, 0.05f, 0.6f, 0.1, 0.05);
 }
 
-/* --- planes --------------------------------------------------------------------------------------
- */
+/* --- planes ----------------------------------------------------------------------------------- */
 
-/* A floor with a rug on its right half: what is known of parts beside what looks find, at places
-   all over the floor and the rug, of any radius up to the span. */
+/* A floor with a rug on its right half: the stored parts against those that lookups find, at
+   positions all over the floor and the rug, for any radius up to the span. */
 static void planes_are_known_without_a_look(void **state) {
     enum { PLACES = 4000 };
     (void)state;
@@ -202,11 +201,10 @@ static void planes_are_known_without_a_look(void **state) {
     photon_scene_free(scene);
 }
 
-/* --- furnaces ------------------------------------------------------------------------------------
- */
+/* --- furnaces --------------------------------------------------------------------------------- */
 
-/* A furnace with a rug, a stack and a second copy of its floor: irradiance by all but direct light
-   is pi L a / (1 - a), on the rug, beside it, on the stack's edge. */
+/* A furnace with a rug, a stack and a second copy of its floor: the irradiance without direct light
+   is pi L a / (1 - a), on the rug, beside it, and on the stack's edge. */
 static photon_scene *furnace_of_sheets(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -227,8 +225,8 @@ static photon_scene *furnace_of_sheets(void) {
     return scene;
 }
 
-/* Shares of the irradiance that is there: mean of all places, and the worst strip of them along x.
- */
+/* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
+   strip along x. */
 static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
                            double *worst) {
     enum { STRIPS = 20, EACH = 60 };
@@ -275,8 +273,8 @@ static void furnaces_of_sheets_close(void **state) {
     photon_scene_free(scene);
 }
 
-/* A furnace whose floor sends on all light and has none of its own, so that it looks like the rest,
-   and a closed box on it, bright outside: beneath the box, and in it, it is dark. */
+/* A furnace whose floor reflects all light and emits none, so that it has the same radiance as the
+   rest, with a closed box on it that is bright outside: below and inside the box it is dark. */
 static photon_scene *furnace_with_box(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -290,7 +288,7 @@ static photon_scene *furnace_with_box(void) {
     return scene;
 }
 
-/* The mean share of the irradiance that is there, on the floor up to 0.12 from the box. */
+/* Returns the mean fraction of the true irradiance on the floor within 0.12 of the box. */
 static double found_beside(photon_scene *scene, const photon_map_view *map,
                            const tile_view *tiles) {
     enum { PLACES = 2000 };
@@ -336,7 +334,7 @@ static void bad_radii_are_refused(void **state) {
     tile_set tiles;
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0, true, NULL), KD_ERROR_USAGE);
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, NAN, true, NULL), KD_ERROR_USAGE);
-    /* a radius that is next to nothing takes no millions of tiles */
+    /* a tiny radius does not make millions of tiles */
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 1e-30f, true, NULL), KD_OK);
     assert_true(tiles.count < 1u << 21 && tiles.copies == 2);
     tile_set_close(&tiles);

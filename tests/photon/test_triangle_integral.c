@@ -1,5 +1,5 @@
-/* photon/density/kernels.h: kernels over triangles in a ball, beside sums over many small
-   ones. */
+/* photon/density/kernels.h: integrals of kernels over triangles in a ball, against sums over many
+   small ones. */
 #include "core/math/rng.h"
 #include "photon/density/kernels.h"
 #include "tests/photon/kernel_value.h"
@@ -13,7 +13,7 @@ static vec3 place_drawn(uint32_t trial, uint32_t which, float size) {
                      size * (2 * r.value[2] - 1));
 }
 
-/* By its definition: values at the middles of STEPS^2 equal triangles, in double. */
+/* By definition: values at the centres of STEPS^2 equal triangles, in double. */
 static void sum_triangle(double out[PHOTON_KERNELS], const vec3 corner[3], double area) {
     memset(out, 0, PHOTON_KERNELS * sizeof *out);
     for (int i = 0; i < STEPS; ++i)
@@ -58,8 +58,8 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
     assert_true(met > TRIALS / 2);
 }
 
-/* A triangle that holds the whole disc, at heights from 0 to beyond the ball; a second winding; a
-   corner cut off, so that parts add up. */
+/* A triangle that contains the whole disc, at heights from 0 to beyond the ball; the opposite
+   winding; and with a corner cut off, so that parts add up. */
 static void whole_discs_and_parts_add_up(void **state) {
     (void)state;
     for (int k = 0; k < PHOTON_KERNELS; ++k)

@@ -1,4 +1,4 @@
-/* What is placed shows on a CUDA device what it shows on the CPU. */
+/* Instances render the same picture on a CUDA device as on the CPU. */
 #include "placed_scene.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"

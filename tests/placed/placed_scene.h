@@ -1,4 +1,4 @@
-/* A scene in which much is placed: scaled, turned, mirrored, overlapping, of glass, veils, metal
+/* A scene with many instances: scaled, rotated, mirrored, overlapping; of glass, cut-outs, metal
    with a tangent, in fog. */
 #ifndef KD_TESTS_PLACED_SCENE_H
 #define KD_TESTS_PLACED_SCENE_H

@@ -1,13 +1,13 @@
-/* Placed meshes: rays find what testing every triangle of every copy finds, to the bit, wherever
-   the copies are; the boxes above them hold what they are said to hold. */
+/* Instances of meshes: rays return the same hits as brute force over every triangle of every copy,
+   bit for bit; and the bounding volume hierarchy holds its invariants. */
 #include "accel/placed.h"
 #include "accel/placed_walk.h"
 #include "tests/accel/nasty_rays.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };
 
-/* Placement i: unmoved, far away, large, small, turned, mirrored, sheared, squeezed, and mixtures.
- */
+/* Transform i: identity, far away, large, small, rotated, mirrored, sheared, squeezed, and
+   combinations. */
 static transform transform_of(uint32_t i, float size) {
     const rng_block r = rng_draw(rng_key_make(7, 1, i), 0, 0);
     const vec3 u = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
@@ -33,7 +33,7 @@ static transform transform_of(uint32_t i, float size) {
 typedef struct placed_case {
     triangle_set own; /* two shapes: its first and its second half */
     triangle_set copies;
-    uint32_t of[PUT * SHAPE_TRIANGLES]; /* the shape's triangle of each copy's */
+    uint32_t of[PUT * SHAPE_TRIANGLES]; /* the shape's triangle of each copied triangle */
     uint32_t by[PUT * SHAPE_TRIANGLES]; /* and its placement */
     placement list[PUT];
     placed_shape shapes[2];
@@ -82,7 +82,7 @@ static bool is_flat(const triangle_set *set, uint32_t t) {
     return triangle_is_degenerate(p[0], p[1], p[2]);
 }
 
-/* Every triangle of every copy, one after the other. */
+/* Tests every triangle of every copy, one after the other. */
 static placed_hit test_all(const placed_case *c, ray cast) {
     placed_hit best = {{cast.tmax, 0, 0, KD_NONE}, KD_NONE};
     const triangle_caster caster = triangle_caster_make(cast);
@@ -124,7 +124,7 @@ static void test_rays(void **state) {
             if (first.at.triangle == KD_NONE) continue;
             ++hits;
             const float begin = cast.tmin;
-            cast.tmin = first.at.t; /* what is behind it, and then nothing before it */
+            cast.tmin = first.at.t; /* behind the first hit, and then in front of it */
             expect_same(&c, cast, case_triangles_name((case_triangles)which), i);
             cast.tmin = begin;
             cast.tmax = first.at.t;
@@ -136,7 +136,8 @@ static void test_rays(void **state) {
     assert_true(hits > 1500);
 }
 
-/* Of two copies at one place the first one is hit; what is in no placement comes before both. */
+/* Of two copies in the same place, the first is hit; triangles without a placement come before
+   both. */
 static void test_ties(void **state) {
     (void)state;
     static placed_case c;
@@ -205,7 +206,7 @@ static void test_refused(void **state) {
     assert_non_null(strstr(kd_last_error(), "in a ratio of"));
 }
 
-/* A mesh without area can be hit nowhere. */
+/* A mesh without area is never hit. */
 static void test_nothing_to_hit(void **state) {
     (void)state;
     vec3 points[3] = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1}};

@@ -1,5 +1,5 @@
-/* What is placed many times shows what its copies show, by every method, to the bit; and what is
-   described wrongly is refused. */
+/* Instances render the same picture as copies of their triangles, by every method, bit for bit;
+   invalid descriptions are rejected. */
 #include "placed_scene.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
@@ -47,7 +47,7 @@ static void test_as_copies(void **state) {
     assert_int_equal(methods, 4);
 }
 
-/* The camera and a sky are where the copies' are, too. */
+/* The camera and a sky are the same as for the copies. */
 static const char *const under_sky =
     "{\"kandela\": 1, \"meshes\": [{\"file\": \"gen:blob:200\", \"placements\": ["
     "[], [{\"translate\": [2, 0, 0]}], [{\"scale\": 2}, {\"translate\": [-3, 1, 0]}]]}],"
@@ -65,7 +65,7 @@ static void test_nothing_else(void **state) {
     "\"point\", \"position\": [3, 5, 4], \"power\": 90}], \"render\": {\"resolution\": [40, 30], " \
     "\"spp\": 2}}"
 
-/* Placements are entries of their own, one after the other; a file of them says the same. */
+/* Placements are entries of their own, in order; a file with them is equivalent. */
 static void test_as_described(void **state) {
     (void)state;
     static const char *const placed =
@@ -92,7 +92,7 @@ static void test_as_described(void **state) {
                 picture(same, "path", RENDER_PLACING_KEEP));
 }
 
-/* Lamps that are placed are lamps of their own; photons know copies alone. */
+/* Instances of lamps are lamps; photon methods use copies only. */
 static void test_copied(void **state) {
     (void)state;
     kd_render_options options;
@@ -118,7 +118,7 @@ static void test_copied(void **state) {
     options.photons = 5000;
     assert_true(picture_of(made, &options) != 0);
     scene_close(made);
-    made = parse(placed_scene, &options); /* little memory: they stay */
+    made = parse(placed_scene, &options); /* with little memory they stay instances */
     assert_int_equal(render_settle_placements(made, &options, 1 << 20, RENDER_PLACING_AUTO), KD_OK);
     assert_int_equal(scene_placement_count(made), 82);
     scene_close(made);

@@ -1,5 +1,5 @@
-/* Points that come and go, and a model of those that are there, for trees on any device: a changed
-   tree beside one that is built anew on the CPU of all points of the model. */
+/* Insertions and removals of points, with a model of the points present, for trees on any device: a
+   changed tree is compared with a new one built on the CPU from the model. */
 #ifndef KD_TESTS_POINTS_CHANGE_CASES_H
 #define KD_TESTS_POINTS_CHANGE_CASES_H
 #include "core/math/rng.h"
@@ -10,7 +10,7 @@
 
 enum { MODEL_MAX = 6000, QUERIES = 24, K_MOST = 40, DIMS_MAX = 4 };
 
-/* The points that are there, in the order in which they came. */
+/* The points present, in the order of insertion. */
 typedef struct model {
     double coordinates[MODEL_MAX * DIMS_MAX];
     uint32_t ids[MODEL_MAX];
@@ -46,7 +46,7 @@ static inline void make_point(double *to, uint32_t number) {
                                      (int)(axis % 3));
 }
 
-/* The model's points from `first` on as the library takes them. */
+/* Returns the model's points from `first` on as a point array. */
 static inline kd_point_array array_from(uint32_t first, bool named) {
     put_scalars(packed, there.coordinates + first * there.dims, (there.count - first) * there.dims);
     kd_point_array array =
@@ -147,7 +147,8 @@ static inline kd_points_options on_device(const char *name) {
     return options;
 }
 
-/* Beside a tree that is built anew. `whole`: the trees, too, and rows of all points. */
+/* Compares with a newly built tree. `whole`: also the trees themselves, and the results of a
+   self-query. */
 static inline void expect_same(const kd_points *changed, bool whole) {
     kd_points *anew = NULL;
     const kd_points_options options = on_device("cpu");
@@ -190,7 +191,7 @@ static inline kd_points *begin(case_points from, uint32_t dims, kd_scalar scalar
     return tree;
 }
 
-/* `small`: layers of so few points are joined whatever comes, on a device. */
+/* `small`: layers of so few points that a device always merges them. */
 static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scalar, uint32_t count,
                                  bool named, int batches, uint64_t small) {
     kd_points *tree = begin(from, dims, scalar, count, named);
@@ -219,7 +220,7 @@ static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scal
     kd_points_close(tree);
 }
 
-/* All go, and others come. */
+/* All points are removed, and others inserted. */
 static inline void a_tree_may_become_empty(void **state) {
     (void)state;
     kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 700, false);
@@ -228,7 +229,7 @@ static inline void a_tree_may_become_empty(void **state) {
     remove_some(tree, 100);
     expect_same(tree, true);
     insert(tree, 3, false);
-    assert_int_equal(there.ids[0], 700); /* no number is given twice */
+    assert_int_equal(there.ids[0], 700); /* no id is used twice */
     expect_same(tree, true);
     kd_points_close(tree);
 }

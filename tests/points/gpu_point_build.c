@@ -1,5 +1,6 @@
-/* Every builder on the device makes the tree that its name makes on the CPU, on every nasty input;
-   what shares an order is compared with the serial oracle. The checker on the device agrees. */
+/* Every builder on the device builds the tree that it builds on the CPU, on every set of cases.h;
+   builders with the same total order are compared with the serial reference. The checker on the
+   device agrees. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "points/papers/build_wehr.h"
@@ -15,8 +16,8 @@ typedef struct build_case {
     uint32_t count, dims;
     point_scalar scalar;
     pointtree_options options;
-    wehr_parameters parameters; /* block 0: its defaults */
-    select_parameters groups;   /* large 0: its defaults */
+    wehr_parameters parameters; /* block 0: the defaults */
+    select_parameters groups;   /* large 0: the defaults */
 } build_case;
 
 typedef struct device_tree {
@@ -25,7 +26,7 @@ typedef struct device_tree {
     uint32_t kept;
 } device_tree;
 
-/* Coordinate `axis` of point i: three axes of a case, others of its later points. */
+/* Coordinate `axis` of point i: the three axes of a case, further ones from its later points. */
 static float coordinate_of(const build_case *of, uint32_t i, uint32_t axis) {
     return vec3_axis(case_point(of->set, i + axis / 3 * 1000003, of->count), (int)axis % 3);
 }
@@ -228,8 +229,8 @@ static void wehr_rounds_and_is_tuned(void **state) {
     free(points);
 }
 
-/* Levels in groups, as large inputs take them: of all heights, with brackets that hold and with
-   some that miss, so that nodes are made good. */
+/* Levels in groups, as for large inputs: groups of every height, with brackets that contain the
+   median and some that miss it, so that nodes are repaired. */
 static void kandela_goes_by_groups(void **state) {
     (void)state;
     static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};
@@ -249,7 +250,7 @@ static void kandela_goes_by_groups(void **state) {
                 }
 }
 
-/* The checker on the device sees a node in the wrong place, twice, or with the wrong axis. */
+/* The checker on the device detects a node in the wrong place, a duplicate, and a wrong axis. */
 static void sabotage_is_found(void **state) {
     (void)state;
     const build_case of = case_of(point_builders_cuda[0], CASE_UNIFORM, 1000, 1);

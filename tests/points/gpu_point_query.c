@@ -1,5 +1,5 @@
-/* Every way to ask a tree on the device gives the answers of the walk on the host, bit for bit, on
-   every nasty input. */
+/* Every query method on the device returns the results of the reference traversal on the host, bit
+   for bit, on every set of cases.h. */
 #include "core/device/device.h"
 #include "points/select/builders.h"
 #include "points/tree/walk.h"
@@ -52,7 +52,7 @@ static void tree_close(asked_tree *t) {
     pointtree_close(&t->host);
 }
 
-/* Half of the queries are points of the tree, the others near them or anywhere. */
+/* Half of the queries are points of the tree, the others lie near them or anywhere. */
 static void queries_open(asked_tree *t, const point_array *points) {
     const uint64_t bytes = points->dims * point_scalar_bytes(points->scalar);
     t->points = malloc(QUERIES * bytes);
@@ -240,7 +240,8 @@ static void expect_same(const asked_tree *t, const device_answers *a, const devi
                      (double)a->dist2[i], right->ids[i], (double)right->dist2[i]);
 }
 
-/* So many queries that they are sorted, with radii of their own, against the walk on the device. */
+/* So many queries that they are sorted, with one radius each, against the traversal on the
+   device. */
 static void check_many(case_points set, uint32_t count, uint32_t queries, pointtree_split split) {
     static const struct {
         point_query_method method;
@@ -330,7 +331,7 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_USAGE);
     t.query.kernel_k = 0;
     t.query.method = POINT_QUERY_WALK;
-    assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_MEMORY); /* no scratch */
+    assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_MEMORY); /* no scratch memory */
     t.query.points.dims = 2;
     assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_USAGE);
     tree_close(&t);

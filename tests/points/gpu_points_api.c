@@ -1,5 +1,5 @@
-/* A tree on a CUDA device answers every call of <kandela/points.h> as one on the CPU does, bit for
-   bit, from host memory and from device memory, and refuses the same requests. */
+/* A tree on a CUDA device returns the same results as one on the CPU for every call of
+   <kandela/points.h>, bit for bit, from host and device memory, and rejects the same requests. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "tests/cases.h"
@@ -17,7 +17,7 @@ static void *to_device(const void *host, uint64_t bytes) {
     return pointer;
 }
 
-/* Coordinates of which many are equal, as floats or doubles. */
+/* Coordinates with many equal values, as floats or doubles. */
 static void *make_points(uint64_t count, uint32_t dims, kd_scalar scalar, uint32_t seed) {
     const uint64_t size = scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     void *points = malloc(count * dims * size + 1);
@@ -53,7 +53,7 @@ typedef struct answers {
     void *within_dist2;
 } answers;
 
-/* Each call with answers in host memory. */
+/* Each call with results in host memory. */
 static void ask(answers *out, const kd_points *tree, const kd_points_query *query) {
     memset(out, 0, sizeof *out);
     if (kd_points_nearest(tree, query, K, out->ids, out->dist2, out->counts) != KD_OK)
@@ -144,7 +144,7 @@ static void same_answers(void **state) {
             check_pair(dims, (kd_scalar)(i % 2), (kd_points_split)(i / 2), i % 3 == 0);
 }
 
-/* Points, queries, radii and answers all in device memory. */
+/* Points, queries, radii and results in device memory. */
 static void device_pointers(void **state) {
     (void)state;
     float *cloud = (float *)make_points(COUNT, 3, KD_FLOAT, 3);
@@ -159,7 +159,7 @@ static void device_pointers(void **state) {
     expect_same_tree(cpu, gpu);
     kd_points_info info;
     kd_points_describe(gpu, &info);
-    assert_null(strstr(info.device, "CPU")); /* few points, but there they are */
+    assert_null(strstr(info.device, "CPU")); /* few points, but they are in device memory */
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(asked, QUERIES, 3, KD_FLOAT);
@@ -233,7 +233,7 @@ static void saved_loaded_updated(void **state) {
 
 static void auto_chooses_by_size(void **state) {
     (void)state;
-    if (gpu_is_emulated()) skip(); /* a million lanes */
+    if (gpu_is_emulated()) skip(); /* a million threads */
     enum { MANY = 200000 };
     float *cloud = (float *)make_points(MANY, 3, KD_FLOAT, 6);
     kd_points_info info;
@@ -285,7 +285,7 @@ static void bad_requests(void **state) {
     free(cloud);
 }
 
-/* Every builder's tree is the same on both. */
+/* Every builder builds the same tree on both devices. */
 static void builders_make_the_same_tree(void **state) {
     (void)state;
     static const char *const builders[] = {"select", "wald", "brown", "wehr"};
@@ -310,7 +310,8 @@ static void builders_make_the_same_tree(void **state) {
     }
 }
 
-/* A tree on the CPU cannot read them: each is refused and named, before it is touched. */
+/* A tree on the CPU cannot read device pointers: each is rejected by name before it is
+   dereferenced. */
 static void device_pointers_on_the_cpu(void **state) {
     (void)state;
     float *cloud = (float *)make_points(100, 3, KD_FLOAT, 3);

@@ -1,6 +1,6 @@
-/* A tree on a device whose points come and go answers as one that is built anew: beside the CPU
-   after each of 1000 mixed batches, and beside the device itself where there are more points and
-   queries, by all ways that queries go. */
+/* A tree on a device after insertions and removals returns the results of a newly built one:
+   compared with the CPU after each of 1000 mixed batches, and with the device itself for more
+   points and queries, by every query method. */
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "points/api/points_device.h"
@@ -26,7 +26,7 @@ static void nasty_points_and_no_points(void **state) {
     }
 }
 
-/* Layers, points that have gone: what is asked of one tree alone. */
+/* Several layers and tombstones, for queries that exist for a single tree only. */
 static kd_points *layered(void) {
     kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 1500, true);
     assert_int_equal(points_begin_change(tree), KD_OK);
@@ -37,7 +37,7 @@ static kd_points *layered(void) {
     kd_points_info info;
     kd_points_describe(tree, &info);
     assert_int_equal(info.layers, 3);
-    assert_int_equal(info.touched, 20); /* the youngest layer alone was built */
+    assert_int_equal(info.touched, 20); /* only the youngest layer was built */
     return tree;
 }
 
@@ -96,17 +96,16 @@ static void bad_changes_change_nothing(void **state) {
     expect_refused(kd_points_remove(tree, unknown, 3), KD_ERROR_INPUT, "no point has the id 3");
     expect_same(tree, true);
     const uint32_t twice[2] = {there.ids[9], there.ids[9]};
-    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it goes once */
+    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it is removed once */
     expect_refused(kd_points_remove(tree, twice, 1), KD_ERROR_INPUT, "no point has the id");
     kd_points_close(tree);
 }
 
-/* --- many, in device memory --------------------------------------------------------------------
- */
+/* --- many, in device memory ------------------------------------------------------------------- */
 
 enum { MANY_MOST = 400000, ASKED_MOST = 300000, CHANGES = 6, ROW_MOST = 100 };
 
-/* What the tree has to hold, in host memory and as the device gets it. */
+/* The points that the tree must hold, in host memory and as passed to the device. */
 static struct {
     float at[MANY_MOST][3];
     uint32_t ids[MANY_MOST];
@@ -152,7 +151,7 @@ static void insert_many(kd_points *tree, uint32_t count, case_points from) {
     device_memory_free(names);
 }
 
-/* One in so many goes. */
+/* Removes one point in `one_in`. */
 static void remove_many(kd_points *tree, uint32_t one_in) {
     static uint32_t gone[MANY_MOST];
     uint32_t left = 0, count = 0;
@@ -171,7 +170,7 @@ static void remove_many(kd_points *tree, uint32_t one_in) {
 
 static uint32_t rows_of[2][ASKED_MOST * ROW_MOST];
 
-/* The rows of the query, whose points lie on the device, from both trees, which lie there, too. */
+/* Compares the results of both trees, for queries in device memory. */
 static void expect_same_on_device(const kd_points *const trees[2], const kd_points_query *query,
                                   uint32_t k) {
     const uint64_t answers = query->points.count * k;

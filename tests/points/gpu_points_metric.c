@@ -1,4 +1,4 @@
-/* Norms 1 and infinity, periodic space, boxes, on a CUDA device: beside brute force, too. */
+/* Norms 1 and infinity, periodic space and boxes on a CUDA device, also against brute force. */
 #include "tests/gpu.h"
 #include "tests/points/metric_cases.h"
 

@@ -1,5 +1,5 @@
-/* All points ask, on a CUDA device: the CPU's rows bit for bit, by packets, groups, leaves and
-   walks, at sizes around the chunks of the index, from a tree of any points. */
+/* Self-queries on a CUDA device: the CPU's results bit for bit, by packets, groups, leaves and
+   traversals, at sizes around the chunks of the index, for trees of any points. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"
@@ -29,7 +29,7 @@ static void three_floats(void **state) {
             }
 }
 
-/* As where sub-trees lie across each other: sorted, and by leaves where there are fewer. */
+/* As for trees with overlapping subtrees: sorted, and with few points by leaves. */
 static void sorted_along_the_curve(void **state) {
     (void)state;
     static const uint32_t ks[] = {8, 1, 16, 17, 111, 112, 0};
@@ -53,7 +53,7 @@ static void sorted_along_the_curve(void **state) {
     own_sorts_from = 0;
 }
 
-/* Many points on a wall have sub-trees across each other, points in space have not. */
+/* Many points on a wall have overlapping subtrees, points in space do not. */
 static void walls_are_noticed(void **state) {
     (void)state;
     const uint32_t count = gpu_size(300000, 30000);
@@ -101,7 +101,7 @@ static void *to_device(const void *host, uint64_t bytes) {
     return pointer;
 }
 
-/* Nobody waits in the calls, and the caller gives the scratch: the same rows. */
+/* The calls do not synchronise, and the caller provides the scratch memory: the same results. */
 static void asynchronous_with_scratch(void **state) {
     (void)state;
     enum { COUNT = 1500, K = 5 };
@@ -126,7 +126,7 @@ static void asynchronous_with_scratch(void **state) {
     const uint64_t bytes = kd_points_scratch_bytes(tree, &query);
     assert_true(bytes > 0);
     char *scratch = (char *)to_device(NULL, bytes + 64);
-    query.scratch = scratch + 64; /* aligned to no more than is asked for */
+    query.scratch = scratch + 64; /* aligned no more than required */
     query.scratch_bytes = bytes;
     for (int own = 0; own < 2; ++own) {
         memset(later_ids, 0, sizeof later_ids);
@@ -139,7 +139,8 @@ static void asynchronous_with_scratch(void **state) {
         assert_int_equal(device_memory_download(later_ids, rows, sizeof later_ids), KD_OK);
         assert_memory_equal(ids, later_ids, sizeof ids);
     }
-    query.points.coordinates = cloud; /* of the host: the call waits, and looks for bad ones */
+    query.points.coordinates =
+        cloud; /* on the host: the call synchronises and validates the points */
     cloud[7][1] = NAN;
     assert_int_equal(kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL),
                      KD_ERROR_INPUT);

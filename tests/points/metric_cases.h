@@ -1,4 +1,4 @@
-/* Other norms, periodic space and boxes, on any device, beside brute force. */
+/* Other norms, periodic space and boxes, on any device, against brute force. */
 #ifndef KD_TESTS_POINTS_METRIC_CASES_H
 #define KD_TESTS_POINTS_METRIC_CASES_H
 #include "tests/cases.h"
@@ -15,14 +15,14 @@ typedef struct metric_case {
     case_points which;
     bool named;
     double norm;
-    uint32_t periodic; /* axes, a bit each */
+    uint32_t periodic; /* axes, one bit each */
 } metric_case;
 
 static double metric_cloud[METRIC_MOST][8], metric_asked[METRIC_ASKED][8];
 static uint32_t metric_names[METRIC_MOST];
 static char metric_room[2][METRIC_MOST * 8 * 8];
 
-/* Rounded to the scalar of the case. */
+/* Rounds to the scalar type of the case. */
 static double metric_scalar(const metric_case *of, double x) {
     return of->scalar == KD_DOUBLE ? x : (double)(float)x;
 }
@@ -57,7 +57,7 @@ static void metric_fill(const metric_case *of) {
     for (uint32_t i = 0; i < METRIC_MOST; ++i) metric_names[i] = 3 * METRIC_MOST - 2 * i;
 }
 
-/* The widest side is the period: of everything that is asked or answers. */
+/* The period is the widest side of the box around the points and queries. */
 static double metric_period(const metric_case *of, uint32_t axis) {
     double lo = (double)INFINITY, hi = -(double)INFINITY;
     if (!(of->periodic >> axis & 1)) return 0;
@@ -68,7 +68,7 @@ static double metric_period(const metric_case *of, uint32_t axis) {
     return hi > lo ? 1.0625 * (hi - lo) : 1;
 }
 
-/* To the nearest image, axis by axis, rounded at every step. */
+/* Distance to the nearest image, axis by axis, rounded at every step. */
 static double metric_apart(const metric_case *of, const kd_points_query *query, const double *x,
                            const double *y) {
     double all = 0;
@@ -97,7 +97,7 @@ static int metric_before(const void *a, const void *b) {
 
 static metric_answer metric_all[METRIC_MOST];
 
-/* All points in the order of their distances; how many lie within the radius. */
+/* Sorts all points by distance; returns how many lie within the radius. */
 static uint32_t metric_brute_force(const metric_case *of, const kd_points_query *query,
                                    const double *x, uint32_t left_out) {
     uint32_t made = 0, within = 0;
@@ -145,7 +145,7 @@ static void metric_check_asked(const metric_case *of, const kd_points *tree,
     }
 }
 
-/* All points ask: some of the rows. */
+/* A self-query; compares some of the rows. */
 static void metric_check_own(const metric_case *of, const kd_points *tree,
                              const kd_points_query *query) {
     if (kd_points_nearest_own(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
@@ -168,7 +168,7 @@ static void metric_check_own(const metric_case *of, const kd_points *tree,
     }
 }
 
-/* Boxes between two queries, one of which is upside down, and one that is everything. */
+/* Boxes between two queries, one of them inverted, and one that contains everything. */
 static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
     static double lo[METRIC_ASKED][8], hi[METRIC_ASKED][8];
     for (uint32_t i = 0; i < METRIC_ASKED; ++i)
@@ -201,7 +201,7 @@ static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
         assert_int_equal(at, metric_offsets[i + 1]);
     }
     if (metric_offsets[METRIC_ASKED] == 0) return;
-    metric_offsets[1] = metric_offsets[1] ? 0 : 1; /* of other boxes */
+    metric_offsets[1] = metric_offsets[1] ? 0 : 1; /* offsets of other boxes */
     assert_int_not_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
 }
 
@@ -235,7 +235,7 @@ static void metric_check(const metric_case *of) {
 
 static const double metric_norms[] = {1, 2, (double)INFINITY};
 
-/* Every norm with and without periods, of each kind of point. */
+/* Every norm with and without periods, for each type of point. */
 static void metric_check_all(const char *where, uint32_t one_in, const uint32_t *counts) {
     uint32_t number = 0;
     for (int which = 0; which < CASE_POINT_SETS; ++which)

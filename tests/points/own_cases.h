@@ -1,5 +1,5 @@
-/* All points ask, on any device: rows beside those of the stack-free walk asked with a copy of the
-   points for one neighbour more, the point itself taken out by hand. */
+/* Self-queries on any device: compared with the stack-free traversal over a copy of the points,
+   with one neighbour more and the point itself removed. */
 #ifndef KD_TESTS_POINTS_OWN_CASES_H
 #define KD_TESTS_POINTS_OWN_CASES_H
 #include "points/api/points_device.h"
@@ -18,10 +18,10 @@ typedef struct own_case {
     const char *method;
 } own_case;
 
-static kd_points_spread own_spread; /* where the device is several */
-static uint32_t own_sorts_from;     /* of indices on a device; 0: as they were found */
+static kd_points_spread own_spread; /* for a tree distributed over several devices */
+static uint32_t own_sorts_from;     /* sorting threshold of indices on a device; 0: unchanged */
 
-/* Of one case: the cloud, what is expected and what came. */
+/* One case: the points, expected and actual results. */
 typedef struct own_state {
     const own_case *of;
     void *cloud;
@@ -114,7 +114,7 @@ static void own_end(own_state *own) {
     free(own->got_counts);
 }
 
-/* One answer of a list moves to the row that is expected. */
+/* Copies one result of a list to the row of expected results. */
 static void own_copy(own_state *own, uint64_t to, const uint32_t *ids, const char *dist2,
                      uint64_t from) {
     own->ids[to] = ids[from];
@@ -154,14 +154,14 @@ static void own_expect_nearest(own_state *own, uint32_t k) {
     free(found);
 }
 
-/* The row that came against the one of the point whose row it is. */
+/* Compares an actual row with the expected row of its point. */
 static void own_compare(const own_state *own, uint64_t row, uint64_t expected, uint64_t length) {
     assert_memory_equal(own->got_ids + row, own->ids + expected, length * sizeof(uint32_t));
     assert_memory_equal(own->got_dist2 + row * own->scalar_bytes,
                         own->dist2 + expected * own->scalar_bytes, length * own->scalar_bytes);
 }
 
-/* Everybody has one row; whose is row i. */
+/* Every point has one row; returns the point of row i. */
 static uint32_t own_row_of(const own_state *own, const uint32_t *order, uint32_t i, char *seen) {
     const uint32_t point = order ? own->place_of[order[i]] : i;
     assert_true(point < own->of->count && !seen[point]);
@@ -228,7 +228,7 @@ static void own_check_within(own_state *own) {
     free(dist2);
 }
 
-/* All of a case: k of each kernel, and a radius that finds some forty. */
+/* Runs a case: every k that selects another kernel, and a radius that finds about forty points. */
 static void own_check(const own_case *of, const uint32_t *ks) {
     own_state own;
     own_begin(&own, of);

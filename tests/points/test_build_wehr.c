@@ -1,5 +1,5 @@
-/* points/papers/build_wehr.h: one tree for all parameters, cells that round, the paper's closed
-   forms, and its approximate search with the recall that it has. */
+/* points/papers/build_wehr.h: the same tree for all parameters, rounding to cells, the paper's
+   closed forms, and the recall of its approximate search. */
 #include "core/parallel/parallel.h"
 #include "points/neighbours/leaf_index.h"
 #include "points/papers/approximate.h"
@@ -11,7 +11,7 @@
 
 enum { POINTS_MAX = 5000 };
 static vec3 points[POINTS_MAX];
-static double asked[3]; /* room for a query of either scalar */
+static double asked[3]; /* memory for a query of either scalar type */
 static neighbour_nd found[POINTS_MAX], expected[POINTS_MAX];
 
 static void fill(case_points which, uint32_t count) {
@@ -52,7 +52,8 @@ static void parameters_do_not_show(void **state) {
     pointtree_close(&tree);
 }
 
-/* Rounded coordinates order the points wrongly within a cell; the queries know and stay exact. */
+/* Rounded coordinates order points wrongly within a cell; queries take that into account and stay
+   exact. */
 static void cells_round_and_queries_stay_exact(void **state) {
     (void)state;
     static const double cells[] = {0, 1, 8, 100, 65536};
@@ -139,7 +140,7 @@ static void approximate_search_has_its_recall(void **state) {
             right[c] += found->id == expected->id;
         }
     }
-    assert_int_equal(right[3], QUERIES); /* nothing was forgotten: exact */
+    assert_int_equal(right[3], QUERIES); /* nothing was discarded: exact */
     assert_in_range(right[0], QUERIES / 10, right[1]);
     assert_in_range(right[2], QUERIES * 95 / 100, QUERIES);
     pointtree_nd_view empty = view;

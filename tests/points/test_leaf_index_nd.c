@@ -1,5 +1,5 @@
-/* points/neighbours/leaf_index.h of four to eight dimensions against the stack-free queries; which
-   points share a bucket where many coordinates are equal. */
+/* points/neighbours/leaf_index.h for four to eight dimensions against the stack-free queries; and
+   which points share a bucket if many coordinates are equal. */
 #include "core/memory.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
@@ -10,12 +10,12 @@ enum { COUNT_MAX = 20000, K_MAX = 60, QUERIES = 12 };
 
 typedef enum cloud {
     CLOUD_UNIFORM,
-    CLOUD_GRID,      /* four values an axis */
+    CLOUD_GRID,      /* four values per axis */
     CLOUD_HALF_GRID, /* of the first axes only */
     CLOUD_COPIES,    /* each point ten times */
     CLOUD_EQUAL,
-    CLOUD_ODD_ONE, /* all equal but the last */
-    CLOUD_FAR,     /* a grid far away, whose steps floats cannot tell apart there */
+    CLOUD_ODD_ONE, /* all equal except the last */
+    CLOUD_FAR,     /* a distant grid whose steps are below the resolution of floats there */
     CLOUD_HUGE,    /* distances that overflow */
     CLOUDS
 } cloud;
@@ -47,7 +47,7 @@ static void make_point(double *to, cloud which, uint32_t i, uint32_t count, uint
         }
 }
 
-/* A tree of the cloud; `input` is what it was built from. */
+/* Builds a tree of the cloud; `input` receives the points. */
 static void open_cloud(pointtree *tree, point_array *input, cloud which, uint32_t count,
                        uint32_t dims, point_scalar scalar) {
     for (uint32_t i = 0; i < count; ++i) make_point(wide + i * dims, which, i, count, dims);
@@ -75,7 +75,7 @@ static void expect_same(uint32_t count, uint32_t found_count) {
 
 static uint64_t keys[COUNT_MAX];
 
-/* Keys as neighbours. */
+/* Converts keys to neighbours. */
 static uint32_t take_keys(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
         found[i].dist2 = (double)leaf_key_dist2(keys[i]);
@@ -148,7 +148,7 @@ static void answers_equal_stack_free_ones(void **test) {
             }
 }
 
-/* Grids are told from other clouds, and each point is in one bucket. */
+/* Grids are distinguished from other clouds, and each point is in one bucket. */
 static void buckets_hold_each_point_once(void **test) {
     (void)test;
     for (int which = 0; which < CLOUDS; ++which)
@@ -186,8 +186,7 @@ static void buckets_hold_each_point_once(void **test) {
         }
 }
 
-/* What the buckets are shared out anew for: no two of equal points lie in different ones, where few
-   are equal. */
+/* The purpose of the redistribution: equal points lie in one bucket, if few are equal. */
 static void equal_points_are_together(void **test) {
     enum { COUNT = 6000, DIMS = 6 }; /* 4096 cells */
     static uint32_t bucket_of[4096];

@@ -1,5 +1,5 @@
-/* points/select/places.h: keys of doubles keep their order, who shares one is asked; trees are the
- * oracle's. */
+/* points/select/places.h: keys of doubles keep the order, ties are resolved by the full value;
+   trees equal the reference builder's. */
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
 #include "points/select/places.h"

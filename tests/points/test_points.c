@@ -1,5 +1,5 @@
-/* <kandela/points.h>: every query against brute force in 2 to 8 dimensions, float and double; bad
-   input refused with the value named and nothing changed; files that do not lie. */
+/* <kandela/points.h>: every query against brute force in 2 to 8 dimensions, float and double;
+   invalid input is rejected without effect, naming the value; corrupt files are rejected. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -52,7 +52,7 @@ static int compare(const void *a, const void *b) {
     return x.id < y.id ? -1 : x.id > y.id;
 }
 
-/* By definition: all points in the order (dist2, place). */
+/* By definition: all points in the order (dist2, index). */
 static void brute_force(const kd_point_array *points, const kd_point_array *queries, uint64_t q,
                         uint64_t point_stride, uint64_t query_stride) {
     for (uint32_t i = 0; i < points->count; ++i) {
@@ -163,7 +163,7 @@ static void answers_equal_brute_force(void **state) {
     }
 }
 
-/* Enough queries and points for the sort, with one's own scratch, and any number of threads. */
+/* Enough queries and points for sorting, with the caller's scratch memory, on any threads. */
 static void sorted_queries_answer_in_the_callers_order(void **state) {
     (void)state;
     static uint32_t first_ids[QUERIES_MAX * 8];
@@ -245,7 +245,7 @@ static void the_tree_can_be_had_changed_and_described(void **state) {
     assert_int_equal(info.count, 500);
     assert_int_equal(info.dims, 3);
     assert_true(info.bytes > 500 * 16 && info.lo[0] >= 0 && info.hi[2] <= 1);
-    /* what is refused changes nothing */
+    /* rejected input changes nothing */
     ((float *)cloud)[700] = NAN;
     assert_int_equal(kd_points_update(tree, &points), KD_ERROR_INPUT);
     kd_points_describe(tree, &after);
@@ -353,7 +353,7 @@ static void files_come_back_or_are_refused(void **state) {
         const size_t size = file.count;
         memcpy(bytes, file.bytes, size);
         file_close(&file);
-        for (size_t i = 0; i < size; ++i) { /* each byte changed, each length cut */
+        for (size_t i = 0; i < size; ++i) { /* each byte changed, each length truncated */
             bytes[i] = (char)(bytes[i] ^ (1 << i % 8));
             FILE *out = fopen(path, "wb");
             assert_int_equal(fwrite(bytes, i % 3 ? size : i, 1, out), i % 3 || i ? 1 : 0);
@@ -369,7 +369,7 @@ static void files_come_back_or_are_refused(void **state) {
     assert_int_equal(kd_points_load(&loaded, path, NULL), KD_ERROR_INPUT);
 }
 
-/* Every builder's tree, in the order that it keeps to, also among ties. */
+/* Every builder's tree, in the builder's total order, also with ties. */
 static void every_builders_tree_can_be_saved(void **state) {
     (void)state;
     char path[] = "/tmp/kandela-points-XXXXXX";
@@ -395,7 +395,7 @@ static void every_builders_tree_can_be_saved(void **state) {
     unlink(path);
 }
 
-/* A file whose checksum holds, but whose tree is none. */
+/* A file with a valid checksum, but an invalid tree. */
 static void forged_files_are_refused(void **state) {
     (void)state;
     char path[] = "/tmp/kandela-points-XXXXXX";
@@ -434,7 +434,7 @@ static void forged_files_are_refused(void **state) {
     unlink(path);
 }
 
-/* A query a call is answered, and refused, as in a batch. */
+/* Single-query calls return the same results and errors as batches. */
 static void one_query_a_call(void **state) {
     (void)state;
     enum { COUNT = 500, ASKED = 40, MOST_K = 22 };

@@ -1,5 +1,5 @@
-/* A tree whose points come and go answers as one that is built anew of all that are there: the same
-   rows, the same tree, after each of 1000 batches; bad changes are refused and change nothing. */
+/* A tree after insertions and removals equals a newly built one: the same results, the same tree,
+   after each of 1000 batches; invalid changes are rejected without effect. */
 #include "tests/points/change_cases.h"
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ static void bad_changes_change_nothing(void **state) {
                    "kd_points_rebuild");
     expect_same(tree, true);
     const uint32_t once = again, twice[2] = {again, again};
-    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it goes once */
+    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it is removed once */
     expect_refused(kd_points_remove(tree, &once, 1), KD_ERROR_INPUT, "no point has the id");
     kd_points_close(tree);
 }

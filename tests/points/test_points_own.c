@@ -1,5 +1,5 @@
-/* All points ask, on the CPU: every dimension and scalar on every nasty set, by every k that has a
-   way of its own; a tree whose points came and went; what is refused. */
+/* Self-queries on the CPU: every dimension and scalar type on every set of cases.h, by every k that
+   selects other code; a tree after insertions and removals; invalid calls. */
 #include "tests/points/own_cases.h"
 
 static void rows_are_those_of_a_copy(void **state) {
@@ -34,7 +34,7 @@ static void large_trees(void **state) {
         }
 }
 
-/* Rows of a changed tree are in the order in which the points came. */
+/* The rows of a changed tree are in the order of insertion. */
 static void after_changes(void **state) {
     (void)state;
     enum { FIRST = 500, MORE = 200, K = 3 };
@@ -59,7 +59,8 @@ static void after_changes(void **state) {
     assert_int_equal(kd_points_nearest_own(tree, &query, K, NULL, anew_ids, NULL, NULL), KD_OK);
     const uint64_t count = kd_points_count(tree);
     assert_memory_equal(ids, anew_ids, count * K * sizeof *ids);
-    for (uint64_t i = 0, point = 0; i < count; ++i, ++point) { /* each one's nearest, by hand */
+    for (uint64_t i = 0, point = 0; i < count;
+         ++i, ++point) { /* the nearest neighbour of each, by brute force */
         while (point < FIRST && point % 5 == 0) ++point;
         float least = INFINITY;
         uint32_t nearest = KD_NO_POINT;

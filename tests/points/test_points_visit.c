@@ -1,6 +1,6 @@
-/* Neighbours told to a function, beside the lists of the calls that make them: every dimension and
-   scalar on every nasty set, by every way; functions that want fewer as they go; trees that
-   changed, other norms and periods; what is refused. */
+/* Callbacks receive the same neighbours as the calls that return lists: every dimension and scalar
+   type on every set of cases.h, by every method; callbacks that reduce the bound; changed trees,
+   other norms and periods; invalid calls. */
 #include "core/parallel/parallel.h"
 #include "tests/cases.h"
 #include "tests/test.h"
@@ -39,7 +39,7 @@ static void fill(const visit_case *of) {
     for (uint32_t i = 0; i < MOST; ++i) names[i] = 2 * MOST + 1 - 2 * i;
 }
 
-/* The first `count` points, or so many of more that come and go. */
+/* The first `count` points, or as many left of more by insertions and removals. */
 static kd_points *open_tree(const visit_case *of) {
     kd_points_options options;
     kd_points_options_default(&options);
@@ -66,8 +66,7 @@ static kd_points *open_tree(const visit_case *of) {
     return tree;
 }
 
-/* --- what visitors do --------------------------------------------------------------------------
- */
+/* --- what visitors do ------------------------------------------------------------------------- */
 
 typedef struct heard {
     uint32_t id;
@@ -78,7 +77,7 @@ typedef struct ear {
     uint32_t counts[ASKED], calls[ASKED];
     heard rows[ASKED][MOST];
     double sums[ASKED];
-    bool ends; /* after the first */
+    bool ends; /* stops after the first */
 } ear;
 
 static double hear_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
@@ -87,7 +86,7 @@ static double hear_all(void *context, uint64_t query, uint64_t id, double dist2,
     heard *row = &to->rows[query][to->counts[query]++];
     row->id = (uint32_t)id;
     row->dist2 = dist2;
-    to->sums[query] = to->sums[query] * 0.75 + dist2 + (double)id; /* tells orders apart */
+    to->sums[query] = to->sums[query] * 0.75 + dist2 + (double)id; /* depends on the order */
     return to->ends ? -1.0 : to->calls[query]++ % 2 ? bound : (double)INFINITY;
 }
 
@@ -103,7 +102,7 @@ static int heard_before(const void *a, const void *b) {
     return s < t ? -1 : s > t;
 }
 
-/* The five nearest with an even place. */
+/* The five nearest with an even index. */
 static double hear_nearest_even(void *context, uint64_t query, uint64_t id, double dist2,
                                 double bound) {
     ear *to = (ear *)context;
@@ -122,8 +121,7 @@ static double value(const visit_case *of, const void *at, uint64_t i) {
     return of->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
-/* --- a case ------------------------------------------------------------------------------------
- */
+/* --- a case ----------------------------------------------------------------------------------- */
 
 static ear first_ear, second_ear;
 static uint64_t offsets[ASKED + 1];
@@ -164,7 +162,7 @@ static void check_nearest_even(const visit_case *of, const kd_points *tree,
     }
 }
 
-/* A query alone, backwards, unsorted and on many threads: the same sums. */
+/* Single queries, backwards, unsorted and on many threads: the same sums. */
 static void check_order(const visit_case *of, const kd_points *tree, const kd_points_query *query) {
     const uint64_t bytes = of->dims * (of->scalar == KD_DOUBLE ? 8u : 4u);
     kd_points_query one = *query;
@@ -258,8 +256,7 @@ static void of_other_norms_and_periods(void **state) {
         }
 }
 
-/* --- many queries, on many threads --------------------------------------------------------------
- */
+/* --- many queries, on many threads ------------------------------------------------------------ */
 
 enum { MANY = 6000 };
 static float many_points[MANY][3];

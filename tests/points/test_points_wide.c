@@ -1,4 +1,5 @@
-/* The calls with ids of 64 bits answer what those of 32 bits do, and "none" by their own number. */
+/* Calls with 64-bit ids return the same results as those with 32-bit ids, with their own value for
+   "none". */
 #include <kandela/points.h>
 
 #include "tests/test.h"

@@ -1,4 +1,5 @@
-/* points/: every builder's tree by the checker, the checker by sabotage, bad input refused. */
+/* points/: every builder's tree is verified by the checker, the checker is tested on damaged trees,
+   and invalid input is rejected. */
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
 #include "points/tree/check.h"
@@ -25,7 +26,8 @@ static void build_and_check(const char *builder, pointtree_split split, uint32_t
     pointtree_close(&tree);
 }
 
-/* All builders hold P1..P3 on all nasty inputs, and make the oracle's tree bit for bit. */
+/* All builders satisfy P1 to P3 on all sets of cases.h, and build the reference tree bit for
+   bit. */
 static void builders_make_the_same_tree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_POINT_SETS; ++which)
@@ -83,7 +85,8 @@ static void large_trees_do_not_depend_on_threads(void **state) {
     parallel_set_threads(0);
 }
 
-/* Coordinates beyond the third come from other points; `stride` scalars lie between points. */
+/* Coordinates beyond the third come from other points; `stride` scalars from a point to the
+   next. */
 static void fill_nd(void *to, case_points which, uint32_t count, uint32_t dims, uint32_t stride,
                     point_scalar scalar) {
     for (uint32_t i = 0; i < count; ++i)
@@ -132,7 +135,8 @@ static void trees_have_one_to_eight_dimensions(void **state) {
             }
 }
 
-/* Brown: of equal points the one of the least id stays, and the rest is the tree of what stays. */
+/* Brown: of equal points the one with the smallest id stays; the result is the tree of the
+   remaining points. */
 static void duplicates_go_when_asked(void **state) {
     (void)state;
     static const case_points sets[] = {CASE_DUPLICATES, CASE_ALL_EQUAL, CASE_UNIFORM,
@@ -161,7 +165,7 @@ static void duplicates_go_when_asked(void **state) {
             if (pointtree_check_nd(&view, &array) != KD_OK) fail_msg("%s", kd_last_error());
             pointtree_link links[2000];
             pointtree_link_nodes(&tree, links);
-            uint32_t reached = 1; /* the root, and what each node refers to */
+            uint32_t reached = 1; /* the root, and the nodes that each node refers to */
             for (uint32_t i = 0; i < distinct; ++i) {
                 assert_int_equal(links[i].id, tree.ids[i]);
                 reached +=
@@ -224,7 +228,7 @@ static kd_status check_now(const pointtree *tree, uint32_t count) {
     return pointtree_check(&view, points, count);
 }
 
-/* A checker that cannot fail proves nothing. */
+/* The checker must detect damage. */
 static void sabotage_is_found(void **state) {
     (void)state;
     const uint32_t count = 1000;
@@ -252,7 +256,7 @@ static void sabotage_is_found(void **state) {
             tree.axes[node] = axis;
         }
     }
-    for (uint32_t node = 1; node < count; ++node) { /* P2: two points change places */
+    for (uint32_t node = 1; node < count; ++node) { /* P2: two points exchanged */
         const uint32_t other = (node - 1) / 2, id = tree.ids[node];
         const vec3 point = tree.points[node];
         tree.ids[node] = tree.ids[other], tree.points[node] = tree.points[other];
@@ -265,8 +269,8 @@ static void sabotage_is_found(void **state) {
     pointtree_close(&tree);
 }
 
-/* Where coordinates tie, only the order of ids tells a right tree from a wrong one; and -0, which
-   equals +0, must not. */
+/* If coordinates tie, only the order of ids tells a valid tree from an invalid one; -0 equals +0
+   and must not affect the order. */
 static void order_is_by_coordinate_then_id(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 100; ++i) points[i] = vec3_make(i % 2 ? -0.0f : 0.0f, 1, 1);

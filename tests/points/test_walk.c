@@ -1,4 +1,4 @@
-/* points/tree/walk.h against brute force, tie by tie. */
+/* points/tree/walk.h against brute force, ties included. */
 #include "points/select/builders.h"
 #include "points/tree/walk.h"
 #include "tests/cases.h"
@@ -43,7 +43,7 @@ static void compare_query(const pointtree *tree, vec3 query) {
     const uint32_t count = tree->count;
     const pointtree_view view = pointtree_get_view(tree);
     brute_force(query, count);
-    /* no limit, nothing, the exact distance of some neighbour, and less than any */
+    /* no limit, nothing, the exact distance of some neighbour, less than any */
     float radii[] = {INFINITY, 0, 0, 0, -1, NAN};
     if (count) radii[2] = sqrtf(all[count / 20].dist2), radii[3] = sqrtf(all[count - 1].dist2);
     for (int r = 0; r < 6; ++r) {
@@ -84,7 +84,7 @@ static void queries_equal_brute_force(void **state) {
                                                    false, 0};
                 assert_int_equal(pointtree_open(&tree, points, count, &options, NULL, NULL), KD_OK);
                 for (uint32_t q = 0; q < QUERIES; ++q) {
-                    /* points themselves, near ones, and some far from all */
+                    /* the points themselves, nearby positions, and some far from all */
                     vec3 query = case_point((case_points)which, q * 7, count);
                     if (q % 3 == 1) query = vec3_scale(query, 1.0001f);
                     if (q % 3 == 2) query = case_point(CASE_UNIFORM, 1000 + q, 0);
@@ -94,7 +94,7 @@ static void queries_equal_brute_force(void **state) {
             }
 }
 
-/* Not a number and infinity as a query must end, and find nothing or everything. */
+/* Queries at NaN and infinity terminate, and find nothing or everything. */
 static void strange_queries_end(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 500; ++i) points[i] = case_point(CASE_UNIFORM, i, 500);
@@ -108,7 +108,8 @@ static void strange_queries_end(void **state) {
     pointtree_close(&tree);
 }
 
-/* A walk without a bound meets every node once; its work for a small one is logarithmic. */
+/* A traversal without a bound visits every node once; with a small bound the work is
+   logarithmic. */
 static void walks_visit_no_more_than_they_must(void **state) {
     (void)state;
     static uint8_t met[POINTS_MAX];

@@ -1,5 +1,5 @@
-/* Trees on several devices, of which one at least is a GPU, beside one tree on the CPU: the same
-   card may be several parts. */
+/* Trees distributed over several devices, at least one of them a GPU, against one tree on the CPU;
+   several parts may lie on the same card. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/own_cases.h"
@@ -44,7 +44,7 @@ static void all_points_ask(void **state) {
     }
 }
 
-/* Points, queries and answers in a device's memory; points as an array a part. */
+/* Points, queries and results in device memory; one array of points per part. */
 static void arrays_on_a_device(void **state) {
     (void)state;
     enum { K = 5 };

@@ -1,5 +1,5 @@
-/* A CUDA device and the CPU render a picture together, with the bits of the CPU alone: of whole
-   films, and of photons that both have emitted. */
+/* A CUDA device and the CPU render a picture together, with the bits of the CPU alone: with whole
+   films, and with photons traced by both. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "gpu.h"
@@ -33,7 +33,7 @@ static scene *open_small(kd_render_options *options) {
     options->spp = options->passes = 3;
     options->photons = 700;
     options->caustic_photons = 500;
-    if (gpu_is_emulated()) strcpy(options->builder, "sweep"); /* the CPU makes the tree sooner */
+    if (gpu_is_emulated()) strcpy(options->builder, "sweep"); /* the CPU builds the tree faster */
     return made;
 }
 
@@ -45,7 +45,8 @@ static void test_mixed_ranks(void **state) {
     scene *made = open_small(&options);
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
-        options.final_gather = strcmp(methods[m], "photon") == 0 ? 2 : 0; /* irradiance, too */
+        options.final_gather =
+            strcmp(methods[m], "photon") == 0 ? 2 : 0; /* precomputed irradiance, too */
         const uint64_t alone = run(made, options, "cpu");
         for (size_t i = 0; i < sizeof mixes / sizeof *mixes; ++i)
             if (!test_leaves_out((uint32_t)(m + i), 2) && run(made, options, mixes[i]) != alone)
@@ -54,9 +55,9 @@ static void test_mixed_ranks(void **state) {
     scene_close(made);
 }
 
-/* Photons that stay at the devices that have traced them: the same bits, whether the radius is
-   given (they lie apart from the first pass on) or chosen among all photons of the first pass;
-   where a rank has no rows or no photons; with media, whose map stays whole; crops. */
+/* Photon maps distributed over the devices that traced them: the same bits, whether the radius is
+   given (distributed from the first pass on) or estimated from all photons of the first pass; if a
+   rank has no rows or no photons; with media, whose map is replicated; with crops. */
 static void expect_apart(const char *name, kd_render_options options, const char *devices) {
     scene *made = NULL;
     char path[256];
@@ -82,10 +83,10 @@ static void expect_apart(const char *name, kd_render_options options, const char
 static void test_photons_apart(void **state) {
     (void)state;
     kd_render_options options;
-    setenv("KANDELA_NCCL", "off", 1); /* two ranks of one device are refused by it anyway */
+    setenv("KANDELA_NCCL", "off", 1); /* NCCL rejects two ranks of one device anyway */
     scene_close(open_small(&options));
     options.width = options.height = 8;
-    options.passes = 2; /* whole maps and photons apart, where the radius is chosen */
+    options.passes = 2; /* replicated and distributed maps, when the radius is estimated */
     options.photons = 300;
     options.caustic_photons = 200;
     strcpy(options.integrator, "sppm");
@@ -130,7 +131,7 @@ static void test_photons_apart_refused(void **state) {
 }
 
 #ifdef KD_TEST_NCCL
-/* From device to device by a library that has NCCL's names, and where it refuses, or is no library,
+/* Transfers between devices by a library with NCCL's functions; if it refuses, or is not a library,
    through the host: the same bits. */
 static void test_linked_ranks(void **state) {
     (void)state;
@@ -161,7 +162,7 @@ static void test_linked_ranks(void **state) {
             strcpy(options.maps, "auto");
             unsetenv("KANDELA_STAND_IN_REFUSES");
         }
-        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* a CPU among them */
+        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* with a CPU among them */
         const uint64_t before = atomic_load(bytes);
         assert_true(run(made, options, "cuda:0,cpu,cuda:0") == alone);
         assert_true(atomic_load(bytes) == before);

@@ -1,5 +1,6 @@
-/* A library with the names of NCCL that nccl.c asks for, over memory that all threads of a process
-   read: an emulated device's. Ranks are threads. `stand_in_bytes` counts what was moved. */
+/* A library with the functions of NCCL that nccl.c uses, over memory shared by the threads of a
+   process, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
+   moved. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -92,13 +93,13 @@ int ncclGetUniqueId(id *out) {
     return made ? 0 : 2;
 }
 
-/* KANDELA_STAND_IN_REFUSES: as two ranks of one device are refused. */
+/* With KANDELA_STAND_IN_REFUSES, fails as NCCL does for two ranks of one device. */
 int ncclCommInitRank(communicator **out, int size, id from, int rank) {
     communicator *made = calloc(1, sizeof *made);
     world *in;
     memcpy(&in, &from, sizeof in);
     if (getenv("KANDELA_STAND_IN_REFUSES") || size > RANKS || !made) {
-        if (rank == 0) free(in); /* nobody else comes there */
+        if (rank == 0) free(in); /* no other rank uses it */
         free(made);
         return 5;
     }

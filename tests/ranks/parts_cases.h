@@ -1,4 +1,5 @@
-/* A tree on several devices beside one tree on the CPU: the same calls to both. */
+/* A tree on several devices and one tree on the CPU: the same calls to both, and their results
+   compared. */
 #ifndef KD_TESTS_POINTS_PARTS_CASES_H
 #define KD_TESTS_POINTS_PARTS_CASES_H
 #include "distributed/points/parts.h"
@@ -28,7 +29,7 @@ typedef struct both {
     uint32_t *names;
     kd_points *one, *parts;
     kd_points_query query;
-    double reach; /* a radius that some points are within */
+    double reach; /* a radius with some points inside */
 } both;
 
 static void *parts_room(uint64_t bytes) {
@@ -81,10 +82,11 @@ static void begin(both *b, const parts_case *of) {
                        coordinate_of(of->which, i, of->count, axis));
     }
     double size = 0;
-    for (uint32_t i = 0; i < 64; ++i) /* how far points are apart */
+    for (uint32_t i = 0; i < 64; ++i) /* distances between points */
         size += fabs(coordinate_of(of->which, i, 64, 0) - coordinate_of(of->which, i + 64, 64, 0));
     b->reach = size / 64;
-    for (uint32_t i = 0; i < QUERIES; ++i) { /* every third is a point, others are beside one */
+    for (uint32_t i = 0; i < QUERIES;
+         ++i) { /* every third query is a point, the others lie next to one */
         const uint32_t like = of->count ? i * 7 % of->count : i;
         put_scalar(b->radii, of->scalar, i,
                    i % 7   ? b->reach * i / 60
@@ -126,7 +128,7 @@ static void ok(kd_status status) {
     if (status != KD_OK) fail_msg("%s", kd_last_error());
 }
 
-/* Ids of one tree are places, those of parts numbers from first_id on. */
+/* Ids of a single tree are indices, those of parts are numbered from first_id on. */
 static void expect_rows(const both *b, uint64_t answers) {
     const uint64_t scalar = b->of.scalar == KD_DOUBLE ? 8 : 4;
     for (uint64_t i = 0; i < answers; ++i) {
@@ -182,7 +184,7 @@ static void check_boxes(const both *b) {
     assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
 }
 
-/* Every node of the upper levels has divided its points by the number of its parts. */
+/* Every node of the upper levels divides its points in proportion to the parts on each side. */
 static void expect_even(const points_parts *of, int32_t first, int32_t last, uint64_t count) {
     const uint64_t parts = (uint64_t)(last - first), half = (parts + 1) / 2;
     if (parts == 1) {

@@ -1,6 +1,6 @@
-/* Trees on several devices, which are CPUs here: every nasty set, in parts and as copies, answers
-   what one tree does, byte by byte: the k nearest, all within a radius, boxes, other norms,
-   periods, all points ask; ids of 64 bits; points that come and go; files; what is refused. */
+/* Trees on several devices (all CPUs here): for every set of cases.h, distributed or replicated,
+   they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
+   periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
 #include "distributed/ranks/ranks.h"
 #include "tests/points/own_cases.h"
 #include "tests/ranks/parts_cases.h"
@@ -15,7 +15,7 @@ static void answers_are_those_of_one_tree(void **state) {
     static const uint32_t sizes[] = {0, 1, 2, 5, 33, 257, 700};
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 7 * 4; ++variant) {
         const uint32_t mixed = variant * 13;
-        if ((variant * 2654435761u >> 16) % 3) continue; /* a third, mixed, of all there are */
+        if ((variant * 2654435761u >> 16) % 3) continue; /* a pseudo-random third of all variants */
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
         const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
                                sizes[variant / CASE_POINT_SETS % 7],
@@ -30,7 +30,7 @@ static void answers_are_those_of_one_tree(void **state) {
     }
 }
 
-/* Three floats, the case of photons, and every set; ids of 32 and 64 bits. */
+/* Three floats, as for photons, on every set; 32-bit and 64-bit ids. */
 static void three_floats(void **state) {
     (void)state;
     static const uint64_t firsts[] = {0, 1000, 0xffffffffu - 600, 1ull << 33};
@@ -70,8 +70,7 @@ static void all_points_ask(void **state) {
     }
 }
 
-/* --- what else a tree does ---------------------------------------------------------------------
- */
+/* --- what else a tree does -------------------------------------------------------------------- */
 
 static void files_and_changes(void **state) {
     (void)state;
@@ -89,7 +88,7 @@ static void files_and_changes(void **state) {
     kd_points_options_default(&options);
     strcpy(options.device, of.devices);
     options.spread = of.spread;
-    ok(kd_points_load(&b.parts, other, &options)); /* what one tree wrote */
+    ok(kd_points_load(&b.parts, other, &options)); /* written by a single tree */
     check_whole(&b);
     check_nearest(&b, 7);
     kd_points_close(b.parts);
@@ -115,8 +114,8 @@ static void files_and_changes(void **state) {
     end(&b);
 }
 
-/* Parts are as even as can be, few bytes go about planes, and the middle of a part asks no other.
- */
+/* Parts are balanced, splitting planes need few bytes, and queries in the middle of a part involve
+   no other. */
 static void work_is_divided(void **state) {
     (void)state;
     enum { COUNT = 40000 };
@@ -129,7 +128,7 @@ static void work_is_divided(void **state) {
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.parts, 4);
     assert_int_equal(info.copies, 0);
-    /* a rank's points, once, and some rounds of bins: never all points to all */
+    /* each rank's points once, and some rounds of histograms: never all points to all ranks */
     assert_true(info.sent > 0 && info.sent < COUNT / 4 * 16 + 40 * 2 * 2048 * 8);
     check_nearest(&b, 8);
     kd_points_close(b.parts);
@@ -140,7 +139,7 @@ static void work_is_divided(void **state) {
     end(&b);
 }
 
-/* Arrays one behind the other, uneven ones and an empty one. */
+/* Separate arrays of different sizes, one of them empty. */
 static void arrays_of_their_own(void **state) {
     (void)state;
     const parts_case of = {
@@ -169,10 +168,9 @@ static void arrays_of_their_own(void **state) {
     end(&b);
 }
 
-/* --- several processes, which are threads here --------------------------------------------------
- */
+/* --- several processes, which are threads here ------------------------------------------------ */
 
-/* Rank r's slice; each rank asks with all queries. */
+/* The slice of rank r; each rank asks all queries. */
 static kd_status ask_shared(void *context, ranks *among) {
     both *b = (both *)context;
     const uint64_t bytes = b->of.dims * (b->of.scalar == KD_DOUBLE ? 8u : 4u);

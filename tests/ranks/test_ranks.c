@@ -1,6 +1,6 @@
-/* Ranks render what one does, bit for bit: every integrator, on 1 to 8 ranks that are threads; what
-   is compared is the state, which has all sums of all pixels, counts and ledgers. The same by MPI:
-   tests/tools/test_mpirun.sh. */
+/* Several ranks render the same bits as one: every integrator, on 1 to 8 ranks, which are threads.
+   Compared is the state file, which holds all sums of all pixels, counts and ledgers. The same with
+   MPI: tests/tools/test_mpirun.sh. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "distributed/render/row_scheduler.h"
@@ -16,7 +16,7 @@ static kd_render_options small_options(const char *name) {
     kd_render_options_default(&options);
     strcpy(options.integrator, name);
     strcpy(options.builder, "sweep");
-    options.width = 21; /* not a whole number of tiles, nor of rows for all */
+    options.width = 21; /* not a multiple of the tile size, nor of the number of ranks */
     options.height = 19;
     options.spp = 5;
     options.passes = 4;
@@ -41,7 +41,7 @@ static scene *open_scene(const char *name) {
     return made;
 }
 
-/* The hash of the state, which lies there afterwards. */
+/* Renders and returns the hash of the state file, which it leaves. */
 static uint64_t run(const scene *from, const kd_render_options *options, const char *state,
                     bool resume, job *watched) {
     render_result result;
@@ -106,7 +106,7 @@ static void test_crop_and_target(void **state) {
     expect_same("cornell_diffuse", options, many);
     options = small_options("path");
     options.spp = 64;
-    options.target_error = 0.6; /* ends between passes, on the same one */
+    options.target_error = 0.6; /* all ranks stop after the same pass */
     expect_same("cornell_diffuse", options, few);
     options = small_options("sppm");
     options.passes = 24;
@@ -114,7 +114,7 @@ static void test_crop_and_target(void **state) {
     expect_same("cornell_diffuse", options, few);
 }
 
-/* Photons that stay where they are traced show what all of them show. */
+/* Distributed photon maps give the same picture as replicated ones. */
 static void expect_apart(const char *scene_name, kd_render_options options, const int *sizes) {
     strcpy(options.maps, "apart");
     expect_same(scene_name, options, sizes);
@@ -156,7 +156,7 @@ static void test_photons_apart(void **state) {
     static const char *const methods[] = {"sppm", "ppm", "photon"};
     for (int i = 0; i < 3; ++i) {
         options = small_options(methods[i]);
-        options.filter = PIXEL_FILTER_MITCHELL; /* whose samples count by their places */
+        options.filter = PIXEL_FILTER_MITCHELL; /* whose samples have weights */
         expect_apart("cornell_diffuse", options, few);
     }
 }
@@ -181,7 +181,7 @@ static void test_photons_apart_refused(void **state) {
     scene_close(made);
 }
 
-/* Whole maps where they fit, else apart, else batches if other bits are allowed. */
+/* Replicated maps if they fit, else distributed ones, else batches if other bits are allowed. */
 static void test_choice_of_maps(void **state) {
     (void)state;
     scene *made = open_scene("cornell_diffuse");
@@ -189,7 +189,8 @@ static void test_choice_of_maps(void **state) {
     kd_render_options options = small_options("sppm"), settled;
     maps_choice choice = {.rank_count = 4, .bandwidth = 16e9};
     render_plan plan;
-    options.photons = options.caustic_photons = 64000000; /* all ranks hold tiles whole: little */
+    options.photons = options.caustic_photons =
+        64000000; /* all ranks hold all tiles: little memory is left */
     options.radius = 0.01f;
     strcpy(options.device, "cpu");
     settled = options;
@@ -202,7 +203,7 @@ static void test_choice_of_maps(void **state) {
     assert_string_equal(settled.maps, "apart");
     assert_true(plan.total < whole / 2 && settled.batches == 1);
     settled = options;
-    choice.bandwidth = 16e6; /* a connection on which the photons of all passes take minutes */
+    choice.bandwidth = 16e6; /* a connection over which the photons of all passes take minutes */
     assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
     assert_string_equal(settled.maps, "apart");
     settled = options;
@@ -217,7 +218,7 @@ static void test_choice_of_maps(void **state) {
     scene_close(made);
 }
 
-/* Devices take what sends less, whatever the connection moves; and what fits. */
+/* Devices choose what sends less, whatever the bandwidth, among what fits. */
 static void test_choice_of_devices(void **state) {
     (void)state;
     maps_choice choice = {.rank_count = 4, .on_devices = true};
@@ -228,12 +229,12 @@ static void test_choice_of_devices(void **state) {
     choice.sent[RANK_MAPS_APART] = 1001;
     assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
     assert_int_equal(maps_choice_of(&choice, false, true), RANK_MAPS_APART);
-    choice.on_devices = false; /* CPUs want to know the connection */
+    choice.on_devices = false; /* CPUs take the bandwidth into account */
     choice.sent[RANK_MAPS_APART] = 1;
     assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
 }
 
-/* Cancels after so many reports of its progress. */
+/* Cancels after this many progress reports. */
 typedef struct impatience {
     job watched;
     int reports_left;
@@ -247,7 +248,7 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
         atomic_store(&of->watched.cancelled, true);
 }
 
-/* Interrupted on so many ranks, gone on with by others. */
+/* Interrupted on `before` ranks, resumed on `after`. */
 static void expect_resumed(const char *name, int before, int after) {
     kd_render_options options = small_options(name);
     scene *made = open_scene("cornell_diffuse");
@@ -290,11 +291,11 @@ static void test_a_failing_rank_ends_all(void **state) {
 
 /* --- dealing ---------------------------------------------------------------------------------- */
 
-/* Every row once; chunks shrink towards the end; a slow rank does not hold up the others. */
+/* Every row once; chunks shrink towards the end; a slow rank does not delay the others. */
 static void test_dealing(void **state) {
     (void)state;
     enum { RANKS = 5, ROWS = 1000, SLOW = 3 };
-    const double speed[RANKS] = {100, 90, 110, 5, 1000}; /* rows a second */
+    const double speed[RANKS] = {100, 90, 110, 5, 1000}; /* rows per second */
     double clock[RANKS] = {0};
     bool done[RANKS] = {false};
     deal cards;
@@ -305,7 +306,7 @@ static void test_dealing(void **state) {
         memset(done, 0, sizeof done);
         deal_begin(&cards, ROWS, 64);
         while (left) {
-            int32_t rank = -1, top, bottom; /* the first that is free */
+            int32_t rank = -1, top, bottom; /* the first idle rank */
             for (int32_t r = 0; r < RANKS; ++r)
                 if (!done[r] && (rank < 0 || clock[r] < clock[rank])) rank = r;
             deal_next(&cards, rank, &top, &bottom);
@@ -323,12 +324,12 @@ static void test_dealing(void **state) {
         double last = 0;
         for (int r = 0; r < RANKS; ++r) last = clock[r] > last ? clock[r] : last;
         const double best = ROWS / (100.0 + 90 + 110 + 5 + 1000);
-        if (pass) assert_true(last < 1.35 * best); /* a row of the slow one is 0.2 s of 0.77 */
+        if (pass) assert_true(last < 1.35 * best); /* one row takes the slow rank 0.2 s of 0.77 s */
     }
     deal_close(&cards);
 }
 
-/* Bands become even in a few steps, whatever rows cost and ranks are worth. */
+/* Bands become balanced in a few steps, whatever rows cost and however fast ranks are. */
 static void test_splitting(void **state) {
     (void)state;
     enum { RANKS = 4, ROWS = 400 };
@@ -354,7 +355,7 @@ static void test_splitting(void **state) {
 
 static const char *const states[] = {"alone.state", "together.state"};
 
-/* Runs compare these two files; nothing is left where the test was started. */
+/* Runs compare these two files; the test leaves none behind. */
 static int remove_states(void **state) {
     (void)state;
     int failures = 0;

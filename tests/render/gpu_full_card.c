@@ -1,5 +1,5 @@
-/* A card that is full: rows ask for photons in parts; "auto" goes on with the next builder, then on
-   the CPU, to the same picture; who named the device is refused. */
+/* A device whose memory is full: rows query photons in parts; "auto" falls back to the next
+   builder, then to the CPU, with the same picture; a device requested by name gives an error. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "core/device/device_memory.h"
@@ -24,7 +24,7 @@ static uint64_t render_with(uint64_t room, const char *where, render_result *out
     return hash;
 }
 
-/* Less than the film takes. */
+/* Less than the film needs. */
 static uint64_t too_little(void) {
     return gpu_size(16 << 20, 16 << 10);
 }
@@ -45,12 +45,12 @@ static void a_full_card_is_left(void **state) {
     assert_int_equal(result.where.kind, DEVICE_CPU);
     assert_int_equal(here, there);
     render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
-    strcpy(options.builder, "binned"); /* none of the CPU's */
+    strcpy(options.builder, "binned"); /* not a builder of the CPU */
     assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), there);
     assert_int_equal(result.where.kind, DEVICE_CPU);
 }
 
-/* Too little for the first builder, enough for the second or for a tree from the host. */
+/* Too little for the first builder, enough for the second or for a tree built on the host. */
 static void builders_are_tried_in_turn(void **state) {
     (void)state;
     render_result result;
@@ -64,11 +64,11 @@ static void builders_are_tried_in_turn(void **state) {
     assert_string_not_equal(result.tree_builder, "binned");
 }
 
-/* Less than samples take that all rows ask for at once: they ask in parts, and show the same. The
-   first test, for the peak is the process's. */
+/* Less than the samples of all rows need at once: they run in parts, with the same result. This
+   test is the first, because the memory peak is per process. */
 static void looks_go_in_parts(void **state) {
     (void)state;
-    static const uint64_t spared = 400; /* bytes a pixel, of some 640 */
+    static const uint64_t spared = 400; /* bytes per pixel, of about 640 */
     render_result result;
     const kd_render_options before = options;
     const uint32_t across = gpu_size(1024, 96);

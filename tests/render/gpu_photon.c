@@ -1,6 +1,6 @@
-/* `photon`, `sppm` and `ppm` show the same picture from a CUDA device as from the CPU, bit for bit,
-   with the same photons, rays and watts, in air and in fog; whole, cropped, resumed here and there.
- */
+/* `photon`, `sppm` and `ppm` render the same picture on a CUDA device as on the CPU, bit for bit,
+   with the same photons, rays and energy, in air and in fog; whole, cropped, resumed on either
+   device. */
 #include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/status.h"
@@ -36,7 +36,7 @@ static const char *const still =
     "\"power\": 30, \"two_sided\": true}],"
     "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
 
-/* A lamp that shines away from all there is: no photons. */
+/* A lamp that faces away from everything: no photons. */
 static const char *const dark =
     "{\"kandela\": 1, \"meshes\": ["
     "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]], \"material\": {\"diffuse\": "
@@ -45,7 +45,7 @@ static const char *const dark =
     "60}],"
     "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
 
-/* A room of fog with a lamp, thick smoke without a surface, clear and inky glass. */
+/* A room of fog with a lamp, dense smoke without a surface, clear and inky glass. */
 static const char *const foggy =
     "{\"kandela\": 1, \"media\": {"
     "\"fog\": {\"scattering\": [0.3, 0.4, 0.5], \"absorption\": 0.05, \"g\": 0.4},"
@@ -75,7 +75,8 @@ static const char *const foggy =
     "\"power\": 30}],"
     "\"camera\": {\"eye\": [0, 1.2, 4], \"look_at\": [0, 1.1, 0], \"fov\": 50}}";
 
-/* A deck of small squares with gaps in a large room: more tiles than a group of looks can hold. */
+/* A deck of small squares with gaps in a large room: more tiles than a group of lookups can
+   hold. */
 static void put_deck(void) {
     enum { SIDE = 24, BYTES = 160 };
     char *text = (char *)malloc(BYTES * (SIDE * SIDE + 4));
@@ -97,7 +98,7 @@ static void put_deck(void) {
     free(text);
 }
 
-/* The same things without the veil: nothing is cut out. */
+/* The same objects without the cut-out. */
 static void put_solid(void) {
     char *text = strdup(still);
     assert_non_null(text);
@@ -108,8 +109,7 @@ static void put_solid(void) {
     free(text);
 }
 
-/* Those where nothing mirrors beside what holds photons, either: their final gathers go by waves.
- */
+/* Scenes without mirrors next to photon-receiving surfaces, whose final gathers are wavefront. */
 static void put_rough(void) {
     char *text = strdup(still);
     assert_non_null(text);
@@ -144,12 +144,12 @@ static kd_render_options options_for(const char *method) {
     kd_render_options options;
     kd_render_options_default(&options);
     strcpy(options.integrator, method);
-    options.width = (int32_t)gpu_size(61, 11); /* no multiple of a tile */
+    options.width = (int32_t)gpu_size(61, 11); /* not a multiple of the tile size */
     options.height = (int32_t)gpu_size(43, 7);
     options.spp = 3;
     options.passes = 3;
     options.photons = gpu_size(20000, 800);
-    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU builds the tree faster */
     options.max_depth = 12;
     options.final_gather = 0;
     return options;
@@ -174,8 +174,8 @@ static void test_photon(void **state) {
     }
 }
 
-/* Paths from the eye by waves, in pictures large enough for several: coats that mirror, rough metal
-   and glass; few surfaces and many. */
+/* Wavefront eye paths, in pictures that need several launches: mirroring coats, rough metal and
+   glass; few surfaces and many. */
 static void test_waves(void **state) {
     (void)state;
     static const char *const methods[] = {"photon", "sppm", "photon"};
@@ -244,8 +244,8 @@ static void test_final_gather(void **state) {
     }
 }
 
-/* Looks of gather rays' ends: of glossy surfaces, of all ends (the radius is so large that none is
-   far), by few photons and many, by all within a radius. */
+/* Lookups at the ends of gather rays: on glossy surfaces, at all ends (the radius is so large that
+   none is far), with few photons and many, within a radius. */
 static void test_gather_looks(void **state) {
     (void)state;
     static const struct {
@@ -257,7 +257,7 @@ static void test_gather_looks(void **state) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
         options.height = (int32_t)gpu_size(148, 9);
-        options.photons = gpu_size(20000, 300); /* irradiance is known at them before */
+        options.photons = gpu_size(20000, 300); /* their irradiance is precomputed */
         options.final_gather = 2;
         options.spp = 2;
         options.gather = ways[i].gather;
@@ -276,7 +276,7 @@ static void test_progressive(void **state) {
     fixed.spp = 2;
     fixed.passes = 5;
     expect_same(scene_path(1), &fixed);
-    if (gpu_is_emulated()) return; /* the foggy scene has it */
+    if (gpu_is_emulated()) return; /* the foggy scene covers it */
     kd_render_options both = options_for("sppm");
     both.final_gather = 2;
     expect_same(scene_path(3), &both);
@@ -293,7 +293,7 @@ static void test_crops(void **state) {
     }
 }
 
-/* Begun there, gone on with here and there: one picture. */
+/* Rendered partly on each device in turn: the same picture. */
 static void test_resumed(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "ppm"};
@@ -322,7 +322,7 @@ static void test_resumed(void **state) {
 
 /* --- media that scatter light ----------------------------------------------------------------- */
 
-/* The same there as here, and photons in media show in it. */
+/* The pictures of both devices are equal, and photons in media contribute to them. */
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
@@ -360,7 +360,7 @@ static void test_progressive_in_fog(void **state) {
     }
 }
 
-/* A map as `kandela photons` writes it. */
+/* Writes a map as `kandela photons` does. */
 static void put_map(const char *path, const char *scene_path, uint64_t photons) {
     scene *made = NULL;
     kd_render_options unused;

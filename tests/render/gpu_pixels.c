@@ -6,7 +6,7 @@
 
 /* --- scenes ----------------------------------------------------------------------------------- */
 
-/* 16 x 16 texels, RGB, whatever `pattern` says of them. */
+/* 16 x 16 texels, RGB, by `pattern`. */
 static void put_texture(const char *name, int pattern) {
     char bytes[15 + 3 * 256 + 1];
     const int head = snprintf(bytes, sizeof bytes, "P6\n16 16\n255\n");
@@ -106,12 +106,12 @@ static kd_render_options options_for(const char *method) {
     kd_render_options options;
     kd_render_options_default(&options);
     strcpy(options.integrator, method);
-    options.width = (int32_t)gpu_size(61, 11); /* no multiple of a tile */
+    options.width = (int32_t)gpu_size(61, 11); /* not a multiple of the tile size */
     options.height = (int32_t)gpu_size(43, 7);
     options.spp = (int32_t)gpu_size(6, 2);
     options.passes = 3;
     options.photons = gpu_size(20000, 800);
-    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU builds the tree faster */
     options.max_depth = 12;
     return options;
 }
@@ -181,7 +181,7 @@ static void test_debug(void **state) {
     }
 }
 
-/* Channels of photons, on scenes with holes, a smooth coat and mirrors. */
+/* Debug channels of photons, on scenes with holes, a smooth coat and mirrors. */
 static void test_debug_photons(void **state) {
     (void)state;
     static const char *const channels[] = {"density", "radius", "distance"};
@@ -209,7 +209,7 @@ static void test_crops(void **state) {
     }
 }
 
-/* Trees of the CPU's builders show the same. */
+/* Trees of the CPU's builders give the same pictures. */
 static void test_builders(void **state) {
     (void)state;
     static const char *const names[] = {"sweep", "binned", "median"};
@@ -222,7 +222,7 @@ static void test_builders(void **state) {
     }
 }
 
-/* Begun there, gone on with here and there: one picture. */
+/* Rendered partly on each device in turn: the same picture. */
 static void test_resumed(void **state) {
     (void)state;
     static const char *const names[] = {"path", "light"};
@@ -248,14 +248,15 @@ static void test_resumed(void **state) {
     }
 }
 
-/* Stops where the picture so far is saved first: however fast the device, most is still to come. */
+/* Cancels when the picture is saved for the first time, which is early however fast the device
+   is. */
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
     atomic_store(&((job *)context)->cancelled, true);
     return KD_OK;
 }
 
-/* Stopped anywhere, and while it is saved all the time: the end is the same. */
+/* Cancelled anywhere, and saved all the time: the final picture is the same. */
 static void test_interrupted(void **state) {
     (void)state;
     kd_render_options options = options_for("path");
@@ -297,7 +298,7 @@ static void test_time_limit(void **state) {
     }
 }
 
-/* Ends where the CPU ends: the variance is the same, too. */
+/* Stops at the same pass as the CPU: the variances are equal, too. */
 static void test_target_error(void **state) {
     (void)state;
     kd_render_options options = options_for("path");

@@ -1,5 +1,5 @@
-/* The plan of a rendering on a device is an upper bound of what it takes there, and not far above;
-   what is too much is fitted or refused. */
+/* The plan of a rendering on a device is an upper bound of the memory used, and not far above it; a
+   plan that exceeds the memory is reduced or rejected. */
 #include "core/device/device_memory.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
@@ -29,7 +29,7 @@ static kd_render_options options_for(const char *method) {
     return options;
 }
 
-/* In the order of what they need: the peak is the process's. */
+/* In ascending order of their needs, because the peak is per process. */
 static void plans_are_upper_bounds(void **state) {
     (void)state;
     static const char *const methods[] = {"light", "path", "sppm", "photon"};
@@ -47,7 +47,7 @@ static void plans_are_upper_bounds(void **state) {
             fail_msg("%s: %s", methods[m], kd_last_error());
         render_close(&result);
         const uint64_t taken = device_memory_peak_bytes();
-        /* of a small picture the tiles, planned for the most that there may be, are the most */
+        /* for a small picture, the tiles dominate, planned for their maximum number */
         const uint64_t above = gpu_is_emulated() ? 6 : 3;
         if (taken > plan.device_total || above * taken < plan.device_total)
             fail_msg("%s took %llu bytes of the device, %llu were planned", methods[m],

@@ -1,5 +1,5 @@
-/* Paths by waves: a pool that is filled up again and again shows the same as the CPU, all planes of
-   it, and so does a launch that was stopped on its way and gone on with. */
+/* Wavefront path tracing: a pool that is refilled again and again gives the same picture as the CPU
+   in all its planes, and so does a launch that was interrupted and resumed. */
 #include "core/device/device.h"
 #include "core/hash.h"
 #include "render/api/plan.h"
@@ -12,7 +12,7 @@
 
 /* --- scenes ----------------------------------------------------------------------------------- */
 
-/* Cut-outs before cut-outs, in fog, with glass that disperses and a mirror. */
+/* Cut-outs in front of cut-outs, in fog, with dispersive glass and a mirror. */
 static const char *const veils =
     "{\"kandela\": 1, \"media\": {\"fog\": {\"absorption\": 0.02, \"scattering\": [0.1, 0.15, "
     "0.2], "
@@ -94,7 +94,7 @@ static kd_render_options options_for(int32_t width, int32_t height, int32_t spp)
     options.height = height;
     options.spp = spp;
     options.max_depth = 20;
-    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU makes the tree sooner */
+    if (gpu_is_emulated()) strcpy(options.builder, "sweep"); /* the CPU builds the tree faster */
     return options;
 }
 
@@ -112,7 +112,7 @@ static void expect_same(const char *path, const kd_render_options *options, cons
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* Pools that hold all paths, and that are filled up many times. */
+/* Pools that hold all paths, and pools that are refilled many times. */
 static void test_pools(void **state) {
     (void)state;
     const uint64_t pools[] = {0, 1024, gpu_size(20000, 1500)};
@@ -151,8 +151,8 @@ static kd_status cancel(void *context, const render_result *so_far) {
     return KD_OK;
 }
 
-/* Launches end early, since a film is to be saved; each saving ends the run, and the next one goes
-   on from there. */
+/* Launches end early because the film is to be saved; each save ends the run, and the next one
+   resumes it. */
 static void test_saved_all_the_time(void **state) {
     (void)state;
     for (int i = 0; i < 5; i += 4) {
@@ -197,7 +197,8 @@ static void *cancel_soon(void *context) {
     return NULL;
 }
 
-/* Wherever it is interrupted, each pixel has the first of its samples, and it ends the same. */
+/* Wherever it is interrupted, each pixel has its first samples, and the final picture is the
+   same. */
 static void test_interrupted(void **state) {
     (void)state;
     kd_render_options options =
@@ -225,7 +226,7 @@ static void test_interrupted(void **state) {
     assert_true(last.planes == whole.planes && last.rays == whole.rays);
 }
 
-/* The plan counts the pool, and makes it smaller where it has to. */
+/* The plan counts the pool, and reduces it if necessary. */
 static void test_plan(void **state) {
     (void)state;
     scene *made = NULL;

@@ -1,4 +1,4 @@
-/* Photons in batches show the same picture in expectation. */
+/* Photons in batches give the same picture in expectation. */
 #include "core/image_processing/compare.h"
 #include "small_demo.h"
 

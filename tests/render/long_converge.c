@@ -1,5 +1,5 @@
-/* Methods that have little in common converge to the same pictures: path, photon with and without
-   final gather, sppm, on five scenes; furnaces by every method; energy that is accounted for. */
+/* Methods that share little code converge to the same pictures: path, photon with and without final
+   gather, sppm, on five scenes; furnaces by every method; an energy ledger that closes. */
 #include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "test.h"
@@ -10,7 +10,7 @@ enum { SIDE = 40, BLOCK = 4, TEXELS = 64 };
 static const char *const scene_path = "long_converge.json";
 static const char *const texture_path = "long_converge.png";
 
-/* A box with a blue glossy ball, a rough metal one, and a coated floor. */
+/* A box with a blue glossy sphere, a rough metal one, and a coated floor. */
 static const char glossy[] =
     "{\"kandela\": 1, \"meshes\": [{\"file\": \"gen:cornell\", \"materials\": {\"white\":"
     "{\"kind\": \"plastic\", \"roughness\": 0.4, \"diffuse\": 0.6}}},"
@@ -20,7 +20,7 @@ static const char glossy[] =
     "\"material\": {\"kind\": \"conductor\", \"roughness\": 0.5, \"specular\": [0.9, 0.7, 0.4]}}],"
     "\"camera\": {\"eye\": [0, 1, 4.2], \"look_at\": [0, 1, 0], \"fov\": 35}}";
 
-/* The hall with a carpet and a hanging whose pattern is a picture. */
+/* The hall with a carpet and a hanging with textures. */
 static const char textured[] =
     "{\"kandela\": 1, \"materials\": {\"woven\": {\"diffuse\": 1, \"diffuse_map\":"
     "\"long_converge.png\"}}, \"meshes\": [{\"file\": \"gen:hall:20000\"},"
@@ -28,8 +28,8 @@ static const char textured[] =
     "\"material\": \"woven\"}],"
     "\"camera\": {\"eye\": [-12.6, 2.1, 0.9], \"look_at\": [4, 2.6, -0.5], \"fov\": 62}}";
 
-/* A box full of fog, thicker in the blue, that scatters forwards. Where a ball of photons reaches
-   beyond a wall too little is found: for this many photons some 0.3 % of the picture. */
+/* A box full of fog, denser in the blue, that scatters forwards. Where a photon's ball reaches
+   through a wall, the estimate is too low: for this many photons by about 0.3 % of the picture. */
 static const char foggy[] =
     "{\"kandela\": 1, \"media\": {\"haze\": {\"absorption\": [0.05, 0.1, 0.1],"
     "\"scattering\": [0.4, 0.5, 0.8], \"g\": 0.3}}, \"fog\": \"haze\","
@@ -90,11 +90,12 @@ static double distance(const render_result *a, const render_result *b) {
     return error;
 }
 
-/* relMSE of BLOCK x BLOCK pixel means against paths, and the mean of the picture. */
+/* Compares the relMSE of the means of BLOCK x BLOCK pixels with path tracing, and the mean of the
+   picture. */
 static void expect_one_picture(const char *path) {
     static const struct {
         const char *name;
-        int32_t final_gather, samples, photons; /* a map and pass */
+        int32_t final_gather, samples, photons; /* per map and pass */
         double most;
     } methods[] = {{"photon", 16, 16, 200000, 0.002},
                    {"photon", 0, 16, 400000, 0.005},
@@ -159,8 +160,8 @@ static void a_foggy_box(void **state) {
     unlink(scene_path);
 }
 
-/* Walls of albedo 1/2 that emit 1 show 2 everywhere, and 1.5 without light that was reflected more
-   than once. */
+/* Walls of albedo 1/2 and emission 1 have radiance 2 everywhere, and 1.5 without light that was
+   reflected more than once. */
 static void furnaces(void **state) {
     (void)state;
     static const struct {

@@ -18,7 +18,8 @@ static double block_relmse(const image *a, const image *b, int32_t block) {
     return value;
 }
 
-/* relMSE of 4 x 4 pixel means, photon with 1M photons a map against 512 paths a pixel. */
+/* Returns the relMSE of means of 4 x 4 pixels, photon with 1M photons per map against 512 paths per
+   pixel. */
 static double picture_error(const char *path, int32_t size) {
     scene *made = NULL;
     kd_render_options options;
@@ -55,8 +56,7 @@ static void test_diffuse_box(void **state) {
     assert_true(picture_error(path, 64) <= 0.005);
 }
 
-/* --- the flux of a caustic ----------------------------------------------------------------------
- */
+/* --- the flux of a caustic -------------------------------------------------------------------- */
 
 enum { FLOOR_POINTS = 1 << 21, FLOOR_GRAIN = 1 << 14 };
 
@@ -65,7 +65,8 @@ typedef struct floor_flux {
     double sums[FLOOR_POINTS / FLOOR_GRAIN];
 } floor_flux;
 
-/* Radiance of the lamp along a ray that meets at least one lens before it; the paper's L S+ D. */
+/* Returns the radiance of the lamp along a ray with at least one specular surface before it; L S+ D
+   in the paper's notation. */
 static double caustic_radiance(const scene_view *room, ray cast, rng_key key) {
     vec3 throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 32; ++depth) {
@@ -102,7 +103,7 @@ static void sum_floor(void *context, int64_t begin, int64_t end, int thread) {
     flux->sums[begin / FLOOR_GRAIN] = sum;
 }
 
-/* The demo's floor, 2 m x 2 m at y = 0: flux of the caustic photons on it, and by paths. */
+/* The demo's floor, 2 m x 2 m at y = 0: the flux of its caustic photons against path tracing. */
 static void test_caustic_flux(void **state) {
     (void)state;
     scene *made = NULL;

@@ -1,4 +1,4 @@
-/* The demo, small, by photons. */
+/* The demo scene at a small size, rendered with photons. */
 #ifndef KD_TESTS_RENDER_SMALL_DEMO_H
 #define KD_TESTS_RENDER_SMALL_DEMO_H
 #include "render/api/render.h"

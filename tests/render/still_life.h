@@ -1,4 +1,4 @@
-/* A floor, a wall and a ball of every material under a lamp and a sky: for pictures. */
+/* A floor, a wall and a sphere of every material under a lamp and a sky, for comparing pictures. */
 #ifndef KD_TESTS_STILL_LIFE_H
 #define KD_TESTS_STILL_LIFE_H
 #include "scene_fixture.h"

@@ -1,5 +1,5 @@
-/* Photons in batches: the same bits from any cut of the work, and a plan that fits where batches
-   can make it fit. long_batches.c looks at the pictures. */
+/* Photons in batches: the same bits for any division of the work, and a plan that uses batches if
+   memory requires them. long_batches.c compares the pictures. */
 #include "core/parallel/parallel.h"
 #include "render/api/plan.h"
 #include "small_demo.h"
@@ -30,7 +30,7 @@ static void any_cut_of_the_work_gives_the_same_bits(void **state) {
     assert_true(resumed.frame.photons_stored == whole.frame.photons_stored);
     assert_true(resumed.frame.watts_emitted == whole.frame.watts_emitted);
     render_close(&resumed);
-    /* another number of batches is another rendering */
+    /* another number of batches is a different rendering */
     options.batches = 4;
     assert_int_equal(shoot(&resumed, &options, &second), KD_ERROR_INPUT);
     unlink(state_path);
@@ -46,7 +46,8 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     assert_int_equal(scene_open(&made, demo, &options, NULL), KD_OK);
     const scene_view view = scene_get_view(made);
     options = small_options("photon");
-    options.photons = options.caustic_photons = 16000000; /* tiles are no fewer for a batch */
+    options.photons = options.caustic_photons =
+        16000000; /* a batch needs as many tiles as the whole */
     options.spp = 64;
     strcpy(options.device, "cpu");
     render_plan whole, fitted;
@@ -55,17 +56,17 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     assert_int_equal(options.maps_ahead, 1);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total), KD_OK);
     assert_int_equal(options.batches, 1);
-    /* a limit is one rendering's, not the process's */
+    /* a limit applies to one rendering, not to the process */
     assert_int_equal(options.maps_ahead, 0);
     assert_int_equal(small_options("photon").maps_ahead, 1);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 2), KD_OK);
     assert_true(options.batches >= 2 && options.batches <= 4);
     assert_true(fitted.total <= whole.total / 2);
-    /* one batch less would not have done */
+    /* one batch fewer would not have sufficed */
     --options.batches;
     assert_int_equal(render_plan_make(&fitted, &view, &options), KD_OK);
     assert_true(fitted.total > whole.total / 2);
-    /* k of 40 allows no more than 8 */
+    /* with k = 40, at most 8 batches */
     options.batches = 1;
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 16), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "larger --gather or --estimator fixed"));
@@ -97,7 +98,8 @@ static void batches_that_cannot_be_are_refused(void **state) {
     alarm(0);
 }
 
-/* A limit of time holds for photons: a batch of paths of each map, and a sample of every pixel. */
+/* A time limit applies to photons, too: at least one batch of paths per map, and one sample per
+   pixel. */
 static void photons_end_when_the_time_is_up(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "photon"};
@@ -116,7 +118,7 @@ static void photons_end_when_the_time_is_up(void **state) {
         assert_true(cut.frame.photons_stored > 1000 && cut.frame.caustics_stored > 1000);
         assert_true(cut.frame.photons_emitted <= 2 * (1 << 16));
         assert_true(cut.mean_radiance[0] > 0.1f);
-        /* nothing could go on from it with the same bits */
+        /* no resumed rendering could have the same bits */
         assert_int_equal(access(state_path, F_OK), -1);
         render_close(&cut);
     }

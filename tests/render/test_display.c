@@ -1,4 +1,4 @@
-/* The display protocol, as a viewer on the other side hears it. */
+/* The display protocol as a viewer receives it. */
 #include "core/status.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
@@ -10,13 +10,13 @@
 
 enum { ROOM = 64 << 20, SIDE = 150 };
 
-/* Takes one connection and keeps all that comes. */
+/* Accepts one connection and records everything received. */
 typedef struct viewer {
     int listener;
     char address[32];
     uint8_t *heard;
     size_t bytes;
-    size_t leaves_after; /* it hangs up after so many bytes */
+    size_t leaves_after; /* closes the connection after this many bytes */
     pthread_t thread;
 } viewer;
 
@@ -62,8 +62,7 @@ static void viewer_close(viewer *owned) {
     free(owned);
 }
 
-/* --- reading packets ----------------------------------------------------------------------------
- */
+/* --- reading packets -------------------------------------------------------------------------- */
 
 typedef struct packet_reader {
     const uint8_t *at, *end;
@@ -94,7 +93,7 @@ static void expect_channels(packet_reader *from) {
     for (int i = 0; i < 4; ++i) expect_text(from, names[i]);
 }
 
-/* Paints a tile into planes of SIDE x SIDE, and counts the pixels. */
+/* Copies a tile into planes of SIDE x SIDE, and counts its pixels. */
 static uint32_t take_tile(packet_reader *from, float *plane[4]) {
     expect_channels(from);
     const uint32_t x0 = take_number(from), y0 = take_number(from);
@@ -110,7 +109,7 @@ static uint32_t take_tile(packet_reader *from, float *plane[4]) {
     return width * height;
 }
 
-/* Close, create, updates; returns the pixels that came in all. */
+/* Reads the packets close, create and updates; returns the number of pixels received. */
 static uint32_t read_packets(const viewer *of, const char *title, float *plane[4]) {
     uint32_t pixels = 0;
     packet_reader all = {of->heard, of->heard + of->bytes};
@@ -136,8 +135,7 @@ static uint32_t read_packets(const viewer *of, const char *title, float *plane[4
     return pixels;
 }
 
-/* --- renderings that are watched ----------------------------------------------------------------
- */
+/* --- renderings that are watched -------------------------------------------------------------- */
 
 static kd_status shoot(render_result *out, const char *address, const char *title) {
     scene *made = NULL;
@@ -195,7 +193,7 @@ static void a_viewer_that_is_not_there_is_a_warning(void **state) {
     render_result alone, absent, left;
     assert_int_equal(shoot(&alone, NULL, NULL), KD_OK);
     viewer *closed = viewer_open(1);
-    shutdown(closed->listener, SHUT_RDWR); /* its port refuses from here on */
+    shutdown(closed->listener, SHUT_RDWR); /* its port refuses connections from here on */
     viewer_wait(closed);
     log_set_sink(count_warnings, NULL);
     assert_int_equal(shoot(&absent, closed->address, "x"), KD_OK);

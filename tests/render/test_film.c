@@ -1,4 +1,4 @@
-/* The film: means, samples that are no numbers, pixels without any. */
+/* The film: means, non-finite samples, pixels without samples. */
 #include "render/frame/film.h"
 #include "test.h"
 
@@ -33,7 +33,7 @@ static void test_means(void **state) {
     assert_true(fabsf(image_plane(&picture, "A")[last] - 2.0f / 3) < 1e-6f);
     assert_true(image_plane(&picture, "N.Y")[last] == 1);
     assert_true(image_plane(&picture, "Albedo.B")[last] == 0.25f);
-    for (int i = 0; i < last; ++i) { /* nothing came here */
+    for (int i = 0; i < last; ++i) { /* no samples here */
         assert_true(image_plane(&picture, "G")[i] == 0 && image_plane(&picture, "A")[i] == 0);
         assert_true(isinf(image_plane(&picture, "Z")[i]));
     }
@@ -63,7 +63,7 @@ static void test_no_numbers(void **state) {
     film_close(&negative);
 }
 
-/* A million small samples on a large one: what float would lose. */
+/* A million small samples added to a large one, which float accumulation would lose. */
 static void test_many_samples(void **state) {
     (void)state;
     const int32_t crop[4] = {0, 0, 1, 1};
@@ -85,8 +85,8 @@ static double error_of(const film *negative) {
     return error;
 }
 
-/* Of samples with a known variance: 1 and 3 in turn have the mean 2 and the variance n / (n - 1).
- */
+/* Samples with a known variance: 1 and 3 alternating have the mean 2 and the variance n / (n -
+   1). */
 static void test_error(void **state) {
     (void)state;
     const int32_t crop[4] = {0, 0, 2, 1};

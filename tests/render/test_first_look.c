@@ -1,4 +1,4 @@
-/* What a mesh file gets that says nothing about its view: a camera inside rooms, an exposure. */
+/* Defaults for a mesh file without a camera: a view inside rooms, and an exposure. */
 #include "accel/builders.h"
 #include "core/image/image.h"
 #include "render/api/render.h"
@@ -57,7 +57,7 @@ static void rooms_are_seen_from_inside(void **state) {
     }
 }
 
-/* The mesh with all its faces wound the other way, as an OBJ file of places and faces alone. */
+/* Writes the mesh with all its faces reversed, as an OBJ file with positions and faces only. */
 static void reversed_put(const char *to, const char *path) {
     mesh body;
     if (strncmp(path, "gen:", 4) == 0)
@@ -106,7 +106,7 @@ static void a_chosen_camera_stays(void **state) {
     look_away(&shown);
 }
 
-/* A picture of `side` x `side` pixels, R = G = B = A = 0. */
+/* Opens a picture of `side` x `side` pixels, R = G = B = A = 0. */
 static image open_picture(int32_t side, float *planes[4]) {
     static const char *const names[] = {"R", "G", "B", "A"};
     image picture;
@@ -145,14 +145,15 @@ static void dark_pictures_are_raised(void **state) {
     for (int i = 0; i < 5; ++i) {
         float *planes[4];
         image picture = open_picture(8, planes);
-        for (int p = 0; p < 64; ++p) /* the uncovered half is bright and does not count */
+        for (int p = 0; p < 64; ++p) /* the uncovered half is bright, but ignored */
             put(planes, p, p < 32 ? cases[i].grey : 100, p < 32);
         assert_float_equal(metered(&picture), cases[i].stops, 1e-5);
         image_close(&picture);
     }
 }
 
-/* A subject of a picture's `share`, of greys from `least` to twice that, before a backdrop. */
+/* A subject that covers `share` of the picture, of greys from `least` to twice that, before a
+   backdrop. */
 static image make_subject(double share, float least, float backdrop) {
     enum { SIDE = 96 };
     float *planes[4];
@@ -178,7 +179,7 @@ static void dark_backdrops_do_not_burn_their_subjects(void **state) {
         }
 }
 
-/* Most of it black: what is there is shown. */
+/* If most of the picture is black, the exposure follows the rest. */
 static void black_medians_are_metered(void **state) {
     (void)state;
     image picture = make_subject(0.3, 0.01f, 0);
@@ -199,7 +200,8 @@ static void lamps_and_fireflies_tell_nothing(void **state) {
     image_close(&picture);
 }
 
-/* As bright by 1 sample a pixel as by 64: a room by its ceiling's light, and a blob in the open. */
+/* The exposure at 1 sample per pixel equals that at 64: a room lit by its ceiling, and an object in
+   the open. */
 static void few_samples_give_the_exposure_of_many(void **state) {
     (void)state;
     static const char *const paths[] = {"gen:room:3000", "gen:blob:3000"};
@@ -215,7 +217,8 @@ static void few_samples_give_the_exposure_of_many(void **state) {
             options.spp = many ? 64 : 1;
             options.max_depth = 5;
             assert_int_equal(render_run(&result, of, &options, NULL), KD_OK);
-            for (int p = 0; p < 64 * 64; ++p) /* a dark scene: the exposure is to find it */
+            for (int p = 0; p < 64 * 64;
+                 ++p) /* a dark scene, for which an exposure has to be chosen */
                 for (int c = 0; c < 3; ++c) result.picture.planes[c][p] *= 0.01f;
             stops[many] = metered(&result.picture);
             render_close(&result);

@@ -1,7 +1,7 @@
-/* Light that comes to a surface through mirrors alone is in the caustic map: rays of the final
-   gather that follow the mirrors back to the lamp leave it out. A lamp shines at a mirroring
-   ceiling only; the floor below is as bright with a final gather as without, from far and from
-   near, where gather rays go on as paths. Counted twice it is up to twice as bright. */
+/* Light that reaches a surface by specular reflection only is in the caustic map, so gather rays
+   that reach the lamp through mirrors must ignore it. A lamp shines at a mirroring ceiling only;
+   the floor below is as bright with final gather as without, from far and from near, where gather
+   rays continue as paths. Counted twice, it would be up to twice as bright. */
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"
@@ -15,7 +15,7 @@ static void build(int32_t ceiling) {
     above.kind = ceiling;
     above.roughness = 0;
     above.specular = vec3_all(0.9f);
-    above.diffuse = vec3_all(0.03f); /* of plastic: holds photons below its mirroring coat */
+    above.diffuse = vec3_all(0.03f); /* of plastic: stores photons below its mirroring coat */
     const uint32_t mirror = fixture_material(&stage, above);
     const uint32_t floor = still_life_diffuse(&stage, 0.5f, 0);
     const uint32_t lamp = still_life_diffuse(&stage, 0, 5);
@@ -62,8 +62,8 @@ static void caustics_are_counted_once_from_afar(void **state) {
     expect_counted_once(MATERIAL_PLASTIC, 0.1f, 4000);
 }
 
-/* Gather rays up to the radius in length go on as paths: here all. So wide a disc blurs what a
-   coat's ground sends, so that there is no other picture to compare it with: mirrors only. */
+/* Gather rays shorter than the radius continue as paths: here all of them. So wide a disc blurs the
+   light below a coat, and there is no other picture to compare with, so only mirrors are tested. */
 static void caustics_are_counted_once_from_near(void **state) {
     (void)state;
     expect_counted_once(MATERIAL_MIRROR, 3, 100);

@@ -1,5 +1,5 @@
-/* Whitted's trees, occlusion, light tracing and debug channels against other methods; paths of a
-   pool against those that are followed one by one. */
+/* Whitted ray trees, occlusion, light tracing and debug channels against other methods; wavefront
+   paths against single ones. */
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "render/frame/integrator.h"
@@ -42,7 +42,7 @@ static double mean_of(const camera *view, const kd_render_options *options) {
     return mean;
 }
 
-/* Direct light seen through mirrors and glass, whichever way branches are taken. */
+/* Direct light seen through mirrors and glass, for either choice of branches. */
 static void test_whitted_is_direct(void **state) {
     (void)state;
     still_life_build(&stage);
@@ -56,8 +56,8 @@ static void test_whitted_is_direct(void **state) {
 
 static const camera above = {{0, 2, 0.001f}, {0, 0, 0}, {0, 1, 0}, 20, 0, 0, 0};
 
-/* A floor under a disc-like lid: open sky is white, and what stands nearer than the reach hides it.
- */
+/* A floor under a disc-like lid: open sky is white, and objects closer than the radius occlude
+   it. */
 static void test_occlusion(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -73,11 +73,11 @@ static void test_occlusion(void **state) {
     options.spp = 256;
     options.radius = 2.9f;
     expect_near(mean_of(&above, &options), 1, 0);
-    options.radius = 6; /* rays within 60 degrees of the normal meet the lid */
+    options.radius = 6; /* rays within 60 degrees of the normal hit the lid */
     expect_near(mean_of(&above, &options), 0.25, 0.01);
 }
 
-/* Splats and camera paths give the same picture where no lens stands before the eye. */
+/* Light tracing and path tracing give the same picture if no specular surface is visible. */
 static void test_light_is_path(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -125,8 +125,7 @@ static void test_threads_make_no_difference(void **state) {
     parallel_set_threads(0);
 }
 
-/* Photons per area over the picture of a furnace's walls; the radius is never above the distance.
- */
+/* Photons per area over the walls of a furnace; the radius never exceeds the distance. */
 static void test_debug_channels(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -168,10 +167,9 @@ static void test_misuse_is_refused(void **state) {
 
 enum { WIDTH = 40, HEIGHT = 24, EACH = 3, COUNT = WIDTH * HEIGHT * EACH };
 
-/* --- pools: all that the film takes of each sample, through cut-outs, media, coloured glass -----
- */
+/* --- pools: all that the film takes of each sample, through cut-outs, media, coloured glass --- */
 
-/* Cut-outs before cut-outs, in fog, with glass that disperses and a mirror. */
+/* Cut-outs in front of cut-outs, in fog, with dispersive glass and a mirror. */
 static const char *const curtains =
     "{\"kandela\": 1, \"media\": {\"fog\": {\"absorption\": 0.03, \"scattering\": [0.2, 0.15, "
     "0.1], \"g\": -0.3}}, \"fog\": \"fog\", \"materials\": {"

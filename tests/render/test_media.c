@@ -1,5 +1,5 @@
-/* Media in pictures: Beer's law, single scattering in a slab, white furnaces, cameras inside, and
-   the ledger of photons. */
+/* Media in pictures: Beer's law, single scattering in a slab, white furnaces, cameras inside media,
+   and the energy ledger of photons. */
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "shoot.h"
@@ -23,7 +23,7 @@ static kd_render_options options_for(const char *name, int32_t size, int32_t spp
     return options;
 }
 
-/* Mean of a channel; everything must have gone well. */
+/* Returns the mean of a channel of a successful rendering. */
 static double mean_of(const camera *view, const kd_render_options *options, const char *channel) {
     shot taken = shoot(&stage, view, options, NULL);
     assert_int_equal(taken.status, KD_OK);
@@ -49,7 +49,7 @@ static void add_sky(float radiance) {
     fixture_light(&stage, sky);
 }
 
-/* A closed box of one material. */
+/* Adds a closed box of one material. */
 static void add_box(material record, vec3 lo, vec3 hi) {
     const uint32_t made = fixture_material(&stage, record);
     const uint32_t faces[6] = {made, made, made, made, made, made};
@@ -65,10 +65,9 @@ static material boundary_of(uint32_t in) {
 
 static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0};
 
-/* --- absorption --------------------------------------------------------------------------------
- */
+/* --- absorption ------------------------------------------------------------------------------- */
 
-/* A slab of ink before a sky of radiance 1; without a surface, and as glass of index 1. */
+/* An absorbing slab before a sky of radiance 1; without a surface, and as glass of index 1. */
 static void ink_obeys_beer(void **state) {
     (void)state;
     static const char *const names[] = {"path", "direct", "whitted", "photon", "sppm", "light"};
@@ -85,8 +84,9 @@ static void ink_obeys_beer(void **state) {
         fixture_finish(&stage);
         for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
             kd_render_options options = options_for(names[i], 4, 2);
-            if (glass && strcmp(names[i], "light") == 0) continue; /* sees nothing through glass */
-            if (glass || strcmp(names[i], "sppm") == 0) options.photons = 0; /* none would land */
+            if (glass && strcmp(names[i], "light") == 0) continue; /* cannot see through glass */
+            if (glass || strcmp(names[i], "sppm") == 0)
+                options.photons = 0; /* no photon would be stored */
             expect_near(mean_of(&straight, &options, "R"), exp(-0.75), 1e-3 * exp(-0.75));
             expect_near(mean_of(&straight, &options, "G"), exp(-1.5), 1e-3 * exp(-1.5));
             expect_near(mean_of(&straight, &options, "B"), exp(-3.0), 1e-3 * exp(-3.0));
@@ -94,8 +94,8 @@ static void ink_obeys_beer(void **state) {
     }
 }
 
-/* From the middle of a ball of radius 1 half of it is seen through, from inside the box in it less:
-   boxes nest, and the eye finds out where it is. */
+/* Seen from the centre of a sphere of radius 1, rays cross half of it, from the box inside it less:
+   media nest, and the medium at the camera is found. */
 static void the_eye_may_be_inside(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -118,15 +118,14 @@ static void the_eye_may_be_inside(void **state) {
     }
 }
 
-/* --- scattering --------------------------------------------------------------------------------
- */
+/* --- scattering ------------------------------------------------------------------------------- */
 
-/* Sun on a slab, seen from above: all light that was scattered once. */
+/* Sunlight on a slab, seen from above: the light that is scattered once. */
 static void single_scattering_is_the_integral(void **state) {
     (void)state;
     static const char *const names[] = {"direct", "whitted", "photon"};
     const double absorbed = 0.4, scattered = 0.9, lost = absorbed + scattered, depth = 1.5;
-    const double slope = 0.6, cosine = 0.8; /* of the sun's way into the slab */
+    const double slope = 0.6, cosine = 0.8; /* the sun's direction inside the slab */
     for (int k = 0; k < 3; ++k) {
         const float g = k == 0 ? 0 : k == 1 ? 0.5f : -0.7f;
         fixture_clear(&stage);
@@ -141,7 +140,7 @@ static void single_scattering_is_the_integral(void **state) {
         sun.power = 1;
         fixture_light(&stage, sun);
         fixture_finish(&stage);
-        const int steps = 20000; /* the integral along the ray, step by step */
+        const int steps = 20000; /* the integral along the ray, by a sum */
         double expected = 0;
         for (int i = 0; i < steps; ++i) {
             const double t = (i + 0.5) * depth / steps;
@@ -150,7 +149,7 @@ static void single_scattering_is_the_integral(void **state) {
         }
         for (int i = 0; i < 3; ++i) {
             kd_render_options options = options_for(names[i], 8, 512);
-            options.photons = 0; /* nothing but direct light */
+            options.photons = 0; /* direct light only */
             options.gather = 2;
             if (i == 2) options.spp = 32;
             expect_near(mean_of(&straight, &options, "G"), expected, 6e-3 * expected);
@@ -158,9 +157,9 @@ static void single_scattering_is_the_integral(void **state) {
     }
 }
 
-/* The total transmittance and reflectance of a slab for light at right angles: van de Hulst 1980,
-   "Multiple Light Scattering" (optical thickness 2, albedo 0.9, g = 0.75), as Wang, Jacques
-   and Zheng 1995 give them. Seen backwards: an even lamp behind the slab, or before it. */
+/* The total transmittance and reflectance of a slab at normal incidence: van de Hulst 1980,
+   "Multiple Light Scattering" (optical thickness 2, albedo 0.9, g = 0.75), as quoted by Wang,
+   Jacques and Zheng 1995. Computed in reverse: a uniform lamp behind the slab, or before it. */
 static void thick_fog_is_as_in_tables(void **state) {
     (void)state;
     const double expected[2] = {0.66096, 0.09739}, tolerance[2] = {0.002, 0.0013};
@@ -173,7 +172,7 @@ static void thick_fog_is_as_in_tables(void **state) {
         material lamp = material_default();
         lamp.diffuse = vec3_all(0);
         lamp.emission = vec3_all(1);
-        const float z = before ? 8 : -0.05f, x = before ? -wide : wide; /* it shines at the slab */
+        const float z = before ? 8 : -0.05f, x = before ? -wide : wide; /* it faces the slab */
         fixture_quad(&stage, fixture_material(&stage, lamp), vec3_make(-x, -wide, z),
                      vec3_make(x, -wide, z), vec3_make(x, wide, z), vec3_make(-x, wide, z));
         fixture_finish(&stage);
@@ -182,7 +181,8 @@ static void thick_fog_is_as_in_tables(void **state) {
     }
 }
 
-/* A cloud that only scatters, in a white sky, is not seen: colours, many scatterings, any phase. */
+/* A cloud without absorption is invisible in a white sky: coloured, with multiple scattering, for
+   any phase function. */
 static void a_white_furnace_hides_clouds(void **state) {
     (void)state;
     for (int fog = 0; fog < 2; ++fog) {
@@ -202,7 +202,7 @@ static void a_white_furnace_hides_clouds(void **state) {
         expect_near(mean_of(&view, &options, "B"), 1, 0.02);
         options = options_for("photon", 8, 32);
         options.photons = options.media_photons = 60000;
-        expect_near(mean_of(&view, &options, "R"), 1, 0.04); /* balls reach beyond the cloud */
+        expect_near(mean_of(&view, &options, "R"), 1, 0.04); /* the balls reach beyond the cloud */
         options = options_for("sppm", 8, 32);
         options.media_photons = 3000;
         strcpy(options.media, "beams");
@@ -210,12 +210,11 @@ static void a_white_furnace_hides_clouds(void **state) {
     }
 }
 
-/* --- photons -----------------------------------------------------------------------------------
- */
+/* --- photons ---------------------------------------------------------------------------------- */
 
-/* A lamp in fog between black walls, seen through the fog beside it: what is scattered once is the
-   same by a path and beside maps, with any seed. By points of the lamp alone, each worth 1 over the
-   square of its distance, pictures are off by 5 % here, up to 8. */
+/* A lamp in fog between black walls, seen through the fog beside it: single scattering is the same
+   by path tracing and with photon maps, with any seed. Sampling points of the lamp alone, with
+   weights of 1 over the squared distance, gives errors of 5 %, up to 8. */
 static void fog_beside_a_lamp_has_no_sparks(void **state) {
     (void)state;
     const camera inside = {{0, 0, 0.95f}, {0, 0.3f, -1}, {0, 1, 0}, 80, 0, 0, 0};
@@ -234,7 +233,7 @@ static void fog_beside_a_lamp_has_no_sparks(void **state) {
     double squares = 0;
     for (uint64_t seed = 1; seed <= 8; ++seed) {
         options = options_for("photon", 16, 64);
-        options.photons = 0; /* nothing but direct light */
+        options.photons = 0; /* direct light only */
         options.gather = 2;
         options.final_gather = 0;
         options.seed = seed;
@@ -245,7 +244,8 @@ static void fog_beside_a_lamp_has_no_sparks(void **state) {
     expect_near(sqrt(squares / 8), 0, 0.02);
 }
 
-/* A foggy furnace: the ledger closes, media have their row, photons know where they are. */
+/* A foggy furnace: the energy ledger closes, with a row for media, and photons know their
+   medium. */
 static void the_ledger_has_a_row_for_media(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -282,7 +282,7 @@ static void the_ledger_has_a_row_for_media(void **state) {
         const double end = sums->absorbed + sums->media + sums->escaped + sums->ended + sums->cut;
         expect_near(end, sums->emitted, 1e-6 * sums->emitted);
         expect_near(sums->escaped, 0, 1e-9);
-        /* few of these lamps' paths reach the glass: the caustic map ends before it is full */
+        /* few paths from these lamps reach the glass: the caustic map ends before it is full */
         assert_true(sums->media > 0.01 * sums->emitted && all[i]->count >= (i == 1 ? 2000 : 20000));
         if (i != 1) expect_near(sums->ended / sums->emitted, 0, 0.02);
     }

@@ -1,4 +1,4 @@
-/* Rendered scenes whose answer is known, and promises of the frame loop. */
+/* Scenes with known solutions, and guarantees of the frame loop. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "shaders/path.h"
@@ -37,8 +37,8 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t s
 
 static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 70, 0, 0, 0};
 
-/* Albedo 1/2, every wall emits 1: 1 + 1/2 + 1/4 + ... = 2 in every direction; direct light is the
-   first two terms. */
+/* Albedo 1/2 and emission 1 on every wall: 1 + 1/2 + 1/4 + ... = 2 in every direction; direct light
+   is the first two terms. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -58,7 +58,7 @@ static void test_furnace(void **state) {
     }
 }
 
-/* In a furnace whatever absorbs nothing cannot be seen. */
+/* In a furnace, objects without absorption are invisible. */
 static void test_lossless_balls_vanish(void **state) {
     (void)state;
     static const int32_t kinds[3] = {MATERIAL_GLASS, MATERIAL_MIRROR, MATERIAL_PLASTIC};
@@ -75,7 +75,7 @@ static void test_lossless_balls_vanish(void **state) {
     }
 }
 
-/* A second opinion: a path that only follows the surfaces' own draws, with plain numbers. */
+/* An independent estimate: a path that samples the BSDFs only, with independent random numbers. */
 static vec3 naive_radiance(const scene_view *scene, ray cast, rng_key key) {
     vec3 radiance = vec3_all(0), throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 12; ++depth) {
@@ -153,7 +153,7 @@ static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
     tritree_close(&tree);
 }
 
-/* Lights drawn and lights met give the same picture. */
+/* Next-event estimation and BSDF sampling give the same picture. */
 static void test_agrees_with_naive_paths(void **state) {
     (void)state;
     make_mixed_scene();
@@ -181,7 +181,7 @@ static void test_agrees_with_naive_paths(void **state) {
     image_close(&s.picture);
 }
 
-/* Light of a point: albedo / pi I cos / d^2; half of it behind a surface of opacity 1/2. */
+/* Light of a point source: albedo / pi I cos / d^2; half of it behind a surface of opacity 1/2. */
 static void test_point_light_and_opacity(void **state) {
     (void)state;
     for (int screen = 0; screen < 2; ++screen) {
@@ -211,7 +211,7 @@ static void test_point_light_and_opacity(void **state) {
         expect_near(shot_mean(&s, "Z"), sqrt(1.25), 1e-3);
         expect_near(shot_mean(&s, "N.Y"), 1, 1e-6);
         image_close(&s.picture);
-        /* the veil itself: half of what is behind it */
+        /* the half-opaque surface itself: half of what is behind it */
         const camera above = {{0.5f, 2.9f, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0, 0};
         options.spp = 1024;
         options.max_depth = 1;
@@ -228,7 +228,7 @@ static void test_point_light_and_opacity(void **state) {
     }
 }
 
-/* A convex thing under an even sky shows its albedo; beside it there is sky. */
+/* A convex object under a uniform sky has the radiance of its albedo; next to it is sky. */
 static void test_sky(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -263,7 +263,7 @@ static void make_lit_room(void) {
     fixture_finish(&stage);
 }
 
-/* Threads, a crop, and direct light as a path of two surfaces: the same bits. */
+/* Any number of threads, a crop, and direct light as paths of two surfaces: the same bits. */
 static void test_same_bits(void **state) {
     (void)state;
     make_lit_room();
@@ -292,8 +292,8 @@ static void test_same_bits(void **state) {
     parallel_set_threads(0);
 }
 
-/* Cancelled at once: no sample, a black picture. Cancelled on the way: a part of it. Out of time:
-   one sample each, and no failure. */
+/* Cancelled at once: no samples, a black picture. Cancelled later: a part of the samples. Out of
+   time: one sample each, and no error. */
 static void cancel_at_once(void *context, const char *name, int64_t done, int64_t total) {
     (void)name, (void)total;
     if (done > 0) atomic_store(&((job *)context)->cancelled, true);
@@ -327,7 +327,7 @@ static void test_interruption(void **state) {
     image_close(&s.picture);
 }
 
-/* The same room at any size, to rounding: nothing knows a length. */
+/* The same room at any size, within rounding: the renderer is scale-invariant. */
 static void test_any_scale(void **state) {
     (void)state;
     double mean[3];

@@ -1,4 +1,4 @@
-/* Pictures by photon maps: furnaces, and the same pictures as path tracing takes. */
+/* Pictures by photon maps: furnaces, and the same pictures as by path tracing. */
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"
@@ -48,7 +48,8 @@ static double furnace_mean(const kd_render_options *options) {
     return mean;
 }
 
-/* Albedo 1/2, every wall emits 1: 2 in every direction, by every kernel and with final gather. */
+/* Albedo 1/2 and emission 1 on every wall: 2 in every direction, by every kernel and with final
+   gather. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -65,7 +66,8 @@ static void test_furnace(void **state) {
     expect_near(furnace_mean(&options), 2, 0.02);
 }
 
-/* In a furnace whatever absorbs nothing cannot be seen; its caustics are as bright as the rest. */
+/* In a furnace, objects without absorption are invisible; their caustics are as bright as the
+   rest. */
 static void test_lossless_balls_vanish(void **state) {
     (void)state;
     static const int32_t kinds[3] = {MATERIAL_GLASS, MATERIAL_MIRROR, MATERIAL_CONDUCTOR};

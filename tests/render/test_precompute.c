@@ -1,4 +1,4 @@
-/* Irradiance kept at the photons changes what a final gather costs, not what it shows. */
+/* Precomputed irradiance reduces the cost of a final gather, but does not change the picture. */
 #include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "tests/test.h"

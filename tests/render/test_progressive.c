@@ -58,8 +58,8 @@ static void test_furnace(void **state) {
     }
 }
 
-/* The same ray in every pass counts the same in every pass: a filter with lobes below 0 makes no
-   mean of it. */
+/* A ray used in every pass has the same weight in every pass: a filter with negative lobes must not
+   change the mean. */
 static void test_rays_taken_again_count_alike(void **state) {
     (void)state;
     still_life_build(&stage);
@@ -87,7 +87,7 @@ static void test_threads_make_no_difference(void **state) {
         uint64_t hashes[2];
         for (int i = 0; i < 2; ++i) {
             kd_render_options options = small_options(names[n], 24, 4);
-            options.spp = 2; /* ppm: the third and fourth pass take the same rays again */
+            options.spp = 2; /* ppm: the third and fourth pass use the same rays again */
             options.threads = i ? 5 : 1;
             shot s = shoot(&stage, &still_life_camera, &options, NULL);
             assert_int_equal(s.status, KD_OK);

@@ -1,4 +1,5 @@
-/* Renderings cut into runs are the same bits as whole ones; states that do not fit are refused. */
+/* Renderings split into runs have the same bits as whole ones; states that do not match are
+   rejected. */
 #include "core/files/file.h"
 #include "core/parallel/parallel.h"
 #include "render/api/render.h"
@@ -43,7 +44,7 @@ static finished run(const kd_render_options *options, const render_keeping *keep
     return end;
 }
 
-/* The eye moves so far to the side while the shutter is open. */
+/* The camera moves sideways by this much while the shutter is open. */
 static kd_status run_moving(const kd_render_options *options, const render_keeping *keeping,
                             float aside) {
     scene *made = NULL;
@@ -61,7 +62,7 @@ static kd_status run_moving(const kd_render_options *options, const render_keepi
     return status;
 }
 
-/* Cancels a run after so many reports of its progress. */
+/* Cancels a run after this many progress reports. */
 typedef struct impatience {
     job watched;
     int reports_left;
@@ -89,7 +90,8 @@ static void expect_resumed_is_whole(const char *name) {
     options.passes = options.spp = 6;
     options.threads = 1;
     finished last = {0};
-    for (int patience = 3; patience < 60; patience += 5) { /* stopped anywhere, in a pass too */
+    for (int patience = 3; patience < 60;
+         patience += 5) { /* stopped anywhere, also within a pass */
         impatience stops = {.reports_left = patience};
         job_init(&stops.watched);
         stops.watched.report = lose_patience;
@@ -129,7 +131,7 @@ static kd_status count_saving(void *context, const render_result *so_far) {
     return KD_OK;
 }
 
-/* However often savings are wanted, each has a new tile at least. */
+/* However often the state is saved, each save has at least one new tile. */
 static void test_savings_do_not_stop_the_work(void **state) {
     (void)state;
     int savings = 0;
@@ -147,7 +149,8 @@ static void test_savings_do_not_stop_the_work(void **state) {
     parallel_set_threads(0);
 }
 
-/* Time that is up while a later pass makes its photons ends the rendering where it was. */
+/* If time runs out while a later pass traces its photons, the rendering ends with the previous
+   pass. */
 static void test_no_time_for_photons(void **state) {
     (void)state;
     kd_render_options options = small_options("sppm", 24, 2);
@@ -174,7 +177,7 @@ static void write_bytes(const char *bytes, size_t count) {
     fclose(file);
 }
 
-/* Every byte counts, and so does every option but the number of passes. */
+/* Every byte of the state matters, and so does every option except the number of passes. */
 static void test_bad_states_are_refused(void **state) {
     (void)state;
     kd_render_options options = small_options("sppm", 2, 1);
@@ -236,7 +239,7 @@ static void set_other_option(kd_render_options *of, const other_option *other) {
            other->bytes);
 }
 
-/* Each that changes a sample, from a state without it and from one with it. */
+/* Each option that changes a sample, from a state without it and from one with it. */
 static void every_option_of_a_sample_tells_states_apart(void **state) {
     (void)state;
     static const other_option others[] = {
@@ -266,8 +269,7 @@ static void every_option_of_a_sample_tells_states_apart(void **state) {
     unlink(state_path);
 }
 
-/* A resumed rendering of a camera that goes somewhere else, or stands, while the shutter is open.
- */
+/* A rendering resumed with another movement of the camera, or none. */
 static void a_moving_camera_tells_states_apart(void **state) {
     (void)state;
     static const float moves[] = {0, 0.25f, 0.5f};
@@ -284,7 +286,7 @@ static void a_moving_camera_tells_states_apart(void **state) {
     unlink(state_path);
 }
 
-/* The error that was asked for ends a rendering, whole or resumed, at the same sample. */
+/* A target error ends a rendering at the same sample, whether resumed or not. */
 static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **state) {
     (void)state;
     kd_render_options options = small_options("path", 24, 1);
@@ -303,7 +305,7 @@ static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **s
     const finished end = run(&options, &resumed, NULL);
     assert_int_equal(end.samples, whole.samples);
     assert_true(end.image == whole.image);
-    /* a finer target goes on from there, a coarser one is there already */
+    /* a smaller target continues from there, a larger one is already reached */
     options.target_error = 0.2;
     assert_int_equal(run(&options, &resumed, NULL).samples, whole.samples);
     options.target_error = 0.05;

@@ -1,10 +1,10 @@
-/* A closed mesh without a fault, and faults to plant in it. */
+/* A valid closed mesh, and functions that add one defect each. */
 #ifndef KD_TESTS_SCENES_DOCTOR_BODIES_H
 #define KD_TESTS_SCENES_DOCTOR_BODIES_H
 #include "core/math/geometry.h"
 #include "tests/test.h"
 
-enum { BODY_ROOM = 4096, BODY_FAULT = 100 /* the triangle that is touched */ };
+enum { BODY_ROOM = 4096, BODY_FAULT = 100 /* the triangle that is modified */ };
 
 typedef struct body {
     vec3 positions[BODY_ROOM];
@@ -26,7 +26,7 @@ static inline void body_triangle(body *in, uint32_t a, uint32_t b, uint32_t c) {
     t[2] = c;
 }
 
-/* The middle of two, made unit; one vertex for both triangles of the edge. */
+/* Returns the vertex at the middle of an edge, normalised; both triangles of the edge share it. */
 static inline uint32_t body_middle(body *in, uint32_t a, uint32_t b) {
     const vec3 at = vec3_normalize(vec3_add(in->positions[a], in->positions[b]));
     for (uint32_t i = 0; i < in->position_count; ++i)
@@ -34,7 +34,7 @@ static inline uint32_t body_middle(body *in, uint32_t a, uint32_t b) {
     return body_position(in, at);
 }
 
-/* An octahedron cut three times: 512 triangles of a unit sphere, fronts outside. */
+/* An octahedron subdivided three times: 512 triangles of a unit sphere, facing outward. */
 static inline void body_make(body *out) {
     static const uint32_t eight[8][3] = {{0, 2, 4}, {2, 1, 4}, {1, 3, 4}, {3, 0, 4},
                                          {2, 0, 5}, {1, 2, 5}, {3, 1, 5}, {0, 3, 5}};
@@ -77,7 +77,8 @@ static inline void body_turn(body *in, uint32_t triangle) {
     t[2] = moved;
 }
 
-/* A copy of the first 512 triangles: scaled, moved along (1, 2, 3) / 4, turned. */
+/* Adds a copy of the first 512 triangles: scaled, moved along (1, 2, 3) / 4, with reversed winding
+   if requested. */
 static inline void body_add_copy(body *in, float scale, float moved, bool turned) {
     const uint32_t positions = in->position_count, triangles = in->triangle_count;
     const vec3 way = vec3_make(0.25f * moved, 0.5f * moved, 0.75f * moved);
@@ -100,7 +101,7 @@ static inline void plant_hole(body *in) {
     body_remove(in, BODY_FAULT);
 }
 static inline void plant_two_holes(body *in) {
-    body_remove(in, 5); /* of opposite octants: they share no vertex */
+    body_remove(in, 5); /* in opposite octants: they share no vertex */
     body_remove(in, 6);
 }
 static inline void plant_flip(body *in) {
@@ -146,7 +147,7 @@ static inline void plant_flat(body *in) {
     const uint32_t *t = in->triangles[BODY_FAULT];
     body_triangle(in, t[0], t[1], t[1]);
 }
-/* The triangle in two, by a vertex on an edge that its neighbour does not know. */
+/* Splits the triangle in two by a vertex on an edge, without splitting its neighbour. */
 static inline void plant_tjunction(body *in) {
     uint32_t *t = in->triangles[BODY_FAULT];
     const uint32_t a = t[0], b = t[1], c = t[2];
@@ -155,7 +156,7 @@ static inline void plant_tjunction(body *in) {
     t[1] = m;
     body_triangle(in, m, b, c);
 }
-/* The triangle in three, by a vertex in it that is close to an edge. */
+/* Splits the triangle in three by a vertex inside it, close to an edge. */
 static inline void plant_sliver(body *in) {
     uint32_t *t = in->triangles[BODY_FAULT];
     const uint32_t a = t[0], b = t[1], c = t[2];
@@ -165,7 +166,7 @@ static inline void plant_sliver(body *in) {
     body_triangle(in, b, c, m);
     body_triangle(in, c, a, m);
 }
-/* A tetrahedron, fronts outside. */
+/* Adds a tetrahedron facing outward. */
 static inline void body_add_tetrahedron(body *in, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     const vec3 o = in->positions[a], p = vec3_sub(in->positions[b], o);
     const vec3 q = vec3_sub(in->positions[c], o), r = vec3_sub(in->positions[d], o);

@@ -1,4 +1,5 @@
-/* What the tests of readers share: a folder of their own, files in it, a listener, areas. */
+/* Shared by the tests of readers: a private directory with files, a listener for problems,
+   areas. */
 #ifndef KD_TESTS_SCENES_FILES_H
 #define KD_TESTS_SCENES_FILES_H
 #include "scenes/formats/mesh_formats.h"
@@ -13,7 +14,7 @@ static inline int folder_make(void **state) {
     return mkdtemp(test_folder) ? 0 : 1;
 }
 
-/* A path in the folder; one of the last eight. */
+/* Returns a path in the directory; valid for the next seven calls. */
 static inline char *file_in(const char *name) {
     static char path[8][512];
     static int next;
@@ -32,7 +33,8 @@ static inline int folder_remove(void **state) {
 }
 
 static inline void file_put(const char *name, const char *bytes, size_t count) {
-    remove(file_in(name)); /* file systems wait for the disk where a file with bytes is emptied */
+    remove(
+        file_in(name)); /* some file systems wait for the disk when a file with data is truncated */
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
@@ -63,7 +65,7 @@ static inline void hear(void *context, const obj_problem *found) {
     to->fatal += found->fatal;
 }
 
-/* Twice the area along the winding's normal. */
+/* Returns the normal of the winding, with twice the area as its length. */
 static inline vec3 mesh_cross(const mesh *from, uint32_t triangle) {
     const uint32_t *t = &from->triangles[3 * (size_t)triangle];
     const vec3 a = from->positions[t[0]], b = from->positions[t[1]], c = from->positions[t[2]];

@@ -1,4 +1,4 @@
-/* A scene on a device is the host's, array for array. */
+/* A scene on a device equals the host's, array for array. */
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/device.h"
@@ -22,7 +22,7 @@ static float floats[3 * 12], rows[4 + 1], columns[4 * (3 + 1)];
 static vec2 texcoords[10];
 static texture_view textures[3];
 
-/* A lit ball, two images, one of them used twice, and a sky's tables. */
+/* A lit sphere, two images, one of them used twice, and a sky's tables. */
 static scene_view make_scene(void) {
     fixture_clear(&stage);
     material made = material_default();

@@ -1,4 +1,5 @@
-/* Meshes as files of each format that has a reader of its own: what one reader reads, all must. */
+/* Writes meshes as files of each format with a reader in this project, so that all readers can be
+   given the same meshes. */
 #ifndef KD_TESTS_SCENES_MESH_WRITE_H
 #define KD_TESTS_SCENES_MESH_WRITE_H
 #include "scenes/mesh/mesh.h"
@@ -9,7 +10,7 @@
 
 typedef enum ply_order { WRITE_ASCII, WRITE_LITTLE, WRITE_BIG } ply_order;
 
-/* The bytes of a number, in this order. */
+/* Writes the bytes of a number, in native order. */
 static inline void bytes_write(FILE *file, const void *number, size_t bytes, bool big) {
     unsigned char out[8];
     memcpy(out, number, bytes);
@@ -23,7 +24,7 @@ static inline void float_write(FILE *file, float value, ply_order order) {
         bytes_write(file, &value, 4, order == WRITE_BIG);
 }
 
-/* As v/vt/vn of one index, as PLY has them. Normals and texture coordinates are one a vertex. */
+/* Writes v/vt/vn with one index, as PLY has them: one normal and texture coordinate per vertex. */
 static inline void mesh_write_obj(FILE *file, const mesh *from) {
     for (uint32_t i = 0; i < from->position_count; ++i)
         fprintf(file, "v %.9g %.9g %.9g\n", (double)from->positions[i].x,

@@ -1,4 +1,4 @@
-/* scenes/check: each trouble is found, where it is, and a sound mesh has none. */
+/* scenes/check: each kind of problem is found at its position, and a valid mesh has none. */
 #include "scenes/check/check.h"
 #include "tests/scenes/files.h"
 #include <cjson/cJSON.h>
@@ -6,7 +6,7 @@
 static const char lit_mtl[] = "newmtl lamp\nKe 1 1 1\nKd 0 0 0\nnewmtl glass\nillum 7\nNi 1.5\n"
                               "newmtl grey\nKd 0.5 0.5 0.5\n";
 
-/* A tetrahedron with outward winding; its faces are lines 7 to 10 behind the header of 2 lines. */
+/* A tetrahedron facing outward; its faces are lines 7 to 10 after the header of 2 lines. */
 #define TETRAHEDRON(material)                                                                      \
     "mtllib lit.mtl\nusemtl " material "\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"                    \
     "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -31,7 +31,7 @@ static void a_sound_mesh_has_no_problems(void **state) {
     for (uint64_t i = 0; i < report.problem_count; ++i)
         if (strcmp(report.problems[i].kind, "hole") != 0)
             print_error("%s\n", report.problems[i].what);
-    assert_int_equal(report.problems_found, 1); /* the lamp is a sheet */
+    assert_int_equal(report.problems_found, 1); /* the lamp is an open sheet */
     assert_int_equal(problem_of(&report, "hole")->severity, CHECK_NOTE);
     assert_int_equal(report.vertices, 7);
     assert_int_equal(report.faces, 5);
@@ -140,7 +140,7 @@ static void many_of_a_kind_are_counted_and_cut(void **state) {
         used += (size_t)snprintf(text + used, sizeof text - used, "f 1 2 3\n");
     check_report report;
     check_text(&report, text);
-    assert_int_equal(report.problems_found, 1001); /* 999 duplicates, no light, a rim */
+    assert_int_equal(report.problems_found, 1001); /* 999 duplicates, no light, a boundary */
     assert_int_equal(report.problem_count, CHECK_PROBLEMS + 2);
     assert_int_equal(report.kinds[0].found, 999);
     assert_int_equal(report.kinds[0].kept, CHECK_PROBLEMS);

@@ -1,5 +1,5 @@
-/* scenes/assimp/import_confine: each thing that a reader of strangers' files must not do, tried
-   from inside; and that kandela-import is confined while it reads. */
+/* scenes/assimp/import_confine: attempts everything that the sandbox must forbid to a reader of
+   untrusted files, from inside; and checks that kandela-import is confined while it reads. */
 #include "scenes/import/import_confine.h"
 #include "tests/test.h"
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@ typedef struct attempt {
     long (*run)(void); /* -1 with EPERM: refused */
 } attempt;
 
-static int held[2]; /* a pipe, open before */
+static int held[2]; /* a pipe, opened before */
 static pid_t parent;
 
 static long open_file(void) {
@@ -185,7 +185,7 @@ static const attempt attempts[] = {{"open a file", open_file},
 
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts, NO_FILTERS = 200, BROKEN = 201, FINE = 202 };
 
-/* What a confined process may do still works. */
+/* Returns true if what a confined process may do still works. */
 static bool works(void) {
     char text[8] = "";
     struct timespec now;
@@ -197,7 +197,7 @@ static bool works(void) {
            strcmp(text, "passed") == 0 && clock_gettime(CLOCK_MONOTONIC, &now) == 0;
 }
 
-/* The number of an attempt that was not refused, or how it ended. */
+/* Returns the number of an attempt that was not refused, or how the process ended. */
 static int try_all(void) {
     if (!import_confine()) return NO_FILTERS;
     if (!works()) return BROKEN;
@@ -231,7 +231,7 @@ static void every_attempt_is_refused(void **state) {
     close(held[1]);
 }
 
-/* A crash is told by its own name, not by the filter's. */
+/* A crash ends with its own signal, not with the filter's. */
 static void it_may_still_abort(void **state) {
     (void)state;
     if (TEST_IS_WATCHED) skip();
@@ -249,7 +249,7 @@ static void it_may_still_abort(void **state) {
 }
 
 #if KD_HAVE_ASSIMP
-/* A line of /proc/PID/status as a number; -1: it is not there. */
+/* Returns a line of /proc/PID/status as a number; -1: it is missing. */
 static int status_of(pid_t process, const char *name) {
     char path[64], line[256];
     int value = -1;
@@ -261,7 +261,7 @@ static int status_of(pid_t process, const char *name) {
     return value;
 }
 
-/* It waits with a large answer until somebody reads that: there it is looked at. */
+/* The process blocks with a large answer until it is read; meanwhile its status is inspected. */
 static void kandela_import_is_confined(void **state) {
     (void)state;
     const char *const program = getenv("KANDELA_PROGRAM");

@@ -1,11 +1,11 @@
-/* scenes/check: a closed mesh without a fault, and one fault of each kind planted in it: the doctor
-   names exactly that, and what it mends is mended. */
+/* scenes/check: one defect of each kind in a closed mesh. The doctor reports exactly that defect,
+   and repairs what it claims to repair. */
 #include "core/parallel/parallel.h"
 #include "scenes/check/check.h"
 #include "tests/scenes/doctor_bodies.h"
 #include "tests/scenes/files.h"
 
-/* The kinds that are found, "no-light" aside, each with its count: "hole 2, sliver 1". */
+/* Returns the kinds of problems found, except "no-light", with their counts: "hole 2, sliver 1". */
 static const char *kinds_of(const check_report *report) {
     static char text[1024];
     size_t used = 0;
@@ -39,7 +39,7 @@ static void expect_kinds(const char *name, const char *what, const char *kinds) 
     check_close(&report);
 }
 
-/* Into d.obj. */
+/* Writes the repaired mesh to d.obj. */
 static void mend(const char *name, kd_status status) {
     check_report report;
     assert_int_equal(check_file(&report, file_in(name), file_in("d.obj"), NULL), status);
@@ -49,8 +49,8 @@ static void mend(const char *name, kd_status status) {
 typedef struct planted {
     const char *name;
     void (*plant)(body *in);
-    const char *kinds; /* that are found */
-    const char *left;  /* once mended; NULL: the same */
+    const char *kinds; /* found */
+    const char *left;  /* after the repair; NULL: the same */
 } planted;
 
 static const planted faults[] = {
@@ -88,7 +88,7 @@ static void one_fault_is_named_alone(void **state) {
             body_put("b.obj", &made, scales[s]);
             check_report report;
             assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
-            /* what is as large as that is refused for its light: another test */
+            /* meshes of that size are not searched for lights: tested elsewhere */
             const char *found = kinds_of(&report);
             char expected[128];
             snprintf(expected, sizeof expected, "%s%s%s", faults[i].kinds,
@@ -165,7 +165,7 @@ static void polygons_are_looked_at(void **state) {
     assert_non_null(problem_of(&report, "crossed-polygon"));
     assert_int_equal(problem_of(&report, "crossed-polygon")->line, 14);
     check_close(&report);
-    /* a hole by a bridge touches itself and crosses nothing */
+    /* a hole closed by a bridge touches itself, but crosses nothing */
     file_put_text("c.obj",
                   "v 0 0 0\nv 3 0 0\nv 3 3 0\nv 0 3 0\nv 1 1 0\nv 1 2 0\nv 2 2 0\nv 2 1 0\n"
                   "f 1 2 3 4 1 5 6 7 8 5\n");
@@ -189,7 +189,7 @@ static void normals_and_textures_are_looked_at(void **state) {
 
 static void strips_of_one_side_are_named(void **state) {
     (void)state;
-    /* five squares, the last to the first by a half turn */
+    /* five squares, the last joined to the first by a half turn */
     file_put_text("c.obj",
                   "v 2 0 0\nv 3 0 .2\nv .6 1.9 .3\nv 1 2.8 .6\nv -1.6 1.1 .5\nv -2.3 1.7 1.1\n"
                   "v -1.6 -1.1 .8\nv -2 -2 1.6\nv .6 -1.9 .6\nv .8 -2.6 -.5\n"
@@ -276,7 +276,7 @@ static void the_rest_of_the_file_stays(void **state) {
     assert_string_equal(got, expected);
 }
 
-/* With the winding, normals that followed it are turned. */
+/* If the winding is reversed, normals that agreed with it are reversed, too. */
 static void normals_turn_with_their_faces(void **state) {
     (void)state;
     file_put_text("b.obj", CUBE "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\nf 5 6 2 1\nf 6 7 3 2\n"
@@ -286,8 +286,8 @@ static void normals_turn_with_their_faces(void **state) {
     expect_kinds("d.obj", "turned", "");
 }
 
-/* Heaps, by their shape: on one line, around one vertex, anywhere in a small cube, a fan of
-   slivers, many on one edge. */
+/* Clusters of triangles by shape: on one line, around one vertex, anywhere in a small cube, a fan
+   of slivers, many on one edge. */
 static double heap_number(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (double)(*state >> 40) / 16777216.0;
@@ -335,7 +335,7 @@ static void heaps_take_bounded_work(void **state) {
         if (!unfinished[k]) fail_msg("no heap is told as %s", kinds[k]);
 }
 
-/* Small ones are looked at to their end. */
+/* Small clusters are examined completely. */
 static void small_heaps_are_finished(void **state) {
     (void)state;
     for (int shape = 0; shape < 5; ++shape) {
@@ -356,7 +356,7 @@ static void cancelled_at_last(void *context, const char *stage, int64_t done, in
     atomic_store(&((job *)context)->cancelled, true);
 }
 
-/* A job that is cancelled while it runs ends without the work that is left. */
+/* A job that is cancelled while it runs ends without the remaining work. */
 static void cancelling_ends_it(void **state) {
     (void)state;
     check_report report;
@@ -372,7 +372,7 @@ static void cancelling_ends_it(void **state) {
 
 #define TWO_LOOKS "v 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
 
-/* A copy of another material may be meant; the next of that material is one too many. */
+/* A copy with another material may be intended; a second one with that material is a duplicate. */
 static void copies_of_other_materials_stay(void **state) {
     (void)state;
     mesh made;
@@ -421,7 +421,7 @@ static void threads_change_nothing(void **state) {
     free(text[1]);
 }
 
-/* Counted by another program: 223 edges of one triangle, in 5 loops. */
+/* Counted by another program: 223 edges with one triangle, in 5 loops. */
 static void the_bunny_has_five_holes(void **state) {
     (void)state;
     const char *path = test_model("bunny.obj");

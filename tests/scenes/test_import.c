@@ -1,5 +1,5 @@
-/* scenes/import_assimp: glTF, node transforms, materials; and what the process that runs assimp may
-   do to this one: nothing. */
+/* scenes/import_assimp: glTF, node transforms, materials; and that the process that runs assimp
+   cannot harm this one. */
 #include "core/memory.h"
 #include "scenes/check/check.h"
 #include "scenes/import/import_answer.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* One triangle under two nodes: moved, and mirrored. A mirrored one keeps its outside outside. */
+/* One triangle under two nodes: moved, and mirrored. The mirrored one still faces outward. */
 #define GLTF(mode)                                                                                 \
     "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":["        \
     "{\"translation\":[0,0,5],\"children\":[1,2]},{\"mesh\":0,\"translation\":[10,0,0]},"          \
@@ -65,7 +65,7 @@ static void mirrored_meshes_are_turned_back(void **state) {
     mesh_close(&read);
 }
 
-/* aiProcess_ValidateDataStructure refused it. */
+/* aiProcess_ValidateDataStructure rejected it. */
 static void points_alone_are_read(void **state) {
     (void)state;
     mesh read;
@@ -91,8 +91,7 @@ static void damage_is_an_error(void **state) {
     assert_non_null(strstr(kd_last_error(), "absent.dae"));
 }
 
-/* --- programs in the place of kandela-import ----------------------------------------------------
- */
+/* --- programs in the place of kandela-import -------------------------------------------------- */
 
 static volatile sig_atomic_t signals;
 
@@ -213,8 +212,7 @@ static void threads_import_side_by_side(void **state) {
     alarm(0);
 }
 
-/* --- its answer ----------------------------------------------------------------------------------
- */
+/* --- its answer ------------------------------------------------------------------------------- */
 
 typedef struct bytes_source {
     const char *bytes;
@@ -230,7 +228,7 @@ static kd_status bytes_take(void *context, void *to, uint64_t bytes) {
     return KD_OK;
 }
 
-/* Each byte of an answer changed, and the answer cut at each: an error, or a mesh that is sound. */
+/* The answer with each byte changed, and truncated at each byte: an error, or a valid mesh. */
 static void no_answer_is_believed(void **state) {
     (void)state;
     mesh made = load_two(), read;

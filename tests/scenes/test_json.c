@@ -1,4 +1,4 @@
-/* scenes/describe_json: what is read, and what is said of what is wrong. */
+/* scenes/describe_json: valid descriptions, and the messages for invalid ones. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/describe_json.h"
@@ -7,7 +7,7 @@
 #include "tests/scenes/files.h"
 #include <dirent.h>
 
-/* One triangle, whatever is asked for: no test and no fuzzer reads files or makes huge meshes. */
+/* Returns one triangle for every file: tests and fuzzers read no files and make no huge meshes. */
 static kd_status load_nothing(mesh *out, const char *path, job *watched) {
     mesh_builder part;
     (void)path, (void)watched;
@@ -30,8 +30,7 @@ static kd_status parse(const char *text) {
     return parse_bytes(text, strlen(text));
 }
 
-/* --- errors ------------------------------------------------------------------------------------
- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 #define START "{\"kandela\": 1, "
 #define BOX "\"meshes\": [{\"box\": {}}]"
@@ -142,8 +141,7 @@ static void errors_say_where_what_and_what_instead(void **state) {
     }
 }
 
-/* --- what is read ------------------------------------------------------------------------------
- */
+/* --- what is read ----------------------------------------------------------------------------- */
 
 static void render_settings_arrive(void **state) {
     (void)state;
@@ -211,7 +209,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
 
 static void paths_start_beside_the_file(void **state) {
     (void)state;
-    path_scope scope; /* an absolute path is one outside */
+    path_scope scope; /* an absolute path is outside */
     path_scope_begin(&scope, "dir/scene.json", true);
     assert_int_equal(parse(START "\"meshes\": [{\"file\": \"m.obj\", \"material\": {"
                                  "\"diffuse_map\": \"a/b.png\", \"normal_map\": \"/n.png\","
@@ -248,7 +246,7 @@ static void layers_and_metals_arrive(void **state) {
     assert_true(silver->record.kind == MATERIAL_CONDUCTOR && silver->record.specular.x > 0.9f);
 }
 
-/* Red, green and blue of white light along the normal, to a hundredth. */
+/* Red, green and blue of white light along the normal, within 0.01. */
 static void metals_have_colours_of_their_own(void **state) {
     (void)state;
     static const struct {
@@ -280,8 +278,7 @@ static void a_byte_order_mark_and_remarks_are_fine(void **state) {
     assert_int_equal(parse(START "\"about\": 5, " BOX "}"), KD_ERROR_INPUT);
 }
 
-/* --- documentation -----------------------------------------------------------------------------
- */
+/* --- documentation ---------------------------------------------------------------------------- */
 
 typedef struct listing {
     char text[1 << 16];
@@ -296,7 +293,7 @@ static void write_down(void *context, const char *text) {
     assert_true(to->used < sizeof to->text);
 }
 
-/* The whole section, so that nothing in it is older than the tables. */
+/* The whole section, so that it cannot be older than the tables. */
 static void the_description_ends_with_the_tables_of_keys(void **state) {
     (void)state;
     static listing expected;
@@ -312,10 +309,9 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
     file_close(&file);
 }
 
-/* --- hostile input -----------------------------------------------------------------------------
- */
+/* --- hostile input ---------------------------------------------------------------------------- */
 
-/* Every cut and many damaged bytes of a description that has everything. */
+/* A description with every key, truncated everywhere and with many damaged bytes. */
 static void damaged_files_are_refused_or_read(void **state) {
     (void)state;
     file_view file;

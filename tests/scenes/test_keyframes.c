@@ -1,4 +1,4 @@
-/* Numbers by keys: what a key says is there at its frame, lines stay lines, curves are smooth. */
+/* Keyframe interpolation: exact at keys, linear between keys on a line, and smooth. */
 #include "scenes/describe/keyframes.h"
 #include "tests/test.h"
 
@@ -30,7 +30,7 @@ static void test_lines(void **state) {
     }
 }
 
-/* At a key the slope is that between its neighbours, from either side. */
+/* The slope at a key is that between its neighbours, from either side. */
 static void test_smooth(void **state) {
     (void)state;
     const double step = 1e-6;

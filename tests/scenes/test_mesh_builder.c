@@ -1,4 +1,4 @@
-/* scenes/mesh_builder: names of materials, and what joining thousands of meshes takes. */
+/* scenes/mesh_builder: names of materials, and the time to join thousands of meshes. */
 #include "scenes/assembly/scene.h"
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/scenes/files.h"
@@ -16,7 +16,7 @@ static mesh part_of(const char *const *names, int count) {
     return part;
 }
 
-/* What the names are was always so: the first of name, name#2, name#3, ... that is free. */
+/* The names are the first unused ones of name, name#2, name#3, ... */
 static void copies_get_the_first_free_name(void **state) {
     (void)state;
     static const char *const names[] = {"a", "a#3", "b"};
@@ -36,7 +36,7 @@ static void copies_get_the_first_free_name(void **state) {
     mesh_close(&part);
 }
 
-/* Five hours of comparing names when it was cubic: the watchdog would bark. */
+/* With a cubic comparison of names this would take five hours, and the watchdog would end it. */
 static void thousands_of_meshes_are_joined_in_no_time(void **state) {
     (void)state;
     enum { BOXES = 20000 };

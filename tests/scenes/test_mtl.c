@@ -1,4 +1,4 @@
-/* scenes/mtl: what each key becomes, what is refused, what is told. */
+/* scenes/mtl: the effect of each key, what is rejected, and the messages. */
 #include "scenes/formats/mtl.h"
 #include "tests/scenes/files.h"
 
@@ -12,7 +12,7 @@ static kd_status read_text(heard *to, const char *text) {
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 
-/* The material that these lines make, without any trouble. */
+/* Returns the material of these lines, which must cause no problem. */
 static const mesh_material *material_of(const char *lines) {
     char text[1024];
     heard to;
@@ -55,7 +55,7 @@ static void glass_is_smooth_and_filters_by_tf(void **state) {
     (void)state;
     const material *glass = &material_of("illum 7\nNi 1.33\nTf .81 .25 1\nNs 10\nd 0.1\n")->record;
     assert_true(glass->ior == 1.33f && glass->roughness == 0 && glass->opacity == 1);
-    /* in and out: twice the tint is Tf */
+    /* in and out: the square of the tint is Tf */
     assert_float_equal(glass->transmission.x * glass->transmission.x, 0.81f, 1e-6f);
     assert_float_equal(glass->transmission.y * glass->transmission.y, 0.25f, 1e-6f);
     assert_true(material_of("illum 7\nPr 0.3\n")->record.roughness == 0.3f);
@@ -126,7 +126,7 @@ static const mesh_material *blender_material(const char *first, const char *line
     return made_library.materials;
 }
 
-/* Its Ns by roughness, as 4.2 and 5.0 were measured to write it, and as older ones do. */
+/* Ns from roughness, as Blender 4.2 and 5.0 were measured to write it, and as older versions do. */
 static void blender_has_an_exponent_of_its_own(void **state) {
     (void)state;
     static const float ns[7] = {1000, 810, 562.5f, 280.9f, 250, 62.5f, 0},
@@ -168,10 +168,11 @@ static void blender_has_keys_of_its_own(void **state) {
     assert_true(m->layers.sheen.z == 0.5f && m->record.roughness == 0.1f);
     assert_true(m->layers.transmission == 1 && m->layers.anisotropy == 0.3f);
     assert_float_equal(m->layers.turn, KD_PI / 2, 1e-6f);
-    assert_true(material_of("Ke 1 1 1\n")->record.two_sided == 0); /* other programs' */
+    assert_true(material_of("Ke 1 1 1\n")->record.two_sided == 0); /* other programs */
 }
 
-/* Its default export of glass does not say so: told once, and marked in the record. */
+/* Blender's default export of glass does not mark it as glass: reported once, and flagged in the
+   record. */
 static void glass_is_guessed_but_not_taken(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";
@@ -185,8 +186,8 @@ static void glass_is_guessed_but_not_taken(void **state) {
     assert_true(made_library.materials[0].layers.transmission == 0);
     assert_true(made_library.materials[0].perhaps_glass &&
                 made_library.materials[0].record.roughness == 0);
-    assert_true(
-        material_of(glass + 9)->perhaps_glass); /* any program's; Blender alone is told of */
+    assert_true(material_of(glass + 9)
+                    ->perhaps_glass); /* flagged for any program; reported for Blender only */
     assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->perhaps_glass);
     assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1\n")->perhaps_glass);
     assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nd .5\n")->perhaps_glass);
@@ -202,7 +203,7 @@ static void cut_outs_are_no_glass(void **state) {
     assert_int_equal(kind_of("Kd 1 1 1\nNi 1.5\nd .5\nillum 4\n"), MATERIAL_GLASS);
 }
 
-/* Gold and brass of 3ds Max: a coloured highlight over a darker body is a metal's. */
+/* Gold and brass from 3ds Max: a coloured highlight over a darker body is a metal. */
 static void coloured_highlights_are_metals(void **state) {
     (void)state;
     const material *gold = &material_of("Kd .25 .2 .07\nKs .63 .56 .37\nNs 51\nillum 2\n")->record;
@@ -259,9 +260,9 @@ static void maps_have_names_with_blanks_and_options(void **state) {
     assert_int_equal(m->record.kind, MATERIAL_PRINCIPLED);
     assert_string_equal(base(m->layer_maps[MESH_MAP_COAT - MESH_MAPS_PLAIN]), "b.png");
     assert_true(m->layers.coat == 1 && m->layers.sheen.x == 1);
-    m = material_of("Kd 1 1 1\nKs .5 .5 .5\nmap_Ks n.png\n"); /* its coat is by the picture */
+    m = material_of("Kd 1 1 1\nKs .5 .5 .5\nmap_Ks n.png\n"); /* the texture controls its coat */
     assert_true(m->record.kind == MATERIAL_PRINCIPLED && m->layers.specular == 1);
-    m = blender_material(BLENDER_5, "Kd 1 1 1\nmap_Ns n.png\n"); /* it is one of roughness */
+    m = blender_material(BLENDER_5, "Kd 1 1 1\nmap_Ns n.png\n"); /* the texture holds roughness */
     assert_string_equal(base(m->roughness_map), "n.png");
     assert_true(m->record.roughness == 1);
 }
@@ -314,7 +315,8 @@ static void names_are_unique_and_may_be_anything(void **state) {
     assert_int_equal(made_library.count, 3);
     assert_string_equal(made_library.materials[0].name, "a b #1");
     assert_string_equal(made_library.materials[1].name, "c");
-    assert_true(made_library.materials[1].record.diffuse.x == 0); /* the first of a name wins */
+    assert_true(made_library.materials[1].record.diffuse.x ==
+                0); /* the first of equal names wins */
     assert_string_equal(made_library.materials[2].name, "");
     assert_true(made_library.materials[2].record.diffuse.z == 1);
 }

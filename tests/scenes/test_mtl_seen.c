@@ -1,5 +1,5 @@
-/* What an MTL says, as shaders see it: a square of the material, its pictures read, looked at in
-   two places and from both sides. */
+/* MTL materials as shaders see them: a square of the material with its textures, evaluated at two
+   points and from both sides. */
 #include "shaders/surface.h"
 /* before the type `scene`: parameters of the header above have that name */
 #include "scenes/assembly/scene.h"
@@ -11,7 +11,7 @@
 
 static scene *opened;
 
-/* The scene of a unit square with this material; the one before it is closed. */
+/* Opens the scene of a unit square with this material, after closing the previous one. */
 static scene_view view_of(const char *first, const char *lines) {
     char text[512];
     kd_render_options options;
@@ -27,7 +27,7 @@ static scene_view view_of(const char *first, const char *lines) {
     return scene_get_view(opened);
 }
 
-/* The square at (x, 0.1), seen from its front (z = 1) or its back. */
+/* Returns the surface at (x, 0.1), seen from the front (z = 1) or the back. */
 static surface seen(const scene_view *view, float x, bool front) {
     const float side = front ? 1.0f : -1.0f;
     const ray cast = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
@@ -39,7 +39,7 @@ static void file_take(void *context, void *bytes, int count) {
     fwrite(bytes, 1, (size_t)count, (FILE *)context);
 }
 
-/* A picture of one row. */
+/* Writes a picture of one row. */
 static void row_put(const char *name, const uint8_t *texels, int count, int channels) {
     FILE *file = fopen(file_in(name), "wb");
     assert_true(file && stbi_write_png_to_func(file_take, file, count, 1, channels, texels, 0));
@@ -52,7 +52,7 @@ static void row_put(const char *name, const uint8_t *texels, int count, int chan
         if (!(fabs(is - meant) <= (within))) fail_msg("%s: %g, not %g", #found, is, meant);        \
     } while (0)
 
-/* A fifth of it on the left, whole on the right: by alpha, and by grey where alpha says nothing. */
+/* Opacity 0.2 on the left, 1 on the right: by alpha, and by grey if there is no alpha. */
 static void cut_outs_are_where_the_picture_says(void **state) {
     (void)state;
     static const uint8_t opaque[8] = {51, 51, 51, 255, 255, 255, 255, 255};
@@ -72,7 +72,8 @@ static void cut_outs_are_where_the_picture_says(void **state) {
         EXPECT(seen(&view, 0.75f, true).opacity, 1, 1e-6);
         EXPECT(surface_passes(&view, left), 0.8, 1e-6);
     }
-    static const char *const kinds[] = {"illum 9\n", "illum 4\nNi 1\n"}; /* the latter SketchUp's */
+    static const char *const kinds[] = {"illum 9\n",
+                                        "illum 4\nNi 1\n"}; /* the latter is SketchUp's */
     for (int i = 0; i < 2; ++i) {
         char lines[128];
         snprintf(lines, sizeof lines, "Kd 1 1 1\nd .5\n%s", kinds[i]);
@@ -82,7 +83,8 @@ static void cut_outs_are_where_the_picture_says(void **state) {
     }
 }
 
-/* A normal of (0.6, 0, 0.8) by either word; heights that rise by 4/3 along u lean by as much. */
+/* A normal of (0.6, 0, 0.8) by either key; heights that rise by 4/3 along u lean by the same
+   amount. */
 static void normals_are_normals_by_either_word(void **state) {
     (void)state;
     static const uint8_t normals[6] = {204, 128, 230, 204, 128, 230};
@@ -115,11 +117,11 @@ static void a_picture_of_ks_is_the_coats(void **state) {
     scene_view view = view_of("", "Kd .5 .5 .5\nKs .04 .04 .04\nNs 50\nmap_Ks halves.png\n");
     EXPECT(seen(&view, 0.25f, true).layers.coat_index, 1, 1e-3);
     EXPECT(seen(&view, 0.75f, true).layers.coat_index, 1.5, 1e-3);
-    /* Blender's map_Ns is a picture of roughness, of which shaders take the square */
+    /* Blender's map_Ns holds roughness, of which shaders take the square */
     view = view_of(BLENDER, "Kd 1 1 1\nmap_Ns halves.png\n");
     EXPECT(seen(&view, 0.25f, true).alpha, 0, 0);
     EXPECT(seen(&view, 0.75f, true).alpha, 1, 1e-6);
-    view = view_of("", "Kd 1 1 1\nKs .04 .04 .04\nNs 98\nmap_Ns halves.png\n"); /* left out */
+    view = view_of("", "Kd 1 1 1\nKs .04 .04 .04\nNs 98\nmap_Ns halves.png\n"); /* ignored */
     EXPECT(seen(&view, 0.25f, true).alpha, sqrt(0.02), 1e-6);
     EXPECT(seen(&view, 0.75f, true).alpha, sqrt(0.02), 1e-6);
 }
@@ -149,7 +151,7 @@ static void metals_keep_colour_and_roughness(void **state) {
     EXPECT(at.alpha, sqrt(0.02), 1e-6);
 }
 
-/* What Blender writes of glass: opaque unless asked for; with its PBR extensions, glass. */
+/* Glass as Blender writes it: opaque by default; with its PBR extensions, glass. */
 static void glass_is_taken_where_asked_for(void **state) {
     (void)state;
     scene_view view = view_of(BLENDER, "Kd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n");
@@ -161,14 +163,14 @@ static void glass_is_taken_where_asked_for(void **state) {
     EXPECT(at.ior, 1.45, 1e-6);
     EXPECT(at.alpha, 0, 0);
     assert_false(at.layers.thin);
-    view = view_of(BLENDER, "Kd 1 1 1\nNs 250\nNi 1.5\nd 1\nillum 2\n"); /* rough: no glass */
+    view = view_of(BLENDER, "Kd 1 1 1\nNs 250\nNi 1.5\nd 1\nillum 2\n"); /* rough: not glass */
     assert_int_equal(scene_take_glass(opened), KD_OK);
     view = scene_get_view(opened);
     EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
     view = view_of(BLENDER, "Kd 1 1 1\nNi 1.45\nPr .5\nPm 0\nPc 2\nTf 1 1 1\nillum 2\n");
     at = seen(&view, 0.5f, true);
     EXPECT(at.layers.transmission, 1, 1e-6);
-    EXPECT(at.layers.clear, 0.5, 1e-6); /* a whole coat is Pc 4 */
+    EXPECT(at.layers.clear, 0.5, 1e-6); /* Pc 4 is a full coat */
     EXPECT(at.alpha, 0.25, 1e-6);
 }
 

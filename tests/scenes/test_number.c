@@ -1,9 +1,9 @@
-/* scenes/number against the C library: every float that text can mean, bit for bit. */
+/* scenes/number against the C library: every float that text can represent, bit for bit. */
 #include "core/math/rng.h"
 #include "scenes/text/number.h"
 #include "tests/test.h"
 
-/* Reads `text` as the reader does, with a line end behind it. */
+/* Reads `text` followed by a newline, as the reader does. */
 static bool read_float(const char *text, float *value, size_t *used) {
     char line[2048];
     snprintf(line, sizeof line, "%s\n\n", text);
@@ -69,7 +69,7 @@ static void random_digits_are_rounded_right(void **state) {
     }
 }
 
-/* Exactly between two floats, and a last digit far behind that decides. */
+/* Exactly halfway between two floats, and with a distant digit that decides. */
 static void halves_are_rounded_to_even(void **state) {
     (void)state;
     uint32_t i = 0;

@@ -1,4 +1,4 @@
-/* scenes/obj: what is read, what is refused. */
+/* scenes/obj: valid files, and rejected ones. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
@@ -57,8 +57,8 @@ static void spellings_mean_the_same(void **state) {
 
 #define CUBE "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n"
 
-/* A cube in one group has the normals of a ball at its corners, however its squares are cut; groups
-   and flat faces do not touch each other; vn alone counts where there is any. */
+/* A cube in one smoothing group has the normals of a sphere at its corners, however its squares are
+   triangulated; groups and flat faces are independent; vn takes precedence. */
 static void smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
@@ -78,7 +78,7 @@ static void smoothing_groups_make_normals(void **state) {
                                CUBE "s 1\nf 4 3 2 1\nf 1 2 6 5\ns 7\nf 5 6 7 8\n"
                                     "s off\nf 3 4 8 7\n"),
                      KD_OK);
-    /* 1 and 2 are shared in group 1, 3 and 4 and 5 and 6 alone there; four of group 7 */
+    /* 1 and 2 are shared in group 1, 3 and 4 and 5 and 6 are used once there; four of group 7 */
     assert_int_equal(read.normal_count, 10);
     for (uint32_t i = 0; i < 24; ++i) {
         const uint32_t index = read.normal_indices[i], triangle = i / 3;
@@ -142,11 +142,11 @@ static void malformed_lines_are_named(void **state) {
         assert_string_equal(kd_last_error(), message);
         assert_int_equal(to.fatal, 1);
         assert_int_equal(to.lines[0], 5);
-        assert_null(read.positions); /* nothing is left behind */
+        assert_null(read.positions); /* no memory is left */
     }
 }
 
-/* What a file says wrongly without being useless. */
+/* Errors in a file that is still usable. */
 static void warnings_do_not_stop(void **state) {
     (void)state;
     static const struct {
@@ -229,7 +229,7 @@ static void materials_follow_usemtl(void **state) {
     }
 }
 
-/* A mesh of every kind of line, read in chunks of every size by any number of threads. */
+/* A mesh with every kind of line, read in chunks of every size by any number of threads. */
 static void chunks_and_threads_change_nothing(void **state) {
     (void)state;
     static char text[16384];

@@ -1,6 +1,6 @@
-/* scenes/obj against the files that other readers are tested with, where they are on this machine
-   (KANDELA_MODELS/objtests, with expected.csv): what must load does, what must fail does, counts of
-   vertices, faces and triangles are those of the text, except where the text itself is at odds. */
+/* scenes/obj against the test files of other readers, if they are on this machine
+   (KANDELA_MODELS/objtests, with expected.csv): files load or fail as expected, and the counts of
+   vertices, faces and triangles are those of the text, unless the text contradicts itself. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/test.h"
 
@@ -37,7 +37,7 @@ static const char *field(const char *name) {
     return "";
 }
 
-/* A count of the text that ours has to meet; an empty one says nothing. */
+/* Compares a count with the text; an empty one is ignored. */
 static bool count_agrees(const char *file, const char *name, uint32_t found) {
     const char *expected = field(name);
     if (!*expected || (uint32_t)atoi(expected) == found) return true;
@@ -45,7 +45,7 @@ static bool count_agrees(const char *file, const char *name, uint32_t found) {
     return false;
 }
 
-/* Faces with vertices that are not finite are left out, whatever other readers do with them. */
+/* Faces with non-finite vertices are omitted, unlike in some other readers. */
 static bool has_broken_numbers(const char *file) {
     return strstr(file, "nan") != NULL;
 }

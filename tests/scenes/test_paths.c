@@ -1,4 +1,4 @@
-/* scenes/text/paths: which files a scene's files may name. */
+/* scenes/text/paths: which files a scene's files may refer to. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/text/paths.h"
@@ -62,7 +62,7 @@ static void the_folder_and_below_are_inside(void **state) {
     assert_false(path_is_allowed(in_scene("s.json"), file_in("scene-2/a.obj")));
 }
 
-/* A model's own files may lie anywhere in the folder of the scene that names it. */
+/* A model's own files may lie anywhere in the directory of the scene that refers to it. */
 static void the_scene_is_the_outermost_folder(void **state) {
     (void)state;
     path_scope scope, inner;
@@ -118,7 +118,7 @@ static void descriptions_name_no_file_outside(void **state) {
     assert_int_equal(scene_read(there[0], true), KD_OK);
 }
 
-/* The same words whether the file is there or not, and none about it. */
+/* The same message whether the file exists or not, without details of it. */
 static void libraries_find_no_texture_outside(void **state) {
     (void)state;
     heard to[2];

@@ -1,5 +1,5 @@
-/* scenes/ply: the same mesh from text and both byte orders as from OBJ; every shape of header; what
-   is wrong is told where it is. */
+/* scenes/ply: text and both byte orders give the same mesh as OBJ; every form of header; errors are
+   reported with their position. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/check/check.h"
@@ -43,7 +43,7 @@ static void put_ply(const char *name, const mesh *from, ply_order order) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Numbers without normals, with them, with texture coordinates. */
+/* Vertices without normals, with them, with texture coordinates. */
 static void every_form_is_the_scene_of_the_obj(void **state) {
     (void)state;
     for (int kind = 0; kind < 4; ++kind) {
@@ -127,7 +127,7 @@ static void strips_turn_every_other_triangle(void **state) {
     mesh_close(&read);
 }
 
-/* No faces: positions, no triangles; `check` says so, and it is no error. */
+/* No faces: positions without triangles; `check` reports it, and it is not an error. */
 static void points_alone_are_a_mesh_of_points(void **state) {
     (void)state;
     mesh read = load_text(ASCII("3", "") "0 0 0\n1 0 0\n0 1 5");
@@ -163,7 +163,7 @@ static void colours_become_materials(void **state) {
     mesh_close(&read);
 }
 
-/* Line 0: the words say the byte. */
+/* Line 0: the message states the byte offset. */
 static void faults_are_told_where_they_are(void **state) {
     (void)state;
 #define FACES "element face 1\n" INDICES
@@ -214,7 +214,7 @@ static void faults_are_told_where_they_are(void **state) {
     }
 }
 
-/* Cut short at every byte, a binary file is an error of one line or a smaller mesh, never more. */
+/* Truncated at every byte, a binary file gives an error of one line or a smaller mesh. */
 static void binary_files_cut_anywhere_are_told(void **state) {
     (void)state;
     mesh made, read;
@@ -241,7 +241,7 @@ static void binary_files_cut_anywhere_are_told(void **state) {
     mesh_close(&made);
 }
 
-/* They crashed assimp 5.2, or kept it for ever. */
+/* Files that crashed or hung assimp 5.2. */
 static void what_others_die_of_is_one_line(void **state) {
     (void)state;
     static const char crash[] =

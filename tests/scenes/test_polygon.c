@@ -1,5 +1,5 @@
-/* scenes/polygon: n - 2 triangles, area kept, none turned over, in every plane and at every scale.
- */
+/* scenes/polygon: n - 2 triangles, the same area, none reversed, in every plane and at every
+   scale. */
 #include "core/job.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
@@ -10,7 +10,7 @@ typedef struct flat {
     double x, y;
 } flat;
 
-/* The plane that a flat polygon is laid into. */
+/* The plane in which a polygon is placed. */
 typedef struct plane {
     vec3 origin, u, v;
 } plane;
@@ -66,7 +66,7 @@ enum { PLANES = sizeof planes / sizeof *planes };
 
 static void check_all(flat *p, uint32_t count) {
     for (int i = 0; i < PLANES; ++i) check_cut(p, count, &planes[i]);
-    for (uint32_t i = 0; i < count / 2; ++i) { /* the other winding */
+    for (uint32_t i = 0; i < count / 2; ++i) { /* the opposite winding */
         const flat swapped = p[i];
         p[i] = p[count - 1 - i];
         p[count - 1 - i] = swapped;
@@ -94,14 +94,14 @@ static void convex_star_comb_spiral(void **state) {
             p[i] = (flat){r * cos(a), r * sin(a)};
         }
         check_all(p, 2 * n);
-        for (uint32_t i = 0; i < n; ++i) { /* teeth up, then back along the base */
+        for (uint32_t i = 0; i < n; ++i) { /* teeth, then back along the base */
             p[2 * i] = (flat){(double)i, 0.5 + (i % 3)};
             p[2 * i + 1] = (flat){i + 0.5, 5};
         }
         p[2 * n] = (flat){(double)n, 0};
         p[2 * n + 1] = (flat){0, 0};
         check_all(p, 2 * n + 2);
-        for (uint32_t i = 0; i < n; ++i) { /* a band that winds around its beginning */
+        for (uint32_t i = 0; i < n; ++i) { /* a spiral around its beginning */
             const double a = 0.2 * i;
             p[i] = (flat){(1 + a) * cos(a), (1 + a) * sin(a)};
             p[2 * n - 1 - i] = (flat){(3 + a) * cos(a), (3 + a) * sin(a)};
@@ -111,7 +111,7 @@ static void convex_star_comb_spiral(void **state) {
     }
 }
 
-/* Corners on straight edges, repeated corners, a hole that is bridged. */
+/* Vertices on straight edges, repeated vertices, a hole connected by a bridge. */
 static void special_polygons(void **state) {
     (void)state;
     static flat arrow[] = {{0, 0}, {4, 0}, {4, 4}, {2, 1}, {0, 4}};
@@ -146,7 +146,7 @@ static void random_stars(void **state) {
     }
 }
 
-/* Crossing, flat, or all in one place: still n - 2 triangles with corners in range. */
+/* Self-intersecting, degenerate, or all in one place: still n - 2 triangles with valid indices. */
 static void any_corners_yield_their_number(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 400; ++seed) {
@@ -172,7 +172,7 @@ static void any_corners_yield_their_number(void **state) {
     }
 }
 
-/* A star of 100,000 corners takes a blink, not n^2. */
+/* A star of 100,000 corners takes milliseconds, not O(n^2). */
 static void large_ones_are_cut_fast(void **state) {
     (void)state;
     const uint32_t n = 100000;
@@ -187,8 +187,8 @@ static void large_ones_are_cut_fast(void **state) {
     memory_free(p);
 }
 
-/* The diagonals of a disc's cut: rounds of twice as long ones, not a fan of needles, which would
-   fill every node of a tree. */
+/* The triangulation of a disc: in each round the diagonals become twice as long, instead of a fan
+   of needles, which would fill every node of a tree. */
 static void discs_are_cut_without_needles(void **state) {
     (void)state;
     enum { COUNT = 4096 };
@@ -204,7 +204,7 @@ static void discs_are_cut_without_needles(void **state) {
         const uint32_t *t = triangles + i / 3 * 3;
         length += (double)vec3_length(vec3_sub(corners[t[i % 3]], corners[t[(i + 1) % 3]]));
     }
-    assert_true(length < 300); /* 12 rounds of 6.3 x 4 at most; a fan has 10,000 */
+    assert_true(length < 300); /* at most 12 rounds of 6.3 x 4; a fan has 10,000 */
 }
 
 int main(void) {

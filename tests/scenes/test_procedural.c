@@ -1,4 +1,5 @@
-/* scenes/procedural: counts, closedness, fronts, the same bits for any thread count. */
+/* scenes/procedural: counts, closed surfaces, orientation, the same bits for any number of
+   threads. */
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -34,8 +35,7 @@ static void counts_are_those_of_the_formulas(void **state) {
     assert_true(12 * k * k == 10002828);
 }
 
-/* --- closed surfaces: each edge is met by as many triangles one way as the other ---------------
- */
+/* --- closed surfaces: each edge is met by as many triangles one way as the other -------------- */
 
 typedef struct edge {
     vec3 from, to;
@@ -46,7 +46,7 @@ static int compare_edges(const void *a, const void *b) {
     return memcmp(a, b, 2 * sizeof(vec3));
 }
 
-/* -0 is 0. */
+/* Replaces -0 by 0. */
 static vec3 plain(vec3 v) {
     return vec3_make(v.x + 0.0f, v.y + 0.0f, v.z + 0.0f);
 }
@@ -103,13 +103,13 @@ static void closed_ones_are_watertight_and_face_outwards(void **state) {
     mesh made = load("gen:sphere:50000");
     assert_true(fabs(signed_volume(&made) - 4.18879) < 0.002);
     mesh_close(&made);
-    made = load("gen:soup:1000"); /* the test can fail */
+    made = load("gen:soup:1000"); /* a test that the check can fail */
     assert_int_equal(open_edges(&made), 3000);
     mesh_close(&made);
 }
 
-/* Glass of water: the glass alone with its bands to the water is open at the axis nowhere, and the
-   water's surface ends on a circle that the glass has too. */
+/* Glass of water: the glass with its bands to the water has no opening at the axis, and the water's
+   surface ends on a circle of the glass. */
 static void interfaces_of_the_glass_meet(void **state) {
     (void)state;
     mesh made = load("gen:glass:5000");
@@ -143,7 +143,7 @@ static void check_sound(const mesh *of) {
         assert_true(of->triangle_materials[i] < of->material_count);
 }
 
-/* Share of corners whose normal points to the back of their triangle. */
+/* Returns the fraction of corners whose normal points to the back of their triangle. */
 static double turned_normals(const mesh *of) {
     uint64_t turned = 0, all = 0;
     for (uint64_t i = 0; i < of->triangle_count && of->normal_indices; ++i) {
@@ -213,7 +213,7 @@ static void odd_paths_are_refused(void **state) {
     }
 }
 
-/* A profile from axis to axis has twice as many triangles as the formula's rows say. */
+/* A profile from axis to axis has twice as many triangles as the rows of the formula give. */
 static void lathes_count_their_triangles(void **state) {
     (void)state;
     const lathe_point cone[] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}};

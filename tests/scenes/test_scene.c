@@ -1,4 +1,4 @@
-/* scenes/scene: lights and their powers, tables, default camera and light, placement. */
+/* scenes/scene: lights and their powers, tables, the default camera and light, placement. */
 #include "shaders/light_sampling.h"
 /* before the type `scene`: parameters of the header above have that name */
 #include "core/memory.h"
@@ -29,8 +29,7 @@ static bool near(double a, double b) {
     return fabs(a - b) <= 2e-5 * fabs(b);
 }
 
-/* --- powers
- * ----------------------------------------------------------------------------------------- */
+/* --- powers ----------------------------------------------------------------------------------- */
 
 static void check_table(const scene_view *view) {
     double total = 0;
@@ -135,8 +134,8 @@ static void textured_emission_is_the_mean_over_the_triangle(void **state) {
                             "\"material\": {\"emission\": 3, \"emission_map\": \"half.bmp\"}}]}");
     const scene_view view = scene_get_view(made);
     assert_int_equal(view.light_count, 2);
-    /* The image repeats 16 times: half of it is white, a tent wave between texel centres. The one
-       triangle is wider where u is large: its mean is 1/2 + 1/128. */
+    /* The image repeats 16 times: half of it is white, with linear ramps between texel centres. The
+       single triangle is wider where u is large: its mean is 1/2 + 1/128. */
     const double half = pi * 3 * 0.5;
     assert_true(fabs((double)view.lights[0].power / half - (1 + 1.0 / 64)) < 2e-3);
     assert_true(fabs((double)view.lights[1].power / half - (1 - 1.0 / 64)) < 2e-3);
@@ -157,10 +156,9 @@ static void dark_lights_are_left_out(void **state) {
     scene_close(made);
 }
 
-/* --- sky ---------------------------------------------------------------------------------------
- */
+/* --- sky -------------------------------------------------------------------------------------- */
 
-/* Radiance HDR, flat: a dim sky with one bright texel. */
+/* Radiance HDR without compression: a dim sky with one bright texel. */
 static void put_sky(int width, int height, int sun_x, int sun_y) {
     char file[20000];
     int used = snprintf(file, sizeof file, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n",
@@ -182,7 +180,7 @@ static void check_cdf(const float *cdf, int count) {
 
 static void skies_are_sampled_as_they_shine(void **state) {
     (void)state;
-    enum { W = 7, H = 6, STEPS = 840 }; /* fewer than 8 texels a row: stored flat */
+    enum { W = 7, H = 6, STEPS = 840 }; /* rows of fewer than 8 texels are not compressed */
     put_sky(W, H, 2, 1);
     scene *made = open_with("", "",
                             ", \"environment\": {\"image\": \"sky.hdr\", \"radiance\": 2,"
@@ -206,12 +204,13 @@ static void skies_are_sampled_as_they_shine(void **state) {
             pdf += density * solid;
             power += mean * solid * pi * 2; /* the disc of radius sqrt 2 */
             if (mean > 0 && density == 0) ratio_low = 0;
-            if (sin(theta) < 0.3) continue; /* cells are even in theta: not so at the poles */
+            if (sin(theta) < 0.3) continue; /* cells are uniform in theta, except near the poles */
             ratio_low = fmin(ratio_low, density / mean);
         }
     assert_true(fabs(pdf - 1) < 2e-3);
     assert_true(fabs(power - (double)view.total_power) < 2e-3 * power);
-    /* nowhere far less likely than it shines: at worst a texel away from the sun, diagonally */
+    /* the probability is never far below the radiance: at worst one texel away from the sun,
+       diagonally */
     assert_true(ratio_low * power / (2 * pi) > 1.0 / 20);
     scene_close(made);
 }
@@ -227,8 +226,7 @@ static void a_missing_sky_is_an_error(void **state) {
     assert_null(made);
 }
 
-/* --- defaults ----------------------------------------------------------------------------------
- */
+/* --- defaults --------------------------------------------------------------------------------- */
 
 static char heard_message[1024];
 
@@ -250,7 +248,7 @@ static void scenes_without_light_get_a_sky_and_say_so(void **state) {
     scene_close(made);
 }
 
-/* The largest coordinate of the box's corners in the picture: 1 is its edge. */
+/* Returns the largest image coordinate of the box's corners: 1 is the edge of the picture. */
 static double picture_extent(const scene *of, double aspect) {
     const camera view = scene_camera(of);
     const box3 box = scene_get_view(of).box;
@@ -307,8 +305,7 @@ static void cameras_of_rooms_stand_inside(void **state) {
     }
 }
 
-/* --- placement ---------------------------------------------------------------------------------
- */
+/* --- placement -------------------------------------------------------------------------------- */
 
 static double signed_volume(const scene_view *view) {
     double sum = 0;
@@ -320,7 +317,7 @@ static double signed_volume(const scene_view *view) {
     return sum;
 }
 
-/* Normals of a sphere point away from its centre, whatever was done to it. */
+/* Normals of a sphere point away from its centre after any transform. */
 static void check_outward(const scene_view *view, vec3 centre, float sign) {
     for (uint32_t i = 0; i < 3 * view->mesh.triangle_count; ++i) {
         const vec3 from = vec3_sub(view->mesh.positions[view->mesh.triangles[i]], centre);
@@ -381,7 +378,7 @@ static void overrides_change_what_they_name(void **state) {
     assert_int_equal(view.mesh.triangle_count, 36 + 12);
     assert_int_equal(tin, 2 + 12);
     assert_int_equal(blue, 2);
-    assert_int_equal(view.material_count, 4); /* light, white, tin, the changed green */
+    assert_int_equal(view.material_count, 4); /* light, white, tin, the modified green */
     scene_close(made);
 }
 

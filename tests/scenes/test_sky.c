@@ -20,7 +20,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
 }
 
 #if KD_HAVE_OPENEXR
-/* Radiance for skies and colours, without what is no light; of no use as data. */
+/* As sky or colour, radiance without non-finite values; rejected as data. */
 static void exr_files_are_light(void **state) {
     (void)state;
     image made;
@@ -62,7 +62,7 @@ static const double pi = 3.14159265358979323846;
 
 /* --- the clear sky ---------------------------------------------------------------------------- */
 
-static clear_sky sky_of(double degrees, float turbidity) { /* of the sun above the horizon */
+static clear_sky sky_of(double degrees, float turbidity) { /* elevation of the sun */
     const double angle = degrees * pi / 180;
     const clear_sky made = {.sun = vec3_make(0, (float)sin(angle), (float)-cos(angle)),
                             .turbidity = turbidity,
@@ -82,7 +82,7 @@ static double sky_luminance(const clear_sky_model *of, double x, double y, doubl
     return luminance(rgb);
 }
 
-/* On the ground, lux. */
+/* Horizontal illuminance, lux. */
 static double sky_illuminance(const clear_sky_model *of) {
     enum { STEPS = 180 };
     double sum = 0;
@@ -95,9 +95,9 @@ static double sky_illuminance(const clear_sky_model *of) {
     return sum * 2 * pi / (STEPS * STEPS);
 }
 
-/* The zenith by the paper's formula for turbidity 3 and the sun at 45 degrees, worked out by hand:
-   chi = (4/9 - 3/120) pi/2, (4.0453 * 3 - 4.9710) tan chi - 0.2155 * 3 + 2.4192. What of it gamut
-   clipping and rounding change is small. */
+/* The zenith by the paper's formula for turbidity 3 and the sun at 45 degrees, computed by hand:
+   chi = (4/9 - 3/120) pi/2, (4.0453 * 3 - 4.9710) tan chi - 0.2155 * 3 + 2.4192. Gamut clipping and
+   rounding change little. */
 static void the_zenith_is_the_papers(void **state) {
     (void)state;
     clear_sky_model of;
@@ -111,9 +111,9 @@ static void the_zenith_is_the_papers(void **state) {
     assert_true(rgb[2] > 1.5 * rgb[0] && rgb[2] > rgb[1] && rgb[1] > rgb[0]); /* it is blue */
 }
 
-/* As skies are: brighter about the sun, with less light from a lower one, redder as it sets; about
-   100,000 lux of a high sun. The sky's lux are the paper's formulas for luminance alone, summed up
-   apart by another program. */
+/* Properties of real skies: brighter near the sun, dimmer with a lower sun, redder at sunset; about
+   100,000 lux with a high sun. The sky's illuminance follows from the paper's luminance formulas,
+   integrated by an independent program. */
 static void skies_are_as_bright_as_skies(void **state) {
     (void)state;
     clear_sky_model high, low;
@@ -145,7 +145,7 @@ static scene *open_sky(const char *environment) {
     return made;
 }
 
-/* What comes from within 1.5 degrees of a direction, across the beam: R, G, B. */
+/* Integrates R, G and B within 1.5 degrees of a direction, projected onto a plane across it. */
 static void beam(double sum[3], const scene_view *view, const double towards[3]) {
     enum { STEPS = 400 };
     const double most = 1.5 * pi / 180;
@@ -166,8 +166,8 @@ static void beam(double sum[3], const scene_view *view, const double towards[3])
         }
 }
 
-/* The picture's sun, as shaders look it up, has the energy of the model's, and is drawn as often.
- */
+/* The picture's sun, as looked up by shaders, has the energy of the model's, and is sampled
+   accordingly. */
 static void the_sun_keeps_its_energy(void **state) {
     (void)state;
     static const char *const suns[] = {"[0.3, 0.8, 0.4]", "[-1, 0.2, 0.3]", "[0.02, 1, 0]"};
@@ -224,7 +224,7 @@ static void what_is_no_sky_is_refused(void **state) {
 
 /* --- equal areas ------------------------------------------------------------------------------ */
 
-/* The way back from the square, as Clarberg has it: u, v in -1..1, z in the middle. */
+/* The inverse mapping from the square, as Clarberg defines it: u, v in -1..1, z at the centre. */
 static void square_direction(double way[3], double u, double v) {
     const double d = 1 - (fabs(u) + fabs(v)), radius = 1 - fabs(d);
     const double phi = (radius == 0 ? 1 : (fabs(v) - fabs(u)) / radius + 1) * pi / 4;

@@ -1,5 +1,5 @@
-/* scenes/stl: text and binary give the mesh that OBJ gives; corners are welded; what is wrong is
-   told where it is. */
+/* scenes/stl: text and binary give the same mesh as OBJ; vertices are merged; errors are reported
+   with their position. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
@@ -34,7 +34,7 @@ static void put(const char *name, const mesh *from, bool as_text) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* An OBJ whose vertices come in the order of their first use. */
+/* An OBJ file whose vertices are in the order of their first use. */
 static void both_forms_are_the_scene_of_the_obj(void **state) {
     (void)state;
     mesh made, welded;
@@ -118,7 +118,7 @@ static void faults_are_told_where_they_are(void **state) {
          "flipped-normal", "1 facets", 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* its size changes nothing */
+        for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* the chunk size has no effect */
             heard to = {.count = 0};
             const obj_options options = {hear, &to, true, NULL, 16 * chunk, false};
             mesh read;
@@ -156,7 +156,8 @@ static void binary_files_cut_anywhere_are_told(void **state) {
     mesh_close(&made);
 }
 
-/* Against the plain way, for places of few and of many kinds, on one thread and on several. */
+/* Against a straightforward method, for few and for many different positions, on one thread and on
+   several. */
 static void welding_numbers_first_occurrences(void **state) {
     (void)state;
     enum { COUNT = 150000 };

@@ -1,4 +1,5 @@
-/* shaders/texture.h against double precision, and scenes/scene_textures: what files become. */
+/* shaders/texture.h against double precision, and scenes/scene_textures: how files become
+   textures. */
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -17,8 +18,7 @@ static void srgb_follows_the_standard(void **state) {
     }
 }
 
-/* --- lookups ------------------------------------------------------------------------------------
- */
+/* --- lookups ---------------------------------------------------------------------------------- */
 
 enum { WIDE = 5, HIGH = 3 };
 
@@ -44,7 +44,7 @@ static int fold(int i, int size, bool clamp) {
     return ((i % size) + size) % size;
 }
 
-/* Channel c at (u, v): the tent of each texel, in double precision. */
+/* Channel c at (u, v): bilinear interpolation of the texels, in double precision. */
 static double slow_sample(double u, double v, bool clamp, int c) {
     if (clamp) {
         u = fmin(fmax(u, 0), 1);
@@ -79,7 +79,7 @@ static double mirrored(double x) {
     return turn > 1 ? 2 - turn : turn;
 }
 
-/* Each direction has its own way beyond the edge, and u and v may be sheared into each other. */
+/* Each direction has its own wrap mode, and u and v may be sheared. */
 static void wraps_and_shears_are_by_direction(void **state) {
     (void)state;
     for (uint32_t u_wrap = 0; u_wrap < 3; ++u_wrap)
@@ -93,7 +93,7 @@ static void wraps_and_shears_are_by_direction(void **state) {
                 const vec2 at = vec2_make(4 * r.value[0] - 2, 4 * r.value[1] - 2);
                 double u = (double)at.x + 0.75 * (double)at.y,
                        v = (double)at.y - 1.5 * (double)at.x;
-                /* the slow one repeats: its edges are texels' centres of the other ways */
+                /* the reference repeats: with the other modes, its borders are texel centres */
                 if (u_wrap == TEXTURE_MIRROR) u = mirrored(u);
                 if (v_wrap == TEXTURE_MIRROR) v = mirrored(v);
                 if (u_wrap) u = fmin(fmax(u, 0.5 / WIDE), 1 - 0.5 / WIDE);
@@ -142,7 +142,7 @@ static void skies_are_looked_up_where_they_say(void **state) {
     const vec2 right = latlong_from_direction(vec3_make(1, 0, 0), 0);
     assert_true(fabsf(right.x - 0.75f) < 1e-6f);
     assert_true(latlong_from_direction(vec3_make(0, 1, 0), 0).y == 0);
-    /* a quarter turn to the left brings the centre to -x */
+    /* a quarter turn to the left moves the centre to -x */
     const vec3 turned = latlong_to_direction(vec2_make(0.5f, 0.5f), KD_PI / 2);
     assert_true(turned.x < -0.9999f);
     for (uint32_t i = 0; i < 10000; ++i) {
@@ -157,7 +157,7 @@ static void skies_are_looked_up_where_they_say(void **state) {
     }
 }
 
-/* The mean over the sphere of an image that is cos^2(theta) is one third. */
+/* The mean over the sphere of an image of cos^2(theta) is one third. */
 static void sky_lookups_integrate(void **state) {
     (void)state;
     enum { W = 64, H = 128, STEPS = 256 };
@@ -182,8 +182,7 @@ static void sky_lookups_integrate(void **state) {
     assert_true(fabs(sum - 1.0 / 3) < 1e-3);
 }
 
-/* --- files
- * ---------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 typedef struct bytes_out {
     char *bytes;
@@ -244,11 +243,11 @@ static void roles_pick_channels(void **state) {
     static const uint8_t opaque[8] = {10, 20, 30, 255, 50, 60, 70, 255};
     put_png("opaque.png", 2, 1, 4, opaque);
     view = load_one(&store, file_in("opaque.png"), TEXTURE_OPACITY);
-    assert_int_equal(view.bytes[1], 50); /* alpha says nothing: grey */
+    assert_int_equal(view.bytes[1], 50); /* alpha is constant: grey */
     texture_store_close(&store);
 }
 
-/* Pictures of normals are told from those of heights by their colours. */
+/* Normal maps are told from height maps by their colours. */
 static void normals_are_told_from_heights(void **state) {
     (void)state;
     static const uint8_t normals[12] = {128, 128, 255, 190, 128, 239, 128, 66, 239, 110, 140, 252};
@@ -302,7 +301,7 @@ static void same_images_are_read_once(void **state) {
     texture_store_close(&store);
 }
 
-/* Each keeps as many samples as its file has; a map of single values one. */
+/* Each texture keeps as many channels as its file has; a map of single values keeps one. */
 static void texels_keep_their_depth(void **state) {
     (void)state;
     static const uint8_t rgb[] = {10, 20, 30, 200, 100, 0};
@@ -326,7 +325,7 @@ static void texels_keep_their_depth(void **state) {
     texture_store_close(&store);
 }
 
-/* All images together, before anything is decoded. */
+/* For all images together, before anything is decoded. */
 static void one_budget_is_for_all_textures(void **state) {
     (void)state;
     enum { SIDE = 64, BYTES = 3 * SIDE * SIDE };
@@ -359,7 +358,7 @@ static void count_warnings(void *context, log_level level, const char *message) 
     warnings += level == LOG_WARNING;
 }
 
-/* A PNG's head that promises 60000 x 60000 texels. */
+/* The header of a PNG that claims 60000 x 60000 texels. */
 static const char huge_png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60\x08\2\0\0\0"
                                "\0\0\0\0\0\0\0\0IDAT";
 

@@ -1,4 +1,4 @@
-/* Pictures of 16 bits a sample as textures: no value is cut. */
+/* Pictures with 16 bits per sample as textures: no value is truncated. */
 #include "core/parallel/deflate.h"
 #include "scenes/assembly/scene_parts.h"
 #include "tests/scenes/files.h"
@@ -25,7 +25,7 @@ static void take_chunk(bytes_out *to, const char *type, const uint8_t *data, uin
     take_bytes(to, tail, 4);
 }
 
-/* 16 bits a sample, in stored blocks, one a row. */
+/* 16 bits per sample, in stored blocks, one per row. */
 static void put_wide_png(const char *name, uint32_t side, uint32_t samples, const uint16_t *data) {
     static const uint8_t colours[] = {0, 4, 2, 6};
     const uint32_t row = 1 + 2 * samples * side;
@@ -78,7 +78,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
     return store->views[index];
 }
 
-/* Every value of 16 bits, in every role; where 8 bits have the same value the floats are equal. */
+/* Every 16-bit value, for every use; where 8 bits have the same value, the floats are equal. */
 static void samples_of_16_bits_are_exact(void **state) {
     (void)state;
     enum { SIDE = 256 };
@@ -109,7 +109,7 @@ static void samples_of_16_bits_are_exact(void **state) {
     }
 }
 
-/* Colours and alpha of 16 bits: which sample a role takes. */
+/* Colours and alpha of 16 bits: which channel each use takes. */
 static void samples_of_16_bits_have_roles(void **state) {
     (void)state;
     static const uint16_t rgba[] = {0x1234, 0x2345, 0x3456, 0x4567, 9, 8, 7, 6,

@@ -1,11 +1,7 @@
-/* Makes shaders/microfacet_*.inc: what single scattering by a rough boundary loses, and where that
-   goes. Usage: energy_tables FOLDER [long]; some minutes.
-   Idea: what single scattering keeps is a smooth integral over the facets seen (midpoints in both
-   numbers of the draw, crowded to the rim, where GGX has its long tail). What becomes of the rest
-   is told by walks among the facets (microfacet_walk.h) as shares of that rest, so that their noise
-   touches colours alone and never the sum of a white furnace.
-   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks" (the form of
-   the lobe); Heitz et al. 2016 (the walks). */
+/* Generates shaders/microfacet_*.inc: the energy that single scattering at a rough boundary loses,
+   and where it goes. Usage: energy_tables FOLDER [long]; takes some minutes.
+   Idea: the energy kept by single scattering is a smooth integral over visible facets (midpoint rule in both random numbers, with nodes concentrated at the rim, where GGX has its long tail). Random walks among the facets (microfacet_walk.h) distribute the rest, as fractions of it, so that their noise affects colours only and never the sum of a white furnace.
+   Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks" (the form of the lobe); Heitz et al. 2016 (the random walks). */
 #include "microfacet_walk.h"
 #include "shaders/microfacet_energy.h"
 #include <stdio.h>
@@ -40,7 +36,7 @@ static double3 visible(double alpha, double mu, double u, double angle) {
     return m;
 }
 
-/* Of the nodes of glass's index; the middle one is 1. */
+/* Node of the index of glass; the middle one is 1. */
 static double energy_index(int which) {
     const double half = ENERGY_INDICES / 2, from_middle = which - half;
     return exp((double)ENERGY_INDEX_SPAN * from_middle * fabs(from_middle) / (half * half));
@@ -55,11 +51,12 @@ static double fresnel(double cosine, double eta) {
     return 0.5 * (parallel * parallel + across * across);
 }
 
-/* What single scattering keeps of light from `mu`. */
+/* Energy that single scattering keeps of light from `mu`. */
 typedef struct kept {
     double metal; /* of reflectance 1 */
     double coat[ENERGY_COATS];
-    double glass[ENERGY_INDICES], across[ENERGY_INDICES]; /* in all; the part that crosses */
+    double glass[ENERGY_INDICES],
+        across[ENERGY_INDICES]; /* in total; the part that is transmitted */
 } kept;
 
 static void kept_add(kept *to, double alpha, double mu, double3 m, double weight) {
@@ -96,7 +93,7 @@ static kept kept_of(double alpha, double mu) {
     return made;
 }
 
-/* As it is printed, so that means are those of what will be read. */
+/* Rounds as printed, so that means are those of the printed values. */
 static double printed(double x) {
     return fmin(floor(fmax(x, 0) * 65536 + 0.5), 65535) / 65536;
 }
@@ -111,7 +108,7 @@ static double glass_mean[ENERGY_INDICES][ENERGY_ROUGHNESSES];
 static double share[ENERGY_INDICES][ENERGY_ROUGHNESSES][ENERGY_SHARE_COSINES];
 static double share_mean[ENERGY_INDICES / 2 + 1][ENERGY_ROUGHNESSES];
 
-/* A row over s in [0, 1], as it will be read. */
+/* Interpolates a row over s in [0, 1], as readers of the table do. */
 static double row_at(const double *row, int nodes, double s) {
     const double at = fmin(fmax(s, 0), 1) * (nodes - 1);
     const int first = (int)fmin(at, nodes - 2);
@@ -211,7 +208,7 @@ static void fit_cubic(const double *wanted, double k, double c[3]) {
     for (int i = 0; i < 3; ++i) c[i] = a[i][3];
 }
 
-/* Of light that meets more than one facet: the share that metals of several reflectances return. */
+/* The fraction of multiply scattered light that metals of several reflectances return. */
 static void metal_shares(double alpha, double mu, double *shares) {
     double weight = 0, sums[REFLECTANCES] = {0};
     const vec3 wo = direction_of(mu);
@@ -256,8 +253,8 @@ static void fill_metal(int row) {
     }
 }
 
-/* Of light from `mu`, the share of what single scattering loses that ends beyond the boundary:
-   walks against their own first facets, so that noise is that of the difference. */
+/* Of the light from `mu` that single scattering loses, the fraction that is transmitted: walks
+   against their own first facets, so that the noise is that of the difference. */
 static double across_share(double alpha, double mu, double eta, double lost) {
     double gained = 0;
     const vec3 wo = direction_of(mu);
@@ -287,7 +284,7 @@ static double across_mean(int index, int row) {
     return mean_of(line, 200, (double)energy_alpha(row));
 }
 
-/* What crosses one way crosses the other: scales the larger side's shares down to the smaller's. */
+/* Transmission is reciprocal: scales the larger side's fractions down to the smaller's. */
 static void agree(int out, int in, int row) {
     const double square = energy_index(out) * energy_index(out);
     const double there = across_mean(out, row), here = square * across_mean(in, row);
@@ -312,12 +309,12 @@ static void fill_across(int row) {
     for (int i = 0; i <= ENERGY_INDICES / 2; ++i) share_mean[i][row] /= alpha * alpha;
 }
 
-/* How numbers of a file are written: shares as whole 65536ths, or others with five digits; a file's
-   tables lie behind each other. */
+/* How the numbers of a file are written: fractions as multiples of 1/65536, or five digits; the
+   tables of a file follow one another. */
 typedef struct table_file {
     const char *name;
     bool shares;
-    int across; /* in a line */
+    int across; /* per line */
     FILE *out;
 } table_file;
 
@@ -346,7 +343,8 @@ static bool close_table(table_file *of) {
 static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
 static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
-/* What single scattering keeps of light that leaves at cosine mu, along `way` of the plane. */
+/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `way` of the
+   plane. */
 static double kept_long(double ax, double ay, double mu, const double way[2]) {
     const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * way[0], oy = sine * way[1];
     double s[3] = {ax * ox, ay * oy, mu}, sum = 0;
@@ -378,12 +376,12 @@ static double kept_long(double ax, double ay, double mu, const double way[2]) {
     return sum;
 }
 
-/* As it will be read. */
+/* Rounds as readers of the table do. */
 static double round_missing(double alpha, double mu) {
     return (double)energy_missing((float)alpha, (float)mu);
 }
 
-/* As energy_missing_long reads it, at one node of width and ratio. */
+/* Reads one node of width and ratio as energy_missing_long does. */
 static double long_node(int row, int ratio, energy_place turn, energy_place at) {
     double ends[2];
     for (int k = 0; k < 2; ++k) {
@@ -393,7 +391,7 @@ static double long_node(int row, int ratio, energy_place turn, energy_place at) 
     return ends[0] + (double)turn.rest * (ends[1] - ends[0]);
 }
 
-/* And between them. */
+/* Interpolates between nodes. */
 static double long_at(double longer, double shorter, double seen, double mu) {
     const energy_long_place place =
         energy_long_place_of((float)longer, (float)shorter, ENERGY_LONGS, ENERGY_RATIOS);
@@ -427,7 +425,8 @@ static void fill_long(int row, int ratio) {
     }
 }
 
-/* Crowded at grazing directions: what is lost is lost where the cosine is about alpha. */
+/* Nodes concentrated at grazing directions, because the loss is largest where the cosine is about
+   alpha. */
 static void fill_long_mean(int row, int ratio) {
     enum { STEPS = 256, TURNS = 64 };
     const double ax = (double)energy_long(row, ENERGY_MEAN_LONGS),
@@ -447,7 +446,7 @@ static void fill_long_mean(int row, int ratio) {
 
 #define PRINT(to, values) print_table(to, (const double *)values, sizeof values / sizeof(double))
 
-/* Of long facets alone, by the other tables as they are. */
+/* Generates the tables of anisotropic facets from the other tables. */
 static int make_long(const char *folder) {
     table_file to = {"long", true, 48, NULL}, means = {"long_mean", false, 23, NULL};
     for (int row = 0; row < ENERGY_LONGS; ++row)

@@ -1,17 +1,15 @@
-/* Oracle: light that walks among the facets of a rough boundary until it leaves, facet by facet.
-   Source: Heitz, Hanika, d'Eon and Dachsbacher 2016, "Multiple-scattering microfacet BSDFs with the
-   Smith model" (heights uniform in [-1, 1], sections 4 and 5).
-   Differs: no weights, light is reflected or refracted whole; a walk inside glass is the same walk
-   upside down. */
+/* Reference: random walks of light among the facets of a rough boundary, facet by facet.
+   Source: Heitz, Hanika, d'Eon and Dachsbacher 2016, "Multiple-scattering microfacet BSDFs with the Smith model" (heights uniform in [-1, 1], sections 4 and 5).
+   Differs: without weights, light is reflected or refracted as a whole; a walk inside glass is the same walk upside down. */
 #ifndef KD_TESTS_SHADERS_MICROFACET_WALK_H
 #define KD_TESTS_SHADERS_MICROFACET_WALK_H
 #include "core/math/rng.h"
 #include "shaders/microfacet.h"
 
 typedef struct microfacet_walk {
-    int facets;     /* met on the way */
+    int facets;     /* number of facets hit */
     bool across;    /* ended beyond the boundary */
-    vec3 direction; /* it left in, z up on the side where it began */
+    vec3 direction; /* of departure, z up on the side where it began */
     vec3 weight;    /* of a metal: product of its reflectances */
 } microfacet_walk;
 
@@ -26,10 +24,11 @@ static float walk_next(walk_numbers *from) {
     return from->block.value[from->drawn++ % 4];
 }
 
-/* Height where light in `direction` from `height` meets a facet; false: it leaves. */
+/* Computes the height at which light in `direction` from `height` hits a facet; returns false if it
+   leaves. */
 static bool walk_meets(float alpha, vec3 direction, float *height, float u) {
     const double below = ((double)*height + 1) / 2;
-    const double lambda = (double)ggx_lambda(alpha, direction.z); /* of |z| */
+    const double lambda = (double)ggx_lambda(alpha, direction.z); /* for |z| */
     double to = 0;
     if (direction.z > 0) {
         const double free = lambda < 1e9 ? pow(below, lambda) : 0;
@@ -42,8 +41,8 @@ static bool walk_meets(float alpha, vec3 direction, float *height, float u) {
     return true;
 }
 
-/* `eta` is the index beyond over the index before; 0 for a metal of the given normal reflectance.
- */
+/* `eta` is the index beyond over the index before; 0 for a metal of the given normal
+   reflectance. */
 static microfacet_walk microfacet_walk_run(float alpha, float eta, vec3 reflectance, vec3 wo,
                                            walk_numbers *numbers) {
     microfacet_walk made = {0, false, vec3_make(0, 0, 1), vec3_all(1)};

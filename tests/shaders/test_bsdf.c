@@ -1,5 +1,5 @@
-/* Scattering functions against what every one of them must obey: no more light leaves than came,
-   densities integrate to one, draw, evaluate and pdf tell the same story, both ways are equal. */
+/* Properties of every scattering function: it emits no more light than it receives, densities
+   integrate to one, sampling, evaluation and pdf agree, and it is reciprocal. */
 #include "shaders/bsdf.h"
 #include "test.h"
 
@@ -56,7 +56,7 @@ static surface case_surface(int which) {
     return at;
 }
 
-/* From straight above to grazing, then from inside. */
+/* From perpendicular to grazing, then from inside. */
 static vec3 view_direction(int i) {
     static const float cosine[DIRECTIONS] = {1, 0.7f, 0.3f, 0.08f, -0.9f, -0.25f};
     const float s = sqrtf(1 - cosine[i] * cosine[i]);
@@ -67,7 +67,7 @@ static rng_block numbers(uint32_t pass, uint64_t i) {
     return rng_draw(rng_key_make(7, pass, i), 0, 0);
 }
 
-/* White furnace: the share of light that comes back, by drawing. */
+/* White furnace: the albedo, by sampling. */
 static void test_energy(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -90,7 +90,7 @@ static void test_energy(void **state) {
     }
 }
 
-/* Midpoints of a grid over polar angles, so that lobes around the normal are seen finely. */
+/* Midpoints of a grid over polar angles, which resolves lobes around the normal. */
 static double over_sphere(const surface *at, vec3 wo, bool albedo, bsdf_mode mode) {
     const int rows = 900, columns = 400;
     double sum = 0;
@@ -110,8 +110,8 @@ static double over_sphere(const surface *at, vec3 wo, bool albedo, bsdf_mode mod
     return sum * 2 * 3.141592653589793 * 3.141592653589793 / ((double)rows * columns);
 }
 
-/* The density's integral is the share of draws that are neither specular nor lost; the value's
-   integral is the mean weight. */
+/* The density integrates to the fraction of samples that are neither specular nor absorbed; the
+   value integrates to the mean weight. */
 static void test_integrals(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -139,7 +139,7 @@ static void test_integrals(void **state) {
     }
 }
 
-/* Sample by sample: weight = f |cos| / pdf with the functions' own answers. */
+/* For each sample: weight = f |cos| / pdf, by the functions' own results. */
 static void test_draw_is_evaluate_over_pdf(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -162,8 +162,8 @@ static void test_draw_is_evaluate_over_pdf(void **state) {
     }
 }
 
-/* f(a, b) = f(b, a); through glass f(a, b) / eta_b^2 = f(b, a) / eta_a^2; and what flux sees in
-   one direction is what radiance sees in the other. */
+/* f(a, b) = f(b, a); through glass f(a, b) / eta_b^2 = f(b, a) / eta_a^2; and the flux in one
+   direction is the radiance in the other. */
 static void test_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -181,7 +181,7 @@ static void test_reciprocity(void **state) {
     }
 }
 
-/* Below a tilted shading normal nothing leaks through, and flux and radiance stay adjoint. */
+/* With a tilted shading normal no light leaks through, and flux and radiance stay adjoint. */
 static void test_tilted_normal(void **state) {
     (void)state;
     surface at = plain_surface(MATERIAL_DIFFUSE);
@@ -194,7 +194,7 @@ static void test_tilted_normal(void **state) {
         if (a.z * b.z <= 0) assert_true(vec3_is_zero(f));
         const bsdf_sample s = bsdf_draw(&at, a, r, BSDF_RADIANCE);
         if (!vec3_is_zero(s.weight)) assert_true(s.direction.z * a.z > 0);
-        /* Veach 1997, section 5.3: f* cos_n cos_g' is symmetric in the swap of both ends */
+        /* Veach 1997, section 5.3: f* cos_n cos_g' is symmetric under exchange of both ends */
         if (fabsf(a.z) < 0.05f || vec3_is_zero(f)) continue;
         const float flux = bsdf_evaluate(&at, b, a, BSDF_FLUX).x;
         const float left = flux * fabsf(vec3_dot(a, at.normal) * b.z);
@@ -227,7 +227,7 @@ static void test_fresnel(void **state) {
     }
 }
 
-/* Radiance that enters a denser medium is squeezed by eta^2 and relaxed when it leaves. */
+/* Radiance that enters a denser medium is scaled by eta^2, and scaled back when it leaves. */
 static void test_glass_scaling(void **state) {
     (void)state;
     const surface at = plain_surface(MATERIAL_GLASS);

@@ -1,5 +1,6 @@
-/* Nothing is lost between facets: white furnaces of all rough materials, by draws and by values;
-   walks from facet to facet as the oracle of colours and of what crosses glass. */
+/* Energy conservation between microfacets: white furnaces of all rough materials, by sampling and
+   by integration; random walks from facet to facet as the reference of colours and of transmission
+   through glass. */
 #include "microfacet_walk.h"
 #include "shaders/bsdf.h"
 #include "test.h"
@@ -45,7 +46,7 @@ static float farthest(vec3 a, vec3 b) {
     return float_max(fabsf(off.x), float_max(fabsf(off.y), fabsf(off.z)));
 }
 
-/* Even points of the cube: a lattice by the root of x^4 = x + 1. */
+/* Evenly distributed points of the cube: a lattice by the root of x^4 = x + 1. */
 static rng_block even(uint32_t i) {
     static const double step[3] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
     rng_block made;
@@ -55,7 +56,7 @@ static rng_block even(uint32_t i) {
     return made;
 }
 
-/* What draws return, and the part of it that is reflected. */
+/* Albedo by sampling, and the part of it that is reflected. */
 static vec3 drawn(const surface *at, vec3 wo, vec3 *reflected) {
     double sum[3] = {0}, back[3] = {0};
     for (uint32_t i = 0; i < DRAWS; ++i) {
@@ -86,7 +87,7 @@ static void test_furnace_by_draws(void **state) {
         }
 }
 
-/* Midpoints over angles: f |cos|, or the density. */
+/* Midpoint rule over angles: f |cos|, or the density. */
 static double over_sphere(const surface *at, vec3 wo, bool density) {
     const int rows = 480, columns = 100;
     double sum = 0;
@@ -129,7 +130,7 @@ static void test_furnace_by_values(void **state) {
         }
 }
 
-/* f(a, b) for radiance is f(b, a) for flux: both lobes, both sides. */
+/* f(a, b) for radiance equals f(b, a) for flux: both lobes, both sides. */
 static void test_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c)
@@ -159,8 +160,8 @@ static walk_numbers numbers_of(uint64_t i) {
 
 enum { WALKS = 40000 };
 
-/* Coloured metals return what walks from facet to facet do; single ones at most what their first
-   facets do, since they mask each side by itself. */
+/* Coloured metals reflect what random walks from facet to facet do; single-scattering ones at most
+   what their first facets do, since masking is computed separately for each side. */
 static void test_metals_against_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 1};
@@ -191,8 +192,8 @@ static void test_metals_against_walks(void **state) {
         }
 }
 
-/* The part of light that glass reflects. Its first facets are masked one side at a time (Walter
-   2007), which walks are not: what they let through is 3 % off at grazing light. */
+/* The part of light that glass reflects. Masking of its first facets is separable (Walter 2007),
+   unlike in the random walks: what they transmit differs by 3 % at grazing angles. */
 static void test_glass_against_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 0.9f};
@@ -219,8 +220,8 @@ static void test_glass_against_walks(void **state) {
 
 enum { COAT_COSINES = 24 };
 
-/* What glass of the coat's roughness that scatters once lets through from `cosine`, by draws, and
-   what it reflects. */
+/* Returns what single-scattering glass of the coat's roughness transmits at `cosine`, by sampling,
+   and what it reflects. */
 static float once_through(surface glass, float cosine, float *reflected) {
     vec3 back;
     glass.kind = MATERIAL_GLASS;
@@ -229,8 +230,8 @@ static float once_through(surface glass, float cosine, float *reflected) {
     return all - back.x;
 }
 
-/* The body of rough plastic that scatters once gets the light which single facets let through, and
-   keeps of what it sends what they reflect. */
+/* The body of rough plastic with single scattering receives the light that single facets transmit,
+   and keeps the part of its own light that they reflect. */
 static void test_bodies_below_single_facets(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.5f, 0.7f};
@@ -240,7 +241,7 @@ static void test_bodies_below_single_facets(void **state) {
             at.scatters_once = true;
             at.diffuse = vec3_make(0.8f, 0.4f, 0.1f);
             float inside = 0, kept, unused;
-            for (int i = 0; i < COAT_COSINES; ++i) { /* evenly by the squared cosine */
+            for (int i = 0; i < COAT_COSINES; ++i) { /* uniform in the squared cosine */
                 once_through(at, -sqrtf(((float)i + 0.5f) / COAT_COSINES), &kept);
                 inside += kept / COAT_COSINES;
             }
@@ -261,7 +262,7 @@ static void test_bodies_below_single_facets(void **state) {
         }
 }
 
-/* A coat that is hardly rough is a smooth one, whatever the index. */
+/* A coat of very low roughness equals a smooth one, for any index. */
 static void test_smooth_limit(void **state) {
     (void)state;
     for (int n = 0; n < 8; ++n) {

@@ -1,4 +1,4 @@
-/* Scrambled emission: as even as the lattice, box by box, without its lines. */
+/* Scrambled emission: as uniform as the lattice in every box, without its lines. */
 #include "shaders/light_emit.h"
 #include "test.h"
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static int compare(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
-/* Points in each box of two coordinates, in ascending order. */
+/* Number of points in each box of two coordinates, in ascending order. */
 static void count_boxes(const photon_emission *from, uint32_t d, int *counts) {
     memset(counts, 0, BOXES * BOXES * sizeof *counts);
     for (uint64_t i = 0; i < POINTS; ++i) {
@@ -20,7 +20,7 @@ static void count_boxes(const photon_emission *from, uint32_t d, int *counts) {
     qsort(counts, BOXES * BOXES, sizeof *counts, compare);
 }
 
-/* Power of the strongest plane wave among the points over that of independent ones. */
+/* Power of the strongest plane wave among the points, relative to independent ones. */
 static double strongest_wave(const photon_emission *from, uint32_t d) {
     double most = 0;
     for (int h = 0; h <= WAVES; ++h)

@@ -1,5 +1,5 @@
-/* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of wavelengths.
- */
+/* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of
+   wavelengths. */
 #include "photon/density/media_estimate.h"
 #include "shaders/material.h"
 #include "tests/test.h"
@@ -15,8 +15,7 @@ static rng_block numbers(uint32_t i, uint32_t what) {
     return rng_draw(rng_key_make(5, what, i), 0, 0);
 }
 
-/* --- the phase function ------------------------------------------------------------------------
- */
+/* --- the phase function ----------------------------------------------------------------------- */
 
 static const float cosines[] = {0, 0.3f, -0.3f, 0.76f, -0.9f, 0.99f, 1e-4f, -1e-3f};
 
@@ -26,7 +25,7 @@ static void phase_integrates_to_one_with_mean_cosine_g(void **state) {
         const int steps = 1 << 18;
         double sum = 0, mean = 0;
         for (int i = 0; i < steps; ++i) {
-            /* fine where the peak is: u^3 away from it */
+            /* fine steps at the peak: u^3 away from it */
             const double u = (i + 0.5) / steps, away = 2 * u * u * u, width = 6 * u * u / steps;
             const double cosine = cosines[k] >= 0 ? 1 - away : away - 1;
             const double value = (double)medium_phase(cosines[k], (float)cosine);
@@ -54,7 +53,7 @@ static void phase_draws_follow_their_density(void **state) {
             below += cosine < (double)cosines[k];
         }
         expect_near(mean, (double)cosines[k], 3e-3);
-        double share = 0; /* of the sphere below cosine g, by the density */
+        double share = 0; /* fraction of the sphere below cosine g, by the density */
         for (int i = 0; i < 1 << 16; ++i) {
             const double width = (1 + (double)cosines[k]) / (1 << 16);
             const double cosine = -1 + (i + 0.5) * width;
@@ -66,19 +65,18 @@ static void phase_draws_follow_their_density(void **state) {
     assert_true(vec3_is_finite(medium_phase_draw(-0.99f, vec3_make(0, 0, 1), 0x1.fffffep-1f, 0)));
 }
 
-/* --- flights -----------------------------------------------------------------------------------
- */
+/* --- flights ---------------------------------------------------------------------------------- */
 
 static const medium kinds[] = {
-    {{0, 0, 0}, {0, 0, 0}, 0},             /* nothing */
-    {{1, 2, 3}, {0, 0, 0}, 0},             /* ink */
+    {{0, 0, 0}, {0, 0, 0}, 0},             /* vacuum */
+    {{1, 2, 3}, {0, 0, 0}, 0},             /* absorption only */
     {{0, 0, 0}, {1, 1, 1}, 0},             /* grey fog */
-    {{0.5f, 0.1f, 0}, {3, 1, 0.2f}, 0},    /* colours in both */
+    {{0.5f, 0.1f, 0}, {3, 1, 0.2f}, 0},    /* coloured absorption and scattering */
     {{0, 0, 0}, {0, 5, 0}, 0},             /* one channel only */
-    {{100, 0, 1}, {1000, 1e-6f, 1}, 0.5f}, /* thick and thin */
+    {{100, 0, 1}, {1000, 1e-6f, 1}, 0.5f}, /* dense and thin channels */
 };
 
-/* What passes, and what is scattered on the way, in the mean; Beer's law says both. */
+/* Mean transmitted and scattered light; Beer's law gives both. */
 static void flights_obey_beer(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
@@ -112,7 +110,7 @@ static void flights_obey_beer(void **state) {
     }
 }
 
-/* An ink has no noise: each flight through it is Beer's law. */
+/* Pure absorption has no noise: each flight follows Beer's law. */
 static void absorption_is_exact(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 1000; ++i) {
@@ -125,7 +123,7 @@ static void absorption_is_exact(void **state) {
     }
 }
 
-/* Places within a length: the integral of what is scattered into the ray. */
+/* Positions along a segment: the integral of the light scattered into the ray. */
 static void places_integrate_what_is_scattered(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k)
@@ -146,7 +144,7 @@ static void places_integrate_what_is_scattered(void **state) {
         }
 }
 
-/* The part of a ray in a sphere. */
+/* The part of a ray inside a sphere. */
 static void spans_lie_in_the_sphere(void **state) {
     (void)state;
     const vec3 centre = vec3_make(1, 2, 3);
@@ -167,7 +165,7 @@ static void spans_lie_in_the_sphere(void **state) {
     }
 }
 
-/* The kernels over the unit ball. */
+/* Integrals of the kernels over the unit ball. */
 static void balls_have_their_integral(void **state) {
     (void)state;
     for (int k = 0; k < PHOTON_KERNELS; ++k) {
@@ -181,15 +179,15 @@ static void balls_have_their_integral(void **state) {
     }
 }
 
-/* --- wavelengths -------------------------------------------------------------------------------
- */
+/* --- wavelengths ------------------------------------------------------------------------------ */
 
 static const vec3 white = {1, 1, 1};
 
 static void all_wavelengths_are_white(void **state) {
     (void)state;
     double sum[3] = {0};
-    const int side = 1 << 10; /* channels and places evenly: the draws' mean, without noise */
+    const int side =
+        1 << 10; /* stratified over channels and positions: the mean of the samples without noise */
     for (int i = 0; i < 3 * side; ++i)
         for (int j = 0; j < side; ++j) {
             const float channel = ((float)i + 0.5f) / (3 * (float)side);

@@ -1,5 +1,5 @@
-/* Principled surfaces: nothing is lost or made in a white furnace, whatever lies on what; values,
-   densities and draws tell one story; both ways are equal; each layer does what it is for. */
+/* Principled surfaces: energy is conserved in a white furnace for any combination of layers;
+   values, densities and samples agree; both directions are equal; each layer has its effect. */
 #include "shaders/bsdf.h"
 #include "test.h"
 
@@ -7,7 +7,7 @@ typedef struct layer_case {
     const char *name;
     float roughness, metallic, anisotropy, fuzz, fuzz_roughness, clear, clear_roughness, passes;
     bool thin;
-    float off; /* that a furnace may be */
+    float off; /* largest deviation of the furnace */
 } layer_case;
 
 static const layer_case cases[] = {
@@ -66,7 +66,7 @@ static surface made_of(const layer_case *of) {
     return at;
 }
 
-/* In a plane along which the facets of made_of look short, */
+/* A direction in the plane in which the facets of made_of look short, */
 static vec3 direction_at(float cosine) {
     const float sine = sqrtf(1 - cosine * cosine);
     return vec3_make(0.6f * sine, 0.8f * sine, cosine);
@@ -88,7 +88,7 @@ static rng_block even(uint32_t i) {
     return made;
 }
 
-/* Mean weight of draws; the share that is no mirror's and not lost. */
+/* Mean weight of samples; the fraction that is neither specular nor absorbed. */
 static double drawn_by(const surface *at, vec3 wo, uint32_t draws, double *spread) {
     double sum = 0, spreads = 0;
     for (uint32_t i = 0; i < draws; ++i) {
@@ -119,7 +119,7 @@ static void test_furnace(void **state) {
         }
 }
 
-/* Facets of any two widths, seen from all around. */
+/* Facets of any two widths, seen from all azimuths. */
 static void test_long_facets(void **state) {
     (void)state;
     static const float widths[][2] = {{0.9f, 0.09f}, {0.7f, 0.16f},  {1, 0.03f},
@@ -135,7 +135,7 @@ static void test_long_facets(void **state) {
         at.layers.alpha_v = widths[w][1];
         for (size_t d = 0; d < sizeof seen_from / sizeof *seen_from; ++d)
             for (size_t turn = 0; turn < sizeof around / sizeof *around; ++turn) {
-                if (turn > 0 && seen_from[d] == 1) continue; /* it is the same */
+                if (turn > 0 && seen_from[d] == 1) continue; /* identical by symmetry */
                 double spread;
                 const vec3 wo = direction_turned(seen_from[d], around[turn] * KD_PI / 180);
                 const double share = drawn_by(&at, wo, 1 << 17, &spread);
@@ -147,7 +147,7 @@ static void test_long_facets(void **state) {
     }
 }
 
-/* Midpoints over angles. */
+/* Midpoint rule over angles. */
 static double over_sphere(const surface *at, vec3 wo, bool density) {
     const int rows = 200, columns = 128;
     double sum = 0;
@@ -167,7 +167,8 @@ static double over_sphere(const surface *at, vec3 wo, bool density) {
     return sum * 2 * 3.141592653589793 * 3.141592653589793 / ((double)rows * columns);
 }
 
-/* Values add up to what draws weigh, densities to what they spread: where no mirror is. */
+/* Values integrate to the mean weight of samples, densities to their total probability, where
+   nothing is specular. */
 static void test_integrals(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -198,7 +199,7 @@ static void tint(surface *at) {
     at->transmission = vec3_make(1, 0.8f, 0.6f);
 }
 
-/* A draw's weight is value over density; radiance one way is flux the other way. */
+/* A sample's weight is value over density; radiance in one direction is flux in the other. */
 static void test_draws_and_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -229,7 +230,7 @@ static void test_draws_and_reciprocity(void **state) {
     }
 }
 
-/* Without layers, and white, it is plastic; all glass is glass. */
+/* Without layers, and white, it equals plastic; fully transmissive, it equals glass. */
 static void test_plain_limits(void **state) {
     (void)state;
     for (int g = 0; g < 2; ++g)
@@ -251,8 +252,8 @@ static void test_plain_limits(void **state) {
         }
 }
 
-/* Base colour is an albedo: what is below the boundary is in proportion to it, as in Blender and
-   glTF; of `plastic`, whose light is mirrored back down, it is less. */
+/* Base colour is an albedo: the light from below the boundary is proportional to it, as in Blender
+   and glTF; in `plastic`, which reflects light back down internally, it is less. */
 static void test_base_colour(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 500; ++i) {
@@ -269,7 +270,7 @@ static void test_base_colour(void **state) {
     }
 }
 
-/* Straight through a sheet, unbent; its reflection is that of both faces. */
+/* Straight through a thin sheet, without refraction; its reflection is that of both faces. */
 static void test_sheet(void **state) {
     (void)state;
     const surface at = made_of(cases + 18);
@@ -286,7 +287,7 @@ static void test_sheet(void **state) {
     assert_true(surface_eta(&at) == 1 && surface_is_clear(&at) && surface_is_specular(&at));
 }
 
-/* An index of 1 is no boundary; frosted, its light is not lost. */
+/* With an index of 1 there is no boundary; a rough one loses no light. */
 static void test_index_of_one(void **state) {
     (void)state;
     material made = material_default();
@@ -307,7 +308,8 @@ static void test_index_of_one(void **state) {
     }
 }
 
-/* At 82 degrees a metal of black edges reflects nothing, along the normal its colour. */
+/* At 82 degrees a metal with a black edge colour reflects nothing, along the normal its base
+   colour. */
 static void test_metal_edge(void **state) {
     (void)state;
     principled_side side;

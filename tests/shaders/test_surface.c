@@ -1,5 +1,5 @@
-/* Surfaces: normals on the right side, mirror directions that stay outside, maps that turn normals
-   the right way, rays that leave without meeting where they came from. */
+/* Surfaces: normals on the correct side, mirror directions above the surface, normal maps of the
+   correct orientation, rays that do not hit the surface they leave. */
 #include "core/math/sampling.h"
 #include "scene_fixture.h"
 #include "shaders/bsdf.h"
@@ -21,7 +21,7 @@ static vec3 unit(uint32_t pass, uint64_t i) {
     return sample_sphere(r.value[0], r.value[1]);
 }
 
-/* One triangle with wild vertex normals, met from a random direction. */
+/* One triangle with arbitrary vertex normals, hit from a random direction. */
 static void make_triangle(int32_t kind, uint64_t i) {
     const vec3 corner[3] = {unit(1, 3 * i), unit(1, 3 * i + 1), unit(1, 3 * i + 2)};
     const vec3 normal[3] = {unit(2, 3 * i), unit(2, 3 * i + 1), unit(2, 3 * i + 2)};
@@ -54,7 +54,7 @@ static void test_normals_and_mirrors(void **state) {
         expect_near((double)vec3_length(at.geometric), 1, 1e-5);
         if (at.kind == MATERIAL_DIFFUSE) {
             assert_true(vec3_dot(at.normal, at.geometric) >= 0);
-        } else if (fabsf(facing) > 1e-4f) { /* the mirror direction leaves on the viewer's side */
+        } else if (fabsf(facing) > 1e-4f) { /* the mirror direction is on the viewer's side */
             const vec3 mirrored = fresnel_reflect(vec3_negate(way), at.normal);
             assert_true(vec3_dot(mirrored, at.geometric) * facing > 0);
             assert_true(-vec3_dot(way, at.normal) * facing > 0);
@@ -78,8 +78,8 @@ static void test_normal_of_any_size(void **state) {
     assert_true(vec3_is_zero(triangle_unit_normal(vec3_all(1), vec3_all(1), vec3_all(2))));
 }
 
-/* From any point in any direction, at any place: the triangle itself is not met again, and the
-   other end of a connection does not hide itself. */
+/* From any point in any direction: the ray does not hit its own triangle again, and the two ends of
+   a connection do not occlude each other. */
 static void test_rays_leave(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 20000; ++i) {
@@ -95,7 +95,7 @@ static void test_rays_leave(void **state) {
         const ray left = surface_leave(&at, next, INFINITY);
         const ray connected = surface_connect(&at, vec3_add(at.position, next));
         const ray both[2] = {left, connected};
-        /* a point that is itself on the triangle but for rounding may be hidden by it */
+        /* a point that lies on the triangle within rounding may be occluded by it */
         const bool apart = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
         for (int k = 0; k < 1 + apart; ++k) {
             const triangle_caster caster = triangle_caster_make(both[k]);
@@ -108,7 +108,7 @@ static void test_rays_leave(void **state) {
     }
 }
 
-/* A square in the xy plane, u along x, v along y: a map whose red is high leans to +x; a height
+/* A square in the xy plane, u along x, v along y: a normal map with high red leans to +x; a height
    that rises along u leans to -x by its slope. */
 static void test_maps_turn_normals(void **state) {
     (void)state;
@@ -150,8 +150,8 @@ static void test_maps_turn_normals(void **state) {
     }
 }
 
-/* What a material says of all its places, without maps, is what its surface says of one. (Apart:
-   gcc warns where it copies the layers, which other surfaces do not have.) */
+/* Without maps, the properties of a material equal those of its surface at any point. (A separate
+   function, because gcc warns if it copies layers that other surfaces lack.) */
 static __attribute__((noinline)) void expect_one_answer(const material *made,
                                                         const principled *layers) {
     const vec3 corner[3] = {vec3_make(0, 0, 0), vec3_make(1, 0, 0), vec3_make(0, 1, 0)};

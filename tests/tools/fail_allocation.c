@@ -1,6 +1,6 @@
-/* Preloaded into a program: of the allocations that it makes from main() on, FAIL_ALLOCATION's
-   fails (1 is the first), and with FAIL_ALL set every one after it. With FAIL_COUNT the number of
-   them is written to that file at the end. */
+/* Preloaded into a program: makes allocation number FAIL_ALLOCATION after the start of main() fail
+   (1 is the first), and with FAIL_ALL set every one after it. With FAIL_COUNT, writes their number
+   to that file at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

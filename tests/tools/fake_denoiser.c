@@ -1,6 +1,6 @@
-/* Stands in for Open Image Denoise (its C interface, version 2) where that is not installed: every
-   picture becomes its mean, so that what was called, and in which order, can be seen from outside.
-   Colours are wanted with clean guides or none; anything else is an error. */
+/* Replaces Open Image Denoise (its C interface, version 2) if that is not installed: every picture
+   becomes its mean, so that tests can see the calls and their order. Requires colours with clean
+   guides or none; anything else is an error. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* tools/peers/judge_ray.h: which rays two casters of floats may answer differently. */
+/* tools/peers/judge_ray.h: for which rays two single-precision ray tracers may disagree. */
 #include "tests/accel/triangle_sets.h"
 #include "tools/peers/judge_ray.h"
 
-/* Rays that start on a triangle's plane, amid it, may meet it or not; rays that cross it may not
-   miss it, and so for those that end there. */
+/* Rays that start on a triangle's plane, inside the triangle, may hit it or not; rays that cross it
+   must hit it; likewise for rays that end there. */
 static void rays_that_begin_or_end_on_a_triangle_may_go_either_way(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_LONG_SOUP, 1000);

@@ -1,4 +1,5 @@
-/* Options: the line beats the environment, every kind of misuse has its own clear refusal. */
+/* Options: the command line overrides the environment, and every kind of misuse has its own clear
+   error. */
 #include "core/names.h"
 #include "tests/test.h"
 #include "tools/program/options.h"
@@ -75,7 +76,7 @@ static const option_group groups[] = {{"Test", rows, 0, NULL}, {NULL, NULL, 0, N
 
 enum { WORDS = 64 };
 
-/* Reads and applies; `arguments` counts what was no option. */
+/* Parses and applies; `arguments` counts the words that were not options. */
 static kd_status read_line(values *out, int *arguments, const char *line) {
     char words[512];
     snprintf(words, sizeof words, "program %s", line);
@@ -147,8 +148,8 @@ static void counts_have_suffixes(void **state) {
     assert_true(got.size[0] == 10 && got.size[1] == 10);
 }
 
-/* A word that stands twice would hide one of two hints; one that is an option would never be seen.
- */
+/* A word that stands twice would hide one of two hints; one that is an option would never be
+   seen. */
 static void hints_are_unique(void **state) {
     (void)state;
     char seen[8192] = " ";

@@ -1,8 +1,9 @@
-/* A rendering goes on only as the one that it was: every value of every option, and every number of
-   the camera, is changed by itself between a rendering and its --resume, for every integrator. The
-   state is refused, or the picture that comes of it has the bits of one that was never stopped.
-   Options come from the program's table: a new row is tested by being there. The group "Output"
-   says where pictures go (--max-memory and --quick work through options of the other groups). */
+/* A rendering can only be resumed with the same options: every value of every option, and every
+   number of the camera, is changed by itself between a rendering and its --resume, for every
+   integrator. Either the state is rejected, or the resulting picture has the bits of an
+   uninterrupted rendering. The options come from the program's table, so new rows are tested
+   automatically. Not covered: the group "Output", which says where pictures go (--max-memory and
+   --quick act through options of other groups). */
 #include "accel/builders.h"
 #include "core/files/file.h"
 #include "photon/maps/photon_file.h"
@@ -19,7 +20,7 @@ enum { STATE_BYTES = 1 << 16, CHANGES = 64, TEXT = 160, SAMPLES = 2 };
 static const char *const state_path = "options.state", *const map_path = "options.kdp";
 static const char *const scene_path = "options.json";
 
-/* Something that every kind of photon lands in: walls, a ball of glass before one, fog. */
+/* A scene in which every kind of photon is stored: walls, a sphere of glass, fog. */
 static void write_scene(void) {
     FILE *file = fopen(scene_path, "w");
     assert_non_null(file);
@@ -36,7 +37,7 @@ static void write_scene(void) {
     fclose(file);
 }
 
-/* Photons as `kandela photons` writes them. */
+/* Writes photons as `kandela photons` does. */
 static void write_map(const scene *from) {
     scene_view view = scene_get_view(from);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
@@ -89,7 +90,7 @@ static void number_text(char text[TEXT], const option_row *row, const void *fiel
     }
 }
 
-/* All that a row can be changed to, as arguments of the line; a flag has none. */
+/* All changes of a row, as arguments of the command line; a flag has none. */
 static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const void *field) {
     static const char *const devices[] = {"auto", "cpu"};
     int made = 0;
@@ -114,7 +115,7 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
     case OPTION_UINT64:
         snprintf(texts[0], TEXT, "%llu", (unsigned long long)*(const uint64_t *)field + 1);
         return 1;
-    case OPTION_DOUBLE: /* limits that nothing here comes to, or that all is within */
+    case OPTION_DOUBLE: /* limits that are never reached, or never exceeded */
         snprintf(texts[0], TEXT, "%.9g", isfinite(row->most) ? row->most : 1e9);
         return 1;
     case OPTION_INT32:
@@ -130,7 +131,7 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
 typedef struct stage {
     scene *room;
     render_values base;
-    char state[STATE_BYTES]; /* of the base's rendering, a sample short if that may be */
+    char state[STATE_BYTES]; /* of the base rendering, one sample short if possible */
     size_t state_count;
     int accepted, refused;
 } stage;
@@ -170,7 +171,8 @@ static void begin(stage *on, const render_values *base) {
     file_close(&file);
 }
 
-/* Refused, with a reason, or the bits of a rendering that is so from its first sample on. */
+/* Returns true if resuming is rejected with a reason, or gives the bits of a rendering with these
+   options from the start. */
 static bool goes_on(stage *on, const render_values *changed, const char *what) {
     uint64_t resumed = 0, whole = 0;
     put_state(on);
@@ -193,7 +195,7 @@ static void change_row(stage *on, const option_group *group, const option_row *r
     const void *field = (const char *)&on->base + group->base + row->offset;
     const int count = changes_of(texts, row, field);
     for (int i = 0; i < count; ++i) {
-        /* Renderings here are on the CPU, and a build with CUDA has builders for devices only. */
+        /* These renderings run on the CPU; a build with CUDA lists builders for devices, too. */
         if (strcmp(row->name, "builder") == 0 && !tritree_builder_find(texts[i])) continue;
         render_values changed = on->base;
         option_given given = {row, texts[i], group->base, false};
@@ -249,14 +251,35 @@ static void every_option_and_camera_of_every_integrator(void **state) {
         base.view = view;
         change_all(&on, &base);
         if (!(*row)->counts_samples) continue;
-        base.render.final_gather = 2; /* then --precompute on is another picture */
+        base.render.final_gather = 2; /* so that --precompute on changes the picture */
         change_all(&on, &base);
     }
     scene_close(on.room);
 }
 
+/* kandela render takes every option of the table, under one heading; help and man page follow. */
+static void every_option_has_a_group(void **state) {
+    (void)state;
+    int daily = 0;
+    for (const option_row *row = NULL; (row = render_option_next(row));) {
+        int found = 0;
+        for (const option_group *group = render_groups; group->heading; ++group)
+            for (const option_row *other = NULL; (other = option_next(group, other));)
+                found += strcmp(other->name, row->name) == 0;
+        if (found != 1) fail_msg("--%s is in %d groups", row->name, found);
+    }
+    for (const option_group *group = render_groups; group->heading; ++group)
+        for (const option_row *row = NULL; (row = option_next(group, row));) {
+            if (!row->help || !row->help[0]) fail_msg("--%s has no help", row->name);
+            if (strlen(row->help) > 110) fail_msg("--%s: the help takes three lines", row->name);
+            daily += row->daily;
+        }
+    assert_in_range(daily, 20, 25);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_has_a_group),
         cmocka_unit_test(every_option_and_camera_of_every_integrator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Wehr and Radkowski 2018, Figures 4 to 10. The paper gives curves, not figures: where its text or
-   Table II says a number it stands beside ours. With --report the page draws them. */
+/* Wehr and Radkowski 2018, Figures 4 to 10. The paper shows curves without numbers; numbers from
+   its text or Table II are printed beside the results. --report draws the figures. */
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -36,10 +36,9 @@ static void print_no_device(void) {
     if (device_cuda_count() == 0) printf("    (cuda:0: no GPU)\n");
 }
 
-/* --- Figure 4 -----------------------------------------------------------------------------------
- */
+/* --- Figure 4 --------------------------------------------------------------------------------- */
 
-/* Of one block size: how much longer with cutoff = block than with the best cutoff. */
+/* For one block size: the time with cutoff = block relative to the best cutoff. */
 static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on, uint32_t block,
                       uint32_t from, uint32_t to) {
     double at_block = 0, best = 1e300;
@@ -85,8 +84,7 @@ static kd_status figure_4(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Figures 5 and 6 ----------------------------------------------------------------------------
- */
+/* --- Figures 5 and 6 -------------------------------------------------------------------------- */
 
 static kd_status time_block(const paper_table *table, const wehr_cloud *cloud, int on,
                             uint32_t block) {
@@ -141,12 +139,11 @@ static kd_status figure_6(const bench_request *request) {
     return by_blocks(request, "wehr-figure6", WEHR_BUNNY);
 }
 
-/* --- Figure 7 -----------------------------------------------------------------------------------
- */
+/* --- Figure 7 --------------------------------------------------------------------------------- */
 
 enum { WIDTH = 480, HEIGHT = 360, SCANNED = 280000 };
 
-/* Seen a little from above, the nearer the darker. */
+/* View from slightly above; nearer points are darker. */
 static void splat(float *const planes[3], const vec3 *points, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
         const double x = (double)points[i].x - 0.5, y = (double)points[i].y - 0.5;
@@ -194,8 +191,7 @@ static kd_status figure_7(const bench_request *request) {
     return status;
 }
 
-/* --- Figure 8 -----------------------------------------------------------------------------------
- */
+/* --- Figure 8 --------------------------------------------------------------------------------- */
 
 static kd_status print_naive(const paper_table *table, const char *sort, uint64_t count,
                              double published, uint32_t insertion) {
@@ -234,8 +230,7 @@ static kd_status figure_8(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Figure 9 -----------------------------------------------------------------------------------
- */
+/* --- Figure 9 --------------------------------------------------------------------------------- */
 
 static kd_status figure_9(const bench_request *request) {
     static const double published[SIZES] = {61, 302, 605, 0, 1918, 2559, 3245}; /* Table II, R */
@@ -256,10 +251,9 @@ static kd_status figure_9(const bench_request *request) {
     return KD_OK;
 }
 
-/* --- Figure 10 ----------------------------------------------------------------------------------
- */
+/* --- Figure 10 -------------------------------------------------------------------------------- */
 
-/* The seconds that each level takes with this border between insertion and radix. */
+/* Measures the seconds of each level with this limit between insertion and radix sort. */
 static kd_status time_levels(bench_row *row, double levels[LEVELS], const wehr_cloud *cloud,
                              uint32_t insertion) {
     double told[LEVELS];

@@ -1,6 +1,6 @@
-/* A builder of triangle trees for nightly_one_row.sh: one file, whose row is its end.
-   Idea: cut the longest side of the box in half while that parts triangles. KANDELA_TOY_FAULT in
-   the environment makes it lose a triangle, so that who walks the table says so. */
+/* A builder of triangle trees for nightly_one_row.sh: one file that ends with its row.
+   Idea: bisect the longest side of the box while that separates triangles. With KANDELA_TOY_FAULT
+   in the environment it loses a triangle, which the tests of the table must detect. */
 #include "accel/tree/build.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
@@ -16,7 +16,7 @@ typedef struct toy {
     const job *watched;
 } toy;
 
-/* What of the triangle lies in the box; false: nothing does. */
+/* Clips the triangle to the box; returns false if nothing is left. */
 static bool part_in(const tritree_input *input, uint32_t id, box3 box, box3 *part) {
     const uint32_t *index = input->triangles + 3 * (uint64_t)id;
     const vec3 *at = input->positions;

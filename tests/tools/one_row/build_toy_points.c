@@ -1,7 +1,7 @@
-/* A builder of point trees for nightly_one_row.sh: one file, whose row is its end.
-   Idea: sort a sub-tree's points on its axis, take the one that has the left sub-tree before it.
-   KANDELA_TOY_FAULT in the environment makes it swap two points, so that who walks the table says
-   so. */
+/* A builder of point trees for nightly_one_row.sh: one file that ends with its row.
+   Idea: sort the points of a subtree along its axis and take the one after the left subtree. With
+   KANDELA_TOY_FAULT in the environment it swaps two points, which the tests of the table must
+   detect. */
 #include "core/memory.h"
 #include "points/tree/build.h"
 #include <stdlib.h>

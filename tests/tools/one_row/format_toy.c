@@ -1,5 +1,5 @@
 /* A picture format for nightly_one_row.sh: width and height, then red, green and blue of each
-   pixel, native floats. */
+   pixel, as native floats. */
 #include "core/image/formats.h"
 #include <string.h>
 

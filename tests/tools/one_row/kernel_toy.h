@@ -1,12 +1,11 @@
-/* --- toy, for nightly_one_row.sh: 1 - s^2/2, the mean of disc and Epanechnikov -----------------
- */
+/* --- toy, for nightly_one_row.sh: 1 - s^2/2, the mean of disc and Epanechnikov ---------------- */
 
 #define KERNEL_TOY_HALF(f) (0.5f * kernel_disc_##f + 0.5f * kernel_epanechnikov_##f)
 
 KD_FN float kernel_toy_at(float s2) {
     return KERNEL_TOY_HALF(at(s2));
 }
-/* KERNEL_TOY_FAULT makes one integral wrong, so that who walks the table says so. */
+/* With KERNEL_TOY_FAULT one integral is wrong, which the tests of the table must detect. */
 KD_FN float kernel_toy_sector(void) {
 #ifdef KERNEL_TOY_FAULT
     return 0.5f;

@@ -1,6 +1,6 @@
-/* An integrator for nightly_one_row.sh: one file, whose row is its end.
-   Idea: what is near is bright, without light. KANDELA_TOY_FAULT in the environment makes a
-   sample depend on the clock, so that who walks the table says so. */
+/* An integrator for nightly_one_row.sh: one file that ends with its row.
+   Idea: brightness by distance, without lights. With KANDELA_TOY_FAULT in the environment samples
+   depend on the clock, which the tests of the table must detect. */
 #include "accel/rays/batch.h"
 #include "render/frame/integrator.h"
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* CUB's interface, host loops. */
+/* The interface of CUB, implemented by loops on the host. */
 #ifndef KD_TESTS_EMULATED_CUB_RADIX_SORT_CUH
 #define KD_TESTS_EMULATED_CUB_RADIX_SORT_CUH
 #include "cuda_runtime.h"
@@ -7,7 +7,7 @@
 
 namespace cub {
 namespace emulated_keys {
-/* The unsigned number whose order is the key's. */
+/* Returns the unsigned number with the order of the key. */
 inline uint64_t ordered(uint64_t key) {
     return key;
 }

@@ -1,4 +1,4 @@
-/* CUB's interface, host loops. */
+/* The interface of CUB, implemented by loops on the host. */
 #ifndef KD_TESTS_EMULATED_CUB_SELECT_CUH
 #define KD_TESTS_EMULATED_CUB_SELECT_CUH
 #include "cuda_runtime.h"
