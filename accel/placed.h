@@ -89,8 +89,6 @@ typedef struct placed_trees {
 kd_status placed_trees_open(placed_trees *out, placed_view *view, const tritree_input *scene,
                             const tritree_options *options, const char *builder, job *watched);
 void placed_trees_close(placed_trees *owned); /* accepts a zeroed one */
-/* Returns the total size in bytes. */
-uint64_t placed_trees_bytes(const placed_trees *of);
 
 /* Builds only the top-level tree: nodes and order of `out`, which must be zeroed. */
 kd_status placed_boxes_build(placed_trees *out, const placed_view *view);

@@ -229,13 +229,3 @@ void placed_trees_close(placed_trees *owned) {
     memory_free(owned->order);
     memset(owned, 0, sizeof *owned);
 }
-
-uint64_t placed_trees_bytes(const placed_trees *of) {
-    uint64_t bytes = of->node_count * sizeof *of->nodes;
-    for (uint32_t i = 0; i < of->shape_count; ++i) {
-        const tritree *tree = of->trees + i;
-        bytes += tree->node_count * sizeof *tree->nodes + sizeof *of->shapes;
-        bytes += tree->reference_count * sizeof *tree->references;
-    }
-    return bytes;
-}

@@ -118,9 +118,6 @@ static inline float sweep_event_position(sweep_event event) {
 static inline uint32_t sweep_event_type(sweep_event event) {
     return (uint32_t)event >> EVENT_ID_BITS;
 }
-static inline uint32_t sweep_event_id(sweep_event event) {
-    return (uint32_t)event & ((1u << EVENT_ID_BITS) - 1);
-}
 
 /* Sorts distinct events; `scratch` has room for `count`. From some thousands on the sort is stable
    for events of the same position and type, and does not order them by id. */

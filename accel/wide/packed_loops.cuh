@@ -8,7 +8,7 @@
    coherence, and then refills only when all lanes are idle. Triangles that need double precision
    are deferred to a separate kernel, packed_settle, whose warps are full; in the traversal kernel
    their arithmetic would cost every lane registers. packed_alone is for images: one ray per thread,
-   which resolves its deferred triangles at its end. packed_cast casts a single ray from any kernel.
+   which resolves its deferred triangles at its end.
 
    A kernel passes a `work`, held in registers or constant memory, with
      uint32_t fetch(unsigned idle) const
@@ -231,34 +231,6 @@ PACKED_FN uint32_t packed_fetch(uint32_t *cursor, unsigned lanes) {
     uint32_t first = 0;
     if (lane == leader) first = atomicAdd(cursor, (uint32_t)__popc(lanes));
     return __shfl_sync(lanes, first, leader) + __popc(lanes & ((1u << lane) - 1));
-}
-
-/* Casts one ray; returns the hit of tritree_device_cast, bit for bit. May be called in divergent
-   code. */
-static __device__ __noinline__ ray_hit packed_cast(const tritree_view *tree, ray cast, bool any) {
-    const packed_scene scene = packed_scene_of(*tree);
-    packed_ray<false, true> on;
-    packed_stack stack;
-    const float4 o = make_float4(cast.origin.x, cast.origin.y, cast.origin.z, cast.tmin),
-                 d = make_float4(cast.direction.x, cast.direction.y, cast.direction.z, cast.tmax);
-    if (!tree->packed) return tritree_device_cast(tree, cast, any);
-    on.begin<true>(scene, o, d);
-    stack.doubts[0] = 0;
-    while (on.at != PACKED_IDLE) {
-        while (!(on.at & PACKED_LEAF_MARK)) {
-            on.step(scene);
-            on.pick(stack);
-        }
-        if (on.at == PACKED_IDLE) break;
-        if (on.leaf(scene, stack) || (any && on.best != KD_NONE))
-            on.at = PACKED_IDLE;
-        else
-            on.pick(stack);
-    }
-    const uint32_t count = on.best == PACKED_OPEN ? PACKED_DOUBTS + 1 : stack.doubts[0];
-    const ray_hit found = {on.nearest, on.u, on.v, on.best};
-    if (count == 0 || (any && count <= PACKED_DOUBTS && on.best != KD_NONE)) return found;
-    return packed_answer(*tree, o, d, found, stack.doubts + 1, count, any);
 }
 
 #endif

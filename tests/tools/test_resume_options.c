@@ -257,8 +257,29 @@ static void every_option_and_camera_of_every_integrator(void **state) {
     scene_close(on.room);
 }
 
+/* kandela render takes every option of the table, under one heading; help and man page follow. */
+static void every_option_has_a_group(void **state) {
+    (void)state;
+    int daily = 0;
+    for (const option_row *row = NULL; (row = render_option_next(row));) {
+        int found = 0;
+        for (const option_group *group = render_groups; group->heading; ++group)
+            for (const option_row *other = NULL; (other = option_next(group, other));)
+                found += strcmp(other->name, row->name) == 0;
+        if (found != 1) fail_msg("--%s is in %d groups", row->name, found);
+    }
+    for (const option_group *group = render_groups; group->heading; ++group)
+        for (const option_row *row = NULL; (row = option_next(group, row));) {
+            if (!row->help || !row->help[0]) fail_msg("--%s has no help", row->name);
+            if (strlen(row->help) > 110) fail_msg("--%s: the help takes three lines", row->name);
+            daily += row->daily;
+        }
+    assert_in_range(daily, 20, 25);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_has_a_group),
         cmocka_unit_test(every_option_and_camera_of_every_integrator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ double choi_median(const double *seconds, int32_t runs) {
     return bench_summarise(&row).median;
 }
 
-/* Rays on the device: once for the hits, then timed. */
+/* Traces rays on the device: once for the hits, then timed. */
 static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_hit *hits,
                               int32_t runs, double *rate) {
     tritree_cuda there;
@@ -135,7 +135,7 @@ done:
     return status;
 }
 
-/* Adds a node and what is below it; returns its references. */
+/* Adds a node and its subtree; returns the number of references. */
 static double count_levels(choi_column *to, const tritree *tree, uint32_t at, uint32_t level) {
     const tritree_node node = tree->nodes[at];
     double below = 0;
@@ -151,7 +151,7 @@ static double count_levels(choi_column *to, const tritree *tree, uint32_t at, ui
     return below;
 }
 
-/* Proves the tree, notes what it is and what rays make of it. */
+/* Checks the tree and measures its statistics and rays. */
 static kd_status take_tree(const bench_request *request, choi_column *to, choi_tree *out,
                            const tritree *tree) {
     uint64_t primary = 0, diffuse = 0;
@@ -330,7 +330,7 @@ static kd_status write_row(const bench_request *request, const choi_column *of,
     return bench_write(request, &row);
 }
 
-/* Times are compared where the model has the paper's size, else triangles per second. */
+/* Compares times if the model has the paper's size, else triangles per second. */
 static kd_status print_time(const bench_request *request, const choi_column *of, const char *table,
                             const choi_tree *from, double published_ms, const char *published_on) {
     if (!from) return KD_OK;
@@ -406,7 +406,7 @@ static void print_stages(const choi_column *columns, int count) {
         }
 }
 
-/* A frame: a primary ray for each of a million pixels, nothing else. */
+/* A frame consists of one primary ray for each of a million pixels. */
 static void print_trees(const bench_request *request, const choi_column *columns, int count) {
     static const double pixels = 1024.0 * 1024;
     printf("All trees: C_t 1.5, C_i 1, empty factor 1; rays on %s; frames of 1024 x 1024 primary "

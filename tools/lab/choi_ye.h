@@ -1,4 +1,4 @@
-/* What the tables and figures of Choi and Ye share: the models, and each builder's tree of them. */
+/* Models and measured trees for the tables and figures of Choi and Ye. */
 #ifndef KD_TOOLS_LAB_CHOI_YE_H
 #define KD_TOOLS_LAB_CHOI_YE_H
 #include "accel/builders.h"
@@ -9,12 +9,12 @@ typedef struct choi_model {
     const char *name, *stand_in, *quick;
     double triangles;
     double serial_ms, gpu_ms, threads8_ms;
-    double share[TRITREE_STAGES]; /* of the GPU's time, per cent */
+    double share[TRITREE_STAGES]; /* in per cent of the GPU's time */
 } choi_model;
 
 enum { CHOI_RESULTS = 6, CHOI_LEVELS = 64 };
 
-/* A builder's tree of a model, as measured. */
+/* A measured tree of a model. */
 typedef struct choi_tree {
     const char *builder, *device;
     double seconds[BENCH_RUNS_MAX];
@@ -27,28 +27,28 @@ typedef struct choi_tree {
 } choi_tree;
 
 typedef struct choi_column {
-    const choi_model *from; /* NULL: a model that the paper does not have */
+    const choi_model *from; /* NULL: a model that is not in the paper */
     char name[64], label[128];
     const char *path;
     uint32_t triangles;
     choi_tree results[CHOI_RESULTS];
     int count;
     uint32_t level_nodes[CHOI_LEVELS];   /* of the first tree */
-    double level_triangles[CHOI_LEVELS]; /* references below the nodes of each level, in all */
+    double level_triangles[CHOI_LEVELS]; /* total references below the nodes of each level */
 } choi_column;
 
-/* NULL: not measured. */
+/* Returns NULL if this was not measured. */
 const choi_tree *choi_find(const choi_column *of, const char *builder, const char *device_name);
 kd_status choi_measure(const bench_request *request, choi_column *to, const char *path);
 double choi_median(const double *seconds, int32_t runs);
 
-/* The tables and figures that `parts` names (CHOI_...). */
+/* Prints the tables and figures in `parts` (CHOI_...). */
 kd_status choi_print(const bench_request *request, const choi_column *columns, int count,
                      unsigned parts);
 /* choi_ye_figures.c */
 kd_status choi_figures(const bench_request *request, const choi_column *columns, int count,
                        unsigned parts);
-/* Builders of the CPU by threads; `path` of the model. */
+/* Prints build times of the CPU builders by threads; `path`: file of the model. */
 kd_status choi_threads(const bench_request *request, const choi_column *of, const char *path);
 
 #endif

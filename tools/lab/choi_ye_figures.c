@@ -1,4 +1,4 @@
-/* Figures 1 to 3 of Choi and Ye on our trees, and builders of the CPU by threads. */
+/* Figures 1 to 3 of Choi and Ye for Kandela's trees, and CPU builders by threads. */
 #include "accel/rays/batch.h"
 #include "core/image/image.h"
 #include "core/memory.h"
@@ -26,7 +26,7 @@ static void figure_1(const choi_column *of) {
 
 enum { SIDE = 320 };
 
-/* Lit from the eye: grey by the angle between ray and triangle, white beside it. */
+/* Shading by the angle between ray and triangle; the background is white. */
 static float shade_of(const tritree *tree, ray cast, ray_hit hit) {
     if (hit.triangle == KD_NONE) return 1;
     const tritree_input *in = &tree->input;
@@ -91,7 +91,8 @@ static kd_status figure_2(const bench_request *request, const choi_column *of) {
 /* --- Figure 3 --------------------------------------------------------------------------------- */
 
 typedef struct line_fit {
-    double slope, r2, exponent; /* ms a thousand triangles; of the straight line; log against log */
+    double slope, r2, exponent; /* ms per thousand triangles; R^2 of the linear fit; exponent of the
+                                   logarithmic fit */
 } line_fit;
 
 static line_fit fit(const double *n, const double *ms, int count) {
@@ -138,7 +139,7 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
         const double published = !c->from ? 0 : gpu ? c->from->gpu_ms : c->from->serial_ms;
         KD_TRY(write_point(request, c, from, published,
                            gpu ? "NVIDIA GeForce RTX 2080" : "a CPU, one thread"));
-        if (c->from && strcmp(c->from->name, "fairy") == 0) continue; /* as in the paper */
+        if (c->from && strcmp(c->from->name, "fairy") == 0) continue; /* omitted, as in the paper */
         n[used] = c->triangles;
         ms[used++] = from->median * 1e3;
     }

@@ -1,10 +1,10 @@
-/* Times have a floor (what the work takes) and noise above it, so the mean of the faster half of a
-   row's samples, in logarithms, stands for the row. Its error comes from these samples' spread or,
-   where the file has the row several times, from how far the runs lie apart if that is more. Clocks
-   and places in memory differ from run to run of a process, which one run cannot see: LEAST_ERROR.
-   A row fails if its ratio is above the limit by SURE_ROW errors, the mean of all rows by
-   SURE_MEAN: the second finds a small loss that all rows share, the first a large one of a single
-   row. */
+/* Comparison of two files of results. Times have a lower bound (the work) and positive noise, so a
+   row is represented by the mean of the logarithms of the faster half of its samples. The error of
+   this mean is estimated from the spread of these samples or, if the file contains several runs of
+   the row, from the spread of the runs if that is larger. Clock rates and memory layout differ
+   between processes, which one run does not show: LEAST_ERROR. A row fails if its ratio exceeds the
+   limit by SURE_ROW errors, the mean of all rows if it does by SURE_MEAN errors: the first detects
+   a large loss of a single row, the second a small loss of all rows. */
 #include "core/memory.h"
 #include "tools/lab/results.h"
 #include <math.h>
@@ -39,7 +39,7 @@ static double error_of(const double *values, int count) {
     return sqrt(sum / (count - 1) / count);
 }
 
-/* A line's samples as logarithms; of older versions' lines the quantiles that they have. */
+/* Returns the logarithms of a line's samples, or of its quantiles in files of older versions. */
 static int logs_of(double *out, const result_line *line) {
     const double quantiles[] = {line->least, line->first_quarter, line->median,
                                 line->third_quarter};
@@ -52,7 +52,7 @@ static int logs_of(double *out, const result_line *line) {
     return used;
 }
 
-/* logs: room for all samples of the largest line; runs: for a number a line. */
+/* logs: capacity for all samples of the largest line; runs: one number per line. */
 static estimate estimate_lines(const result_line *const *lines, int count, double *logs,
                                double *runs) {
     double within = 0;
@@ -75,8 +75,8 @@ static int most_samples(const result_line *const *lines, int count) {
 
 kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
                         const result_line *const *newer, int newer_count) {
-    const int samples =
-        most_samples(older, older_count) + most_samples(newer, newer_count); /* more than either */
+    const int samples = most_samples(older, older_count) +
+                        most_samples(newer, newer_count); /* an upper bound for both */
     const int lines = older_count > newer_count ? older_count : newer_count;
     double *logs = NULL;
     KD_TRY(KD_RESERVE(logs, (uint64_t)(samples + lines)));
@@ -89,7 +89,7 @@ kd_status compare_lines(compare_ratio *out, const result_line *const *older, int
     return KD_OK;
 }
 
-/* The lines of `in` that measure what `like` does; how many. */
+/* Finds the lines of `in` that measure the same as `like`; returns their number. */
 static int lines_like(const result_line **out, const results *in, const result_line *like) {
     int count = 0;
     for (int i = 0; i < in->count; ++i)
@@ -98,10 +98,10 @@ static int lines_like(const result_line **out, const results *in, const result_l
 }
 
 typedef struct tally {
-    const result_line **older, **newer; /* room for all lines of a file */
+    const result_line **older, **newer; /* capacity for all lines of a file */
     compare_ratio *rows;
     int row_count, slower, changed, missing;
-    double limit; /* logarithm of the greatest ratio allowed */
+    double limit; /* logarithm of the largest ratio allowed */
 } tally;
 
 static void print_row(const tally *to, const result_line *of, const compare_ratio *row,
@@ -119,7 +119,7 @@ static void print_row(const tally *to, const result_line *of, const compare_rati
 static kd_status compare_row(tally *to, const results *older, const results *newer,
                              const result_line *of) {
     const int before = lines_like(to->older, older, of), after = lines_like(to->newer, newer, of);
-    if (to->newer[0] != of) return KD_OK; /* its row is the first of those alike */
+    if (to->newer[0] != of) return KD_OK; /* handled with the first line that measures the same */
     if (before == 0) {
         char name[NAME];
         results_name(name, sizeof name, of);
@@ -148,7 +148,7 @@ static void print_missing(tally *to, const results *older, const results *newer)
     }
 }
 
-/* Of all rows alike: no row counts more than another, as none of them can be measured alone. */
+/* The unweighted mean of all rows, since their errors are correlated. */
 static compare_ratio mean_ratio(const tally *of) {
     compare_ratio mean = {0, 0};
     double own = 0, apart = 0;

@@ -31,7 +31,7 @@ static bool same_settings(const experiment_trial *a, const experiment_trial *b) 
            strcmp(a->lookup, b->lookup) == 0;
 }
 
-/* The base with one ladder's rungs in turn. */
+/* Adds trials with the values of one ladder and the base otherwise. */
 static kd_status add_ladder(experiment *work, const experiment_trial *base, experiment_axis axis) {
     for (int i = 0; i < work->ladders[axis].count; ++i) {
         KD_REQUIRE(work->trial_count < EXPERIMENT_TRIALS, KD_ERROR_USAGE,
@@ -52,14 +52,15 @@ static double last_of(const experiment_ladder *of) {
     return of->count ? of->rungs[of->count - 1] : 0;
 }
 
-/* Photons seen by estimates: each estimator, each way of looking them up. */
+/* Adds trials of all estimators and lookups, for integrators that look up photons. */
 static kd_status add_estimates(experiment *work, experiment_trial base) {
     for (int e = 0; e < work->estimator_count; ++e)
         for (int l = 0; l < work->lookup_count; ++l) {
             snprintf(base.estimator, sizeof base.estimator, "%s", work->estimators[e]);
             snprintf(base.lookup, sizeof base.lookup, "%s", work->lookups[l]);
             KD_TRY(add_ladder(work, &base, VARY_PHOTONS));
-            if (l > 0) continue; /* what a gather hides need not be climbed again */
+            /* Final gather hides most differences: only the first lookup gets all ladders. */
+            if (l > 0) continue;
             KD_TRY(add_ladder(work, &base, VARY_NEIGHBOURS));
             KD_TRY(add_ladder(work, &base, VARY_RADIUS));
         }
@@ -80,7 +81,7 @@ static kd_status add_method(experiment *work, const integrator *row) {
     base.settings[VARY_SAMPLES] = work->base.spp;
     if (!row->maps && !row->pass) return add_ladder(work, &base, VARY_SAMPLES);
     base.settings[VARY_PHOTONS] = middle_of(&work->ladders[VARY_PHOTONS]);
-    if (!row->maps) return add_passes(work, base); /* photons that no map keeps */
+    if (!row->maps) return add_passes(work, base); /* integrators without photon maps */
     base.settings[VARY_NEIGHBOURS] = middle_of(&work->ladders[VARY_NEIGHBOURS]);
     if (!row->pass) return add_estimates(work, base);
     base.settings[VARY_SAMPLES] = 1;
@@ -125,7 +126,7 @@ static bool is_near(double a, double b) {
     return fabs(a - b) <= 1e-7 * fabs(b);
 }
 
-/* Whether the line measures this trial. */
+/* Returns true if the line measures this trial. */
 static bool is_of(const experiment *work, const cJSON *line, const experiment_trial *of) {
     char identity[32];
     snprintf(identity, sizeof identity, "%016" PRIx64, work->identity);
@@ -151,7 +152,7 @@ static void take_line(experiment *work, const char *text, size_t bytes) {
     cJSON_Delete(line);
 }
 
-/* What an earlier run measured; a line that was cut short is measured again. */
+/* Reads the results of an earlier run; a truncated line is measured again. */
 static kd_status take_lines(experiment *work, const char *path, bool *cut) {
     file_view file;
     if (file_open(&file, path) != KD_OK) {
@@ -230,7 +231,7 @@ static void print_trial(const experiment_trial *of, bool again) {
     fflush(stdout);
 }
 
-/* A trial that stands on two ladders is measured once. */
+/* A trial that is in two ladders is measured once. */
 static void share(experiment *work, const experiment_trial *from) {
     for (int i = 0; i < work->trial_count; ++i) {
         experiment_trial *to = &work->trials[i];
@@ -254,7 +255,7 @@ static kd_status measure_all(experiment *work, FILE *lines) {
     return KD_OK;
 }
 
-/* Rungs of radii are given as multiples of the one that the photons choose; here they get units. */
+/* Converts radii from factors of the radius by density to scene units. */
 static kd_status find_radius(experiment *work) {
     for (int m = 0; m < work->method_count; ++m) {
         if (!work->methods[m]->maps) continue;
@@ -286,7 +287,7 @@ static void identify(experiment *work) {
     const scene_view loaded = scene_get_view(work->loaded);
     const uint64_t content = scene_hash(&loaded);
     identity = hash_combine(identity, &content, sizeof content);
-    /* of the base, what changes a picture or its seconds */
+    /* the options of the base that affect pictures or times */
     const kd_render_options *base = &work->base;
     const int32_t numbers[] = {base->max_depth, base->final_gather, base->precompute,
                                base->threads};
@@ -309,7 +310,7 @@ kd_status experiment_run(experiment *work) {
     KD_TRY(take_lines(work, path, &cut));
     FILE *lines = fopen(path, "ab");
     KD_REQUIRE(lines, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
-    if (cut) fputc('\n', lines); /* what was cut short stays alone */
+    if (cut) fputc('\n', lines); /* ends a truncated line */
     printf("%-28s %-8s %10s %9s %10s %10s\n", "integrator", "varies", "value", "seconds", "relMSE",
            "of blocks");
     const kd_status status = measure_all(work, lines);
@@ -332,7 +333,7 @@ static const struct {
                        {"--ladder", 2, 1024},        {"--radius-ladder", 1e-3, 1e3},
                        {"--passes-ladder", 1, 1e6},  {"--alpha-ladder", 0.01, 1}};
 
-/* The next part of a list up to a comma; false at its end or if it is too long. */
+/* Returns the next item of a comma-separated list; false at the end or if it is too long. */
 static bool next_part(const char **at, char out[16]) {
     const size_t length = strcspn(*at, ",");
     if (length == 0 || length >= 16) return false;

@@ -1,7 +1,7 @@
-/* Integrators against a reference: which of them is how far from the truth after how long, and what
-   photons, neighbours, radius, passes and alpha do to it. One ladder is climbed at a time from a
-   common base. Every measurement is a line of JSON the moment it is made, so that a run that was
-   interrupted goes on where it stopped. */
+/* Error and time of integrators against a reference picture, for series of numbers of photons,
+   neighbours, radii, passes and alpha. Each series ("ladder") varies one parameter of a common
+   base. Every measurement is written immediately as a line of JSON, so an interrupted run can
+   continue. */
 #ifndef KD_TOOLS_LAB_EXPERIMENT_H
 #define KD_TOOLS_LAB_EXPERIMENT_H
 #include "core/image/image.h"
@@ -11,7 +11,7 @@
 
 enum { EXPERIMENT_TRIALS = 512, EXPERIMENT_RUNGS = 16, EXPERIMENT_METHODS = 8 };
 
-/* What a ladder varies. */
+/* The parameter that a ladder varies. */
 typedef enum experiment_axis {
     VARY_SAMPLES = 0,
     VARY_PHOTONS = 1,
@@ -32,7 +32,7 @@ typedef struct experiment_trial {
     const char *integrator; /* of its row */
     char estimator[16], lookup[16];
     experiment_axis varies;
-    double settings[VARY_AXES]; /* radius in scene units, 0: chosen by the photons */
+    double settings[VARY_AXES]; /* radius in scene units; 0: from the density of photons */
     double seconds, relmse, block_relmse, rmse;
     bool measured;
 } experiment_trial;
@@ -51,24 +51,24 @@ typedef struct experiment {
     int lookup_count;
     experiment_trial *trials; /* EXPERIMENT_TRIALS of them */
     int trial_count;
-    uint64_t
-        identity; /* of reference, scene file's name, size and seed: what lines must agree in */
+    uint64_t identity; /* hash of reference, scene path, size and seed, which all lines of a file
+                          share */
     job *watched;
 } experiment;
 
-/* What is asked, names and numbers with commas between; K and M are allowed. */
+/* Options: names and numbers separated by commas; suffixes K and M. */
 typedef struct experiment_lists {
     const char *integrators, *estimators, *lookups;
-    const char *ladders[VARY_AXES]; /* of radii: times the one that photons choose */
+    const char *ladders[VARY_AXES]; /* radii: factors of the radius from the density of photons */
 } experiment_lists;
 extern const experiment_lists experiment_lists_usual; /* no integrators */
 
-/* Methods, estimators, lookups and ladders; KD_ERROR_USAGE names the option. */
+/* Parses integrators, estimators, lookups and ladders. KD_ERROR_USAGE names the option. */
 kd_status experiment_read(experiment *out, const experiment_lists *lists);
-/* Makes the trials and measures those that the folder's experiment.jsonl does not hold yet.
-   KD_INTERRUPTED leaves the lines of what was measured. */
+/* Creates the trials and measures those that are not yet in FOLDER/experiment.jsonl. After
+   KD_INTERRUPTED the file contains the finished measurements. */
 kd_status experiment_run(experiment *work);
-/* experiment.csv, figure-*.svg and index.html in the folder. */
+/* Writes experiment.csv, figure-*.svg and index.html to the folder. */
 kd_status experiment_report(const experiment *work);
 
 #endif

@@ -48,7 +48,8 @@ static bool is_on(const experiment_trial *of, int axis) {
     return axis < 0 || (int)of->varies == axis;
 }
 
-/* The trials of one name; a curve of one place is none. `axis` below 0: all, against seconds. */
+/* Collects the curve of one name, of at least two points. `axis` below 0: all trials, against
+   seconds. */
 static void add_curve(curves *to, const experiment *work, const char *name, int axis) {
     plot_point *points = to->points + to->used;
     int count = 0;
@@ -89,7 +90,7 @@ static void gather(curves *to, const experiment *work, int axis) {
 }
 
 static kd_status write_plot(const experiment *work, int axis, const char *x_label) {
-    static curves gathered; /* too large for a stack */
+    static curves gathered; /* static: too large for the stack */
     char file[64], title[96];
     const char *what = axis < 0 ? "seconds" : experiment_axis_names[axis];
     gather(&gathered, work, axis);

@@ -52,7 +52,7 @@ void bench_table_list(void) {
     for (int i = 0; i < TABLES; ++i) printf("%-20s %s\n", catalogue[i].name, catalogue[i].what);
 }
 
-/* The name itself, or the part of it before a "-". */
+/* Returns true if `name` is this name or the part before its first "-". */
 static bool is_named(const char *row, const char *name) {
     const size_t length = strlen(name);
     return strncmp(row, name, length) == 0 && (row[length] == '\0' || row[length] == '-');
@@ -61,7 +61,7 @@ static bool is_named(const char *row, const char *name) {
 kd_status bench_table(const char *name, const bench_request *request) {
     bool found = false;
     for (int i = 0; i < TABLES;) {
-        unsigned parts = 0; /* of neighbours that measure together */
+        unsigned parts = 0; /* tables of consecutive rows with the same function */
         const int first = i;
         for (; i < TABLES && catalogue[i].run == catalogue[first].run; ++i)
             if (is_named(catalogue[i].name, name)) parts |= catalogue[i].part;
@@ -84,7 +84,7 @@ paper_table paper_table_make(const bench_request *request, const char *name,
     table.published_on = published_on;
     table.is_rate = is_rate;
     table.on_cpu = bench_wants(&request->devices, "cpu");
-    /* a quick run starts no device unless it is named */
+    /* --quick uses a device only if --devices names it */
     table.on_cuda = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0") &&
                     (!request->quick || request->devices.count > 0);
     table.cpu_most = request->sizes.count ? UINT64_MAX : cpu_most;
@@ -197,14 +197,14 @@ kd_status paper_table_row(const paper_table *table, const paper_row *row) {
     return KD_OK;
 }
 
-/* Bytes of points, tree and scratch of a build on the CPU. */
+/* Estimates the bytes of points, tree and scratch memory of a CPU build. */
 static uint64_t cpu_bytes(const char *builder, uint64_t count, uint32_t dims) {
     const uint64_t scratch = pointtree_builder_find(builder)->scratch_bytes(count);
     const uint64_t points = count * dims * sizeof(float);
     return 2 * points + count * sizeof(uint32_t) + scratch / 3 * (dims > 3 ? dims : 3);
 }
 
-/* What the machine has not is said instead of tried. */
+/* Sets a remark instead of measuring what the machine does not have. */
 static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t there, int on) {
     char text[PAPER_REMARK];
     if (needed <= there) return;

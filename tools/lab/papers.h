@@ -1,25 +1,25 @@
-/* Tables and figures of papers with ours beside them: what their rows share. */
+/* Tables and figures of papers with Kandela's results: common rows and helpers. */
 #ifndef KD_TOOLS_LAB_PAPERS_H
 #define KD_TOOLS_LAB_PAPERS_H
 #include "tools/lab/bench/inputs.h"
 
 enum { TABLE_CPU = 0, TABLE_CUDA = 1, TABLE_DEVICES = 2, PAPER_OTHERS = 2, PAPER_REMARK = 24 };
 
-/* A paper's table; a ratio above 1 says how many times faster ours is than what was published. */
+/* A paper's table; the ratio is the speed-up over the published result. */
 typedef struct paper_table {
     const bench_request *request;
-    const char *name;                   /* of the JSON lines */
-    const char *published_on;           /* whose figures these are, the ratio's */
+    const char *name;                   /* name in the JSON lines */
+    const char *published_on;           /* hardware of the published results */
     const char *other_on[PAPER_OTHERS]; /* further columns of the paper; NULL: none */
-    bool is_rate;                       /* M of items a second, else ms */
+    bool is_rate;                       /* results in M/s, else in ms */
     bool on_cpu, on_cuda;
-    uint64_t cpu_most; /* larger ones are left to the device, unless --sizes names them */
+    uint64_t cpu_most; /* larger cases run on the CPU only if --sizes names them */
 } paper_table;
 
 typedef struct paper_row {
     const char *what;
     double published;           /* 0: none, or a text instead */
-    const char *published_text; /* "<1", "oom"; NULL: the figure */
+    const char *published_text; /* text instead of a number: "<1", "oom"; NULL: none */
     double others[PAPER_OTHERS];
     bench_row ours[TABLE_DEVICES];             /* runs 0: not measured, ... */
     char remarks[TABLE_DEVICES][PAPER_REMARK]; /* ... and why */
@@ -28,33 +28,35 @@ typedef struct paper_row {
 paper_table paper_table_make(const bench_request *request, const char *name,
                              const char *published_on, bool is_rate, uint64_t cpu_most);
 void paper_table_head(const paper_table *table, const char *title);
-/* A line of the table, and a JSON line for each of ours. */
+/* Prints a line of the table, and writes a JSON line for each measurement. */
 kd_status paper_table_row(const paper_table *table, const paper_row *row);
-/* A row to be measured on a device. */
+/* Returns a row to be measured on device `on`. */
 bench_row paper_row_ours(const paper_table *table, int on, const char *builder, uint64_t n,
                          uint32_t dims);
-/* Both of them, what cannot be measured with its reason. */
+/* Initialises the row for both devices; sets a remark for those that cannot be measured. */
 void paper_row_begin(paper_row *row, const paper_table *table, const char *builder, uint64_t n,
                      uint32_t dims);
-/* Instead of a figure, in a few words; the row is not measured. */
+/* Sets a remark in place of a measurement. */
 void paper_row_leave(paper_row *row, int on, const char *remark);
-/* Whether --sizes names it; without --sizes every size is wanted. */
+/* Returns true if --sizes contains `n` or is not given. */
 bool paper_wants_size(const bench_request *request, uint64_t n);
-/* Thread counts to be measured: 1, 2, 4, ... up to what the process may use, that one too. */
+/* Thread counts to measure: 1, 2, 4, ... and the number available to the process. */
 enum { PAPER_THREADS = 12 };
 int paper_threads(int32_t out[PAPER_THREADS]);
 
-/* A build of one case on both devices, checked before it is timed. */
+/* Measures builds of one case on both devices; each is checked before timing. */
 kd_status paper_measure_build(const paper_table *table, paper_row *row, const char *builder,
                               uint64_t count, uint32_t dims, const pointtree_options *options);
 
-/* Fills dims * count floats, uniform in the unit cube. To memory_free. */
+/* Allocates dims * count floats, uniform in the unit cube; the caller frees them with memory_free.
+ */
 kd_status paper_uniform(float **out, uint64_t count, uint32_t dims, uint32_t seed);
 
-/* FOLDER/name.svg or .png of the report; false (and a note in the table) without --report. */
+/* Sets `out` to FOLDER/NAME of a picture for the report. Returns false, and prints a note, without
+   --report. */
 bool paper_picture(char *out, size_t bytes, const bench_request *request, const char *name);
 
-/* What a row of the catalogue has; `parts`: a bit for each of the tables that are wanted. */
+/* The functions of the catalogue; `parts` is a bit mask of tables. */
 kd_status table_wald_build(const bench_request *request, unsigned parts);
 kd_status table_wald_query(const bench_request *request, unsigned parts);
 kd_status table_robinson(const bench_request *request, unsigned parts);
@@ -76,9 +78,9 @@ enum {
 };
 enum { ROBINSON_TIMES = 1, ROBINSON_THREADS = 2, ROBINSON_FIGURE_1 = 4, ROBINSON_GPUS = 8 };
 
-/* A paper's tables by the catalogue's name, or all that begin with it: "wehr", "wehr-figure5". */
+/* Runs the table of that name, or all tables of a paper: "wehr-figure5", "wehr". */
 kd_status bench_table(const char *name, const bench_request *request);
-/* The catalogue, a line each. */
+/* Prints the catalogue. */
 void bench_table_list(void);
 
 #endif

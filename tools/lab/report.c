@@ -19,7 +19,7 @@ static kd_status open_in(file_output *out, const char *folder, const char *name,
     return file_output_open(out, path);
 }
 
-/* Writes and frees `json`, NULL where memory was short. */
+/* Writes and frees `json`; NULL means out of memory. */
 static kd_status write_json(const char *folder, const char *name, cJSON *json) {
     char *text = json ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
@@ -128,8 +128,9 @@ static kd_status write_script(const char *folder) {
 
 kd_status report_write(const char *folder, const char *title, const char *text) {
     char path[4096], folder_copy[4096], usual[] = "python3", system[] = "/usr/bin/python3";
-    char *const python =
-        place_allows(system, PLACE_RUNNABLE) ? system : usual; /* packages are for that one */
+    char *const python = place_allows(system, PLACE_RUNNABLE)
+                             ? system
+                             : usual; /* the system's Python, for which matplotlib is packaged */
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "title", title);
     cJSON_AddStringToObject(json, "text", text);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct results_owned {
-    cJSON **documents; /* of each line: its texts point into it */
+    cJSON **documents; /* one per line; strings of the line point into it */
     double **samples;
 };
 
@@ -81,7 +81,7 @@ static void take_numbers(result_line *to, const cJSON *line, const cJSON *ms) {
     to->speedup = number_of(line, "speedup");
 }
 
-/* One line of the file, its end not among it. */
+/* Parses one line of the file, without its line end. */
 static kd_status take_line(results *to, const char *path, int number, const char *text,
                            size_t bytes) {
     const uint64_t shortages = memory_shortages();

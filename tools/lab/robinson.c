@@ -1,5 +1,5 @@
-/* Robinson, "Implementation of a parallel k-d tree on GPUs" after Brown 2015: the performance
-   examples, each stage apart; by threads; what his Figure 1 shows, on data. */
+/* Robinson, "Implementation of a parallel k-d tree on GPUs", after Brown 2015: the performance
+   examples by stage and by threads, and Figure 1 with data. */
 #include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -13,7 +13,7 @@ enum { STAGES = 6, TUPLES = 16777216, SMALL = 100000 };
 static const char *const stage_names[STAGES] = {"total",  "init", "sort",
                                                 "remove", "tree", "verify"};
 
-/* Seconds in the order of stage_names; the GPUs' sort holds the removal. */
+/* Seconds in the order of stage_names; on GPUs the sort includes the removal of duplicates. */
 static const struct {
     const char *on;
     double seconds[STAGES];
@@ -25,7 +25,7 @@ static const struct {
     {"NVIDIA Titan Black (GPU)", {1.437, 0.048, 0.388, 0, 0.920, 0.080}}};
 enum { MACHINES = sizeof published / sizeof *published };
 
-/* One build, its tree proved. `seconds` in the order of stage_names. */
+/* Builds and checks one tree. `seconds` are in the order of stage_names. */
 static kd_status build_apart(double seconds[STAGES], uint64_t *hash, const bench_cloud *cloud) {
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, true, 0};
     pointtree tree;
@@ -45,7 +45,7 @@ static kd_status build_apart(double seconds[STAGES], uint64_t *hash, const bench
     return status;
 }
 
-/* The fastest of the runs, its stages as a line of JSON. */
+/* Reports the fastest run, with its stages, as a line of JSON. */
 static kd_status measure_cpu(const bench_request *request, const bench_cloud *cloud,
                              const char *bench, int32_t threads, double best[STAGES]) {
     static const char *const names[BENCH_STAGES] = {"init", "sort", "remove", "tree"};
@@ -59,7 +59,7 @@ static kd_status measure_cpu(const bench_request *request, const bench_cloud *cl
     row.threads = threads;
     row.runs = request->quick ? 1 : request->runs < 3 ? request->runs : 3;
     row.stage_names = names;
-    row.checked = true; /* build_apart proves each */
+    row.checked = true; /* build_apart checks each */
     best[0] = 1e300;
     for (int run = 0; run < row.runs; ++run) {
         double seconds[STAGES];
@@ -88,7 +88,7 @@ static void print_seconds(const char *who, const double seconds[STAGES]) {
     fflush(stdout);
 }
 
-/* Ours on a device: its stages, and the proof there. */
+/* Measures the stages of a build on a device, and checks the tree there. */
 static kd_status print_cuda(const bench_request *request, const bench_cloud *cloud) {
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, true, 0};
     paper_table table = paper_table_make(request, "robinson-times", "", false, 0);
@@ -152,12 +152,12 @@ static kd_status by_threads(const bench_request *request, const bench_cloud *clo
 
 enum { WARP = 32 };
 
-/* A warp reads 32 references, compares their tuples with the pivot, and counts before it writes:
-   the partition of his Figure 1, a group at a time, on four groups of ours. */
+/* The partition of Figure 1, for four groups: a warp reads 32 references, compares their tuples
+   with the pivot, and computes positions by counting before it writes. */
 static kd_status figure_1(void) {
     enum { GROUPS = 4 };
     float *values = NULL;
-    float parted[2][WARP * GROUPS]; /* below the pivot, and from it on */
+    float parted[2][WARP * GROUPS]; /* below the pivot; at or above it */
     KD_TRY(paper_uniform(&values, WARP * GROUPS, 1, 3));
     uint32_t below = 0, above = 0;
     const float pivot = 0.5f;
@@ -170,7 +170,7 @@ static kd_status figure_1(void) {
         uint32_t ones = 0;
         for (uint32_t lane = 0; lane < WARP; ++lane) {
             const bool is_below = values[group * WARP + lane] < pivot;
-            const uint32_t before = is_below ? ones : lane - ones; /* of the lanes before it */
+            const uint32_t before = is_below ? ones : lane - ones; /* count of preceding lanes */
             parted[!is_below][(is_below ? below : above) + before] = values[group * WARP + lane];
             ballot[lane] = is_below ? '1' : '0';
             ones += is_below;

@@ -78,7 +78,7 @@ static void on_sphere(double out[3], const double centre[3], double radius, floa
     out[2] = centre[2] + radius * z;
 }
 
-/* From a point of the sphere about the box to another, the way's length 1 for t from 0 to 1. */
+/* A chord of the box's bounding sphere, with t from 0 to 1. */
 static line draw_line(box3 box, uint64_t number) {
     const rng_block r = rng_draw(rng_key_make(11, 0, number), 0, 0);
     double centre[3], end[3], radius = 0;
@@ -95,7 +95,7 @@ static line draw_line(box3 box, uint64_t number) {
     return drawn;
 }
 
-/* The stretch of the line in the box; false if it misses. */
+/* Computes the interval of the line in the box; returns false if there is none. */
 static bool cut_box(const line *of, box3 box, double *near, double *far) {
     *near = 0;
     *far = 1;
@@ -126,7 +126,7 @@ static void pierce(tree_levels *to, const tritree *tree, const line *of, uint32_
     if (far >= t) pierce(to, tree, of, second, level + 1, fmax(near, t), far);
 }
 
-/* The same line as a ray, which stops at its hit. */
+/* Traces the same line as a ray up to its hit. */
 static void cast_line(tree_levels *to, const tritree_view *view, const line *of) {
     ray cast;
     memset(&cast, 0, sizeof cast);
@@ -165,7 +165,7 @@ void tree_levels_measure(tree_levels *out, const tritree *tree, uint64_t lines) 
     if (out->count && all.root_area > 0) cast_lines(out, tree, lines);
 }
 
-/* Blue at the root to red below, six times. */
+/* Colours of levels: from blue at the root to red, repeated six times. */
 static void colour_of(int rgb[3], uint32_t level) {
     static const int colours[6][3] = {{0, 90, 200},  {0, 160, 160}, {60, 170, 60},
                                       {200, 180, 0}, {230, 120, 0}, {210, 40, 40}};

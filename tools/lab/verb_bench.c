@@ -86,7 +86,7 @@ static kd_status fill_request(bench_request *request, const bench_values *values
     return KD_OK;
 }
 
-/* NULL: no benchmark has the name. */
+/* Returns NULL if no benchmark has the name. */
 static const bench_kind *find_kind(const char *name) {
     for (const bench_kind *row = kinds; row->name; ++row)
         if (strcmp(row->name, name) == 0) return row;
@@ -103,8 +103,7 @@ static kd_status fail_kind(const char *name) {
             names);
 }
 
-/* Behind the lines that earlier runs left there, or anew; a run that ends early keeps what it
-   measured. */
+/* Opens the file to append to earlier runs, or a new file; lines are kept if the run ends early. */
 static kd_status open_lines(bench_request *request, const char *path, bool anew) {
     if (!path) return KD_OK;
     KD_TRY(output_check(path));
@@ -115,7 +114,7 @@ static kd_status open_lines(bench_request *request, const char *path, bool anew)
     return KD_OK;
 }
 
-/* The folder, made if need be, and its file of lines. */
+/* Creates the folder if necessary, and opens its file of results. */
 static kd_status report_lines(char *out, size_t bytes, const char *folder) {
     KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
                folder, strerror(errno));
@@ -151,7 +150,7 @@ static bool is_empty(const char *path) {
     return empty;
 }
 
-/* `may_be_empty`: a paper's figure has a picture, and perhaps no lines. */
+/* `may_be_empty`: a figure of a paper may have a picture but no lines. */
 static kd_status write_page(const char *lines, const char *folder, bool may_be_empty) {
     results measured;
     memset(&measured, 0, sizeof measured);
@@ -166,7 +165,7 @@ static kd_status write_page(const char *lines, const char *folder, bool may_be_e
     return status == KD_OK ? report_write(folder, title, "") : status;
 }
 
-/* One benchmark, a paper's table, or all benchmarks, one after the other. */
+/* Runs one benchmark, a paper's table, or all benchmarks in order. */
 static kd_status measure(const bench_kind *kind, const char *table, const bench_request *request) {
     if (table) return bench_table(table, request);
     if (kind) return kind->run(request);
@@ -188,7 +187,7 @@ static kd_status measure_to_files(const bench_kind *kind, const bench_values *va
     KD_TRY(fill_request(&request, values));
     char lines[4096];
     const char *json = values->json;
-    const bool anew = values->report && !json; /* a page is about this run */
+    const bool anew = values->report && !json; /* a report contains this run only */
     if (values->report) KD_TRY(report_lines(lines, sizeof lines, values->report));
     if (anew) json = lines;
     KD_TRY(open_lines(&request, json, anew));
@@ -242,7 +241,7 @@ static kd_status run(const option_line *line) {
         bench_table_list();
         return KD_OK;
     }
-    const bool all = !values.table && values.quick; /* what is quick may be everything */
+    const bool all = !values.table && values.quick; /* --quick alone runs all benchmarks */
     KD_TRY(verb_arguments(line, &verb_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
     const bench_kind *kind = word[0] ? find_kind(word) : NULL;
     if (word[0] && !kind) return fail_kind(word);

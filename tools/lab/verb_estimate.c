@@ -22,12 +22,12 @@ enum { RUNGS = 16, BLOCK = 4 };
 typedef struct estimate_values {
     general_options general;
     const char *estimators, *ladder, *reference, *report;
-    experiment_lists lists;   /* with --integrators; --ladder and --estimators are for both */
-    kd_render_options render; /* kernel, lookup and seed of it */
+    experiment_lists lists; /* with --integrators; --ladder and --estimators apply to both modes */
+    kd_render_options render; /* uses its kernel, lookup and seed */
     int32_t spp;
 } estimate_values;
 
-/* What was measured of one estimator with one k. */
+/* Results of one estimator with one k. */
 typedef struct measurement {
     int32_t gather;
     double radius, seconds, relmse, block_relmse, rmse;
@@ -35,13 +35,13 @@ typedef struct measurement {
 
 typedef struct contender {
     char name[16];
-    char estimator[16], kernel[16]; /* as the options have them */
+    char estimator[16], kernel[16]; /* names as in the options */
     measurement rungs[RUNGS];
 } contender;
 
 typedef struct laboratory {
     estimate_values values;
-    const char *map, *path; /* of the photons and of the scene */
+    const char *map, *path; /* paths of the photon map and of the scene */
     contender contenders[PLOT_SERIES];
     int contender_count, rung_count;
     int32_t ladder[RUNGS];
@@ -53,7 +53,7 @@ typedef struct laboratory {
 
 /* --- what is asked ---------------------------------------------------------------------------- */
 
-/* The next part of a list up to a comma; false at its end or if it is too long. */
+/* Returns the next item of a comma-separated list; false at the end or if it is too long. */
 static bool next_part(const char **at, char *out, size_t bytes) {
     const size_t length = strcspn(*at, ",");
     if (length == 0 || length >= bytes) return false;
@@ -63,7 +63,7 @@ static bool next_part(const char **at, char *out, size_t bytes) {
     return true;
 }
 
-/* All kernels, and the estimators that take --kernel. */
+/* Default: all kernels, and the estimators that use --kernel. */
 static const char *all_estimators(const char *between) {
     static char names[256];
     names[0] = '\0';
@@ -76,7 +76,7 @@ static const char *all_estimators(const char *between) {
     return names;
 }
 
-/* A kernel's name is the first estimator with it; the others take --kernel. */
+/* The name of a kernel stands for the first estimator with it; others use --kernel. */
 static kd_status read_contender(contender *out, const char *name, const char *kernel) {
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", name);
@@ -140,7 +140,7 @@ static void picture_name(char name[64], const contender *of, int32_t gather) {
     snprintf(name, 64, "%s-%d.png", of->name, gather);
 }
 
-/* Every file of the report can be written and is none that is read. */
+/* Checks that every file of the report is writable and not an input. */
 static kd_status check_report(const laboratory *work) {
     static const char *const names[] = {"estimates.csv", "error-time", "error-k", "index.html"};
     char path[4096], file[64];
@@ -335,7 +335,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
 }
 
 static kd_status run(const option_line *line) {
-    static laboratory work; /* static: a late signal still finds its job */
+    static laboratory work; /* static: a late signal may still access its job */
     work.values = (estimate_values){.estimators = all_estimators(","),
                                     .ladder = "10,20,50,100,200,400",
                                     .report = "estimate",

@@ -23,16 +23,16 @@
 
 typedef struct trace_leaf {
     uint32_t node, depth;
-    float near, far;    /* where the ray is in it, widened by the slack */
+    float near, far;    /* interval of the ray in it, widened by the slack */
     uint32_t triangles; /* tested */
-    bool found;         /* a hit nearer than those before */
+    bool found;         /* contains a hit nearer than the earlier ones */
 } trace_leaf;
 
 typedef struct trace_walk {
     ray_hit hit;
     tritree_counts counts;
     uint64_t empty_leaves;
-    trace_leaf *leaves; /* counts.leaves of them, in the order of visits */
+    trace_leaf *leaves; /* counts.leaves elements, in the order of visits */
 } trace_walk;
 
 typedef struct walking {
@@ -41,7 +41,7 @@ typedef struct walking {
     tritree_asked asked;
     tritree_walk walk;
     trace_walk *out;
-    uint64_t room; /* for leaves */
+    uint64_t room; /* capacity of `leaves` */
 } walking;
 
 static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
@@ -55,7 +55,7 @@ static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
     out->empty_leaves += at.triangles == 0;
 }
 
-/* Front to back, as tritree_cast does it with a stack. */
+/* Front-to-back traversal with a stack, as in tritree_cast. */
 static void visit(walking *w, trace_leaf at) {
     const tritree_node node = w->tree->nodes[at.node];
     const tritree_walk *walk = &w->walk;
@@ -82,7 +82,7 @@ static void visit(walking *w, trace_leaf at) {
     if (!only_first && second.near <= w->out->hit.t + walk->slack_t) visit(w, second);
 }
 
-/* The same steps as those of tritree_closest_counted, and so the same counts. */
+/* Takes the steps of tritree_closest_counted, so counts are equal. */
 static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray cast) {
     memset(out, 0, sizeof *out);
     out->hit.t = cast.tmax;
@@ -103,7 +103,7 @@ static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray 
     return KD_OK;
 }
 
-/* takes a zeroed one */
+/* accepts a zeroed struct */
 static void trace_walk_close(trace_walk *owned) {
     memory_free(owned->leaves);
     memset(owned, 0, sizeof *owned);
@@ -119,7 +119,7 @@ typedef struct trace_values {
 } trace_values;
 
 typedef struct tracing {
-    const char *path; /* of the scene */
+    const char *path; /* path of the scene */
     trace_values values;
     scene *loaded;
     const char *builder;
@@ -127,14 +127,14 @@ typedef struct tracing {
     scene_view view;
     image heat;
     double mean_nodes, mean_triangles;
-    uint64_t most_nodes, most_triangles; /* of one ray */
+    uint64_t most_nodes, most_triangles; /* maxima over all rays */
     int32_t worst[2];                    /* the pixel of most_nodes */
     ray cast;
     trace_walk walk;
     job watched;
 } tracing;
 
-/* Through the middle of a pixel. */
+/* Returns the ray through the centre of a pixel. */
 static ray pixel_ray(const tracing *work, int32_t x, int32_t y) {
     static const rng_block centre = {{0.5f, 0.5f, 0.5f, 0.5f}};
     const trace_values *values = &work->values;
@@ -192,7 +192,7 @@ static void add_up(tracing *work, const heat_planes *to, uint64_t first,
     }
 }
 
-enum { BAND = 1 << 16 }; /* rays at a time */
+enum { BAND = 1 << 16 }; /* rays per batch */
 
 static kd_status cast_picture(tracing *work, const heat_planes *to, ray *rays, ray_hit *hits,
                               tritree_counts *counts) {
@@ -211,7 +211,7 @@ static kd_status cast_picture(tracing *work, const heat_planes *to, ray *rays, r
     return KD_OK;
 }
 
-/* What all the picture's rays take; grey is the share of the most nodes. */
+/* Traces the rays of all pixels; grey is the number of nodes relative to the maximum. */
 static kd_status measure_picture(tracing *work) {
     kd_status status = KD_OK;
     heat_planes planes;
@@ -344,7 +344,7 @@ static kd_status print_json(const tracing *work) {
     return KD_OK;
 }
 
-/* The heat as a picture, and a page about it. */
+/* Writes the heat map and its page. */
 static kd_status write_report(const tracing *work, const char *folder) {
     char path[4096], text[768];
     const trace_values *values = &work->values;
@@ -395,7 +395,7 @@ static kd_status trace(tracing *work, const option_line *line) {
 }
 
 static kd_status run(const option_line *line) {
-    static tracing work; /* static: a late signal still finds its job */
+    static tracing work; /* static: a late signal may still access its job */
     job_init(&work.watched);
     const kd_status status = trace(&work, line);
     trace_walk_close(&work.walk);

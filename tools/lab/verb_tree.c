@@ -14,7 +14,7 @@
 
 typedef struct tree_values {
     general_options general;
-    kd_render_options render; /* its builder and costs */
+    kd_render_options render; /* uses its builder and costs */
     const char *export_path, *report;
     int32_t most_level, lines;
     bool level_stats;
@@ -104,7 +104,7 @@ static kd_status look(xray *work, const option_line *line) {
 }
 
 static kd_status run(const option_line *line) {
-    static xray work; /* static: a late signal still finds its job */
+    static xray work; /* static: a late signal may still access its job */
     job_init(&work.watched);
     interrupt_watch(&work.watched, false);
     work.values = (tree_values){.most_level = 6, .lines = 20000};

@@ -13,7 +13,7 @@
 typedef struct wald_size {
     uint64_t count;
     const char *name;
-    double rtx8000, a6000, rtx3090ti; /* ms; 0: see text */
+    double rtx8000, a6000, rtx3090ti; /* in ms; 0: a text instead */
     const char *text;
 } wald_size;
 
@@ -99,7 +99,7 @@ static void print_step(const wald_steps *steps, const char *when, uint32_t level
     printf("\n");
 }
 
-/* The paper's last table is the tree: ours must be it. */
+/* The tree must equal the last table of the paper. */
 static kd_status compare_example(const uint32_t *ids) {
     static const float expected[TEN][2] = {{46, 63}, {15, 43}, {53, 67}, {40, 33}, {44, 58},
                                            {68, 21}, {62, 69}, {10, 15}, {45, 40}, {25, 54}};
@@ -138,7 +138,7 @@ static kd_status section_5(void) {
 enum { SIX = 6 };
 static const float six[SIX][2] = {{2, 3}, {5, 4}, {9, 6}, {4, 7}, {8, 1}, {7, 2}};
 
-/* The part of the plane that a node divides, then its children's. */
+/* Draws the cell of a node, then those of its children. */
 static void draw_node(drawn_segment *to, const pointtree_nd_view *tree, uint32_t node,
                       const double lo[2], const double hi[2]) {
     if (node >= tree->count) return;
@@ -195,16 +195,16 @@ enum { QUERY_KINDS = 9, CHECKED = 1000, WALK_QUERIES = 100000 };
 
 typedef struct query_row {
     uint64_t count;
-    double rates[QUERY_KINDS]; /* M queries a second: closest, k = 4, 8, 20, 50; within 0.01 */
+    double rates[QUERY_KINDS]; /* M queries per second: closest, k = 4, 8, 20, 50; within 0.01 */
 } query_row;
 
-/* A tree on a device with queries and room for answers where it is. */
+/* A tree, queries and memory for results, all on the same device. */
 typedef struct asked_tree {
     kd_points *tree;
     kd_points_query query;
     const float *asked; /* host */
     uint64_t count;     /* of the queries */
-    bool walks;         /* by the paper's algorithm */
+    bool walks;         /* uses the paper's algorithm */
     bool on_cuda;
 } asked_tree;
 
@@ -278,7 +278,7 @@ typedef struct query_case {
     const float *points, *asked;
     uint64_t count; /* of the queries */
     const char *method;
-    bool walks; /* the method is the paper's, which is slow on a CPU */
+    bool walks; /* the paper's algorithm, which is slow on a CPU */
 } query_case;
 
 static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QUERY_KINDS]) {
@@ -310,7 +310,7 @@ done:
     return status;
 }
 
-/* What a device cannot hold is said, not tried further. */
+/* Sets a remark if the case does not fit into device memory. */
 static kd_status ask_cuda(const query_case *work, paper_row (*rows)[QUERY_KINDS]) {
     const kd_status status = ask_device(work, TABLE_CUDA, rows);
     if (status != KD_ERROR_MEMORY) return status;

@@ -1,6 +1,6 @@
 /* Wehr and Radkowski 2018: Table I with the column of Hu, Nooshabadi and Ahmadi, and Table II,
-   builds by threads per block. A block of ours on the CPU is the points that one histogram counts;
-   on a device it is 1024 points or more, which stand in a row of their own. */
+   builds by threads per block. On the CPU a block is the points of one histogram; on a device it
+   has 1024 points or more, in a separate row. */
 #include "tools/lab/wehr.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -49,7 +49,7 @@ static const char *const set_names[SETS] = {"random", "workbench", "bunny"};
 
 typedef struct wehr_size {
     uint64_t count;
-    double theirs[BLOCKS][SETS], usual[BLOCKS][SETS]; /* ms; 0: not measured by them */
+    double theirs[BLOCKS][SETS], usual[BLOCKS][SETS]; /* in ms; 0: not measured in the paper */
 } wehr_size;
 
 static const wehr_size cloud_sizes[] = {
@@ -72,7 +72,7 @@ static const wehr_size cloud_sizes[] = {
      {{37, 0, 0}, {41, 0, 0}, {31, 0, 0}, {29, 0, 0}},
      {{3245, 0, 0}, {3249, 0, 0}, {3251, 0, 0}, {3249, 0, 0}}}};
 
-/* Theirs on a CPU ("comparison"), ours by the plain recursive build. */
+/* The paper's CPU build ("comparison"), beside the plain recursive build. */
 static kd_status print_usual(const paper_table *table, const wehr_size *of, const wehr_cloud *cloud,
                              int set) {
     char what[64];
@@ -88,7 +88,7 @@ static kd_status print_usual(const paper_table *table, const wehr_size *of, cons
     return paper_table_row(table, &row);
 }
 
-/* The paper's own block sizes on the CPU; a device has none so small. */
+/* The paper's block sizes, on the CPU; blocks on a device are larger. */
 static kd_status print_block(const paper_table *table, const wehr_size *of, const wehr_cloud *cloud,
                              int set, int b) {
     char what[64], variant[32];
@@ -106,7 +106,7 @@ static kd_status print_block(const paper_table *table, const wehr_size *of, cons
     return paper_table_row(table, &row);
 }
 
-/* Ours on a device, beside their fastest. */
+/* Builds on a device, beside the paper's fastest. */
 static kd_status print_device(const paper_table *table, const wehr_size *of,
                               const wehr_cloud *cloud, int set, uint32_t block) {
     char what[64], variant[32];
@@ -164,7 +164,7 @@ kd_status table_wehr(const bench_request *request, unsigned parts) {
     return KD_OK;
 }
 
-/* The bunny of the paper has 36,000 corners. */
+/* The paper's bunny has 36,000 vertices. */
 static kd_status take_corners(vec3 **out, uint64_t *count, const bench_request *request) {
     bench_model model;
     KD_TRY(bench_model_open(&model,
@@ -243,7 +243,7 @@ done:
 
 enum { QUEUE = 16, CHECKED = 1000 };
 
-/* One core. */
+/* Times queries on one core. */
 static kd_status search_cpu(bench_row *row, const pointtree_nd_view *tree, const float *asked,
                             uint64_t count) {
     for (int run = 0; run < row->runs; ++run) {
@@ -267,7 +267,7 @@ static kd_status copy_over(void **out, const void *host, uint64_t bytes) {
     return device_memory_upload(*out, host, bytes);
 }
 
-/* The answers must be those of the CPU. */
+/* Results must equal those of the CPU. */
 static kd_status check_searches(const pointtree_nd_view *tree, const float *asked, uint64_t count,
                                 const uint32_t *device_ids) {
     uint32_t ids[CHECKED];

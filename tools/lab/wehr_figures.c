@@ -1,5 +1,5 @@
-/* Wehr and Radkowski 2018, Figures 4 to 10. The paper gives curves, not figures: where its text or
-   Table II says a number it stands beside ours. With --report the page draws them. */
+/* Wehr and Radkowski 2018, Figures 4 to 10. The paper shows curves without numbers; numbers from
+   its text or Table II are printed beside the results. --report draws the figures. */
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -38,7 +38,7 @@ static void print_no_device(void) {
 
 /* --- Figure 4 --------------------------------------------------------------------------------- */
 
-/* Of one block size: how much longer with cutoff = block than with the best cutoff. */
+/* For one block size: the time with cutoff = block relative to the best cutoff. */
 static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on, uint32_t block,
                       uint32_t from, uint32_t to) {
     double at_block = 0, best = 1e300;
@@ -143,7 +143,7 @@ static kd_status figure_6(const bench_request *request) {
 
 enum { WIDTH = 480, HEIGHT = 360, SCANNED = 280000 };
 
-/* Seen a little from above, the nearer the darker. */
+/* View from slightly above; nearer points are darker. */
 static void splat(float *const planes[3], const vec3 *points, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
         const double x = (double)points[i].x - 0.5, y = (double)points[i].y - 0.5;
@@ -253,7 +253,7 @@ static kd_status figure_9(const bench_request *request) {
 
 /* --- Figure 10 -------------------------------------------------------------------------------- */
 
-/* The seconds that each level takes with this border between insertion and radix. */
+/* Measures the seconds of each level with this limit between insertion and radix sort. */
 static kd_status time_levels(bench_row *row, double levels[LEVELS], const wehr_cloud *cloud,
                              uint32_t insertion) {
     double told[LEVELS];

@@ -1,15 +1,17 @@
-// Kandela's trees that change beside PSI's k-d tree (a checkout of it and of parlaylib:
+// Compares Kandela's dynamic trees with PSI's k-d tree (checkouts of PSI and parlaylib:
 // -DKD_PEERS).
+//
 //     compare_changes [--threads N] [--batches N] [POINTS]
-// POINTS uniform points of three floats (1,000,000). Batches of 0.1, 1 and 10 % of them come
-// (kd_points_insert, batch_insert), then as many go, drawn from those that were there first
-// (kd_points_remove, batch_delete); 16 batches each, and the two trees take turns. A figure is the
-// mean over batches: where layers are joined a batch takes longer than the next. Both are asked for
-// the 8 nearest of 100,000 queries after either. One thread, the default: processor time of the
-// process, and what of it is the kernel's (memory that is touched for the first time; PSI keeps
-// what it once had); more: wall-clock time. Kandela must answer as a tree of it built anew does, id
-// for id: exit 6 if it does not. Rows in which PSI's k-th distance is another one (it compares
-// floats with an allowance) are counted.
+//
+// POINTS uniform points of three floats [1,000,000]. 16 batches of 0.1, 1 and 10 % of them are
+// inserted (kd_points_insert, batch_insert), then as many points are removed, sampled from the
+// initial ones (kd_points_remove, batch_delete), with the two trees in turns. Figures are means
+// over batches, since batches that merge layers take longer. After each kind of change both answer
+// the 8 nearest of 100,000 queries. With one thread, the default: processor time of the process,
+// and the part in the kernel (first access to memory; PSI keeps its memory). With more: wall-clock
+// time. Kandela's ids must equal those of a new tree of the same points; otherwise the exit code
+// is 6. Rows in which PSI's k-th distance differs (it compares floats with a tolerance) are
+// counted.
 #include <kandela/points.h>
 
 #include <parlay/primitives.h>
@@ -53,7 +55,7 @@ struct Asked {
 };
 
 struct Took {
-    double all = 0, kernel = 0; // seconds; of the process in the kernel
+    double all = 0, kernel = 0; // seconds: total; in the kernel
 };
 
 Took now(const Asked &asked) {
@@ -106,7 +108,7 @@ std::vector<uint32_t> ids_from(size_t first, size_t count, size_t step) {
     return ids;
 }
 
-// `named`: points keep the ids, else they are numbered as they come.
+// `named`: points have the given ids; otherwise ids are assigned in order.
 kd_points *open_tree(const Cloud &cloud, const std::vector<uint32_t> &ids, bool named) {
     Cloud there(3 * ids.size());
     for (size_t i = 0; i < ids.size(); ++i)
@@ -142,7 +144,7 @@ Answers ask(const Asked &asked, const kd_points *tree, const Cloud &queries) {
     return out;
 }
 
-// Squares of the distances to the eighth.
+// Squared distances to the eighth neighbour.
 Answers ask_psi(const Asked &asked, PsiTree &tree, const Cloud &queries) {
     using Near = std::pair<std::reference_wrapper<Point>, Point::dis_type>;
     static Point nobody;
@@ -183,7 +185,7 @@ struct Change {
     bool same = true;
 };
 
-// The row of one kind of change; `there`: ids of all points that are in the trees now.
+// Measures one kind of change; `there`: ids of all points in the trees.
 void print_row(Change &of, const char *what, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
     const Answers ours = ask(of.asked, of.tree, of.queries);

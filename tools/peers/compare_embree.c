@@ -1,17 +1,18 @@
-/* Kandela's rays beside Embree's in one run: the same triangles, the same rays (inputs.h,
-   hard_rays.h), one thread, process CPU time, the callers by turns, the best of five. Embree has
-   its best tree (BVH with spatial splits), as it comes and with its watertight test ("robust"),
-   which is what ours always is. Every answer is compared: "same" is the same triangle at a t that
-   agrees to 1e-5 relative; "rounded" the same triangle at a t that agrees to the rounding of its
-   corners' distances; "tied" another triangle so near. What is left is judged in double arithmetic:
-   a ray that grazes the nearer triangle's edge or plane, or begins or ends on it, may go either
-   way: "grazing"; any other is Embree's ("theirs") if ours is the answer of all triangles, to the
-   bit, and else wrong, and the exit code 6.
+/* Compares ray queries of Kandela and Embree in one process: the same triangles and rays (inputs.h,
+   hard_rays.h), one thread, process CPU time, the libraries in turns, the best of five. Embree uses
+   its best tree (BVH with spatial splits), with its fast test and with its watertight one
+   ("robust"); Kandela's test is always watertight. Every result is compared. "same": the same
+   triangle, with t equal to 1e-5 relative. "rounded": the same triangle, with t equal up to the
+   rounding of its vertices' distances. "tied": another triangle at such a t. Other results are
+   judged in double arithmetic. "grazing": the ray grazes an edge or the plane of the nearer
+   triangle, or begins or ends on it, and both results are acceptable. "theirs": Kandela's result
+   equals that of testing all triangles, bit for bit. Anything else is "wrong" and gives exit
+   code 6.
 
-   tinybvh, which is not watertight, takes part if it was there (-DKD_PEERS): what it gets wrong is
-   told, and is no failure.
+   tinybvh, which is not watertight, takes part if it was found (-DKD_PEERS); its errors are
+   reported but are not failures.
 
-       compare_embree SCENE [SIDE]     pictures of SIDE x SIDE pixels, 512 unless told */
+       compare_embree SCENE [SIDE]     images of SIDE x SIDE pixels [512] */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle.h"
@@ -34,7 +35,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUNS = 5, LANES = 8, CASTERS = 7, ASKED = 64 /* rays of a set */ };
+enum { RUNS = 5, LANES = 8, CASTERS = 7, ASKED = 64 /* ASKED: rays of a set */ };
 
 typedef struct answers {
     ray_hit *hits; /* any hit: triangle is 0 or KD_NONE */
@@ -67,7 +68,7 @@ static void cast_kandela(const void *tree, const bench_rays *set, answers *out) 
         trace_closest(view, set->rays, out->hits, set->count, NULL, NULL);
 }
 
-/* One ray at a time, as a path tracer asks. */
+/* Traces one ray per call, as a simple path tracer does. */
 static void cast_kandela1(const void *tree, const bench_rays *set, answers *out) {
     const tritree_view *view = (const tritree_view *)tree;
     for (uint64_t i = 0; i < set->count; ++i)
@@ -90,7 +91,7 @@ static struct RTCRay embree_ray(const ray *from) {
     return to;
 }
 
-/* Embree 3 and 4 differ in how a query is asked; the answers mean the same. */
+/* Embree 3 and 4 differ in the arguments of queries only. */
 #if COMPARE_EMBREE == 4
 typedef struct RTCIntersectArguments embree_query;
 
@@ -158,7 +159,7 @@ static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
     }
 }
 
-/* Eight neighbours at a time: closest hits only. */
+/* Traces packets of eight neighbouring rays: closest hits only. */
 static void cast_embree8(const void *tree, const bench_rays *set, answers *out) {
     const peer *with = (const peer *)tree;
     embree_query query = embree_ask(true);
@@ -196,7 +197,7 @@ static void cast_tinybvh8(const void *tree, const bench_rays *set, answers *out)
 }
 #endif
 
-/* Whether a caster's wrong answers are none of ours. */
+/* Returns true if wrong results of this library are not failures. */
 static bool may_err(const caster *of) {
     return strncmp(of->name, "tinybvh", 7) == 0;
 }
@@ -205,7 +206,7 @@ typedef struct agreement {
     uint64_t same, rounded, tied, grazing, theirs, wrong;
 } agreement;
 
-/* Whether our hit is what triangle_meet on every triangle gives, to the bit. */
+/* Returns true if Kandela's hit equals that of triangle_meet over all triangles, bit for bit. */
 static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
     const triangle_caster with = triangle_caster_make(*cast);
     ray_hit best = {cast->tmax, 0, 0, KD_NONE};
@@ -250,7 +251,7 @@ static agreement compare_answers(const tritree *tree, const caster *with, const 
         const bool both = a.triangle != KD_NONE && b.triangle != KD_NONE;
         if (neither ||
             (a.triangle == b.triangle && fabsf(a.t - b.t) <= 1e-5f * float_max(a.t, b.t))) {
-            /* one that says blocked and knows of no hit is wrong */
+            /* a result "blocked" without any hit is wrong */
             ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &found.wrong : &found.same);
             continue;
         }
@@ -274,7 +275,7 @@ static bool same_bits(const bench_rays *set, const answers *a, const answers *b)
                     : memcmp(a->hits, b->hits, set->count * sizeof *a->hits) == 0;
 }
 
-/* Seconds of each caller, the best of RUNS, all by turns; its answers in out[c]. */
+/* Measures the seconds of each library, the best of RUNS, in turns; results go to out[c]. */
 static void time_set(const bench_rays *set, const caster *casters, int count, answers *out,
                      double *seconds) {
     for (int run = 0; run < RUNS; ++run)
@@ -287,7 +288,7 @@ static void time_set(const bench_rays *set, const caster *casters, int count, an
         }
 }
 
-/* One line a caller; KD_ERROR_CHECK if an answer is wrong. */
+/* Prints one line per library; returns KD_ERROR_CHECK if a result is wrong. */
 static kd_status report_set(const tritree *tree, const bench_rays *set, const caster *casters,
                             int count, const answers *found, const double *seconds) {
     kd_status status = KD_OK;

@@ -1,14 +1,15 @@
-// Kandela beside nanoflann, FLANN, CGAL, PicoTree and kiddo in one run: build and k nearest
-// neighbours of uniform points of three floats. Queries in random order (Kandela's own sort of them
-// counted) and along a Morton curve (sorted before, for everybody).
+// Compares Kandela with nanoflann, FLANN, CGAL, PicoTree and kiddo in one process: build and k
+// nearest neighbours of uniform points of three floats. Queries are in random order (Kandela's own
+// sort is included in its time) and along a Morton curve (sorted before, for all libraries).
+//
 //     compare_knn [--threads N] [--k A,B] [--alone] [--own] [--cloud FILE] [POINTS [QUERIES]]
-// --k: how many neighbours, 8,50 unless told. --alone: Kandela, too, is asked one query a call.
-// --own: the points ask, as the columns' second: in the order they came in, of Kandela by
-// kd_points_nearest_own. --cloud: the first POINTS of a file of floats x, y, z; queries are some of
-// them. One thread, the default: processor time of the process. More: wall-clock time; each library
-// does with threads what it can, and the last lines say what that is. Each figure is the least of
-// five, and the libraries take turns, so that whatever else the machine does meets all of them. All
-// must give the same distances: exit 6 if one does not.
+//
+// --k: numbers of neighbours [8,50]. --alone: one query per call for Kandela, too. --own: the
+// second column of each k are self-queries in input order, by Kandela with kd_points_nearest_own.
+// --cloud: the first POINTS of a file of floats x, y, z; queries are some of them. With one thread,
+// the default: processor time of the process. With more: wall-clock time; the last lines say how
+// each library uses threads. Each figure is the least of five, with the libraries in turns, so that
+// other load affects all of them. All must find the same distances; otherwise the exit code is 6.
 #include "tools/peers/compare_knn.hpp"
 #include <kandela/points.h>
 
@@ -28,7 +29,7 @@
 
 namespace {
 
-enum { TURNS = 5, COLUMNS = 5 }; // build; both k, each random and sorted
+enum { TURNS = 5, COLUMNS = 5 }; // columns: build; for both k random and sorted
 
 Cloud random_cloud(size_t count, unsigned seed) {
     std::mt19937 bits(seed);
@@ -120,15 +121,15 @@ double seconds_now(int threads) {
     return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
-// Threads of the one before wait awake for a while: none shall do so on another's time.
+// Waits until the threads of the previous library have stopped spinning.
 void let_threads_sleep(int threads) {
     if (threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 struct Row {
-    double figure[COLUMNS]; // seconds, the least so far
-    double sum[2];          // of distances, of both k
-    double own_sum[2];      // of the points' own
+    double figure[COLUMNS]; // seconds, minimum so far
+    double sum[2];          // sums of distances for both k
+    double own_sum[2];      // sums for self-queries
 };
 
 void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int threads,
@@ -146,7 +147,7 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
 
 struct Input {
     Cloud cloud, random, sorted; // points; queries
-    bool own;                    // instead of sorted ones
+    bool own;                    // self-queries instead of sorted queries
 };
 
 std::vector<Row> measure(const Contenders &all, const Input &input, const unsigned k[2],
@@ -163,7 +164,7 @@ std::vector<Row> measure(const Contenders &all, const Input &input, const unsign
     return rows;
 }
 
-// How many times faster the first row is than the fastest of the others.
+// Returns the speed-up of the first row over the fastest of the others.
 void print_ratios(const std::vector<Row> &rows) {
     std::printf("%-16s", "times the best");
     for (int column = 0; column < COLUMNS; ++column) {
@@ -176,7 +177,7 @@ void print_ratios(const std::vector<Row> &rows) {
     std::printf("\n");
 }
 
-// Whether all found the same: sums differ by the order of their addition at most.
+// Returns true if all sums of distances agree up to the rounding of additions in another order.
 bool same_sums(const double a[2], const double b[2], int k) {
     return std::fabs(a[k] - b[k]) <= 1e-6 * b[k];
 }
@@ -236,7 +237,7 @@ bool read_line(Asked &asked, int argc, char **argv) {
            given[1] >= (long long)std::max(asked.k[0], asked.k[1]);
 }
 
-// Floats x, y, z, as many points as there are, `most` at most.
+// Reads floats x, y, z of at most `most` points.
 Cloud cloud_of_file(const char *path, size_t most) {
     Cloud cloud(3 * most);
     std::FILE *file = std::fopen(path, "rb");
@@ -297,7 +298,7 @@ int main(int argc, char **argv) {
     Asked asked;
     if (!read_line(asked, argc, argv)) return usage();
     const int threads = int(asked.given[0]);
-    omp_set_num_threads(threads); // the environment was read before main
+    omp_set_num_threads(threads); // OpenMP has read the environment before main
     const Input input = input_of(asked);
     const Contenders all = contenders_of(input, asked.alone, threads);
     const char *second = asked.own ? "own" : "sorted";

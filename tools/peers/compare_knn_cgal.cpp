@@ -1,5 +1,5 @@
-// CGAL for compare_knn. Compiled twice where TBB is installed: CGAL then has other containers,
-// which its build on one thread does not need, so both ways are shown as their users get them.
+// CGAL for compare_knn. Compiled twice if TBB is installed: CGAL then uses other containers, which
+// its single-threaded build does not need, so both configurations are measured.
 #include "tools/peers/compare_knn.hpp"
 
 #ifdef COMPARE_TBB
@@ -17,7 +17,8 @@
 namespace {
 
 using Kernel = CGAL::Simple_cartesian<float>;
-struct Traits : CGAL::Search_traits_3<Kernel> {}; // of this file: so are the templates made of it
+struct Traits : CGAL::Search_traits_3<Kernel> {
+}; // local to this file, and so are the templates instantiated with it
 using Search = CGAL::Orthogonal_k_neighbor_search<Traits>;
 
 class Cgal : public Contender {

@@ -30,7 +30,7 @@ class Nanoflann : public Contender {
                           : "builds on one thread (as all before 1.5), queries by an OpenMP loop";
     }
 
-    void build() override { // the constructor does it
+    void build() override { // the constructor builds the tree
 #if NANOFLANN_VERSION >= 0x150
         tree = std::make_unique<Tree>(
             3, adaptor,

@@ -19,7 +19,7 @@ class Pico : public Contender {
         return "builds on one thread, queries by an OpenMP loop";
     }
     void build() override {
-        // what is mapped is only read
+        // the mapped points are only read
         tree = std::make_unique<Tree>(Space(const_cast<float *>(cloud.data()), cloud.size() / 3),
                                       pico_tree::max_leaf_size_t(10));
     }

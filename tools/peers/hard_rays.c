@@ -5,7 +5,7 @@
 
 enum { KINDS = 8 };
 
-/* A corner, a point of an edge, one of the middle of triangle `id`. */
+/* Returns a vertex, a point of an edge, or an interior point of triangle `id`. */
 static vec3 point_of(const tritree_input *input, uint32_t id, float u, float v, uint32_t kind) {
     const uint32_t *index = input->triangles + 3 * (uint64_t)id;
     const vec3 a = input->positions[index[0]], b = input->positions[index[1]],

@@ -1,5 +1,5 @@
-/* A ray and a triangle in double arithmetic: whether two casters that compute in floats may differ
-   about them. For compare_embree. */
+/* Intersects a ray and a triangle in double arithmetic, to decide whether two libraries that
+   compute in float may differ. For compare_embree. */
 #ifndef KD_TOOLS_PEERS_JUDGE_RAY_H
 #define KD_TOOLS_PEERS_JUDGE_RAY_H
 #include "accel/tree/tritree.h"
@@ -7,9 +7,10 @@
 #include <math.h>
 
 typedef struct judgement {
-    bool grazes;     /* so near an edge, or in the plane, that floats may see it either way */
-    bool at_end;     /* met so near the ray's begin or end that floats may see it beyond */
-    double rounding; /* what floats may differ in t: 32 units of the farthest corner, 6 are ours */
+    bool grazes;     /* so near an edge, or in the plane, that float results may differ */
+    bool at_end;     /* hit so near an end of the ray that a float result may be outside */
+    double rounding; /* possible difference of t in float: 32 units of the farthest vertex;
+                        Kandela's bound is 6 */
 } judgement;
 
 static inline double judge_dot(const double a[3], const double b[3]) {
@@ -39,12 +40,12 @@ static inline judgement judge_ray(const tritree_input *input, uint32_t id, const
     judge_cross(n, u, v);
     const double det = judge_dot(u, p), b = -judge_dot(corner[0], p) / det;
     const double c = judge_dot(d, q) / det, t = judge_dot(v, q) / det;
-    /* the sine to the plane */
+    /* sine of the angle to the plane */
     const double steep = fabs(det) / sqrt(judge_dot(n, n) * judge_dot(d, d));
     const double shortest = sqrt(fmin(judge_dot(u, u), judge_dot(v, v)));
     const double rounding = 0x1p-19 * reach / (steep * sqrt(judge_dot(d, d)));
     const judgement found = {
-        /* along a plane seen at a flat angle, where it is met is less certain by its sine */
+        /* at a flat angle the error of the intersection grows by the inverse of the sine */
         !(steep > 1e-4) || fmin(fmin(b, c), 1 - b - c) < 1e-4 + 1e-6 * reach / (shortest * steep),
         fabs(t - (double)cast->tmin) <= rounding || fabs(t - (double)cast->tmax) <= rounding,
         rounding};

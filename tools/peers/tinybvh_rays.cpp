@@ -4,7 +4,7 @@
 #include <vector>
 
 struct tinybvh_trees {
-    std::vector<tinybvh::bvhvec4> corners; // which its trees look at
+    std::vector<tinybvh::bvhvec4> corners; // referenced by the trees
     tinybvh::BVH4_CPU by4;
     tinybvh::BVH8_CPU by8;
 };

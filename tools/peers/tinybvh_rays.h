@@ -7,12 +7,13 @@
 extern "C" {
 #endif
 
-/* Its trees with spatial splits: four boxes a node by SSE, eight by AVX2. */
+/* Trees with spatial splits: four boxes per node with SSE, eight with AVX2. */
 typedef struct tinybvh_trees tinybvh_trees;
 tinybvh_trees *tinybvh_open(const vec3 *positions, const uint32_t *triangles, uint32_t count);
 void tinybvh_close(tinybvh_trees *owned);
 
-/* One ray a call; hits, or, of any hit, blocked. It knows no tmin: rays begin there. */
+/* Traces one ray per call; sets hits, or blocked for any-hit rays. tinybvh has no tmin, so origins
+   are moved. */
 void tinybvh_cast4(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked);
 void tinybvh_cast8(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,

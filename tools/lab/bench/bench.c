@@ -11,7 +11,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Quantile of sorted values, linear between neighbours. */
+/* Returns a quantile of sorted values, with linear interpolation. */
 static double quantile(const double *sorted, int count, double share) {
     const double place = share * (count - 1);
     const int below = (int)place;
@@ -33,14 +33,14 @@ static void add_number(cJSON *object, const char *name, double value) {
     if (value > 0) cJSON_AddNumberToObject(object, name, value);
 }
 
-/* Six significant digits are more than a clock gives. */
+/* Six significant digits exceed the resolution of the clock. */
 static double rounded(double value) {
     char text[32];
     snprintf(text, sizeof text, "%.6g", value);
     return strtod(text, NULL);
 }
 
-/* The driver's version as its kernel module says it; "" without one. */
+/* Returns the version of the driver's kernel module, or "" without one. */
 static void driver_version(char *out, size_t bytes) {
     out[0] = '\0';
     FILE *file = fopen("/proc/driver/nvidia/version", "r");
@@ -56,7 +56,7 @@ static void driver_version(char *out, size_t bytes) {
     fclose(file);
 }
 
-/* What the system calls the processor; "CPU" where it does not say. */
+/* Returns the system's name of the processor, or "CPU". */
 static void cpu_model(char *out, size_t size) {
     snprintf(out, size, "CPU");
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -93,7 +93,7 @@ static const char *stage_name(const bench_row *row, int stage) {
     return (row->stage_names ? row->stage_names : usual)[stage];
 }
 
-/* Of the device's bandwidth, by what a stage has to move at least; 0: not known. */
+/* Returns the fraction of the device's bandwidth, by a stage's minimum traffic; 0: unknown. */
 static double stage_share(const bench_row *row, int stage) {
     const double most = row->bandwidth * row->stage_seconds[stage];
     return most > 0 ? row->stage_bytes[stage] / most : 0;
@@ -134,7 +134,7 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     cJSON_AddNumberToObject(ms, "min", rounded(summary->least * 1e3));
     cJSON_AddNumberToObject(ms, "q1", rounded(summary->quarter * 1e3));
     cJSON_AddNumberToObject(ms, "q3", rounded(summary->three_quarters * 1e3));
-    cJSON *all = cJSON_AddArrayToObject(ms, "all"); /* for what compares runs */
+    cJSON *all = cJSON_AddArrayToObject(ms, "all"); /* for comparisons of runs */
     for (int i = 0; all && i < row->runs; ++i)
         cJSON_AddItemToArray(all, cJSON_CreateNumber(rounded(row->seconds[i] * 1e3)));
     const double rate = summary->median > 0 ? row->items / summary->median : 0;

@@ -9,14 +9,14 @@
 #include "tools/lab/bench/inputs.h"
 #include <string.h>
 
-/* Costs for comparing trees with others', and those that serve rays best. */
+/* Costs for comparison with published trees, and the costs with which rays trace fastest. */
 static const struct {
     const char *name;
     tritree_options options;
 } settings[] = {{"Ct 1, empty 0.8", {1, 1, 0.8f, 0}}, {"rays", {1.5f, 1, 1, 0}}};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* What all others are compared with: `sweep` on one thread. */
+/* The baseline of all other builders: `sweep` on one thread. */
 typedef struct build_base {
     double seconds, sah_cost; /* 0: not measured */
 } build_base;
@@ -38,7 +38,7 @@ static bench_row new_row(const bench_request *request, const bench_model *model,
     return row;
 }
 
-/* Proves the tree, notes what it is. */
+/* Checks the tree and records its statistics. */
 static kd_status take_tree(bench_row *row, const tritree *tree) {
     KD_TRY(tritree_check(tree));
     row->checked = true;
@@ -70,7 +70,7 @@ static kd_status on_cpu(const bench_request *request, const bench_model *model, 
     return bench_report(request, &widen);
 }
 
-/* A row of one builder with so many threads; the first run is proved, not timed. */
+/* Measures one builder with this number of threads; the first run is checked, not timed. */
 static kd_status on_threads(bench_row *row, const bench_model *model, int setting,
                             int32_t threads) {
     const int32_t usual = parallel_threads();
@@ -98,7 +98,7 @@ static kd_status measure_base(build_base *out, const bench_request *request,
     return KD_OK;
 }
 
-/* People's own models: builders by threads, too. */
+/* For models of the user, CPU builders are also measured by threads. */
 static kd_status by_threads(const bench_request *request, const bench_model *model, int setting,
                             const tritree_builder *builder, const build_base *base) {
     const int32_t most = parallel_threads();
@@ -130,7 +130,7 @@ done:
     return status;
 }
 
-/* One run more, its stages apart. */
+/* Repeats the build once to measure its stages. */
 static kd_status time_stages(bench_row *row, const tritree_builder_cuda *builder,
                              const tritree_build_memory *memory) {
     device_marks marks;
@@ -166,8 +166,8 @@ done:
     return status;
 }
 
-/* One model with one setting of costs. `sweep` on one thread is measured where others are compared
-   with it: with people's own models. */
+/* Measures one model with one setting of costs. `sweep` on one thread, the baseline, is measured
+   for models of the user only. */
 static kd_status measure(const bench_request *request, const bench_model *model, int setting) {
     build_base base = {0, 0};
     const bool own = request->models.count > 0 && !request->quick;

@@ -1,7 +1,7 @@
-/* kandela bench calls: what a call of <kandela/points.h> takes on a CUDA device, by the clock of
-   the caller: a tree opened from points in device memory, few and many queries in device and in
-   host memory, all points asking by a copy of them and by themselves. Queries are held against a
-   tree of the same points on the CPU before they are timed, self joins against the copy's rows. */
+/* kandela bench calls: wall-clock times of calls of <kandela/points.h> on a CUDA device: building a
+   tree of points in device memory, few and many queries in device and host memory, and
+   self-queries, with and without a copy of the points. Before timing, results are compared with a
+   tree on the CPU, and self-queries with those of the copy. */
 #include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/memory.h"
@@ -16,19 +16,19 @@ enum { CALL_K = 8, HOST_QUERIES_MOST = 10000, QUERIES_MOST = 100000 };
 typedef struct call_case {
     const bench_request *request;
     const char *set;
-    vec3 *points; /* of the tree, then QUERIES_MOST that are not in it */
+    vec3 *points; /* points of the tree, then QUERIES_MOST others */
     void *device_points;
     uint64_t count;
-    kd_points *tree, *oracle; /* on the device, on the CPU */
+    kd_points *tree, *oracle; /* trees on the device and on the CPU */
     kd_points_query query;
     uint32_t k;
-    void *ids, *dist2, *order; /* order: NULL, or where it goes */
+    void *ids, *dist2, *order; /* order: NULL or memory for it */
     bool own;
 } call_case;
 
 typedef kd_status (*timed_call)(call_case *of);
 
-/* The CPU's tree; QUERIES_MOST points behind them only ask. */
+/* Builds the CPU's tree; the last QUERIES_MOST points are queries only. */
 static kd_status open_oracle(call_case *of) {
     const kd_point_array points = kd_point_array_make(of->points, of->count, 3, KD_FLOAT);
     kd_points_options options;
@@ -54,8 +54,8 @@ static kd_status ask(call_case *of) {
                                        NULL);
 }
 
-/* The tree that `open_tree` opens again is closed within its time. What is asked was checked; what
-   is opened is asked then. */
+/* Times a call. The time of `open_tree` includes closing the tree. Query results were checked
+   before; a tree that was opened is queried afterwards. */
 static kd_status time_call(call_case *of, timed_call call, const char *what, const char *variant,
                            uint64_t items) {
     bench_row row = {.bench = "calls",
@@ -93,7 +93,7 @@ static void give_rows(call_case *of, bool host) {
     of->ids = of->dist2 = NULL;
 }
 
-/* The rows of so many queries beside those of the tree on the CPU. */
+/* Compares the rows of the first queries with those of the tree on the CPU. */
 static kd_status check_rows(call_case *of, uint64_t queries, bool host) {
     const uint64_t bytes = queries * of->k * sizeof(uint32_t);
     void *rows[4] = {NULL};
@@ -134,7 +134,7 @@ static kd_status time_queries(call_case *of, uint64_t queries, bool host) {
     return status;
 }
 
-/* The self join's rows beside those of a copy. */
+/* Compares the rows of the self-query with those of the copy. */
 static kd_status check_own(call_case *of) {
     const uint64_t bytes = of->count * of->k * sizeof(uint32_t);
     void *rows[4] = {NULL};

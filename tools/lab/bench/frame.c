@@ -1,7 +1,7 @@
-/* kandela bench frame: how long a pass of `sppm` and a sample of `photon` take, stage by stage and
-   by each way to find photons: what one pass and some more of them take longer than one, so that
-   what is done once does not count. Pictures of all devices and ways have to be the same, bit for
-   bit. */
+/* kandela bench frame: times of a pass of `sppm` and of a sample of `photon`, by stage and by
+   lookup method. A time is the difference between a rendering of several passes and one of a single
+   pass, so that initialisation does not count. Pictures of all devices and methods must be
+   bit-identical. */
 #include "photon/density/estimators.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
@@ -67,7 +67,8 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
     return KD_OK;
 }
 
-/* One device and way; *hash is the last one's, 0 before the first. */
+/* Measures one device and lookup method; *hash is that of the previous picture, 0 before the first.
+ */
 static kd_status run_way(const bench_request *request, const bench_stage *stage,
                          kd_render_options *options, uint64_t *hash) {
     frame_timing one, more;

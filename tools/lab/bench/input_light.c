@@ -6,8 +6,7 @@
 
 #define DEMO "cornell_caustic.json"
 
-/* The demo's description in ../share/kandela/scenes beside the program's folder, where building and
-   installing put it. */
+/* Path of the demo scene in ../share/kandela/scenes relative to the program's directory. */
 static const char *demo_path(void) {
     static char path[PLACE_BYTES];
     if (!place_of_program(path)) return "scenes/" DEMO;
@@ -37,7 +36,7 @@ kd_status bench_photons_wanted(uint64_t *out, const bench_request *request, int 
     return request->sizes.count ? bench_count(out, &request->sizes, index) : KD_OK;
 }
 
-/* The file's name without its folders. */
+/* Returns the file name without directories. */
 static void name_scene(bench_stage *to, const char *path) {
     const char *slash = strrchr(path, '/');
     snprintf(to->name, sizeof to->name, "%s", slash ? slash + 1 : path);

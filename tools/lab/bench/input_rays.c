@@ -16,15 +16,15 @@ typedef struct making {
     camera view;
     float diagonal;
     ray *out;
-    /* of diffuse rays */
+    /* primary rays of the diffuse rays */
     const ray *primary;
     const ray_hit *hits;
-    const uint32_t *starts; /* for each primary ray that hit something: its index */
+    const uint32_t *starts; /* indices of the primary rays with a hit */
     float reach;            /* tmax */
 } making;
 
-/* Closed objects are seen from outside, rooms from near one end along their longest side; with a
-   lamp in their middle, for a dark room is no room to room_camera_is_room. */
+/* Places the camera outside of closed objects, and inside rooms near one end, looking along the
+   longest side. A light in the centre is added because room_camera_is_room requires one. */
 static camera choose_view(const tritree *tree, float diagonal) {
     scene_view scene;
     light lamp;
@@ -98,7 +98,7 @@ static void make_random(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The image's rays, what they hit, and from where diffuse rays go on. */
+/* Traces the image's rays and collects the hits from which diffuse rays start. */
 static kd_status make_bounces(bench_rays *out, making *m, uint64_t pixels) {
     kd_status status = KD_OK;
     ray *primary = NULL;

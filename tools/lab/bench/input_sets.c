@@ -45,7 +45,7 @@ typedef struct fill {
     int set;
 } fill;
 
-/* Group g of three axes is a point of its own. */
+/* Each group of three axes is an independent point of the set. */
 static vec3 set_point(int set, uint64_t i, uint32_t group, uint64_t count) {
     const rng_key key = rng_key_make(1, (uint32_t)set, i | (uint64_t)group << 40);
     const rng_block r = rng_draw(key, 0, 0);
@@ -101,7 +101,7 @@ kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set) {
 
 enum { IMAGE_WIDTH = 1600 };
 
-/* The first wall or sphere along a ray from inside. */
+/* Returns the first wall or sphere along a ray from inside. */
 static float photon_hit(vec3 eye, vec3 way) {
     float nearest = INFINITY;
     for (int axis = 0; axis < 3; ++axis) {

@@ -67,7 +67,7 @@ kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
     return KD_OK;
 }
 
-/* As pointtree_hash says it of the tree on the host. */
+/* Equals pointtree_hash of the tree on the host. */
 static kd_status hash_tree(uint64_t *out, const point_build_cuda *a, uint64_t count) {
     kd_status status = KD_OK;
     uint32_t *ids = NULL;
@@ -86,7 +86,7 @@ done:
     return status;
 }
 
-/* Its stages apart, of the fastest of as many runs: marks cost some time of their own. */
+/* Measures the stages in separate runs, because the events take time; keeps the fastest run. */
 static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
                              const point_build_cuda *a) {
     kd_status status = KD_OK;
@@ -101,7 +101,7 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
         double seconds[POINT_STAGES], whole = 0;
         point_build_stages_clear(&stages);
         KD_TRY_GOTO(builder->build(&marked));
-        if (stages.stretches == 0) goto done; /* it does not tell */
+        if (stages.stretches == 0) goto done; /* the builder does not report stages */
         KD_TRY_GOTO(point_build_stages_read(&stages, seconds));
         for (int i = 0; i < POINT_STAGES; ++i) whole += seconds[i];
         if (run > 0 && whole >= least) continue;
@@ -116,7 +116,7 @@ done:
     return status;
 }
 
-/* The first build is checked, the others are timed. */
+/* Checks the first build and times the others. */
 static kd_status run_cuda(bench_row *row, const bench_cloud *cloud,
                           const point_builder_cuda *builder, const point_build_cuda *a) {
     device_timer timer;

@@ -1,7 +1,7 @@
-/* kandela bench knn: how many queries for the k nearest a device answers in a second, by each
-   method, and all within a radius. Queries are points of the same set that are not in the tree, in
-   random order; a sort of them counts; those of "image" are what a camera sees, pixel by pixel, and
-   are not sorted. Answers are checked against brute force before they are timed. */
+/* kandela bench knn: queries per second for the k nearest and for all points within a radius, by
+   method. Queries are points of the same set that are not in the tree, in random order; sorting
+   them is included in the time. The queries of "image" are visible points in scanline order,
+   unsorted. Results are compared with brute force before timing. */
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/hash.h"
@@ -16,8 +16,8 @@
 
 enum { CHECKED_QUERIES = 64, K_MOST = 4096 };
 enum { QUERIES = 10000000, IMAGE_QUERIES = 2000000, WITHIN_QUERIES = 1000000 };
-enum { HASHED_ANSWERS = 1 << 20 }; /* the first of them stand for all */
-enum { WITHIN_ANSWERS = 1 << 28 }; /* more are only counted, and not checked */
+enum { HASHED_ANSWERS = 1 << 20 }; /* only the first results are hashed */
+enum { WITHIN_ANSWERS = 1 << 28 }; /* more results are counted but not checked */
 
 typedef struct knn_method {
     const char *name;
@@ -33,7 +33,7 @@ static const knn_method methods[] = {{"auto", POINT_QUERY_AUTO, K_MOST},
                                      {"walk", POINT_QUERY_WALK, K_MOST},
                                      {NULL, POINT_QUERY_AUTO, 0}};
 
-/* Points and queries lie behind each other in one array, on the host and on the device. */
+/* Points and queries are consecutive in one array, on the host and on the device. */
 typedef struct knn_case {
     const bench_request *request;
     const char *set;
@@ -45,8 +45,8 @@ typedef struct knn_case {
     void *index_memory;
     size_t index_bytes;
     point_query_cuda query;
-    float *radii;        /* of queries, on the host, or NULL */
-    const char *variant; /* of the query, or NULL */
+    float *radii;        /* radii of the queries, on the host, or NULL */
+    const char *variant; /* variant of the query, or NULL */
 } knn_case;
 
 typedef struct oracle_work {
@@ -87,7 +87,7 @@ static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Some rows of the answers against brute force. */
+/* Compares a sample of the rows with brute force. */
 static kd_status check_answers(const knn_case *of, const char *method) {
     kd_status status = KD_OK;
     const uint32_t k = of->query.k;
@@ -121,7 +121,7 @@ done:
     return status;
 }
 
-/* Of the first `count` answers of a query: the same by every method. */
+/* Hash of the first `count` results, equal for all methods. */
 static kd_status hash_answers(const knn_case *of, uint64_t count, uint64_t *hash) {
     if (count > HASHED_ANSWERS) count = HASHED_ANSWERS;
     kd_status status = KD_OK;
@@ -138,7 +138,7 @@ done:
     return status;
 }
 
-/* Times the call on its device and reports it. */
+/* Times the call on its device and reports the row. */
 static kd_status time_call(const bench_request *request, bench_row *row,
                            kd_status (*call)(void *context), void *context) {
     kd_status status = KD_OK;
@@ -186,8 +186,8 @@ done:
     return status;
 }
 
-/* One by one: all points within, in order, each as near as is said: with their number right, that
-   is all of them. */
+/* Checks that the points of a row are within the radius, sorted and with correct distances; with
+   the correct number, these are all of them. */
 static void check_within_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     oracle_work *work = (oracle_work *)context;
@@ -258,11 +258,11 @@ static kd_status call_within(void *context) {
                        : point_query_cuda_count_within(call->query, call->offsets);
 }
 
-/* Times one of the two calls of within. */
+/* Times one of the two calls of the radius query. */
 static kd_status time_within(knn_case *of, uint64_t *offsets, bool fills, uint64_t answers) {
     within_call call = {&of->query, offsets, fills};
     bench_row row = {.bench = "within", .set = of->set, .device = "cuda:0"};
-    row.checked = of->query.ids != NULL; /* they were there to be checked */
+    row.checked = of->query.ids != NULL; /* results were available for checking */
     row.builder = fills ? "fill" : "count";
     row.variant = of->variant;
     row.n = of->count;
@@ -274,7 +274,7 @@ static kd_status time_within(knn_case *of, uint64_t *offsets, bool fills, uint64
     return time_call(of->request, &row, call_within, &call);
 }
 
-/* All within the radius: the count, then the answers. */
+/* Measures the radius query: the count, then the results. */
 static kd_status run_within(knn_case *of) {
     kd_status status = KD_OK;
     point_query_cuda *q = &of->query;
@@ -312,14 +312,14 @@ done:
     return status;
 }
 
-/* Only some methods have kernels for more than k. */
+/* Whether the method has kernels for this k. */
 static bool takes(const knn_method *method, uint32_t k, uint32_t kernel_k) {
     if (kernel_k == 0) return k <= method->k_most;
     return method->method != POINT_QUERY_AUTO && method->method != POINT_QUERY_WALK &&
            k <= kernel_k && kernel_k <= method->k_most;
 }
 
-/* All methods for one k. */
+/* Measures all methods for one k. */
 static kd_status run_k(knn_case *of, uint32_t k) {
     kd_status status = KD_OK;
     point_query_cuda *q = &of->query;
@@ -342,18 +342,18 @@ static kd_status call_index(void *context) {
     return point_index_cuda_open(&of->index, &of->tree, of->index_memory, of->index_bytes);
 }
 
-/* The index that queries need beside the tree, to be weighed against what it saves. */
+/* Measures the time to build the leaf index, which queries need in addition to the tree. */
 static kd_status time_index(knn_case *of) {
     bench_row row = {.bench = "index", .set = of->set, .builder = "select", .device = "cuda:0"};
     row.n = of->count;
     row.dims = 3;
     row.items = (double)of->count;
     row.bytes = of->index_bytes;
-    row.checked = true; /* by the answers it gives */
+    row.checked = true; /* checked by the results of queries */
     return time_call(of->request, &row, call_index, of);
 }
 
-/* The tree of the widest side by the fastest builder, and its index. */
+/* Builds the widest-side tree with the fastest builder, and its index. */
 static kd_status open_tree(knn_case *of) {
     const uint64_t all = of->count + of->query_count;
     KD_TRY(device_memory_reserve((void **)&of->device_points, all * sizeof(vec3)));
@@ -377,7 +377,7 @@ static kd_status open_tree(knn_case *of) {
     return device_wait();
 }
 
-/* The nearest for every k. */
+/* Measures the k nearest for every k. */
 static kd_status run_counts(knn_case *of) {
     const bench_request *request = of->request;
     if (!request->counts.count) return run_k(of, 8);
@@ -391,7 +391,7 @@ static kd_status run_counts(knn_case *of) {
     return KD_OK;
 }
 
-/* The same within a radius, then within one of their own, up to that. */
+/* Measures queries with a common maximum radius, then with one per query. */
 static kd_status run_radii(knn_case *of) {
     kd_status status = KD_OK;
     void *device_radii = NULL;
@@ -450,7 +450,7 @@ done:
     return status;
 }
 
-/* One set, or "image", of the i-th size. */
+/* Measures one set, or "image", of the i-th size. */
 static kd_status run_set(const bench_request *request, const char *set, int i) {
     const uint64_t usual[] = {1000000, 10000000};
     uint64_t count = request->quick ? 10000 : usual[i % 2];

@@ -12,7 +12,7 @@ static photon_options options_for(uint64_t photons) {
     options.photons = photons / 2;
     options.caustics = photons - photons / 2;
     options.tiles = false;
-    options.radius = 1; /* finding one is no part of what is timed */
+    options.radius = 1; /* a fixed radius: the search for one is not timed */
     return options;
 }
 
@@ -92,10 +92,10 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
     return bench_report(request, &row);
 }
 
-/* One device; *hash is the last one's, 0 before the first. */
+/* Measures one device; *hash is that of the previous device, 0 before the first. */
 static kd_status run_device(const bench_request *request, const char *path, const char *device_name,
                             uint64_t photons, uint64_t *hash) {
-    static photon_timing timing; /* not small */
+    static photon_timing timing; /* static: too large for the stack */
     bench_stage stage;
     const photon_options options = options_for(photons);
     KD_TRY(bench_stage_open(&stage, path, device_name));

@@ -14,7 +14,7 @@ typedef struct point_case {
     const char *set;
     bench_cloud cloud;
     pointtree_options options;
-    uint64_t hash[ORDERS]; /* of the first tree of each order; 0: none yet */
+    uint64_t hash[ORDERS]; /* hash of the first tree of each order; 0: none yet */
 } point_case;
 
 static kd_status same_tree(point_case *of, const bench_row *row) {
@@ -54,7 +54,7 @@ static void print_parameters(const point_case *of, const char *device_name,
     fflush(stdout);
 }
 
-/* The paper's search for the best parameters, on each device. */
+/* Searches for the best parameters of `wehr` on each device, as in the paper. */
 static kd_status tune(const point_case *of) {
     wehr_parameters best;
     if (bench_wants(&of->request->devices, "cpu")) {
@@ -138,8 +138,8 @@ static const double shares[SHARES] = {0.001, 0.01, 0.1};
 typedef struct change_case {
     const bench_request *request;
     const char *set, *device;
-    vec3 *points;              /* of the tree, then of the batches, then the queries */
-    void *there, *rows, *gone; /* on a device: the points, places for rows and for ids; else NULL */
+    vec3 *points;              /* points of the tree, then of the batches, then the queries */
+    void *there, *rows, *gone; /* device memory: the points, rows, ids to remove; NULL on the CPU */
     uint64_t count, batch;
     double share;
     kd_points *tree;
@@ -177,7 +177,7 @@ static kd_points_query queries_of(const change_case *of) {
     return query;
 }
 
-/* The faster of two: the first has memory to find. */
+/* The faster of two: the first includes memory allocation. */
 static kd_status ask(double *seconds, const change_case *of, const kd_points *tree, uint32_t *ids) {
     const kd_points_query query = queries_of(of);
     uint32_t *const rows = of->rows ? (uint32_t *)of->rows : ids;
@@ -198,7 +198,7 @@ static kd_status open_tree(kd_points **out, const change_case *of, uint64_t coun
     return kd_points_open(out, &points, &options);
 }
 
-/* All batches come; then the same answers as by a tree of all points. */
+/* Inserts all batches, then compares results with those of a tree of all points. */
 static kd_status insert_all(change_case *of) {
     double took = 0, changed = 0, anew = 0, again = 0;
     for (int b = 0; b < BATCHES; ++b) {
@@ -209,7 +209,7 @@ static kd_status insert_all(change_case *of) {
         took += timing_now() - started;
     }
     kd_points *whole = NULL;
-    for (int turn = 0; turn < 2; ++turn) { /* the first has memory to find */
+    for (int turn = 0; turn < 2; ++turn) { /* the first includes memory allocation */
         const double started = timing_now();
         kd_points_close(whole);
         KD_TRY(open_tree(&whole, of, of->count + BATCHES * of->batch));
@@ -227,7 +227,7 @@ static kd_status insert_all(change_case *of) {
     return report(of, "asked anew", anew, QUERIES, CHECKED_K);
 }
 
-/* As many go as came, drawn evenly from those that were there first. */
+/* Removes as many points as were inserted, sampled uniformly from the initial points. */
 static kd_status remove_all(change_case *of) {
     const uint64_t step = of->count / (BATCHES * of->batch) ? of->count / (BATCHES * of->batch) : 1;
     uint64_t next = 0, removed = 0;

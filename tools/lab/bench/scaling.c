@@ -12,10 +12,10 @@
 
 enum { NEIGHBOURS = 8, QUERIES_MOST = 100000 };
 
-/* Exponents this far from the theory's are told apart. */
+/* Larger differences between exponents are reported. */
 static const double same_slope = 0.15;
 
-/* The exponent of x that y grows with, by least squares on logarithmic axes; NaN of a single x. */
+/* Returns the slope of y over x on logarithmic axes by least squares; NaN for a single x. */
 static double slope_of(const double *x, const double *y, int count) {
     double mean_x = 0, mean_y = 0, product = 0, square = 0;
     for (int i = 0; i < count; ++i) mean_x += log(x[i]) / count, mean_y += log(y[i]) / count;
@@ -26,7 +26,7 @@ static double slope_of(const double *x, const double *y, int count) {
     return square > 0 ? product / square : (double)NAN;
 }
 
-/* How much larger the measured exponent is than the theory's, from size `first` on. */
+/* Returns the measured exponent minus the theoretical one, from size `first` on. */
 static double excess(const bench_growth *of, int first, double *measured, double *theory) {
     double cost[BENCH_LIST_MAX];
     for (int i = 0; i < of->count; ++i)
@@ -36,7 +36,7 @@ static double excess(const bench_growth *of, int first, double *measured, double
     return *measured - *theory;
 }
 
-/* What a slope that is not the theory's comes from. */
+/* Returns the cause of a difference from theory. */
 static const char *cause(const bench_growth *of, double off, double off_at_end) {
     const bool cuda = strcmp(of->device, "cpu") != 0;
     if (fabs(off) <= same_slope) return "as it should be";
@@ -75,7 +75,7 @@ kd_status bench_growth_note(bench_growth *to, const bench_request *request, benc
     return bench_report(request, row);
 }
 
-/* Where the rows of answers go: the host's memory, or the device's where the queries lie there. */
+/* Memory for rows: on the host, or on the device if the queries are there. */
 static kd_status reserve_ids(uint32_t **out, uint64_t count, bool cuda) {
     return cuda ? device_memory_reserve((void **)out, count * sizeof **out)
                 : memory_reserve((void **)out, count, sizeof **out);
@@ -100,8 +100,8 @@ done:
     return status;
 }
 
-/* The first points ask for those next to them, the first of which is each itself; on a device from
-   its memory into its memory. */
+/* Queries the nearest neighbours of the first points of the tree (each finds itself first); on a
+   device, queries and results are in device memory. */
 static kd_status ask(bench_row *row, const bench_cloud *cloud, bool cuda) {
     kd_points *tree = NULL;
     uint32_t *ids = NULL;

@@ -13,7 +13,7 @@
 #include "tools/lab/bench/scaling.h"
 #include <string.h>
 
-/* Trees above this size are not proved by the checker on the host, which takes minutes there. */
+/* Larger trees are not checked on the host, which would take minutes. */
 enum { CHECKED_MOST = 4 << 20 };
 
 typedef struct scale_case {
@@ -51,7 +51,7 @@ static kd_status cast_on_cpu(bench_row *row, const tritree *tree, const bench_ra
         status = trace_closest(&view, rays->rays, hits, rays->count, NULL, NULL);
         if (run >= 0) row->seconds[run] = timing_now() - started;
     }
-    row->checked = true; /* by the tests: the cast is the plain walk, bit for bit */
+    row->checked = true; /* by the tests: results equal those of the plain traversal, bit for bit */
     memory_free(hits);
     return status;
 }
@@ -77,7 +77,8 @@ static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_r
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
         if (run >= 0) row->seconds[run] = seconds;
     }
-    row->checked = true; /* by gpu_packed: the cast is the plain walk, bit for bit */
+    row->checked =
+        true; /* by gpu_packed: results equal those of the plain traversal, bit for bit */
 done:
     device_memory_free(hits);
     device_memory_free(from);

@@ -20,7 +20,7 @@
 
 enum { CPU_STRIDE = 16, BRUTE_RAYS = 48 };
 
-/* Whether a caster is told of an image's width; the last two: it casts images alone. */
+/* Whether a traversal uses an image's width; the last two values: it supports images only. */
 typedef enum trace_width { NO_WIDTH, ANY_WIDTH, IMAGES_ONLY, WITHOUT_IT } trace_width;
 
 typedef struct trace_variant {
@@ -46,13 +46,13 @@ typedef struct trace_case {
     const tritree *tree;
     const char *model, *builder;
     bench_rays rays;
-    ray_hit *wanted, *hits; /* host: the oracle's answers, and those looked at */
+    ray_hit *wanted, *hits; /* host memory: reference results, and those compared */
     tritree_cuda on_device;
     ray *device_rays;
     ray_hit *device_hits;
 } trace_case;
 
-/* Any hits are kept as hits with a triangle or none. */
+/* Any-hit results are stored as hits with or without a triangle. */
 static void widen(ray_hit *hits, const uint8_t *blocked, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) hits[i] = (ray_hit){0, 0, 0, blocked[i] ? 0 : KD_NONE};
 }
@@ -61,7 +61,7 @@ static bool same_answer(const ray_hit *a, const ray_hit *b) {
     return a->triangle == b->triangle && a->t == b->t;
 }
 
-/* How many of the answers differ, compared from `first` on in steps of `stride`. */
+/* Returns the number of differing results from `first` on in steps of `stride`. */
 static uint64_t count_different(const trace_case *of, uint64_t stride) {
     uint64_t different = 0;
     for (uint64_t i = 0; i < of->rays.count; i += stride)
@@ -109,7 +109,7 @@ static void cast_on_cpu(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* The oracle's answers against the CPU's and those of testing all triangles. */
+/* Compares the reference results with the CPU's and with those of testing all triangles. */
 static kd_status check_oracle(trace_case *of) {
     const uint64_t count = of->rays.count;
     parallel_for((int64_t)((count + CPU_STRIDE - 1) / CPU_STRIDE), 1024, cast_on_cpu, of);
@@ -155,7 +155,7 @@ static trace_batch new_batch(const trace_case *of, const trace_variant *variant)
     return batch;
 }
 
-/* One run of the variant, its answers into `to`. */
+/* Runs the variant once, with results in `to`. */
 static kd_status answer(trace_case *of, const trace_batch *batch, ray_hit *to) {
     KD_TRY(trace_cuda(&of->on_device, batch));
     KD_TRY(device_wait());
@@ -242,7 +242,7 @@ static kd_status run_on_cpu(trace_case *of) {
     return bench_report(of->request, &row);
 }
 
-/* How long the packed form takes to make, of the tree as it lies there. */
+/* Times the conversion of the tree in device memory to compressed wide nodes. */
 static kd_status run_packed(const trace_case *of) {
     bench_row row = {.bench = "trace", .set = of->model, .builder = of->builder};
     row.device = "cuda:0";
@@ -273,7 +273,7 @@ done:
     return status;
 }
 
-/* The CPU's image is smaller, with one diffuse ray a hit. */
+/* The CPU's image is smaller, with one diffuse ray per hit. */
 static kd_status run_set(trace_case *of, const char *set, bool cuda) {
     const bench_rays_request request = {.tree = of->tree,
                                         .width = cuda ? 1920 : 1024,
@@ -294,7 +294,7 @@ done:
     return status;
 }
 
-/* By the builder of that name, on the device where one is wanted and has it, else on the CPU. */
+/* Builds with the named builder, on the device if requested and supported, else on the CPU. */
 static kd_status build_tree(tritree *out, const bench_request *request, const tritree_input *input,
                             const char *name, bool cuda) {
     tritree_options options = tritree_options_default();
