@@ -157,7 +157,7 @@ static void facet_begin(stl_parser *from, const char *at, const char *rest) {
 static void vertex_read(stl_parser *from, const char *at, const char *rest) {
     vec3 corner;
     if (!from->in_facet) {
-        fail(from, at, "facet before its corners");
+        fail(from, at, "\"facet\" before \"vertex\"");
         return;
     }
     if (!vector_read(from, rest, &corner)) return;
@@ -183,13 +183,13 @@ static void line_read(stl_parser *from) {
     case WORD_VERTEX: vertex_read(from, at, rest); break;
     case WORD_OUTER:
     case WORD_ENDLOOP:
-        if (!from->in_facet) fail(from, at, "facet before its loop");
+        if (!from->in_facet) fail(from, at, "\"facet\" before the loop");
         break;
     case WORD_ENDFACET:
         if (from->in_facet)
             facet_add(from);
         else
-            fail(from, at, "facet before its end");
+            fail(from, at, "\"facet\" before \"endfacet\"");
         break;
     case WORD_SOLID:
     case WORD_ENDSOLID:

@@ -105,7 +105,7 @@ static void faults_are_told_where_they_are(void **state) {
         {"solid a\n" FACET("0 0") "endsolid\n", "malformed", "expected the end of the line", 4,
          true},
         {"solid a\nfacet\n", "malformed", "a normal", 2, true},
-        {"solid a\nvertex 0 0 0\nendsolid\n", "malformed", "facet before its corners", 2, true},
+        {"solid a\nvertex 0 0 0\nendsolid\n", "malformed", "\"facet\" before \"vertex\"", 2, true},
         {"solid a\nfacet normal 0 0 0\nouter loop\nvertex 0 0 0\n", "truncated", "within a facet",
          4, true},
         {"solid a\nfacet normal 0 0 0\n" FACET("0"), "malformed", "expected endfacet", 3, true},
