@@ -265,10 +265,10 @@ __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &
         __syncwarp();
     }
     if ((threadIdx.x & 31) != 0) return;
-    root->node_first = rooms.node_first, root->id_first = rooms.id_first;
-    raw_node *raw = k.raw + from.at;
+    raw_node *raw = k.raw + root->at;
     raw->split = __uint_as_float(rooms.node_count / 2); /* see size_of */
     raw->count = rooms.id_count;
+    root->node_first = rooms.node_first, root->id_first = rooms.id_first;
 }
 
 __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_device k) {
