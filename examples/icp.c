@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
         if (kd_points_closest(tree, &query, nearest, dist2) != KD_OK)
             return fprintf(stderr, "%s\n", kd_last_error()), 1;
         const uint64_t pairs = best_motion(&source, &target, nearest, &step);
-        if (pairs < 3) return fprintf(stderr, "fewer than three pairs in reach\n"), 1;
+        if (pairs < 3) return fprintf(stderr, "fewer than three pairs within MAX_DISTANCE\n"), 1;
         for (uint64_t i = 0; i < source.count; ++i) {
             if (nearest[i] == KD_NO_POINT) continue;
             sum += dist2[i];

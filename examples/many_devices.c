@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     many.dist2 = malloc(rows * sizeof *many.dist2 + 1);
     if (!cloud.coordinates || !asked.coordinates || !one.ids || !one.dist2 || !many.ids ||
         !many.dist2) {
-        fprintf(stderr, "many_devices: too little memory\n");
+        fprintf(stderr, "many_devices: out of memory\n");
         return 4;
     }
     run(first, KD_POINTS_SPREAD_AUTO, &cloud, &asked, k, &one);

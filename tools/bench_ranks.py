@@ -80,11 +80,11 @@ def main():
     if asked.counts:
         words = asked.counts.split(",")
         if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
-            parser.error(f"--counts {asked.counts}, expected numbers from 1 to the {most} devices that are named")
+            parser.error(f"--counts {asked.counts}: expected numbers from 1 to {most}, the number of devices")
         counts = [int(word) for word in words]
     unknown = [name for name in asked.cases.split(",") if name not in CASES]
     if unknown:
-        parser.error(f"--cases {unknown[0]}, expected some of {','.join(CASES)}")
+        parser.error(f"--cases {unknown[0]}: expected some of {','.join(CASES)}")
     print(f"# {' '.join(sys.argv)}")
     print(f"# {subprocess.run([program, '--version'], capture_output=True, text=True, check=True).stdout.splitlines()[0]}")
     print("case devices seconds ratio same_bits sent_bytes most_idle " + " ".join(STAGES))

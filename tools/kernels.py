@@ -26,8 +26,8 @@ figures = collections.namedtuple("figures", "registers stack spill shared")
 def cuobjdump():
     found = os.environ.get("KANDELA_CUOBJDUMP") or shutil.which("cuobjdump")
     if not found:
-        sys.exit("no cuobjdump: it comes with CUDA, or from the Python registry's "
-                 "nvidia-cuda-cuobjdump; KANDELA_CUOBJDUMP names it")
+        sys.exit("cuobjdump not found; it comes with CUDA, or from the Python registry's "
+                 "nvidia-cuda-cuobjdump; or set KANDELA_CUOBJDUMP to its path")
     return found
 
 

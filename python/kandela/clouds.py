@@ -21,7 +21,7 @@ ROWS = 65536  #: points per batch, which bounds the memory
 def _three(x, name="x"):
     x = scalar_array(brought(x)[0], name)
     if x.ndim != 2 or x.shape[1] != 3:
-        raise ValueError(f"{name} has shape {x.shape}, expected (n, 3)")
+        raise ValueError(f"`{name}` has shape {x.shape}; expected (n, 3)")
     return x
 
 
@@ -243,8 +243,8 @@ def icp(source, target, *, max_distance=np.inf, iterations=50, tolerance=1e-9, p
         ids, dist2 = tree.nearest(moved, 1, max_radius=max_distance)
         near = ids[:, 0] != NO_POINT
         if near.sum() < 3:
-            raise ValueError(f"{near.sum()} points of the source have a partner within "
-                             f"{max_distance}, expected 3 at least")
+            raise ValueError(f"{near.sum()} points of the source have a neighbour within "
+                             f"{max_distance}; expected at least 3")
         rms = float(np.sqrt(dist2[near, 0].mean()))
         if abs(last - rms) <= tolerance * max(rms, 1e-300) or rms == 0:
             break
@@ -285,7 +285,7 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     """
     x = x if is_foreign(x) else scalar_array(x, "x")
     if not 0 < count <= len(x):
-        raise ValueError(f"{count} of {len(x)} points")
+        raise ValueError(f"`count` is {count}, but there are {len(x)} points; expected 1 to {len(x)}")
     columns, least = framework(x).columns(x)
     chosen = np.empty(count, np.int64)
     chosen[0] = start
@@ -329,7 +329,7 @@ def voxel_downsample(x, size) -> np.ndarray:
     x, _, back = brought(x)
     x = scalar_array(x, "x")
     if not size > 0:
-        raise ValueError(f"size is {size}, expected above 0")
+        raise ValueError(f"`size` is {size}; expected above 0")
     cubes, which, counts = np.unique(np.floor(x / size), axis=0, return_inverse=True,
                                      return_counts=True)
     sums = np.zeros((len(cubes), x.shape[1]))

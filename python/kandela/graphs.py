@@ -31,7 +31,7 @@ class _Clouds:
         if batch is not None:
             batch = np.asarray(brought(batch)[0])
             if batch.shape != (len(self.x),):
-                raise ValueError(f"batch has shape {batch.shape}, expected ({len(self.x)},)")
+                raise ValueError(f"`batch` has shape {batch.shape}; expected ({len(self.x)},)")
             self._add(batch)
         if self.x.shape[1] == 1:
             self.x = np.hstack([self.x, np.zeros_like(self.x)])
@@ -39,7 +39,7 @@ class _Clouds:
 
     def _add(self, batch):
         if self.width > 7:
-            raise ValueError("with batch x may have 7 dimensions at most")
+            raise ValueError("`x` must have at most 7 dimensions if `batch` is given")
         across = float(np.linalg.norm(self.x.max(0).astype(float) - self.x.min(0))) if len(self.x) else 0
         step = 2.0 ** np.ceil(np.log2(4 * max(across, 1e-30)))
         numbers = np.unique(batch, return_inverse=True)[1]
@@ -50,7 +50,7 @@ class _Clouds:
 
 def _edges(clouds, neighbours, centres, flow):
     if flow not in ("source_to_target", "target_to_source"):
-        raise ValueError(f'flow is "{flow}", expected "source_to_target" or "target_to_source"')
+        raise ValueError(f'`flow` is "{flow}"; expected "source_to_target" or "target_to_source"')
     pair = [neighbours, centres] if flow == "source_to_target" else [centres, neighbours]
     return clouds.back(np.stack(pair).astype(np.int64))
 

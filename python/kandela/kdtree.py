@@ -37,7 +37,7 @@ def _reach(r, eps):
 
 def _not_negative(value, name):
     if not value >= 0:
-        raise ValueError(f"{name} is {value}, expected at least 0")
+        raise ValueError(f"`{name}` is {value}; expected at least 0")
 
 
 class KDTree:
@@ -83,8 +83,8 @@ class KDTree:
 
     def __getattr__(self, name):
         if name in ("tree", "innernode", "leafnode"):
-            raise AttributeError(f"kandela.KDTree has no nodes to walk ({name!r}), as SciPy's has; "
-                                 "kandela.Points(x).level_order() has the whole tree")
+            raise AttributeError(f"kandela.KDTree has no nodes to walk ({name!r}), unlike SciPy's; "
+                                 "use kandela.Points(x).level_order() for the whole tree")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __init__(self, data, leafsize=16, compact_nodes=True, copy_data=False, balanced_tree=True,
@@ -98,7 +98,7 @@ class KDTree:
         if data.ndim != 2:
             raise ValueError("data must be 2 dimensions")
         if not 1 <= data.shape[1] <= 8:
-            raise ValueError(f"data has {data.shape[1]} dimensions, expected 1 to 8")
+            raise ValueError(f"`data` has {data.shape[1]} dimensions; supported: 1 to 8")
         if leafsize < 1:
             raise ValueError("leafsize must be at least 1")
         self._data = None if there else data.copy() if copy_data else data

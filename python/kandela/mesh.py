@@ -101,8 +101,8 @@ class TriangleMesh:
             return vertices, np.arange(len(vertices), dtype=np.uint32).reshape(-1, 3)
         faces = framework(faces).host(faces)
         if faces.size and (faces.min() < 0 or faces.max() >= len(vertices)):
-            raise ValueError(f"faces name vertices from {faces.min()} to {faces.max()}, "
-                             f"expected 0 to {len(vertices) - 1}")
+            raise ValueError(f"`faces` has vertex indices from {faces.min()} to {faces.max()}, "
+                             f"but there are {len(vertices)} vertices")
         return vertices, np.ascontiguousarray(faces.reshape(-1, 3), np.uint32)
 
     def _arrays(self):
@@ -341,8 +341,8 @@ class TriangleMesh:
         [-0.5, 3.0]
         """
         if not self.is_closed:
-            raise ValueError("the mesh is not closed: some edge does not belong to two faces that run "
-                             "along it in opposite directions; winding_number() takes such meshes")
+            raise ValueError("the mesh is not closed: an edge is not shared by two faces that run "
+                             "along it in opposite directions; winding_number() supports such meshes")
         if is_foreign(points):
             row = framework(points)
             return row.of_host(points, self.signed_distance(row.host(points)))
@@ -443,7 +443,7 @@ class TriangleMesh:
         a, b, c = (self.vertices[self.faces[:, k]].astype(np.float64) for k in range(3))
         areas = np.cumsum(np.linalg.norm(np.cross(b - a, c - a), axis=1))
         if not len(areas) or areas[-1] <= 0:
-            raise ValueError("the mesh has no area to sample")
+            raise ValueError("the mesh has no area, so no points can be sampled")
         faces = np.minimum(np.searchsorted(areas, draw.random(count) * areas[-1], "right"),
                            len(areas) - 1)
         root, along = np.sqrt(draw.random(count)), draw.random(count)

@@ -35,7 +35,7 @@ def scalar_array(x, name):
     """
     x = np.asarray(x)
     if np.iscomplexobj(x):
-        raise TypeError(f"{name} is complex, expected real numbers")
+        raise TypeError(f"`{name}` is complex; expected real numbers")
     if x.dtype != np.float32:
         x = x.astype(np.float64, copy=False)
     return np.ascontiguousarray(x)
@@ -93,10 +93,10 @@ class Points:
         options = _c.kd_points_options_default()
         options.device, options.builder = device, builder
         if split not in ("widest", "round-robin"):
-            raise ValueError(f'split is "{split}", expected "widest" or "round-robin"')
+            raise ValueError(f'`split` is "{split}"; expected "widest" or "round-robin"')
         options.split = int(split == "round-robin")
         if spread not in ("auto", "parts", "copies"):
-            raise ValueError(f'spread is "{spread}", expected "auto", "parts" or "copies"')
+            raise ValueError(f'`spread` is "{spread}"; expected "auto", "parts" or "copies"')
         options.spread = ("auto", "parts", "copies").index(spread)
         self._c = _c.kd_points_open(self._array(x, ids), options)
         self._describe()

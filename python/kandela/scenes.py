@@ -113,7 +113,7 @@ class Picture:
         """
         plane = _c.kd_image_channel(self._c, name)
         if plane is None:
-            raise KeyError(f"the picture has no channel {name!r}")
+            raise KeyError(f"the image has no channel {name!r}")
         return plane
 
     def _three(self, names):
@@ -181,7 +181,7 @@ def _plain(value):
     """Convert values that the json module does not support."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    raise TypeError(f"a description cannot hold {type(value).__name__}")
+    raise TypeError(f"a scene description cannot contain a value of type {type(value).__name__}")
 
 
 def _given(name, mesh):
@@ -244,7 +244,7 @@ def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0
         if isinstance(mesh, TriangleMesh):
             entry["vertices"], entry["faces"] = mesh.vertices, mesh.faces
         elif mesh is not None:
-            raise TypeError(f"meshes[{i}]['mesh'] is a {type(mesh).__name__}, expected a kandela.TriangleMesh")
+            raise TypeError(f"`meshes[{i}]['mesh']` has the type {type(mesh).__name__}; expected kandela.TriangleMesh")
         if "vertices" in entry:
             meshes.append(_given(f"meshes[{i}]", entry))
             entry["file"] = f"mesh:meshes[{i}]"

@@ -57,7 +57,7 @@ class RayMeshIntersector:
         """Return origins and normalised directions, (n, 3) float64 each."""
         origins, directions = (np.asanyarray(x, np.float64) for x in (ray_origins, ray_directions))
         if origins.shape != directions.shape:
-            raise ValueError(f"{origins.shape} origins and {directions.shape} directions, expected as many")
+            raise ValueError(f"`origins` has shape {origins.shape} and `directions` {directions.shape}; they must have as many rows")
         return origins.reshape(-1, 3), util.unitize(directions.reshape(-1, 3))
 
     def intersects_id(self, ray_origins, ray_directions, multiple_hits=True, max_hits=100,

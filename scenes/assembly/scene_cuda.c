@@ -87,12 +87,15 @@ static void place_textures(placing *to, scene_view *view, const scene_view *host
             PLACE(to, uint8_t, from->bytes, (from->is_wide ? 2 : 1) * from->samples * texels);
         moved[i].floats = PLACE(to, float, from->floats, 3 * texels);
     }
-    const float *curve = NULL; /* of all that have one */
-    for (uint32_t i = 0; i < host->texture_count; ++i)
-        if (host->textures[i].curve) {
-            if (!curve) curve = PLACE(to, float, host->textures[i].curve, TEXTURE_WIDE_VALUES);
-            moved[i].curve = curve;
+    const float *host_curve = NULL, *curve = NULL; /* one for all textures that need it */
+    for (uint32_t i = 0; i < host->texture_count; ++i) {
+        if (!host->textures[i].curve) continue;
+        if (!host_curve) {
+            host_curve = host->textures[i].curve;
+            curve = PLACE(to, float, host_curve, TEXTURE_WIDE_VALUES);
         }
+        moved[i].curve = curve;
+    }
     view->textures = PLACE(to, texture_view, moved, host->texture_count);
 }
 

@@ -206,7 +206,7 @@ static kd_status find(const describe_reader *in, const json_place *at, const cha
     }
     if (best)
         return json_fail(at, "unknown material \"%.60s\", did you mean \"%.60s\"?", name, best);
-    return json_fail(at, "no material \"%.60s\" among the %u of \"materials\"", name, number);
+    return json_fail(at, "unknown material \"%.60s\"; `materials` has %u entries", name, number);
 }
 
 kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
@@ -260,5 +260,5 @@ kd_status describe_medium_find(const describe_reader *in, const json_place *at, 
         ++number;
     }
     if (best) return json_fail(at, "unknown medium \"%.60s\", did you mean \"%.60s\"?", name, best);
-    return json_fail(at, "no medium \"%.60s\" among the %u of \"media\"", name, number);
+    return json_fail(at, "unknown medium \"%.60s\"; `media` has %u entries", name, number);
 }

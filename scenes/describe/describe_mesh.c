@@ -215,7 +215,8 @@ static kd_status find_in_part(const json_place *at, const mesh *part, const char
         nearest_consider(&best, name, part->materials[i].name);
     }
     if (best) return json_fail(at, "the mesh has no such material, did you mean \"%.60s\"?", best);
-    return json_fail(at, "the mesh has no such material; it has %u others", part->material_count);
+    return json_fail(at, "the mesh has no such material; it has %u materials",
+                     part->material_count);
 }
 
 static kd_status read_materials(describe_reader *in, const json_place *at,

@@ -120,7 +120,7 @@ static void unknown_names_are_refused(void **state) {
     set(options.lookup, "walks");
     assert_int_equal(render_run(&made, room, &options, NULL), KD_ERROR_USAGE);
     scene_close(room);
-    assert_non_null(strstr(kd_last_error(), "lookup walks: expected auto, leaves or walk"));
+    assert_non_null(strstr(kd_last_error(), "`lookup` is walks; expected auto, leaves or walk"));
 }
 
 int main(void) {

@@ -131,7 +131,7 @@ def test_meshes_with_holes_have_no_signs_but_windings():
 
 
 def test_errors_of_meshes():
-    with pytest.raises(ValueError, match="faces name vertices"):
+    with pytest.raises(ValueError, match="`faces` has vertex indices"):
         kandela.TriangleMesh(np.zeros((3, 3)), [[0, 1, 3]])
     with pytest.raises(kandela.InputError):
         kandela.TriangleMesh([[0, 0, np.nan], [1, 0, 0], [0, 1, 0]])

@@ -67,8 +67,8 @@ refuse() { # MESSAGE MESHES REST
     render 3 wrong --integrator path
     expect_says err "$1"
 }
-refuse 'no medium "frog", did you mean "fog"?' "$floor" '"media": {"fog": {}}, "fog": "frog"'
-refuse 'no medium "ink" among the 0 of "media"' "{\"box\": {}, \"material\": {\"medium\": \"ink\"}}" ''
+refuse 'unknown medium "frog", did you mean "fog"?' "$floor" '"media": {"fog": {}}, "fog": "frog"'
+refuse 'unknown medium "ink"; `media` has 0 entries' "{\"box\": {}, \"material\": {\"medium\": \"ink\"}}" ''
 refuse 'media.fog.g: found 1' "$floor" '"media": {"fog": {"g": 1}}'
 refuse 'media.fog.absorption: found -1' "$floor" '"media": {"fog": {"absorption": -1}}'
 refuse 'exactly one of `ior`, `cauchy` and `sellmeier`' \

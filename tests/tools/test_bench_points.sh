@@ -26,9 +26,9 @@ expect_true 'and new ones follow' test "$(tail -n 5 lines | grep -c '"n":2000,')
 expect_exit 1 "$program" bench points --sizes 1K --json no/folder/lines
 expect_says err 'no/folder/lines: cannot write'
 expect_exit 2 "$program" bench points --stride 8
-expect_says err '`stride_bytes` is 8'
+expect_says err 'the stride is 8 bytes'
 expect_exit 2 "$program" bench points --dims 9
-expect_says err '9 dimensions, expected 1 to 8'
+expect_says err 'the number of dimensions is 9'
 expect_exit 2 "$program" bench points --sizes 3G
 expect_says err '2147483647'
 

@@ -51,7 +51,7 @@ expect_exit 0 "$program" bench compare old runs
 expect_true 'eight rows of three runs' test "$(grep -c '<uniform>' out)" = 8
 sed 's/12ab/12ac/' old >changed
 expect_exit 6 "$program" bench compare old changed
-expect_says err '8 answers changed'
+expect_says err 'the results of 8 rows changed'
 head -n 7 old >fewer
 expect_exit 0 "$program" bench compare old fewer
 expect_says out 'gone '
@@ -59,22 +59,22 @@ expect_exit 0 "$program" bench compare fewer old
 expect_says out 'new '
 sed 's/points/knn/' old >others
 expect_exit 6 "$program" bench compare old others
-expect_says err 'no row is in both files'
+expect_says err 'have no row in common'
 
 printf '{"bench":"points","ms":{"median":1}}\nnothing\n' >bad
 expect_exit 3 "$program" bench compare old bad
 expect_says err 'bad:2: found no JSON object'
 echo '{"bench":"points"}' >bad
 expect_exit 3 "$program" bench report bad -o page
-expect_says err 'bad:1: found no "bench" or no "ms"'
+expect_says err 'bad:1: "bench", or "ms" with a "median"'
 : >empty
 expect_exit 3 "$program" bench report empty -o page
-expect_says err 'empty: empty'
+expect_says err 'empty: the file is empty'
 expect_exit 2 "$program" bench report old
 expect_says err '--report FOLDER'
 expect_exit 2 "$program" bench compare old
 expect_exit 2 "$program" bench compare old same --max-regress much
-expect_says err 'expected per cent such as 3%'
+expect_says err 'expected a percentage such as 3%'
 
 # The table is always there; plots where matplotlib is
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then plots=1; else plots=0; fi

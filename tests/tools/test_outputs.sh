@@ -66,7 +66,7 @@ late() { # WORD ARGUMENT...: exit 1 at once
 mkfifo unread.png
 mkdir folder.png closed
 late "unread.png: cannot write: no program reads from this pipe" -o unread.png
-late "unread.png: cannot write: nobody" -o new.png --stats unread.png
+late "unread.png: cannot write: no program" -o new.png --stats unread.png
 late "folder.png: cannot write: it is a folder" -o folder.png
 late "/proc/new.png: cannot write" -o /proc/new.png
 late "absent/new.png: cannot write: No such file" -o absent/new.png

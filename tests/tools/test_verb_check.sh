@@ -36,7 +36,7 @@ expect_exit 2 "$program" check box.obj broken.obj
 printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 9 9 9\nv 1 0 0\nf 1 3 2\nf 1 6 4\nf 1 4 3\nf 2 4 3\nf 2 2 4\n' >bad.obj
 expect_exit 0 "$program" check bad.obj
 expect_says out "bad.obj:5: note: found a vertex that no face uses (unused-vertex)"
-expect_says out "bad.obj:10: warning: found a triangle wound against its neighbours, expected one winding (flipped-face)"
+expect_says out "bad.obj:10: warning: found a triangle wound against its neighbours, expected consistent winding (flipped-face)"
 expect_says out "warning zero-area 1"
 expect_exit 0 "$program" check --json bad.obj
 python3 -c "import json; r = json.load(open('out'))

@@ -55,7 +55,7 @@ expect_exit 0 "$program" render "$scene" --resolution 24x16 --spp 4 --integrator
 expect_exit 0 "$program" compare hand.pfm right.pfm --metric relmse
 expect_true 'and those of a rendering by hand' test "$(awk -F, '$1 == "path" && $5 == 4 {print $12}' lab/experiment.csv)" = "$(cat out)"
 expect_exit 2 "${compare[@]}" --integrators path,oak
-expect_says err 'no integrator "oak"'
+expect_says err 'unknown integrator "oak"'
 expect_exit 2 "${compare[@]}" --alpha-ladder 0.5,2
 expect_says err '--alpha-ladder 0.5,2: expected'
 expect_exit 2 "${compare[@]}" --views far

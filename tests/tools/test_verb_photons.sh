@@ -27,7 +27,7 @@ expect_exit 0 "${photons[@]}" merge c.kdp a.kdp b.kdp -o cab.kdp
 expect_true "the order of merging does not show" cmp abc.kdp cab.kdp
 expect_exit 3 "${photons[@]}" merge a.kdp a.kdp -o twice.kdp
 expect_exit 3 "${photons[@]}" merge a.kdp b.kdp a.kdp -o twice.kdp
-expect_says err "a.kdp and a.kdp hold the same photons"
+expect_says err "a.kdp and a.kdp contain the same photons"
 expect_exit 3 "${photons[@]}" merge abc.kdp b.kdp -o twice.kdp
 expect_true "nothing is written then" test ! -e twice.kdp
 

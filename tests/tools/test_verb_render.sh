@@ -106,7 +106,7 @@ printf '%s\n' "mtllib g.mtl" "v 0 0 0" "v 1 0 0" "v 0 1 0" "v 0 0 1" "usemtl g" 
     "f 2 3 4" "f 3 1 4" >g.obj
 glassy=("$program" render g.obj --device cpu --resolution 16x16 --spp 4 --stats t.json)
 expect_exit 0 "${glassy[@]}"
-expect_says err "g.mtl:2: found a sharp material with Ni 1.45"
+expect_says err "g.mtl:2: found a shiny material with Ni 1.45"
 opaque=$(figure t.json image.hash)
 expect_exit 0 "${glassy[@]}" --glass-by-ni
 expect_true "glass looks like glass" test "$(figure t.json image.hash)" != "$opaque"

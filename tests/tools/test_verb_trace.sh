@@ -55,16 +55,16 @@ expect_true 'and is the heat map' cmp -s heat.png page/figure-heat.png
 expect_true "it is a picture" "$program" compare heat.png heat.png
 
 expect_exit 2 "${trace[@]}"
-expect_says err "give --pixel X,Y"
+expect_says err "set --pixel X,Y"
 expect_exit 2 "${trace[@]}" --pixel 48,0
-expect_says err "pixel 48,0 lies outside a picture of 48x32"
+expect_says err "pixel 48,0 is outside the image of 48x32"
 expect_exit 2 "${trace[@]}" --pixel 4
 expect_exit 2 "${trace[@]}" --pixel 1,1 --heat heat.txt
 expect_exit 3 "$program" trace absent.obj --pixel 0,0
 if "$program" info | grep -q '^  binned  *cuda'; then # a builder for devices only, which a trace does not use
     expect_exit 5 "$program" trace box.obj --builder binned --pixel 0,0
-    expect_says err 'the triangle tree builder "binned" needs a CUDA device'
+    expect_says err 'triangle tree builder "binned" needs a CUDA device'
     expect_exit 5 "$program" render box.obj --builder binned --device cpu
-    expect_says err 'the triangle tree builder "binned" needs a CUDA device'
+    expect_says err 'triangle tree builder "binned" needs a CUDA device'
 fi
 expect_done

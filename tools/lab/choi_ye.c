@@ -165,8 +165,8 @@ static kd_status take_tree(const bench_request *request, choi_column *to, choi_t
     KD_TRY(cast(request, tree, "diffuse", &out->diffuse, &diffuse));
     out->hits = hash_combine(primary, &diffuse, sizeof diffuse);
     KD_REQUIRE(out->hits == to->results[0].hits || out == to->results, KD_ERROR_CHECK,
-               "%s: rays hit other triangles in the tree of %s than in that of %s", to->name,
-               out->builder, to->results[0].builder);
+               "%s: rays hit different triangles in the trees of %s and %s", to->name, out->builder,
+               to->results[0].builder);
     return KD_OK;
 }
 

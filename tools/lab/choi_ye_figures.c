@@ -203,7 +203,7 @@ static kd_status time_threads(const bench_request *request, const choi_column *o
     }
     const choi_tree *proved = choi_find(of, builder, "cpu");
     KD_REQUIRE(!proved || proved->hash == row.hash, KD_ERROR_CHECK,
-               "%s by %s: another tree on %d threads", of->name, builder, threads);
+               "%s by %s: the tree differs on %d threads", of->name, builder, threads);
     row.checked = proved != NULL;
     const double median = bench_summarise(&row).median;
     if (*base == 0) *base = median;

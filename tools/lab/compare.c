@@ -164,12 +164,12 @@ static compare_ratio mean_ratio(const tally *of) {
 }
 
 static kd_status judge(const tally *of, double most_regress) {
-    KD_REQUIRE(of->row_count > 0, KD_ERROR_CHECK, "no row is in both files");
+    KD_REQUIRE(of->row_count > 0, KD_ERROR_CHECK, "the two files have no row in common");
     const compare_ratio mean = mean_ratio(of);
     printf("%8.3f +- %5.3f  mean of %d rows\n", exp(mean.log_ratio),
            exp(mean.log_ratio) * mean.error, of->row_count);
     fflush(stdout);
-    KD_REQUIRE(of->changed == 0, KD_ERROR_CHECK, "%d answers changed", of->changed);
+    KD_REQUIRE(of->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed", of->changed);
     KD_REQUIRE(of->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
                of->slower, of->row_count, 100 * most_regress);
     KD_REQUIRE(mean.log_ratio - of->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,

@@ -35,7 +35,7 @@ static bool same_settings(const experiment_trial *a, const experiment_trial *b) 
 static kd_status add_ladder(experiment *work, const experiment_trial *base, experiment_axis axis) {
     for (int i = 0; i < work->ladders[axis].count; ++i) {
         KD_REQUIRE(work->trial_count < EXPERIMENT_TRIALS, KD_ERROR_USAGE,
-                   "more than %d trials: shorter lists, please", EXPERIMENT_TRIALS);
+                   "too many combinations (limit: %d); shorten the lists", EXPERIMENT_TRIALS);
         experiment_trial *trial = &work->trials[work->trial_count++];
         *trial = *base;
         trial->varies = axis;
@@ -301,8 +301,8 @@ static void identify(experiment *work) {
 kd_status experiment_run(experiment *work) {
     char path[4096];
     const int length = snprintf(path, sizeof path, "%s/experiment.jsonl", work->folder);
-    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE, "%s: too long a name",
-               work->folder);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
+               "%s: the path is too long", work->folder);
     identify(work);
     KD_TRY(find_radius(work));
     for (int i = 0; i < work->method_count; ++i) KD_TRY(add_method(work, work->methods[i]));
@@ -357,12 +357,12 @@ static kd_status read_ladder(experiment_ladder *out, const char *text, int axis)
         KD_REQUIRE(end && (*end == ',' || !*end) && value >= least && value <= most &&
                        out->count < EXPERIMENT_RUNGS,
                    KD_ERROR_USAGE,
-                   "%s %s: expected at most %d numbers from %g to %g, with commas between",
+                   "%s %s: expected at most %d numbers from %g to %g, separated by commas",
                    limits[axis].option, text, EXPERIMENT_RUNGS, least, most);
         out->rungs[out->count++] = value;
         at = *end ? end + 1 : end;
     }
-    KD_REQUIRE(out->count, KD_ERROR_USAGE, "%s is empty, expected numbers", limits[axis].option);
+    KD_REQUIRE(out->count, KD_ERROR_USAGE, "%s is empty; expected numbers", limits[axis].option);
     return KD_OK;
 }
 
@@ -370,14 +370,14 @@ static kd_status read_methods(experiment *out, const char *list) {
     char part[16];
     for (const char *at = list; *at;) {
         KD_REQUIRE(next_part(&at, part) && out->method_count < EXPERIMENT_METHODS, KD_ERROR_USAGE,
-                   "--integrators %s: expected at most %d names with commas between", list,
+                   "--integrators %s: expected at most %d names, separated by commas", list,
                    EXPERIMENT_METHODS);
         const integrator *row = integrator_find(part);
         KD_REQUIRE(row, KD_ERROR_USAGE,
-                   "--integrators: no integrator \"%s\"; kandela info lists all", part);
+                   "--integrators: unknown integrator \"%s\"; kandela info lists all", part);
         out->methods[out->method_count++] = row;
     }
-    KD_REQUIRE(out->method_count, KD_ERROR_USAGE, "--integrators is empty, expected names");
+    KD_REQUIRE(out->method_count, KD_ERROR_USAGE, "--integrators is empty; expected names");
     return KD_OK;
 }
 

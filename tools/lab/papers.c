@@ -69,8 +69,8 @@ kd_status bench_table(const char *name, const bench_request *request) {
         if (parts) KD_TRY(catalogue[first].run(request, parts));
     }
     KD_REQUIRE(found, KD_ERROR_USAGE,
-               "unknown table \"%s\", expected a paper (wald-build, wald-query, choi-ye, robinson, "
-               "wehr) or one of its tables; --table list names them all",
+               "unknown table \"%s\"; expected a paper (wald-build, wald-query, choi-ye, robinson, "
+               "wehr) or one of its tables; --table list shows all",
                name);
     return KD_OK;
 }

@@ -15,7 +15,7 @@ static kd_status open_in(file_output *out, const char *folder, const char *name,
     char path[4096];
     const int length = snprintf(path, sizeof path, "%s/%s%s", folder, name, suffix);
     KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
-               "%.60s...: the folder's name is too long", folder);
+               "%.60s...: the path is too long", folder);
     return file_output_open(out, path);
 }
 
@@ -142,16 +142,16 @@ kd_status report_write(const char *folder, const char *title, const char *text) 
     const int code = process_run(arguments);
     if (code < 0 || code == NO_PYTHON) {
         log_message(LOG_WARNING,
-                    "no plots and no page: Python 3 is not installed; the data lies in %s", folder);
+                    "no plots and no page: Python 3 is not installed; the data are in %s", folder);
         return KD_OK;
     }
     if (code == NO_MATPLOTLIB) {
         log_message(LOG_WARNING,
                     "no plots: matplotlib is not installed (package python3-matplotlib); the data "
-                    "and the tables lie in %s",
+                    "and tables are in %s",
                     folder);
         return KD_OK;
     }
-    KD_REQUIRE(code == 0, KD_ERROR_RUNTIME, "%s failed: python3 ended with %d", path, code);
+    KD_REQUIRE(code == 0, KD_ERROR_RUNTIME, "%s failed: python3 exited with code %d", path, code);
     return KD_OK;
 }

@@ -87,7 +87,7 @@ static kd_status take_line(results *to, const char *path, int number, const char
     const uint64_t shortages = memory_shortages();
     cJSON *line = cJSON_ParseWithLength(text, bytes);
     KD_REQUIRE(line || memory_shortages() == shortages, KD_ERROR_MEMORY,
-               "no memory for line %d of %s", number, path);
+               "out of memory for line %d of %s", number, path);
     KD_REQUIRE(line, KD_ERROR_INPUT,
                "%s:%d: found no JSON object, expected a line of kandela bench", path, number);
     to->owned->documents[to->count] = line;
@@ -98,7 +98,7 @@ static kd_status take_line(results *to, const char *path, int number, const char
     take_numbers(row, line, ms);
     take_stages(row, line);
     KD_REQUIRE(row->bench[0] && row->median > 0, KD_ERROR_INPUT,
-               "%s:%d: found no \"bench\" or no \"ms\" with a \"median\" above 0, expected a line "
+               "%s:%d: \"bench\", or \"ms\" with a \"median\" above 0, is missing; expected a line "
                "of kandela bench",
                path, number);
     return take_samples(row, samples, ms);
@@ -134,7 +134,8 @@ static kd_status take_file(results *out, const file_view *file, const char *path
         if (!is_blank(at, bytes)) KD_TRY(take_line(out, path, number, at, bytes));
         at = stop + 1;
     }
-    KD_REQUIRE(out->count > 0, KD_ERROR_INPUT, "%s: empty, expected lines of kandela bench", path);
+    KD_REQUIRE(out->count > 0, KD_ERROR_INPUT,
+               "%s: the file is empty; expected lines of kandela bench", path);
     return KD_OK;
 }
 

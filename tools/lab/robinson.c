@@ -182,9 +182,11 @@ static kd_status figure_1(void) {
     }
     memory_free(values);
     for (uint32_t i = 0; i < below; ++i)
-        KD_REQUIRE(parted[0][i] < pivot, KD_ERROR_CHECK, "reference %u is not below the pivot", i);
+        KD_REQUIRE(parted[0][i] < pivot, KD_ERROR_CHECK,
+                   "element %u of the reference partition is not below the pivot", i);
     for (uint32_t i = 0; i < above; ++i)
-        KD_REQUIRE(parted[1][i] >= pivot, KD_ERROR_CHECK, "reference %u is below the pivot", i);
+        KD_REQUIRE(parted[1][i] >= pivot, KD_ERROR_CHECK,
+                   "element %u of the reference partition is below the pivot", i);
     return KD_OK;
 }
 

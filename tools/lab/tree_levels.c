@@ -282,7 +282,7 @@ bool tree_export_knows(const char *path) {
 kd_status tree_export(const char *path, const tritree *tree, const tree_levels *of,
                       uint32_t most_level) {
     KD_REQUIRE(tree_export_knows(path), KD_ERROR_USAGE,
-               "%s: unknown suffix, expected .ply, .dot or .json", path);
+               "%s: unknown suffix; expected .ply, .dot or .json", path);
     file_output output;
     KD_TRY(file_output_open(&output, path));
     writing w = {output.stream, tree, most_level, 0};

@@ -44,7 +44,7 @@ static kd_status split(bench_names *out, const char *text) {
     memset(out, 0, sizeof *out);
     if (!text) return KD_OK;
     KD_REQUIRE(strlen(text) < sizeof out->text, KD_ERROR_USAGE,
-               "a list of %zu characters: too long", strlen(text));
+               "a list of %zu characters is too long; shorten it", strlen(text));
     memcpy(out->text, text, strlen(text) + 1);
     char *rest = NULL;
     for (char *item = strtok_r(out->text, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
@@ -58,8 +58,7 @@ static kd_status split(bench_names *out, const char *text) {
 static kd_status read_queries(uint64_t *out, const char *text) {
     bench_names one;
     KD_TRY(split(&one, text));
-    KD_REQUIRE(one.count == 1, KD_ERROR_USAGE, "--queries: found \"%s\", expected one number",
-               text);
+    KD_REQUIRE(one.count == 1, KD_ERROR_USAGE, "--queries %s: expected one number", text);
     return bench_count(out, &one, 0);
 }
 
@@ -100,7 +99,7 @@ static kd_status fail_kind(const char *name) {
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s, ", row->name);
     }
-    KD_FAIL(KD_ERROR_USAGE, "unknown benchmark \"%s\", expected one of: %scompare, report", name,
+    KD_FAIL(KD_ERROR_USAGE, "unknown benchmark \"%s\"; expected one of: %scompare, report", name,
             names);
 }
 
@@ -117,10 +116,11 @@ static kd_status open_lines(bench_request *request, const char *path, bool anew)
 
 /* Creates the folder if necessary, and opens its file of results. */
 static kd_status report_lines(char *out, size_t bytes, const char *folder) {
-    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot make: %s", folder,
-               strerror(errno));
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
+               folder, strerror(errno));
     const int length = snprintf(out, bytes, "%s/results.jsonl", folder);
-    KD_REQUIRE(length > 0 && (size_t)length < bytes, KD_ERROR_USAGE, "%s: too long a name", folder);
+    KD_REQUIRE(length > 0 && (size_t)length < bytes, KD_ERROR_USAGE, "%s: the path is too long",
+               folder);
     return KD_OK;
 }
 
@@ -174,7 +174,7 @@ static kd_status measure(const bench_kind *kind, const char *table, const bench_
                               : row->needs_models && request->models.count == 0 ? "--models"
                                                                                 : NULL;
         if (lacking) {
-            general_note("bench %s: left out, it needs %s", row->name, lacking);
+            general_note("bench %s: skipped, because it needs %s", row->name, lacking);
             continue;
         }
         KD_TRY(row->run(request));
@@ -205,7 +205,7 @@ static kd_status read_percent(double *out, const char *text) {
     const double value = strtod(text, &end);
     KD_REQUIRE(end != text && (*end == '\0' || strcmp(end, "%") == 0) && value >= 0 &&
                    value <= 1000,
-               KD_ERROR_USAGE, "--max-regress: found \"%s\", expected per cent such as 3%%", text);
+               KD_ERROR_USAGE, "--max-regress %s: expected a percentage such as 3%%", text);
     *out = value / 100;
     return KD_OK;
 }
@@ -234,7 +234,7 @@ static kd_status run(const option_line *line) {
     }
     if (strcmp(word, "report") == 0) {
         KD_TRY(verb_arguments(line, &verb_bench, 2, 2));
-        KD_REQUIRE(values.report, KD_ERROR_USAGE, "bench report: where to? --report FOLDER");
+        KD_REQUIRE(values.report, KD_ERROR_USAGE, "bench report needs --report FOLDER");
         return write_page(line->arguments[1], values.report, false);
     }
     if (values.table && strcmp(values.table, "list") == 0) {

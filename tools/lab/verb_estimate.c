@@ -84,7 +84,8 @@ static kd_status read_contender(contender *out, const char *name, const char *ke
     photon_kernel weighing;
     const bool is_kernel = photon_kernel_find(&weighing, name) == KD_OK;
     KD_REQUIRE(is_kernel || (photon_estimator_find(&estimator, name) == KD_OK && estimator > 0),
-               KD_ERROR_USAGE, "estimator \"%s\", expected some of %s", name, all_estimators(", "));
+               KD_ERROR_USAGE, "unknown estimator \"%s\"; expected some of %s", name,
+               all_estimators(", "));
     status_clear();
     snprintf(out->estimator, sizeof out->estimator, "%s",
              is_kernel ? photon_estimator_name(0) : name);
@@ -97,7 +98,8 @@ static kd_status read_lists(laboratory *work) {
     char part[16];
     while (*at) {
         KD_REQUIRE(next_part(&at, part, sizeof part) && work->contender_count < PLOT_SERIES,
-                   KD_ERROR_USAGE, "--estimators %s: expected at most %d names with commas between",
+                   KD_ERROR_USAGE,
+                   "--estimators %s: expected at most %d names, separated by commas",
                    work->values.estimators, PLOT_SERIES);
         KD_TRY(read_contender(&work->contenders[work->contender_count++], part,
                               work->values.render.kernel));
@@ -108,21 +110,21 @@ static kd_status read_lists(laboratory *work) {
         const bool fits = next_part(&at, part, sizeof part) && work->rung_count < RUNGS &&
                           sscanf(part, "%d%n", &k, &end) == 1 && !part[end] && k >= 2 &&
                           k <= (int)ESTIMATE_GATHER_MAX;
-        KD_REQUIRE(fits, KD_ERROR_USAGE,
-                   "--ladder %s: expected at most %d numbers of photons from 2 to %u, with commas "
-                   "between",
-                   work->values.ladder, RUNGS, ESTIMATE_GATHER_MAX);
+        KD_REQUIRE(
+            fits, KD_ERROR_USAGE,
+            "--ladder %s: expected at most %d numbers of photons from 2 to %u, separated by commas",
+            work->values.ladder, RUNGS, ESTIMATE_GATHER_MAX);
         work->ladder[work->rung_count++] = k;
     }
     KD_REQUIRE(work->contender_count && work->rung_count, KD_ERROR_USAGE,
-               "nothing to do: --estimators or --ladder is empty");
+               "--estimators and --ladder must not be empty");
     return KD_OK;
 }
 
 static kd_status open_report(const char *folder) {
-    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot make the folder: %s",
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
                folder, strerror(errno));
-    KD_REQUIRE(file_identify(NULL, folder) == FILE_FOLDER, KD_ERROR_RUNTIME, "%s: is no folder",
+    KD_REQUIRE(file_identify(NULL, folder) == FILE_FOLDER, KD_ERROR_RUNTIME, "%s: not a folder",
                folder);
     return KD_OK;
 }
@@ -325,7 +327,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
     KD_TRY(KD_RESERVE_ZEROED(made.trials, EXPERIMENT_TRIALS));
     kd_status status = experiment_run(&made);
     if (status == KD_INTERRUPTED)
-        general_note("interrupted: the same command goes on from %s/experiment.jsonl",
+        general_note("interrupted; run the same command to resume from %s/experiment.jsonl",
                      work->values.report);
     if (status == KD_OK) status = experiment_report(&made);
     memory_free(made.trials);
@@ -345,7 +347,7 @@ static kd_status run(const option_line *line) {
     const int arguments = work.values.lists.integrators ? 1 : 2;
     KD_TRY(verb_arguments(line, &verb_estimate, arguments, arguments));
     KD_REQUIRE(work.values.reference, KD_ERROR_USAGE,
-               "no picture to compare with: give --reference");
+               "a reference image is needed: set --reference");
     work.map = line->arguments[0];
     work.path = line->arguments[arguments - 1];
     job_init(&work.watched);

@@ -151,7 +151,7 @@ static kd_status load(tracing *work, const option_line *line) {
     values->view = scene_camera(work->loaded);
     KD_TRY(option_line_apply(line, values));
     KD_REQUIRE(values->pixel[0] < values->render.width && values->pixel[1] < values->render.height,
-               KD_ERROR_USAGE, "pixel %d,%d lies outside a picture of %dx%d", values->pixel[0],
+               KD_ERROR_USAGE, "pixel %d,%d is outside the image of %dx%d", values->pixel[0],
                values->pixel[1], values->render.width, values->render.height);
     scene_set_camera(work->loaded, &values->view);
     const kd_render_options *options = &values->render;
@@ -350,8 +350,8 @@ static kd_status write_report(const tracing *work, const char *folder) {
     const trace_values *values = &work->values;
     const tritree_counts *counts = &work->walk.counts;
     const int length = snprintf(path, sizeof path, "%s/figure-heat.png", folder);
-    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE, "%s: too long a name",
-               folder);
+    KD_REQUIRE(length > 0 && (size_t)length < sizeof path, KD_ERROR_USAGE,
+               "%s: the path is too long", folder);
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     KD_TRY(image_write(&work->heat, path, &encoding));
     snprintf(text, sizeof text,
@@ -371,14 +371,15 @@ static kd_status trace(tracing *work, const option_line *line) {
     KD_TRY(option_line_apply(line, values));
     general_apply(&values->general);
     KD_TRY(verb_arguments(line, &verb_trace, 1, 1));
-    KD_REQUIRE(option_line_has(line, "pixel"), KD_ERROR_USAGE, "which pixel? give --pixel X,Y");
+    KD_REQUIRE(option_line_has(line, "pixel"), KD_ERROR_USAGE,
+               "a pixel is needed: set --pixel X,Y");
     if (values->heat) {
         KD_TRY(image_writable(values->heat));
         KD_TRY(output_check(values->heat));
     }
     if (values->report)
-        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME, "%s: cannot make: %s",
-                   values->report, strerror(errno));
+        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME,
+                   "%s: cannot create the folder: %s", values->report, strerror(errno));
     work->path = line->arguments[0];
     KD_TRY(output_check_input(work->path));
     interrupt_watch(&work->watched, false);

@@ -66,12 +66,12 @@ static void print_summary(const xray *work, const char *path) {
 static kd_status check_outputs(const tree_values *values, const char *path) {
     if (values->export_path) {
         KD_REQUIRE(tree_export_knows(values->export_path), KD_ERROR_USAGE,
-                   "%s: unknown suffix, expected .ply, .dot or .json", values->export_path);
+                   "%s: unknown suffix; expected .ply, .dot or .json", values->export_path);
         KD_TRY(output_check(values->export_path));
     }
     if (values->report)
-        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME, "%s: cannot make: %s",
-                   values->report, strerror(errno));
+        KD_REQUIRE(place_make_folder(values->report), KD_ERROR_RUNTIME,
+                   "%s: cannot create the folder: %s", values->report, strerror(errno));
     return output_check_input(path);
 }
 

@@ -105,7 +105,7 @@ static kd_status compare_example(const uint32_t *ids) {
                                            {68, 21}, {62, 69}, {10, 15}, {45, 40}, {25, 54}};
     for (int i = 0; i < TEN; ++i)
         KD_REQUIRE(memcmp(example[ids[i]], expected[i], sizeof expected[i]) == 0, KD_ERROR_CHECK,
-                   "node %d is point %u, not the paper's", i, ids[i]);
+                   "node %d is point %u, unlike in the paper", i, ids[i]);
     printf("the tree is the paper's, point by point\n");
     return KD_OK;
 }
@@ -224,7 +224,8 @@ static kd_status same_answers(const asked_tree *of, uint32_t k, const float *ans
     else
         memcpy(found, answers, bytes);
     if (memcmp(found, walked, bytes) != 0)
-        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "k %u: not the walk's answers", k);
+        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                             "k %u: the results differ from the tree traversal's", k);
 done:
     memory_free(walked);
     memory_free(found);

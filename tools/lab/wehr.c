@@ -254,7 +254,7 @@ static kd_status search_cpu(bench_row *row, const pointtree_nd_view *tree, const
             found += pointtree_approximate(tree, asked + 3 * i, QUEUE, &best);
         }
         row->seconds[run] = timing_now() - started;
-        KD_REQUIRE(found == count, KD_ERROR_CHECK, "%llu of %llu queries answered",
+        KD_REQUIRE(found == count, KD_ERROR_CHECK, "only %llu of %llu queries have results",
                    (unsigned long long)found, (unsigned long long)count);
     }
     row->checked = true;
@@ -276,7 +276,7 @@ static kd_status check_searches(const pointtree_nd_view *tree, const float *aske
     for (uint64_t i = 0; i < checked; ++i) {
         neighbour_nd best;
         pointtree_approximate(tree, asked + 3 * i, QUEUE, &best);
-        KD_REQUIRE(best.id == ids[i], KD_ERROR_CHECK, "query %llu: point %u, expected %u",
+        KD_REQUIRE(best.id == ids[i], KD_ERROR_CHECK, "query %llu: found point %u, expected %u",
                    (unsigned long long)i, ids[i], best.id);
     }
     return KD_OK;

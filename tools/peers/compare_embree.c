@@ -299,9 +299,9 @@ static kd_status report_set(const tritree *tree, const bench_rays *set, const ca
         if (casters[c].tree == casters[0].tree) {
             puts("");
             if (c && !same_bits(set, &found[0], &found[c]))
-                status =
-                    status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                "%s: rays cast alone are not answered as in batches", set->set);
+                status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                     "%s: rays cast one by one have other results than in batches",
+                                     set->set);
             continue;
         }
         const agreement agreed = compare_answers(tree, &casters[c], set, &found[0], &found[c]);
@@ -312,8 +312,9 @@ static kd_status report_set(const tritree *tree, const bench_rays *set, const ca
                (unsigned long long)agreed.grazing, (unsigned long long)agreed.theirs,
                (unsigned long long)agreed.wrong);
         if (agreed.wrong && !may_err(&casters[c]))
-            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "%s, %s: %llu rays differ",
-                                 set->set, casters[c].name, (unsigned long long)agreed.wrong);
+            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                                 "%s, %s: the results of %llu rays differ", set->set,
+                                 casters[c].name, (unsigned long long)agreed.wrong);
     }
     return status;
 }
@@ -344,8 +345,8 @@ static kd_status build_peer(peer *with, RTCDevice device, const tritree_input *i
                                              sizeof(vec3), input->position_count);
     void *indices = rtcSetNewGeometryBuffer(mesh, RTC_BUFFER_TYPE_INDEX, 0, RTC_FORMAT_UINT3,
                                             3 * sizeof(uint32_t), input->triangle_count);
-    KD_REQUIRE(vertices && indices, KD_ERROR_MEMORY, "Embree takes no %u triangles",
-               input->triangle_count);
+    KD_REQUIRE(vertices && indices, KD_ERROR_MEMORY,
+               "Embree cannot allocate the buffers of %u triangles", input->triangle_count);
     memcpy(vertices, input->positions, input->position_count * sizeof(vec3));
     memcpy(indices, input->triangles, 3ull * input->triangle_count * sizeof(uint32_t));
     rtcCommitGeometry(mesh);
@@ -357,7 +358,7 @@ static kd_status build_peer(peer *with, RTCDevice device, const tritree_input *i
     rtcCommitScene(with->scene);
     with->build_seconds = cpu_seconds() - started;
     const enum RTCError error = rtcGetDeviceError(device);
-    KD_REQUIRE(error == RTC_ERROR_NONE, KD_ERROR_RUNTIME, "Embree's error %d", (int)error);
+    KD_REQUIRE(error == RTC_ERROR_NONE, KD_ERROR_RUNTIME, "Embree error %d", (int)error);
     return KD_OK;
 }
 
@@ -425,7 +426,7 @@ static kd_status run(const char *path, int32_t side) {
     tritree tree;
     memset(&tree, 0, sizeof tree);
     RTCDevice device = rtcNewDevice("threads=1");
-    KD_REQUIRE(device, KD_ERROR_DEVICE, "Embree's error %d", (int)rtcGetDeviceError(NULL));
+    KD_REQUIRE(device, KD_ERROR_DEVICE, "Embree error %d", (int)rtcGetDeviceError(NULL));
     parallel_set_threads(1);
     KD_TRY_GOTO(scene_open(&loaded, path, &unused, NULL));
     const scene_view view = scene_get_view(loaded);

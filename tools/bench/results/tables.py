@@ -384,7 +384,7 @@ def figure(name, pattern, expected=1, scale=1.0, index=0):
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
         found = re.findall(pattern, file.read(), re.MULTILINE)
     if not found or (expected and len(found) != expected):
-        raise SystemExit(f"tools/bench/results/{name}: {len(found)} lines match {pattern}, expected {expected or 'some'}")
+        raise SystemExit(f"tools/bench/results/{name}: found {len(found)} lines that match {pattern}, expected {expected or 'some'}")
     groups = found[index] if isinstance(found[index], tuple) else (found[index],)
     return sum(float(group) for group in groups) * scale
 
@@ -413,7 +413,7 @@ def table(name):
     if name == "summary":
         return summary()
     if name not in TABLES:
-        raise SystemExit(f"no table is named {name}")
+        raise SystemExit(f"unknown table {name}")
     lines = ["| task | Kandela | others | mode | device | measured at |", "|-|-|-|-|-|-|"]
     return "\n".join(lines + [row(*each) for each in TABLES[name]]) + "\n"
 

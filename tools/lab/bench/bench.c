@@ -170,7 +170,7 @@ kd_status bench_write(const bench_request *request, const bench_row *row) {
     cJSON *line = json_line(row, &summary);
     char *text = cJSON_PrintUnformatted(line);
     cJSON_Delete(line);
-    KD_REQUIRE(text, KD_ERROR_MEMORY, "no memory for a line of results");
+    KD_REQUIRE(text, KD_ERROR_MEMORY, "out of memory for a line of results");
     const bool written = fprintf(request->json, "%s\n", text) > 0 && fflush(request->json) == 0;
     cJSON_free(text);
     KD_REQUIRE(written, KD_ERROR_RUNTIME, "cannot write the results");

@@ -112,7 +112,7 @@ static kd_status check_rows(call_case *of, uint64_t queries, bool host) {
     }
     if (memcmp(rows[0], rows[2], bytes) != 0 || memcmp(rows[1], rows[3], bytes) != 0)
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                             "%s, %llu points, %llu queries: answers are not those of the CPU",
+                             "%s, %llu points, %llu queries: the results differ from the CPU's",
                              of->set, (unsigned long long)of->count, (unsigned long long)queries);
 done:
     for (int i = 0; i < 4; ++i) memory_free(rows[i]);
@@ -147,9 +147,10 @@ static kd_status check_own(call_case *of) {
         KD_TRY_GOTO(device_memory_download(rows[2 + own], of->dist2, bytes));
     }
     if (memcmp(rows[0], rows[1], bytes) != 0 || memcmp(rows[2], rows[3], bytes) != 0)
-        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                             "%s, %llu points, k %u: all points ask otherwise than a copy of them",
-                             of->set, (unsigned long long)of->count, of->k);
+        status = status_fail(
+            KD_ERROR_CHECK, __FILE__, __LINE__,
+            "%s, %llu points, k %u: self-queries differ from queries with a copy of the points",
+            of->set, (unsigned long long)of->count, of->k);
 done:
     for (int i = 0; i < 4; ++i) memory_free(rows[i]);
     return status;
@@ -219,7 +220,7 @@ kd_status bench_calls(const bench_request *request) {
                             .count = request->quick ? 20000 : 1000000};
             if (request->sizes.count) KD_TRY(bench_count(&of.count, &request->sizes, i));
             KD_REQUIRE(of.count >= 1 && of.count < 1u << 30, KD_ERROR_USAGE,
-                       "size %llu, expected 1 to 2^30", (unsigned long long)of.count);
+                       "the size is %llu; expected 1 to 2^30", (unsigned long long)of.count);
             KD_TRY(run_case(&of));
         }
     return KD_OK;

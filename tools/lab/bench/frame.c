@@ -77,7 +77,7 @@ static kd_status run_way(const bench_request *request, const bench_stage *stage,
     options->passes = options->spp = 1 + request->runs;
     KD_TRY(run_frames(&more, stage->loaded, options));
     KD_REQUIRE(!*hash || *hash == more.hash, KD_ERROR_RUNTIME,
-               "%s: the picture of %s, lookup %s, is not that of the first", stage->name,
+               "%s: the image of %s, lookup %s, differs from the first one", stage->name,
                options->device, options->lookup);
     KD_TRY(report(request, stage, options, &one, &more, *hash != 0));
     *hash = more.hash;

@@ -87,7 +87,7 @@ kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set
     fill work = {(char *)to, *points, 0};
     while (bench_sets[work.set] && strcmp(bench_sets[work.set], set) != 0) ++work.set;
     KD_REQUIRE(bench_sets[work.set], KD_ERROR_USAGE,
-               "unknown point set \"%s\", expected uniform, photon, clustered, stretched, sorted, "
+               "unknown point set \"%s\"; expected uniform, photon, clustered, stretched, sorted, "
                "ties or equal",
                set);
     parallel_for((int64_t)points->count, 65536, fill_range, &work);

@@ -18,7 +18,8 @@ kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, ui
     const uint64_t least = dims * point_scalar_bytes(scalar);
     KD_REQUIRE(out->points.stride_bytes >= least &&
                    out->points.stride_bytes % point_scalar_bytes(scalar) == 0,
-               KD_ERROR_USAGE, "stride of %llu bytes, expected a multiple of %llu of at least %llu",
+               KD_ERROR_USAGE,
+               "the stride is %llu bytes; expected a multiple of %llu and at least %llu",
                (unsigned long long)out->points.stride_bytes,
                (unsigned long long)point_scalar_bytes(scalar), (unsigned long long)least);
     const uint64_t bytes = count * out->points.stride_bytes;

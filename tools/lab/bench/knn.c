@@ -384,7 +384,7 @@ static kd_status run_counts(knn_case *of) {
     for (int i = 0; i < request->counts.count; ++i) {
         uint64_t k = 0;
         KD_TRY(bench_count(&k, &request->counts, i));
-        KD_REQUIRE(k >= 1 && k <= K_MOST, KD_ERROR_USAGE, "k is %llu, expected 1 to %d",
+        KD_REQUIRE(k >= 1 && k <= K_MOST, KD_ERROR_USAGE, "k is %llu; expected 1 to %d",
                    (unsigned long long)k, K_MOST);
         KD_TRY(run_k(of, (uint32_t)k));
     }
@@ -456,17 +456,18 @@ static kd_status run_set(const bench_request *request, const char *set, int i) {
     uint64_t count = request->quick ? 10000 : usual[i % 2];
     if (request->sizes.count) KD_TRY(bench_count(&count, &request->sizes, i));
     KD_REQUIRE(count >= 1 && count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "size %llu, expected 1 to %u", (unsigned long long)count, POINTTREE_COUNT_MAX);
+               "the size is %llu; expected 1 to %u", (unsigned long long)count,
+               POINTTREE_COUNT_MAX);
     uint64_t queries = strcmp(set, "image") == 0 ? IMAGE_QUERIES : QUERIES;
     if (request->queries) queries = request->queries;
-    KD_REQUIRE(queries >= CHECKED_QUERIES, KD_ERROR_USAGE, "%llu queries, expected at least %d",
-               (unsigned long long)queries, CHECKED_QUERIES);
+    KD_REQUIRE(queries >= CHECKED_QUERIES, KD_ERROR_USAGE,
+               "the number of queries is %llu; expected at least %d", (unsigned long long)queries,
+               CHECKED_QUERIES);
     return run_case(request, set, count, request->quick && !request->queries ? 10000 : queries);
 }
 
 kd_status bench_knn(const bench_request *request) {
-    KD_REQUIRE(device_cuda_count() > 0, KD_ERROR_DEVICE,
-               "no CUDA device, which bench knn measures");
+    KD_REQUIRE(device_cuda_count() > 0, KD_ERROR_DEVICE, "bench knn needs a CUDA device");
     const int given = request->sizes.count, sizes = given ? given : request->quick ? 1 : 2;
     for (int i = 0; i < sizes; ++i) {
         for (const char *const *set = bench_sets; *set; ++set)

@@ -103,7 +103,7 @@ static kd_status run_device(const bench_request *request, const char *path, cons
                                        : run_here(&timing, &stage, options, request->runs);
     if (status == KD_OK && *hash && *hash != timing.hash)
         status = status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__,
-                             "%s: photons of %s are not those of the CPU", path, device_name);
+                             "%s: the photons of %s differ from the CPU's", path, device_name);
     if (status == KD_OK) status = report(request, &stage, &timing, *hash != 0);
     *hash = timing.hash;
     bench_stage_close(&stage);

@@ -20,8 +20,9 @@ typedef struct point_case {
 static kd_status same_tree(point_case *of, const bench_row *row) {
     uint64_t *first = &of->hash[pointtree_builder_find(row->builder)->order];
     if (!*first) *first = row->hash;
-    KD_REQUIRE(*first == row->hash, KD_ERROR_CHECK, "%s on %s made another tree of %s %llu points",
-               row->builder, row->device, row->set, (unsigned long long)row->n);
+    KD_REQUIRE(*first == row->hash, KD_ERROR_CHECK,
+               "%s on %s built a different tree of %s %llu points", row->builder, row->device,
+               row->set, (unsigned long long)row->n);
     return KD_OK;
 }
 
@@ -103,7 +104,8 @@ static kd_status run_case(const bench_request *request, const char *set, uint64_
 
 static kd_status run_sets(const bench_request *request, uint64_t count, uint32_t dims) {
     KD_REQUIRE(count >= 1 && count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "size %llu, expected 1 to %u", (unsigned long long)count, POINTTREE_COUNT_MAX);
+               "the size is %llu; expected 1 to %u", (unsigned long long)count,
+               POINTTREE_COUNT_MAX);
 
     for (const char *const *set = bench_sets; *set; ++set)
         if (request->sets.count ? bench_wants(&request->sets, *set) : set == bench_sets)
@@ -122,8 +124,8 @@ kd_status bench_points(const bench_request *request) {
             if (given) KD_TRY(bench_count(&count, &request->sizes, i));
             if (request->dims.count) KD_TRY(bench_count(&dims, &request->dims, j));
             KD_REQUIRE(dims >= POINT_DIMS_MIN && dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
-                       "%llu dimensions, expected %u to %u", (unsigned long long)dims,
-                       POINT_DIMS_MIN, POINT_DIMS_MAX);
+                       "the number of dimensions is %llu; supported: %u to %u",
+                       (unsigned long long)dims, POINT_DIMS_MIN, POINT_DIMS_MAX);
             KD_TRY(run_sets(request, count, (uint32_t)dims));
         }
     return KD_OK;
@@ -218,7 +220,7 @@ static kd_status insert_all(change_case *of) {
     kd_points_close(whole);
     KD_TRY(status);
     KD_REQUIRE(memcmp(of->ids, of->anew_ids, ROW_BYTES) == 0, KD_ERROR_CHECK,
-               "%s: a changed tree answers otherwise than one built anew", of->set);
+               "%s: the results of a dynamic tree differ from those of a rebuilt one", of->set);
     KD_TRY(report(of, "insert", took / BATCHES, of->batch, 0));
     KD_TRY(report(of, "built anew for", again, of->count, 0));
     KD_TRY(report(of, "asked after", changed, QUERIES, CHECKED_K));
@@ -297,7 +299,7 @@ kd_status bench_changes(const bench_request *request) {
                 if (d == 1 && device_cuda_count() == 0) continue;
                 if (request->sizes.count) KD_TRY(bench_count(&of.count, &request->sizes, i));
                 KD_REQUIRE(of.count >= 1 && of.count < 1u << 30, KD_ERROR_USAGE,
-                           "size %llu, expected 1 to 2^30", (unsigned long long)of.count);
+                           "the size is %llu; expected 1 to 2^30", (unsigned long long)of.count);
                 KD_TRY(run_share(&of, shares[s]));
             }
     return KD_OK;

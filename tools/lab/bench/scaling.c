@@ -93,7 +93,8 @@ static kd_status check_ids(const uint32_t *ids, uint64_t queries, bool cuda) {
     for (uint64_t i = 0; i < queries; ++i)
         if (ids[i * NEIGHBOURS] != i)
             KD_TRY_GOTO(status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                    "point %llu is not its own nearest", (unsigned long long)i));
+                                    "point %llu is not its own nearest neighbour",
+                                    (unsigned long long)i));
 done:
     memory_free(copy);
     return status;
@@ -171,7 +172,7 @@ kd_status bench_scaling(const bench_request *request) {
     int count = request->sizes.count;
     for (int i = 0; i < count; ++i) {
         KD_TRY(bench_count(&sizes[i], &request->sizes, i));
-        KD_REQUIRE(sizes[i] >= 100, KD_ERROR_USAGE, "--sizes %llu: expected at least 100",
+        KD_REQUIRE(sizes[i] >= 100, KD_ERROR_USAGE, "--sizes contains %llu; expected at least 100",
                    (unsigned long long)sizes[i]);
     }
     if (!count) {

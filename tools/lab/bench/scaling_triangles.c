@@ -126,7 +126,8 @@ static kd_status scale_on_cuda(scale_case *of, const bench_model *model) {
     bench_row row = new_row(of, model);
     const tritree_options options = tritree_options_default();
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(of->builder);
-    KD_REQUIRE(builder, KD_ERROR_USAGE, "no builder '%s' on a device", of->builder);
+    KD_REQUIRE(builder, KD_ERROR_USAGE, "builder \"%s\" does not run on a CUDA device",
+               of->builder);
     tritree_build_memory memory;
     tritree_built built;
     tritree tree = {0};

@@ -114,16 +114,15 @@ static kd_status check_oracle(trace_case *of) {
     const uint64_t count = of->rays.count;
     parallel_for((int64_t)((count + CPU_STRIDE - 1) / CPU_STRIDE), 1024, cast_on_cpu, of);
     uint64_t different = count_different(of, CPU_STRIDE);
-    KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu answers differ from the CPU's",
+    KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu results differ from the CPU's",
                of->model, of->rays.set, (unsigned long long)different);
     const uint64_t stride = count / BRUTE_RAYS;
     if (stride == 0) return KD_OK;
     parallel_for(BRUTE_RAYS, 1, brute_force, of);
     for (uint64_t k = 0; k < BRUTE_RAYS; ++k)
         different += !same_answer(&of->hits[k * stride], &of->wanted[k * stride]);
-    KD_REQUIRE(different == 0, KD_ERROR_CHECK,
-               "%s %s: %llu answers differ from those of testing all triangles", of->model,
-               of->rays.set, (unsigned long long)different);
+    KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu results differ from brute force",
+               of->model, of->rays.set, (unsigned long long)different);
     return KD_OK;
 }
 
@@ -181,7 +180,7 @@ static kd_status run_variant(trace_case *of, const trace_variant *variant) {
         KD_TRY(answer(of, &batch, of->hits));
         const uint64_t different = count_different(of, 1);
         KD_REQUIRE(different == 0, KD_ERROR_CHECK,
-                   "%s by %s: %llu answers of %llu differ from the plain walk's", set,
+                   "%s by %s: %llu results of %llu differ from the reference traversal's", set,
                    variant->name, (unsigned long long)different,
                    (unsigned long long)of->rays.count);
         row.different = different;
