@@ -147,7 +147,7 @@ static void too_little_memory_is_refused(void **state) {
         memory.build.scratch_bytes = needed - 1;
         assert_int_equal((*row)->build(&memory.build), KD_ERROR_MEMORY);
         char bytes[32];
-        snprintf(bytes, sizeof bytes, "%llu needed", (unsigned long long)needed);
+        snprintf(bytes, sizeof bytes, "%llu are needed", (unsigned long long)needed);
         assert_non_null(strstr(kd_last_error(), bytes));
         tritree_build_memory_close(&memory);
     }
