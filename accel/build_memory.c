@@ -22,8 +22,8 @@ static uint64_t measure(const tritree_build_memory *of, uint64_t bytes[BUILD_PAR
     uint64_t all = 0;
     bytes[0] = of->pooled ? 0 : rounded(input->position_count * sizeof(vec3));
     bytes[1] = of->pooled ? 0 : rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
-    bytes[2] = rounded(build->node_room * sizeof(tritree_node));
-    bytes[3] = rounded(build->reference_room * sizeof(uint32_t));
+    bytes[2] = rounded(build->node_capacity * sizeof(tritree_node));
+    bytes[3] = rounded(build->reference_capacity * sizeof(uint32_t));
     bytes[4] = rounded(sizeof(tritree_built));
     bytes[5] = build->scratch_bytes;
     for (int i = 0; i < BUILD_PARTS; ++i) all += bytes[i];
@@ -145,8 +145,8 @@ void tritree_build_memory_close(tritree_build_memory *owned) {
 }
 
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built) {
-    const uint64_t planned = build->scratch_bytes + build->node_room * sizeof(tritree_node) +
-                             build->reference_room * sizeof(uint32_t);
+    const uint64_t planned = build->scratch_bytes + build->node_capacity * sizeof(tritree_node) +
+                             build->reference_capacity * sizeof(uint32_t);
     KD_REQUIRE(!built->exhausted || !built->needed_bytes, KD_ERROR_MEMORY,
                "building the tree of %u triangles needs %llu bytes, more than the planned %llu",
                build->input.triangle_count, (unsigned long long)built->needed_bytes,

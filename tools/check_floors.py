@@ -124,7 +124,7 @@ def wing_of(path):
     return path.split("/")[0]
 
 
-def room_of(path):
+def capacity_of(path):
     """The folder, or the whole wing for tests, python and examples."""
     return wing_of(path) if wing_of(path) in APART else os.path.dirname(path)
 
@@ -136,7 +136,7 @@ def check_public(room, name):
 
 def check_step(path, target):
     """What is wrong with an include of the house's file `target`."""
-    room, to = room_of(path), room_of(target)
+    room, to = capacity_of(path), capacity_of(target)
     if to == room:
         return
     if to in APART or (room in ("examples", "python") and to != "include/kandela"):
@@ -151,7 +151,7 @@ def check_step(path, target):
 
 
 def check_includes(path, text, files):
-    room = room_of(path)
+    room = capacity_of(path)
     text = COMMENT.sub(lambda m: m.group(1) or blank(m), text)
     for match in INCLUDE.finditer(text):
         line = line_of(text, match.start() + match.group(0).index("#"))
@@ -165,7 +165,7 @@ def check_includes(path, text, files):
             continue
         if angled is not None and wing_of(angled) not in {wing_of(known) for known in FLOORS}:
             continue
-        if name in files or room_of(name) in FLOORS:
+        if name in files or capacity_of(name) in FLOORS:
             for what in check_step(path, name):
                 yield line, what
         elif quoted is not None and name not in GENERATED and not (room == "tests" and is_test_neighbour(path, name, files)):
@@ -218,14 +218,14 @@ def definitions(texts):
     """The functions with external linkage that the house's rooms define, and the room of each."""
     homes = {}
     for path, text in texts.items():
-        if path.endswith((".c", ".cu")) and room_of(path) in FLOORS:
+        if path.endswith((".c", ".cu")) and capacity_of(path) in FLOORS:
             for match in DEFINED.finditer(NOT_CODE.sub(blank, text)):
-                homes.setdefault(match.group(1), room_of(path))
+                homes.setdefault(match.group(1), capacity_of(path))
     return homes
 
 
 def check_homes(path, text, homes):
-    room = room_of(path)
+    room = capacity_of(path)
     if not path.endswith(".h") or room not in FLOORS or room == "include/kandela":
         return
     code = NOT_CODE.sub(blank, text)
@@ -348,7 +348,7 @@ def check_comment_files(path, text, named):
 def check_names(paths):
     owners = {}
     for path in paths:
-        room = room_of(path)
+        room = capacity_of(path)
         stem = os.path.splitext(os.path.basename(path))[0]
         if room not in FLOORS or room == "include/kandela" or stem in STAGES or wing_of(path) == "tools":
             continue
@@ -402,7 +402,7 @@ def check(root):
     named.update(GENERATED)
     found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths)]
     for path, text in texts.items():
-        room = room_of(path)
+        room = capacity_of(path)
         if room not in FLOORS and room not in APART:
             found.append((path, 1, "place: lies in no room: " + ", ".join(ROOMS)))
             continue
@@ -421,8 +421,8 @@ def print_rooms(root):
     print(f"{'room':28}files  lines")
     counts = {}
     for path in sources(root):
-        files, lines = counts.get(room_of(path), (0, 0))
-        counts[room_of(path)] = files + 1, lines + read(root, path).count("\n")
+        files, lines = counts.get(capacity_of(path), (0, 0))
+        counts[capacity_of(path)] = files + 1, lines + read(root, path).count("\n")
     for room in [*ROOMS, *APART]:
         if room in counts:
             print(f"{room + '/':28}{counts[room][0]:5}{counts[room][1]:7}")

@@ -79,12 +79,12 @@ kd_status run_nodes(const tritree_cuda *tree, const caster *c, cudaStream_t stre
 /* At most one ray in four defers triangles in all but pathological batches. Rays for which the list
    has no capacity are found by a scan of the results. */
 kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
-    out->room = count / 4 + 32;
+    out->capacity = count / 4 + 32;
     out->records = NULL;
     const kd_status status =
-        device_pool_reserve((void **)&out->records, out->room * sizeof(packed_record), stream);
+        device_pool_reserve((void **)&out->records, out->capacity * sizeof(packed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
-    out->room = 0; /* works without a list */
+    out->capacity = 0; /* works without a list */
     return KD_OK;
 }
 

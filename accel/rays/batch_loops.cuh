@@ -116,7 +116,7 @@ const uint32_t CAST_OPEN = KD_NONE - 1; /* in place of a triangle: the result is
 /* List of rays with deferred triangles. */
 struct put_off_list {
     packed_record *records;
-    uint32_t room;
+    uint32_t capacity;
 };
 
 /* Marks a result as open: the ray must be cast again. */
@@ -154,7 +154,7 @@ template <bool any> struct batch_work {
     }
     __device__ __forceinline__ void put_off(const packed_record &record) const {
         const uint32_t place = atomicAdd(c.cursor + CURSOR_PUT_OFF, 1u);
-        if (place < list.room)
+        if (place < list.capacity)
             list.records[place] = record;
         else
             leave_open<any>(c, record.number);
@@ -195,8 +195,8 @@ __launch_bounds__(PACKED_BLOCK) void settle_batch(const __grid_constant__ caster
     if (threadIdx.x == 0 && atomicAdd(c.cursor + CURSOR_READ, 1u) == gridDim.x - 1)
         c.cursor[CURSOR_NEXT] = c.cursor[CURSOR_PUT_OFF] = c.cursor[CURSOR_READ] = 0;
     const batch_work<any> work = {c, list};
-    const bool is_full = put_off > list.room;
-    packed_settle<any>(tree, work, list.records, is_full ? list.room : put_off, from, threads);
+    const bool is_full = put_off > list.capacity;
+    packed_settle<any>(tree, work, list.records, is_full ? list.capacity : put_off, from, threads);
     for (uint32_t i = from; is_full && i < c.count; i += threads) {
         if (!is_left_open(c, i)) continue;
         float4 o, d;

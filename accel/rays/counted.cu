@@ -84,8 +84,8 @@ __global__ __launch_bounds__(PACKED_BLOCK) void settle_counted(
     const batch_work<any> work = {known, list};
     const uint32_t put_off = c.cursor[CURSOR_PUT_OFF], threads = gridDim.x * PACKED_BLOCK;
     const uint32_t from = blockIdx.x * PACKED_BLOCK + threadIdx.x;
-    const bool is_full = put_off > list.room;
-    packed_settle<any>(tree, work, list.records, is_full ? list.room : put_off, from, threads);
+    const bool is_full = put_off > list.capacity;
+    packed_settle<any>(tree, work, list.records, is_full ? list.capacity : put_off, from, threads);
     for (uint32_t i = from; is_full && i < known.count; i += threads) {
         if (!is_left_open(known, i)) continue;
         float4 o, d;
@@ -111,7 +111,7 @@ caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
 template <bool any, bool bounded>
 kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
     const caster c = counted_caster(tree, rays);
-    const put_off_list list = {(packed_record *)rays->scratch, rays->room};
+    const put_off_list list = {(packed_record *)rays->scratch, rays->capacity};
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     packed_scene scene;

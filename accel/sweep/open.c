@@ -118,13 +118,13 @@ void sweep_close(sweep *owned) {
 
 enum { ROWS = 7, SPARE = 2 * VECTOR8_LANES, PAGE = 1024 /* numbers */, APART = 144 };
 
-static kd_status push_block(rows_stack *stack, uint64_t room) {
+static kd_status push_block(rows_stack *stack, uint64_t capacity) {
     rows_block *block = NULL;
     kd_status status = KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(block, 1));
-    block->room = room;
+    block->capacity = capacity;
     /* Rows at the same offset within a page would compete for the same cache sets. */
-    block->stride = (room + PAGE - 1) / PAGE * PAGE + APART;
+    block->stride = (capacity + PAGE - 1) / PAGE * PAGE + APART;
     KD_TRY_GOTO(KD_RESERVE(block->numbers, ROWS * block->stride));
     block->below = stack->block;
     stack->block = block;
@@ -137,7 +137,7 @@ done:
 
 kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, sweep_rows *out) {
     const uint64_t taken = (count + SPARE + 15) / 16 * 16;
-    if (!stack->block || stack->top + taken > stack->block->room)
+    if (!stack->block || stack->top + taken > stack->block->capacity)
         KD_TRY(push_block(stack, taken > expected ? taken : expected));
     const rows_block *block = stack->block;
     float *row[ROWS];
@@ -153,7 +153,7 @@ kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, 
 }
 
 kd_status rows_push(rows_stack *stack, uint64_t count, sweep_rows *out) {
-    return rows_push_first(stack, count, stack->block ? stack->block->room / 2 : 0, out);
+    return rows_push_first(stack, count, stack->block ? stack->block->capacity / 2 : 0, out);
 }
 
 void rows_release(rows_stack *stack, rows_stack before) {

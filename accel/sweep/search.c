@@ -7,7 +7,7 @@ void sweep_bins_close(sweep_bins *owned) {
     memory_free(owned->events);
     memory_free(owned->scratch);
     owned->events = owned->scratch = NULL;
-    owned->room = 0;
+    owned->capacity = 0;
 }
 
 /* More bins would cost more than they save. */
@@ -160,11 +160,11 @@ static inline void try_event(axis_walk *walk, float plane) {
 }
 
 static kd_status reserve(sweep_bins *bins, uint64_t count) {
-    if (count <= bins->room) return KD_OK;
+    if (count <= bins->capacity) return KD_OK;
     sweep_bins_close(bins);
     KD_TRY(KD_RESERVE(bins->events, count + count / 2));
     KD_TRY(KD_RESERVE(bins->scratch, count + count / 2));
-    bins->room = count + count / 2;
+    bins->capacity = count + count / 2;
     return KD_OK;
 }
 
@@ -205,12 +205,12 @@ VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
 #endif
 }
 
-enum { ENDS_MOST = 256, ENDS_ROOM = ENDS_MOST + 4 * LANES };
+enum { ENDS_MOST = 256, ENDS_CAPACITY = ENDS_MOST + 4 * LANES };
 
 /* Unsorted ends of triangles, when there are few. */
 typedef struct few_ends {
     /* planar ones are also in `begin` and `end` */
-    float begin[ENDS_ROOM], end[ENDS_ROOM], planar[ENDS_ROOM];
+    float begin[ENDS_CAPACITY], end[ENDS_CAPACITY], planar[ENDS_CAPACITY];
     uint32_t begins, ends, planars;
 } few_ends;
 

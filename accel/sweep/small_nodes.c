@@ -8,7 +8,7 @@ enum { LANES = VECTOR8_LANES, UNROLLED = 2, LEVELS_HERE = 6 };
    axes with flat triangles also the costs of planes in the node's own sides; INFINITY if nothing
    lies in them. */
 typedef struct plane_costs {
-    float begin[3][SMALL_NODE_ROOM], end[3][SMALL_NODE_ROOM];
+    float begin[3][SMALL_NODE_CAPACITY], end[3][SMALL_NODE_CAPACITY];
     float lower[3], upper[3];
 } plane_costs;
 

@@ -34,7 +34,7 @@ typedef struct sweep_rows {
 typedef struct rows_block { /* a stack that outgrows its block continues in another */
     struct rows_block *below;
     float *numbers;
-    uint64_t room, stride; /* triangles; distance between rows */
+    uint64_t capacity, stride; /* triangles; distance between rows */
 } rows_block;
 
 /* A copy of it is a mark that rows_release returns to. */
@@ -131,7 +131,7 @@ void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count
    Source: cost bounds from counts per bin as in Hunt, Mark, Stoll 2006, "Fast kd-tree construction
    with an adaptive error-bounded heuristic"; here the result is exact. */
 
-enum { SWEEP_BINS_MOST = 1024, SWEEP_BINS_ROOM = SWEEP_BINS_MOST + 2 * VECTOR8_LANES };
+enum { SWEEP_BINS_MOST = 1024, SWEEP_BINS_CAPACITY = SWEEP_BINS_MOST + 2 * VECTOR8_LANES };
 
 /* A node's triangles along an axis. */
 typedef struct sweep_line {
@@ -143,13 +143,13 @@ typedef struct sweep_line {
 typedef struct sweep_bins {
     uint32_t count;     /* of bins; 0: the axis has no planes */
     float scale, width; /* bins per unit of length; width of a bin */
-    int32_t begun[SWEEP_BINS_ROOM],
-        ended[SWEEP_BINS_ROOM]; /* before each bin, and before the end */
+    int32_t begun[SWEEP_BINS_CAPACITY],
+        ended[SWEEP_BINS_CAPACITY]; /* before each bin, and before the end */
     /* lower bound of the cost of the bin's planes; INFINITY: none left */
-    float bound[SWEEP_BINS_ROOM];
+    float bound[SWEEP_BINS_CAPACITY];
     uint32_t flat[2];              /* triangles in the node's lower and upper side */
     sweep_event *events, *scratch; /* of bins that are searched */
-    uint64_t room;
+    uint64_t capacity;
 } sweep_bins;
 
 void sweep_bins_close(sweep_bins *owned); /* accepts a zeroed one */
@@ -222,7 +222,7 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
    of a plane takes n comparisons, for eight planes at a time, which is faster than bins for small
    n. The planes, their counts and costs, and so the tree, are those of the sweep. */
 
-enum { SMALL_NODE_MOST = 56, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
+enum { SMALL_NODE_MOST = 56, SMALL_NODE_CAPACITY = SMALL_NODE_MOST + VECTOR8_LANES };
 static_assert((int)SMALL_NODE_MOST <= (int)EXACT_SMALL_MOST, "their growth does not matter");
 
 typedef struct small_node {
@@ -230,8 +230,8 @@ typedef struct small_node {
     uint32_t at; /* index in the tree */
     int32_t depth;
     uint32_t count;
-    uint32_t place[SMALL_NODE_ROOM];                      /* index into `ids`; ascending */
-    float lo[3][SMALL_NODE_ROOM], hi[3][SMALL_NODE_ROOM]; /* of the triangles' parts in the node */
+    uint32_t place[SMALL_NODE_CAPACITY];                      /* index into `ids`; ascending */
+    float lo[3][SMALL_NODE_CAPACITY], hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
 } small_node;
 
 typedef struct small_build {

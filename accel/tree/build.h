@@ -48,9 +48,9 @@ typedef struct tritree_built {
 typedef struct tritree_build_cuda {
     tritree_input input; /* finite, indices in range (checked by the caller) */
     tritree_options options;
-    tritree_node *nodes; /* out: capacity node_room */
+    tritree_node *nodes; /* out: capacity node_capacity */
     uint32_t *references;
-    uint32_t node_room, reference_room;
+    uint32_t node_capacity, reference_capacity;
     uint32_t doubled; /* how often to double the capacities that suffice for most meshes */
     tritree_built *built;
     void *scratch;
@@ -65,7 +65,7 @@ enum { TRITREE_DOUBLED_MOST = 8, TRITREE_CUDA_TRIANGLES_MOST = 100000000 };
 
 typedef struct tritree_builder_cuda {
     const char *name, *source;
-    /* Sets node_room, reference_room and scratch_bytes for the input's triangle count and
+    /* Sets node_capacity, reference_capacity and scratch_bytes for the input's triangle count and
        `doubled`. */
     void (*plan)(tritree_build_cuda *build);
     kd_status (*build)(const tritree_build_cuda *build);

@@ -19,7 +19,7 @@ typedef struct median_build {
     const tritree_input *input;
     tree_writer writer;
     uint32_t *ids; /* a stack of id lists: a node's list lies above those of its ancestors */
-    uint64_t id_room;
+    uint64_t id_capacity;
     int32_t max_depth;
     const job *watched;
 } median_build;
@@ -51,10 +51,10 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
     KD_TRY(tree_writer_inner(&build->writer, at, axis, split, &left));
     /* Two lists are pushed above this node's own: the right child's, then the left child's. */
     const uint64_t right_first = first + count, left_first = right_first + count;
-    if (left_first + count > build->id_room) {
-        const uint64_t room = 2 * (left_first + count);
-        KD_TRY(KD_GROW(build->ids, right_first, room));
-        build->id_room = room;
+    if (left_first + count > build->id_capacity) {
+        const uint64_t capacity = 2 * (left_first + count);
+        KD_TRY(KD_GROW(build->ids, right_first, capacity));
+        build->id_capacity = capacity;
     }
     uint32_t left_count = 0, right_count = 0;
     for (uint32_t i = 0; i < count; ++i) {
@@ -81,10 +81,10 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
 static kd_status build_median(tritree *out, const tritree_input *input,
                               const tritree_options *options, job *watched) {
     const uint32_t n = input->triangle_count;
-    median_build build = {.input = input, .watched = watched, .id_room = 8 * (uint64_t)n};
+    median_build build = {.input = input, .watched = watched, .id_capacity = 8 * (uint64_t)n};
     build.max_depth = tritree_depth_limit(options, n);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(build.ids, build.id_room));
+    KD_TRY_GOTO(KD_RESERVE(build.ids, build.id_capacity));
     KD_TRY_GOTO(tree_writer_open(&build.writer, n, 4 * (uint64_t)n));
     uint32_t count = 0;
     for (uint32_t id = 0; id < n; ++id) {

@@ -9,10 +9,10 @@ enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* smaller trees are copied 
 kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
                            uint64_t references_expected) {
     memset(writer, 0, sizeof *writer);
-    writer->node_room = nodes_expected > 1 ? nodes_expected : 1;
-    writer->reference_room = references_expected;
-    KD_TRY(KD_RESERVE(writer->nodes, writer->node_room));
-    KD_TRY(KD_RESERVE(writer->references, writer->reference_room));
+    writer->node_capacity = nodes_expected > 1 ? nodes_expected : 1;
+    writer->reference_capacity = references_expected;
+    KD_TRY(KD_RESERVE(writer->nodes, writer->node_capacity));
+    KD_TRY(KD_RESERVE(writer->references, writer->reference_capacity));
     writer->node_count = 1;
     return KD_OK;
 }
@@ -24,21 +24,21 @@ void tree_writer_close(tree_writer *writer) {
 }
 
 static kd_status need_nodes(tree_writer *writer, uint64_t needed) {
-    if (needed <= writer->node_room) return KD_OK;
+    if (needed <= writer->node_capacity) return KD_OK;
     KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
                "the triangle tree needs more than %d nodes, the limit of its layout", LAYOUT_LIMIT);
     KD_TRY(KD_GROW(writer->nodes, writer->node_count, needed + needed / 2));
-    writer->node_room = needed + needed / 2;
+    writer->node_capacity = needed + needed / 2;
     return KD_OK;
 }
 
 static kd_status need_references(tree_writer *writer, uint64_t needed) {
-    if (needed <= writer->reference_room) return KD_OK;
+    if (needed <= writer->reference_capacity) return KD_OK;
     KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
                "the triangle tree needs more than %d references, the limit of its layout",
                LAYOUT_LIMIT);
     KD_TRY(KD_GROW(writer->references, writer->reference_count, needed + needed / 2));
-    writer->reference_room = needed + needed / 2;
+    writer->reference_capacity = needed + needed / 2;
     return KD_OK;
 }
 

@@ -13,8 +13,8 @@ extern "C" {
 typedef struct tree_writer {
     tritree_node *nodes;
     uint32_t *references;
-    uint64_t node_count, node_room;
-    uint64_t reference_count, reference_room;
+    uint64_t node_count, node_capacity;
+    uint64_t reference_count, reference_capacity;
 } tree_writer;
 
 /* Opens a writer with the root reserved as node 0. */

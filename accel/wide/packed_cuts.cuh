@@ -43,7 +43,7 @@ __device__ __forceinline__ packed_part_task *packed_part_place(const packed_cutt
                                                                bool kept) {
     const unsigned long long place = packed_take(&c.counts->cut, cut ? 1 : 0),
                              behind = packed_take(&c.counts->kept, kept ? 1 : 0);
-    return c.parts + (cut ? place : c.part_room - 1 - behind);
+    return c.parts + (cut ? place : c.part_capacity - 1 - behind);
 }
 
 __device__ __forceinline__ void packed_store_empty(const packed_cutter &c, uint32_t at,
@@ -247,7 +247,7 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
     uint2 sides = make_uint2(0, 0);
     int axis = 0;
     float plane = 0;
-    cuts = cuts && left + 2 <= c.node_room;
+    cuts = cuts && left + 2 <= c.node_capacity;
     if (cuts) {
         const uint32_t on_axis = 2 * part.count, box = part.begin + number % on_axis / 2;
         axis = (int)(number / on_axis);
@@ -279,7 +279,7 @@ packed_part_end(const packed_cutter &c, const packed_lane_part &part, bool ends,
     const bool is_new = ends && part.task.node >= c.tree.node_count;
     const unsigned long long first = packed_take(&c.counts->references, is_new ? part.count : 0);
     uint32_t ids[PACKED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE}, k = 0;
-    if (!ends || (is_new && first + part.count > c.reference_room)) return;
+    if (!ends || (is_new && first + part.count > c.reference_capacity)) return;
     for (uint32_t i = 0; packed_has_next(part.task.which, &i); ++i, ++k) {
         const uint32_t id = c.tree.references[part.task.first + i];
         if (is_new) c.references[first + k] = id;
@@ -336,7 +336,7 @@ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_level(const __grid_constant
         const uint64_t i = first + begin + lane;
         packed_lane_part part;
         part.task.which = 0;
-        if (begin + lane < count) part.task = c.parts[kept ? c.part_room - 1 - i : i];
+        if (begin + lane < count) part.task = c.parts[kept ? c.part_capacity - 1 - i : i];
         part.count = (uint32_t)__popc(part.task.which & ((1u << PACKED_FINER_MOST) - 1));
         __syncwarp();
         uint32_t upto = part.count, base = 0;

@@ -13,10 +13,10 @@ unsigned blocks_for(uint64_t count) {
 /* Layout of the scratch memory; the same code measures and assigns it. */
 void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     const uint64_t nodes = c->tree.node_count;
-    c->at = (packed_subtree *)cuda_arena_take(arena, c->node_room, sizeof(packed_subtree));
-    c->references = (uint32_t *)cuda_arena_take(arena, c->reference_room, sizeof(uint32_t));
-    c->costs = (packed_costs *)cuda_arena_take(arena, c->node_room, sizeof(packed_costs));
-    c->parts = (packed_part_task *)cuda_arena_take(arena, c->part_room, sizeof(packed_part_task));
+    c->at = (packed_subtree *)cuda_arena_take(arena, c->node_capacity, sizeof(packed_subtree));
+    c->references = (uint32_t *)cuda_arena_take(arena, c->reference_capacity, sizeof(uint32_t));
+    c->costs = (packed_costs *)cuda_arena_take(arena, c->node_capacity, sizeof(packed_costs));
+    c->parts = (packed_part_task *)cuda_arena_take(arena, c->part_capacity, sizeof(packed_part_task));
     c->up = (uint2 *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint2));
     c->report = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
     c->pairs = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
@@ -27,9 +27,9 @@ void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
 
 void lay_out_items(packed_maker *m, cuda_arena *arena, unsigned blocks) {
     m->children =
-        (uint4 *)cuda_arena_take(arena, 3 * PACKED_GROUP * (uint64_t)m->item_room, sizeof(uint4));
-    m->origins = (uint32_t *)cuda_arena_take(arena, m->item_room, sizeof(uint32_t));
-    m->places = (uint2 *)cuda_arena_take(arena, m->item_room, sizeof(uint2));
+        (uint4 *)cuda_arena_take(arena, 3 * PACKED_GROUP * (uint64_t)m->item_capacity, sizeof(uint4));
+    m->origins = (uint32_t *)cuda_arena_take(arena, m->item_capacity, sizeof(uint32_t));
+    m->places = (uint2 *)cuda_arena_take(arena, m->item_capacity, sizeof(uint2));
     m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
     m->found = (packed_found *)cuda_arena_take(arena, 1, sizeof(packed_found));
 }
@@ -78,9 +78,9 @@ kd_status measure_nodes(const packed_cutter *c, cudaStream_t stream) {
 kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(
-        c->node_room <= PACKED_MOST_UNITS && c->reference_room <= UINT32_MAX, KD_ERROR_MEMORY,
+        c->node_capacity <= PACKED_MOST_UNITS && c->reference_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
         "splitting large leaves makes more nodes or references than the compressed tree can have");
-    c->part_room = c->node_room - c->tree.node_count + c->tree.node_count / 2 + 1;
+    c->part_capacity = c->node_capacity - c->tree.node_count + c->tree.node_count / 2 + 1;
     lay_out_cuts(c, &arena);
     KD_TRY(device_pool_reserve(scratch, arena.used, stream));
     arena.base = (char *)*scratch;
@@ -138,7 +138,7 @@ kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_fou
    triangles each. *fits: the capacity for the refined tree sufficed. */
 kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits,
                cudaStream_t stream) {
-    const uint64_t most = c->node_room / 2 + 2 + c->reference_room / 5;
+    const uint64_t most = c->node_capacity / 2 + 2 + c->reference_capacity / 5;
     packed_maker m;
     packed_found found;
     memset(&m, 0, sizeof m);
@@ -148,15 +148,15 @@ kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits
     m.from.at = c->at;
     m.from.least_side = packed_least_side(c->tree.box);
     m.counts = c->counts;
-    m.node_room = c->node_room;
-    m.reference_room = c->reference_room;
-    m.item_room = (uint32_t)(c->node_room / 12 + 1024);
+    m.node_capacity = c->node_capacity;
+    m.reference_capacity = c->reference_capacity;
+    m.item_capacity = (uint32_t)(c->node_capacity / 12 + 1024);
     for (;;) {
-        m.item_room = (uint32_t)min((uint64_t)m.item_room, most);
+        m.item_capacity = (uint32_t)min((uint64_t)m.item_capacity, most);
         KD_TRY(pack_within(&m, units, bytes, &found, stream));
         *fits = found.fits != 0;
         if (found.wanted == 0) return KD_OK;
-        m.item_room = (uint32_t)min(2 * (uint64_t)found.wanted, most);
+        m.item_capacity = (uint32_t)min(2 * (uint64_t)found.wanted, most);
     }
 }
 
@@ -167,16 +167,16 @@ kd_status make_and_pack(void **scratch, void **units, uint64_t *bytes, const tri
     packed_cutter c;
     memset(&c, 0, sizeof c);
     c.tree = *tree;
-    c.node_room = 5 * (uint64_t)tree->node_count / 2 + 64;
-    c.reference_room = 3 * (uint64_t)tree->reference_count + 64;
+    c.node_capacity = 5 * (uint64_t)tree->node_count / 2 + 64;
+    c.reference_capacity = 3 * (uint64_t)tree->reference_count + 64;
     for (bool fits = false;;) {
         KD_TRY(make_finer(&c, scratch, stream));
         KD_TRY(pack(&c, units, bytes, &fits, stream));
         if (fits) return KD_OK;
         device_pool_release(*scratch, stream);
         *scratch = NULL;
-        c.node_room *= 2;
-        c.reference_room *= 2;
+        c.node_capacity *= 2;
+        c.reference_capacity *= 2;
     }
 }
 

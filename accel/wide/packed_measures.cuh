@@ -48,7 +48,7 @@ typedef struct packed_part_task {
 
 typedef struct packed_cutter {
     tritree_view tree; /* the given tree */
-    uint64_t node_room, reference_room, part_room;
+    uint64_t node_capacity, reference_capacity, part_capacity;
     packed_subtree *at; /* the refined tree */
     uint32_t *references;
     packed_costs *costs; /* per node */
@@ -147,7 +147,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_measure_cuts(
     const __grid_constant__ packed_cutter c, uint32_t level) {
     const uint64_t first = level == 0 ? 0 : c.counts->before[level - 1],
                    end = c.counts->before[level];
-    if (c.counts->nodes > c.node_room) return; /* the children were not written */
+    if (c.counts->nodes > c.node_capacity) return; /* the children were not written */
     for (uint64_t i = first + blockIdx.x * PACKED_MAKE_BLOCK + threadIdx.x; i < end;
          i += (uint64_t)gridDim.x * PACKED_MAKE_BLOCK) {
         const uint32_t at = c.parts[i].node;

@@ -32,9 +32,9 @@ typedef struct packed_maker {
     /* per item: its unit; that of its block of children, before that their number and units */
     uint2 *places;
     uint2 *sums; /* per block: nodes and units that its part of a level adds */
-    uint32_t item_room;
+    uint32_t item_capacity;
     const packed_cut_counts *counts; /* of the refined tree, which had these capacities: */
-    uint64_t node_room, reference_room;
+    uint64_t node_capacity, reference_capacity;
     packed_found *found;
     uint8_t *units;
 } packed_maker;
@@ -67,7 +67,7 @@ enum { PACKED_GROUPS = PACKED_MAKE_BLOCK / PACKED_GROUP /* per block */ };
    one of the node's orders. */
 
 __device__ __forceinline__ uint4 *packed_children_at(const packed_maker &m, int part) {
-    return m.children + (uint64_t)part * PACKED_GROUP * m.item_room;
+    return m.children + (uint64_t)part * PACKED_GROUP * m.item_capacity;
 }
 
 __device__ __forceinline__ void packed_child_store(const packed_maker &m, uint32_t item,
@@ -175,7 +175,7 @@ __device__ __forceinline__ void packed_place_part(const packed_maker &m, uint32_
 __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
     const __grid_constant__ packed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    const bool fits = m.counts->nodes <= m.node_room && m.counts->references <= m.reference_room;
+    const bool fits = m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
     uint32_t begin = 0, end = fits ? 1 : 0, units = PACKED_NODE_UNITS, depth = 0;
     if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
     grid.sync();
@@ -195,7 +195,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
         packed_sum_before(before, &unused);
         packed_sum_before(all, &total);
         if ((uint64_t)units + total.y + PACKED_SPARE_UNITS > PACKED_MOST_UNITS) break;
-        if ((uint64_t)end + total.x > m.item_room) {
+        if ((uint64_t)end + total.x > m.item_capacity) {
             if (blockIdx.x == 0 && threadIdx.x == 0) m.found->wanted = end + total.x;
             break;
         }

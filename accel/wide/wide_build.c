@@ -291,24 +291,24 @@ static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *
     out->split_count = 1;
 }
 
-/* Distributes `room` children over a subtree. Returns the index of its split. */
-static int open_cells(wide_parts *out, const wide_cells *cells, uint32_t node, uint32_t room,
+/* Distributes `capacity` children over a subtree. Returns the index of its split. */
+static int open_cells(wide_parts *out, const wide_cells *cells, uint32_t node, uint32_t capacity,
                       bool top) {
     const int me = out->split_count++;
     node = without_empty_ends(cells, node);
     const tritree_node at = cells->tree->nodes[node];
     const uint64_t way = cells->ways[node];
     const uint32_t opened = (uint32_t)way & 15;
-    const bool whole = tritree_is_leaf(at) || room == 1 || (!top && !(opened && room > opened));
+    const bool whole = tritree_is_leaf(at) || capacity == 1 || (!top && !(opened && capacity > opened));
     if (whole) {
         out->splits[me] = (wide_split){WIDE_PART, out->count, 0};
         out->parts[out->count++] = part_of_node(cells, node);
         return me;
     }
-    const uint32_t share = (uint32_t)(way >> 4 * (room - 1)) & 15;
+    const uint32_t share = (uint32_t)(way >> 4 * (capacity - 1)) & 15;
     out->splits[me].axis = tritree_axis(at);
     const int low = open_cells(out, cells, tritree_left(at), share, false);
-    const int high = open_cells(out, cells, tritree_left(at) + 1, room - share, false);
+    const int high = open_cells(out, cells, tritree_left(at) + 1, capacity - share, false);
     out->splits[me].low = low;
     out->splits[me].high = high;
     return me;

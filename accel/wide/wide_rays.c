@@ -190,7 +190,7 @@ VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists
 
 VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     const wide_tree *tree = b->tree->wide;
-    const uint32_t room = wide_stack_room(tree), stack = any ? room : 2 * room;
+    const uint32_t capacity = wide_stack_capacity(tree), stack = any ? capacity : 2 * capacity;
     const uint32_t fit = WIDE_STACKS / stack, some = fit < WIDE_STREAM ? fit : WIDE_STREAM;
     const uint32_t most = some < b->count ? some : b->count;
     uint32_t *words = (uint32_t *)memory_spare((uint64_t)most * stack * sizeof *words);
@@ -204,7 +204,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     uint32_t next = 0;
     for (uint32_t i = 0; i < most && next < b->count; ++i) {
         uint32_t *own = words + (uint64_t)i * stack;
-        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + room));
+        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + capacity));
         if (begin_next(b, &next, walks + i, any)) lists.nodes[of.nodes++] = walks + i;
     }
     while (of.nodes | of.leaves) {
@@ -213,7 +213,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
         if (large) expect_nodes(tree, lists.nodes, nodes);
         for (uint32_t i = 0; i < nodes; ++i) {
             wide_ray *walk = lists.nodes[i];
-            wide_step(walk, tree, room, any);
+            wide_step(walk, tree, capacity, any);
             join_list(&lists, &of, walk);
         }
         const uint32_t leaves = of.leaves;
@@ -221,7 +221,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
         expect_leaves(tree, lists.leaves, leaves);
         for (uint32_t i = 0; i < leaves; ++i) {
             wide_ray *walk = lists.leaves[i];
-            wide_visit(walk, tree, b->rays, room, any);
+            wide_visit(walk, tree, b->rays, capacity, any);
             join_list(&lists, &of, walk);
         }
         end_walks(b, &next, &lists, &of, any);

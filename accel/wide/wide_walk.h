@@ -50,7 +50,7 @@ typedef struct wide_far {
 
 typedef enum wide_aim { WIDE_NEAR, WIDE_FAR, WIDE_PLAIN /* cast by tritree_cast */ } wide_aim;
 
-VECTOR8_FN uint32_t wide_stack_room(const wide_tree *tree) {
+VECTOR8_FN uint32_t wide_stack_capacity(const wide_tree *tree) {
     return (WIDE_LANES - 1) * tree->depth + WIDE_FLOOR + 2 * WIDE_LANES;
 }
 VECTOR8_FN void wide_stack_empty(wide_ray *of, uint32_t *words, float *nears) {
@@ -150,7 +150,7 @@ VECTOR8_FN const uint32_t *wide_node_order(const float *node, uint32_t octant) {
 }
 
 /* Visits a node: pushes the children that the ray hits and pops the next word. */
-VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bool any) {
+VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity, bool any) {
     const float *node = wide_node_of(tree, at->word);
     uint32_t top = at->top;
     uint32_t *words = at->words;
@@ -161,7 +161,7 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bo
         lanes_put_any(words + top, wide_node_words(node), met);
         top += (uint32_t)__builtin_popcount(met) - 1;
     } else {
-        float *nears = (float *)(void *)(words + room) + top;
+        float *nears = (float *)(void *)(words + capacity) + top;
         top += lanes_put_in_order(words + top, nears, wide_node_words(node),
                                   wide_node_order(node, at->octant), near, far) -
                1;
@@ -247,7 +247,7 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
    the first that begins before the limit. Entries below one that begins too late need not begin too
    late as well, because a triangle that the ray grazes may lie in a cell that the ray enters
    later. */
-VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays, uint32_t room,
+VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays, uint32_t capacity,
                            bool any) {
     const bool found = wide_visit_leaf(at, tree, rays, any);
     if (any) {
@@ -256,7 +256,7 @@ VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays,
         at->word = at->words[at->top];
         return;
     }
-    const float *nears = (const float *)(const void *)(at->words + room);
+    const float *nears = (const float *)(const void *)(at->words + capacity);
     const float limit = found ? at->best.t + at->slack_t : at->limit;
     uint32_t top = at->top - 1;
     at->limit = limit;

@@ -235,7 +235,7 @@ __device__ __forceinline__ void begin_big(large_shared &s, const big_node *big) 
 __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     if (threadIdx.x == 0) {
         s.first_task = atomicAdd(&k.count->big, 1u);
-        if (s.first_task >= k.big_room) {
+        if (s.first_task >= k.big_capacity) {
             exhaust(k, EXHAUSTED_LISTS, 0);
             s.first_task = KD_NONE;
         }

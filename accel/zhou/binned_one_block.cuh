@@ -87,9 +87,9 @@ __device__ __forceinline__ void list_sides(large_shared &s) {
 #pragma unroll
             for (int ends = 0; ends < 2; ++ends) {
                 const int bin = bin_of(ends ? s.hi[a][i] : s.lo[a][i], s.node.lo[a], s.scale[a]);
-                const uint32_t room = s.bins[1][a][0][bin];
-                if (room >> 16 == 0) continue;
-                const uint32_t at = (room & 0xffff) + atomicAdd(&s.bins[0][a][0][bin], 1u);
+                const uint32_t capacity = s.bins[1][a][0][bin];
+                if (capacity >> 16 == 0) continue;
+                const uint32_t at = (capacity & 0xffff) + atomicAdd(&s.bins[0][a][0][bin], 1u);
                 s.sides[first + at] =
                     (uint16_t)(i | (uint32_t)a << 9 | (ends ? (uint32_t)SIDE_ENDS : 0u));
             }
@@ -107,13 +107,13 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     const sah_axis of = s.of[axis];
     if (!is_candidate(of, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
     const int bin = bin_of(plane, s.node.lo[axis], s.scale[axis]);
-    const uint32_t room = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
-    uint32_t begin = room & 0xffff, in = 0;
+    const uint32_t capacity = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
+    uint32_t begin = capacity & 0xffff, in = 0;
     if (axis > 0) begin += s.promised[0];
     if (axis > 1) begin += s.promised[1];
     uint32_t left = below & 0xffff, ended = below >> 16;
 #pragma unroll 1
-    for (uint32_t j = begin, end = begin + (room >> 16); j < end; ++j) {
+    for (uint32_t j = begin, end = begin + (capacity >> 16); j < end; ++j) {
         const uint32_t other = s.sides[j];
         const float at = side_at(s, other, axis);
         if (other & SIDE_ENDS) {
@@ -188,7 +188,7 @@ __device__ __forceinline__ void queue_put(const binned &k, uint32_t place,
 __device__ __forceinline__ uint32_t queue_reserve(const binned &k, uint32_t count) {
     atomicAdd(&k.count->pending, count);
     const uint32_t first = atomicAdd(&k.count->queued, count);
-    if (first <= k.queue_room && count <= k.queue_room - first) return first;
+    if (first <= k.queue_capacity && count <= k.queue_capacity - first) return first;
     exhaust(k, EXHAUSTED_LISTS, 0);
     atomicMin(&k.count->queue_end, first);
     atomicAdd(&k.count->pending, 0u - count);
@@ -235,7 +235,7 @@ __device__ inline void hand_on(const binned &k, const work &child) {
     }
     const int size = small_class(child.count);
     const uint32_t i = atomicAdd(&k.count->small[0][size], 1u);
-    if (i < k.small_room)
+    if (i < k.small_capacity)
         k.small[0][size][i] = child;
     else
         exhaust(k, EXHAUSTED_LISTS, 0);
@@ -244,7 +244,7 @@ __device__ inline void hand_on(const binned &k, const work &child) {
 /* Lists a node of at most one chunk, whose references are stored. Called by one thread. */
 __device__ inline void list_whole(const binned &k, const work &node) {
     const uint32_t i = atomicAdd(&k.count->medium, 1u);
-    if (i >= k.medium_room) {
+    if (i >= k.medium_capacity) {
         exhaust(k, EXHAUSTED_LISTS, 0);
         return;
     }
@@ -259,8 +259,8 @@ __device__ inline bool reserve_children(const binned &k, const work &node, int a
                                         uint32_t references, uint32_t *first, uint32_t *children) {
     *first = atomicAdd(&k.count->pool, references);
     *children = atomicAdd(&k.count->nodes, 2u);
-    if (*first > k.pool_room - references || *children + 2 > k.raw_room) {
-        exhaust(k, *children + 2 > k.raw_room ? EXHAUSTED_NODES : EXHAUSTED_POOL, 0);
+    if (*first > k.pool_capacity - references || *children + 2 > k.raw_capacity) {
+        exhaust(k, *children + 2 > k.raw_capacity ? EXHAUSTED_NODES : EXHAUSTED_POOL, 0);
         return false;
     }
     make_inner(k, node, axis, plane, *children);
@@ -271,7 +271,7 @@ __device__ inline bool reserve_children(const binned &k, const work &node, int a
 __device__ inline void make_large_leaf(const binned &k, large_shared &s) {
     if (threadIdx.x == 0) {
         s.children = atomicAdd(&k.count->leaf_ids, s.node.count);
-        s.stop = s.children > k.leaf_room - s.node.count;
+        s.stop = s.children > k.leaf_capacity - s.node.count;
         if (s.stop)
             exhaust(k, EXHAUSTED_LEAVES, 0);
         else

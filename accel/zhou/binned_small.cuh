@@ -23,12 +23,12 @@ enum { POOL_PIECE = 1024, NODE_PIECE = 128, LEAF_PIECE = 512 };
 /* Warps allocate references, nodes and leaf ids in pieces and suballocate from these. */
 
 /* A warp's current piece of one kind. */
-struct warp_room {
+struct warp_piece {
     uint32_t next, end;
 };
 
-struct warp_rooms {
-    warp_room pool, nodes, leaf_ids;
+struct warp_pieces {
+    warp_piece pool, nodes, leaf_ids;
 };
 
 __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece) {
@@ -38,8 +38,8 @@ __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece
 }
 
 /* Marks the unused rest of the piece of nodes. */
-__device__ __forceinline__ void drop_nodes(const binned &k, const warp_rooms &rooms) {
-    for (uint32_t i = rooms.nodes.next / 2 + (threadIdx.x & 31); i < rooms.nodes.end / 2; i += 32)
+__device__ __forceinline__ void drop_nodes(const binned &k, const warp_pieces &pieces) {
+    for (uint32_t i = pieces.nodes.next / 2 + (threadIdx.x & 31); i < pieces.nodes.end / 2; i += 32)
         k.pairs[i].state = PAIR_HOLE;
 }
 
@@ -47,35 +47,35 @@ __device__ __forceinline__ void drop_nodes(const binned &k, const warp_rooms &ro
    small; `left` is called before that. If the capacity `most` is exceeded, sets `what` in
    `exhausted`, so the build is void, and returns 0, where writes are harmless. */
 template <class leave>
-__device__ __forceinline__ uint32_t take_room(const binned &k, warp_room &room, uint32_t count,
+__device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &here, uint32_t count,
                                               uint32_t *counter, uint32_t piece, uint32_t most,
                                               uint32_t what, int next, leave left) {
-    if (room.next + count > room.end) {
+    if (here.next + count > here.end) {
         left();
-        room.next = take_piece(counter, piece);
-        if (room.next > most - piece) {
+        here.next = take_piece(counter, piece);
+        if (here.next > most - piece) {
             exhaust(k, what, next);
-            room.next = 0;
+            here.next = 0;
         }
-        room.end = room.next + piece;
+        here.end = here.next + piece;
     }
-    room.next += count;
-    return room.next - count;
+    here.next += count;
+    return here.next - count;
 }
 
-__device__ __forceinline__ uint32_t take_pool(const binned &k, warp_rooms &rooms, uint32_t count,
+__device__ __forceinline__ uint32_t take_pool(const binned &k, warp_pieces &pieces, uint32_t count,
                                               int next) {
-    return take_room(k, rooms.pool, count, &k.count->pool, POOL_PIECE, k.pool_room, EXHAUSTED_POOL,
+    return allocate(k, pieces.pool, count, &k.count->pool, POOL_PIECE, k.pool_capacity, EXHAUSTED_POOL,
                      next, [] {});
 }
-__device__ __forceinline__ uint32_t take_nodes(const binned &k, warp_rooms &rooms, uint32_t count,
+__device__ __forceinline__ uint32_t take_nodes(const binned &k, warp_pieces &pieces, uint32_t count,
                                                int next) {
-    return take_room(k, rooms.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_room,
-                     EXHAUSTED_NODES, next, [&] { drop_nodes(k, rooms); });
+    return allocate(k, pieces.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_capacity,
+                     EXHAUSTED_NODES, next, [&] { drop_nodes(k, pieces); });
 }
-__device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_rooms &rooms,
+__device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_pieces &pieces,
                                                   uint32_t count, int next) {
-    return take_room(k, rooms.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_room,
+    return allocate(k, pieces.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_capacity,
                      EXHAUSTED_LEAVES, next, [] {});
 }
 
@@ -200,7 +200,7 @@ template <int LANES, int EACH> struct small_splitter {
     const binned &k;
     const build_level level;
     const int low;
-    warp_rooms &rooms;
+    warp_pieces &pieces;
     uint32_t *straddlers; /* shared memory, one entry per reference of the warp */
     int lane, place;      /* in the warp, in the group */
     unsigned group;       /* mask of its lanes */
@@ -212,8 +212,8 @@ template <int LANES, int EACH> struct small_splitter {
     uint32_t alone;       /* in lanes 0 and 1 of a group: last reference of the left, right child */
 
     __device__ __forceinline__ small_splitter(const binned &k, const build_level &level, int low,
-                                              warp_rooms &rooms, uint32_t *straddlers)
-        : k(k), level(level), low(low), rooms(rooms), straddlers(straddlers) {
+                                              warp_pieces &pieces, uint32_t *straddlers)
+        : k(k), level(level), low(low), pieces(pieces), straddlers(straddlers) {
         lane = threadIdx.x & 31;
         place = lane & (LANES - 1);
         group = LANES == 32 ? WARP_ALL : ((1u << (LANES & 31)) - 1) << (lane - place);
@@ -238,7 +238,7 @@ template <int LANES, int EACH> struct small_splitter {
         const bool listed = node.count > 1; /* a single id is stored in the node */
         const uint32_t mine = first && listed ? node.count : 0, upto = warp_scan(mine);
         const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
-        uint32_t at = take_leaf_ids(k, rooms, total, level.next);
+        uint32_t at = take_leaf_ids(k, pieces, total, level.next);
         at += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
         if (!leaf) return;
         if (!listed) {
@@ -379,7 +379,7 @@ template <int LANES, int EACH> struct small_splitter {
         first = __shfl_sync(WARP_ALL, first, size < 0 ? 0 : size);
         if (size < 0) return;
         const uint32_t i = first + before;
-        if (i < k.small_room)
+        if (i < k.small_capacity)
             k.small[size < low ? 0 : level.to][size][i] = child;
         else
             exhaust(k, EXHAUSTED_LISTS, level.next);
@@ -393,9 +393,9 @@ template <int LANES, int EACH> struct small_splitter {
         if (!splits) return;
         sort_out(split, best);
         const uint32_t mine = place == 0 ? left + right : 0, upto = warp_scan(mine);
-        uint32_t base = take_pool(k, rooms, __shfl_sync(WARP_ALL, upto, 31), level.next);
+        uint32_t base = take_pool(k, pieces, __shfl_sync(WARP_ALL, upto, 31), level.next);
         base += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
-        uint32_t children = take_nodes(k, rooms, 2 * __popc(splits), level.next);
+        uint32_t children = take_nodes(k, pieces, 2 * __popc(splits), level.next);
         children += 2 * __popc(splits & ((1u << (lane - place)) - 1));
         move(best, base);
         make_children(split, best, base, children);
@@ -406,16 +406,16 @@ template <int LANES, int EACH> struct small_splitter {
    so that a level of few nodes takes one unit per warp, not one per class. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void split_class(const binned &k, const build_level &level, int size,
-                                            int low, warp_rooms &rooms, uint32_t *straddlers,
+                                            int low, warp_pieces &pieces, uint32_t *straddlers,
                                             uint32_t &taken) {
-    const uint32_t count = min(k.count->small[level.now][size], k.small_room);
+    const uint32_t count = min(k.count->small[level.now][size], k.small_capacity);
     const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
     /* few units are spread over many blocks */
     const uint32_t warp = (threadIdx.x >> 5) * gridDim.x + blockIdx.x;
     const uint32_t units = (count + nodes - 1) / nodes;
     for (uint32_t unit = warp < taken ? warp + warps - taken : warp - taken; unit < units;
          unit += warps) {
-        small_splitter<LANES, EACH> splitter(k, level, low, rooms, straddlers);
+        small_splitter<LANES, EACH> splitter(k, level, low, pieces, straddlers);
         splitter.load(k.small[level.from][size], unit * nodes + (threadIdx.x & 31) / LANES, count);
         splitter.run();
     }
@@ -429,7 +429,7 @@ template <bool second> __device__ __forceinline__ void split_small(const binned 
     uint32_t *straddlers = shared_straddlers[threadIdx.x >> 5];
     const int first = second ? 0 : SMALL_CUT, end = second ? SMALL_CUT : SMALL_CLASSES;
     const int low = second ? 0 : SMALL_CUT;
-    warp_rooms rooms = {};
+    warp_pieces pieces = {};
     counters *c = k.count;
     for (int depth = 0;; ++depth) {
         const build_level level = level_at(depth);
@@ -440,16 +440,16 @@ template <bool second> __device__ __forceinline__ void split_small(const binned 
             c->small[level.after][first + threadIdx.x] = 0;
         uint32_t taken = 0;
         if (second) {
-            split_class<16, 1>(k, level, 2, low, rooms, straddlers, taken);
-            split_class<8, 1>(k, level, 1, low, rooms, straddlers, taken);
-            split_class<4, 1>(k, level, 0, low, rooms, straddlers, taken);
+            split_class<16, 1>(k, level, 2, low, pieces, straddlers, taken);
+            split_class<8, 1>(k, level, 1, low, pieces, straddlers, taken);
+            split_class<4, 1>(k, level, 0, low, pieces, straddlers, taken);
         } else {
-            split_class<32, 2>(k, level, 4, low, rooms, straddlers, taken);
-            split_class<32, 1>(k, level, 3, low, rooms, straddlers, taken);
+            split_class<32, 2>(k, level, 4, low, pieces, straddlers, taken);
+            split_class<32, 1>(k, level, 3, low, pieces, straddlers, taken);
         }
         grid.sync();
     }
-    drop_nodes(k, rooms);
+    drop_nodes(k, pieces);
 }
 
 __global__ __launch_bounds__(SMALL_BLOCK, 5) void small_nodes(const binned k) {

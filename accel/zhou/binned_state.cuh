@@ -57,7 +57,7 @@ struct binned : build_state {
     big_node *big;
     unsigned long long *queue; /* binned_one_block.cuh */
     counters *count;
-    uint32_t pool_room, raw_room, leaf_room, small_room, big_room, medium_room, queue_room;
+    uint32_t pool_capacity, raw_capacity, leaf_capacity, small_capacity, big_capacity, medium_capacity, queue_capacity;
 };
 
 __device__ __forceinline__ float pick(const float *of, int axis) {

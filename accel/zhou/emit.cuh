@@ -82,8 +82,8 @@ __device__ __forceinline__ void place_node(const state &k, uint32_t id, uint32_t
 }
 
 template <class state> __device__ __forceinline__ bool layout_fits(const state &k) {
-    return !k.count->exhausted && 2 * k.count->total.x + 1 <= k.node_room &&
-           k.count->total.y <= k.reference_room;
+    return !k.count->exhausted && 2 * k.count->total.x + 1 <= k.node_capacity &&
+           k.count->total.y <= k.reference_capacity;
 }
 
 template <class state> __device__ inline void report(const state &k) {
@@ -94,8 +94,8 @@ template <class state> __device__ inline void report(const state &k) {
     built.reference_count = c->total.y;
     built.degenerate_count = c->degenerate;
     built.exhausted = c->exhausted;
-    if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
-    if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
+    if (built.node_count > k.node_capacity) built.exhausted |= EXHAUSTED_NODES;
+    if (built.reference_count > k.reference_capacity) built.exhausted |= EXHAUSTED_LEAVES;
     built.needed_bytes = needed_bytes(k, built);
     *k.built = built;
 }

@@ -162,8 +162,8 @@ template <class rule> void pipeline_plan(tritree_build_cuda *build) {
     rule::plan(&k, build->input.triangle_count, build->doubled);
     rule::lay_out(&k, &arena, build->input.triangle_count, build->doubled);
     build->scratch_bytes = arena.used;
-    build->node_room = k.node_room;
-    build->reference_room = k.reference_room;
+    build->node_capacity = k.node_capacity;
+    build->reference_capacity = k.reference_capacity;
 }
 
 /* Sets up the state of a build in the memory that the caller has reserved. */
@@ -174,8 +174,8 @@ kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build
                "the mesh has %u triangles; the device builder supports at most %d", n,
                TRITREE_CUDA_TRIANGLES_MOST);
     memset(k, 0, sizeof *k);
-    k->node_room = build->node_room;
-    k->reference_room = build->reference_room;
+    k->node_capacity = build->node_capacity;
+    k->reference_capacity = build->reference_capacity;
     cuda_arena arena = {(char *)build->scratch, 0};
     rule::lay_out(k, &arena, n, build->doubled);
     KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
@@ -186,8 +186,8 @@ kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build
     k->costs.intersect = build->options.intersect_cost;
     k->costs.empty_factor = build->options.empty_factor;
     k->max_depth = (uint32_t)tritree_depth_limit(&build->options, n);
-    k->node_room = build->node_room;
-    k->reference_room = build->reference_room;
+    k->node_capacity = build->node_capacity;
+    k->reference_capacity = build->reference_capacity;
     k->nodes = build->nodes;
     k->references = build->references;
     k->built = build->built;

@@ -49,7 +49,7 @@ struct build_state {
     float4 *corners; /* three per triangle */
     tritree_node *nodes;
     uint32_t *references;
-    uint32_t node_room, reference_room;
+    uint32_t node_capacity, reference_capacity;
     tritree_built *built;
     clipped *pool; /* references; the first are whole triangles */
     raw_node *raw;

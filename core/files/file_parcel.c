@@ -18,7 +18,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     bool open, full; /* memory for a name could not be allocated */
     char **names;
-    uint64_t count, room;
+    uint64_t count, capacity;
 } packing;
 static const file_parcel *unpacked; /* changes only while no thread opens files */
 
@@ -42,9 +42,9 @@ void file_parcel_pack(void) {
 static kd_status add_name(const char *path) {
     for (uint64_t i = 0; i < packing.count; ++i)
         if (strcmp(packing.names[i], path) == 0) return KD_OK;
-    if (packing.count == packing.room) {
-        KD_TRY(KD_GROW(packing.names, packing.count, 2 * packing.room + 16));
-        packing.room = 2 * packing.room + 16;
+    if (packing.count == packing.capacity) {
+        KD_TRY(KD_GROW(packing.names, packing.count, 2 * packing.capacity + 16));
+        packing.capacity = 2 * packing.capacity + 16;
     }
     char *name = NULL;
     KD_TRY(KD_RESERVE(name, strlen(path) + 1));
@@ -63,16 +63,16 @@ void file_parcel_note(const char *path) {
 }
 
 /* Appends a file's record. */
-static kd_status add_file(file_parcel *to, uint64_t *room, const char *path) {
+static kd_status add_file(file_parcel *to, uint64_t *capacity, const char *path) {
     file_view file;
     kd_status status = KD_OK;
     KD_TRY(file_open(&file, path));
     const uint64_t name = strlen(path) + 1;
     const uint64_t more = sizeof(parcel_record) + rounded(name) + rounded(file.count);
-    if (to->count + more > *room) {
-        const uint64_t larger = 2 * *room > to->count + more ? 2 * *room : to->count + more;
+    if (to->count + more > *capacity) {
+        const uint64_t larger = 2 * *capacity > to->count + more ? 2 * *capacity : to->count + more;
         KD_TRY_GOTO(KD_GROW(to->bytes, to->count, larger));
-        *room = larger;
+        *capacity = larger;
     }
     char *at = to->bytes + to->count;
     const parcel_record record = {.name = name, .bytes = file.count};
@@ -87,13 +87,13 @@ done:
 }
 
 kd_status file_parcel_seal(file_parcel *out) {
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     packing.open = false;
     KD_REQUIRE(!packing.full, KD_ERROR_MEMORY, "out of memory for the names of files");
     for (uint64_t i = 0; i < packing.count && status == KD_OK; ++i)
-        status = add_file(out, &room, packing.names[i]);
+        status = add_file(out, &capacity, packing.names[i]);
     drop_names();
     if (status != KD_OK) file_parcel_close(out);
     return status;

@@ -40,7 +40,7 @@ kd_status exr_read_colours(image *out, const char *path, const file_view *file);
 typedef struct exr_inflate {
     void *inflater; /* a libdeflate_decompressor; owned, as is `bytes` */
     unsigned char *bytes;
-    uint64_t room;
+    uint64_t capacity;
     exr_result_t (*usual)(exr_decode_pipeline_t *pipeline); /* for other chunks */
 } exr_inflate;
 

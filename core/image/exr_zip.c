@@ -48,14 +48,14 @@ static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
     if (!zipped || chunk->packed_size == count || count < 2 || !pipeline->packed_buffer)
         return by->usual(pipeline);
     if (!by->inflater) by->inflater = libdeflate_alloc_decompressor();
-    if (by->room < count && KD_GROW(by->bytes, 0, count) == KD_OK) by->room = count;
+    if (by->capacity < count && KD_GROW(by->bytes, 0, count) == KD_OK) by->capacity = count;
     if (pipeline->unpacked_alloc_size < count) {
         free(pipeline->unpacked_buffer); /* the buffer belongs to the library, which uses malloc by
                                             default */
         pipeline->unpacked_buffer = malloc(count);
         pipeline->unpacked_alloc_size = pipeline->unpacked_buffer ? count : 0;
     }
-    if (!by->inflater || by->room < count || !pipeline->unpacked_buffer ||
+    if (!by->inflater || by->capacity < count || !pipeline->unpacked_buffer ||
         libdeflate_zlib_decompress((struct libdeflate_decompressor *)by->inflater,
                                    pipeline->packed_buffer, chunk->packed_size, by->bytes, count,
                                    NULL) != LIBDEFLATE_SUCCESS)
@@ -97,7 +97,7 @@ typedef struct exr_round {
     exr_deflater *threads;
     unsigned char *bytes; /* chunk i of this round is at i * room */
     uint64_t *counts;
-    uint64_t room;
+    uint64_t capacity;
     int32_t lines; /* scanlines per chunk; the last one may have fewer */
     int64_t first; /* index of the round's first chunk in the picture */
     atomic_bool failed;
@@ -128,9 +128,9 @@ static void halves_split(unsigned char *to, unsigned char *between, const unsign
         to[i] = (unsigned char)(between[i] - between[i - 1] + 128u);
 }
 
-static bool deflater_open(exr_deflater *of, uint64_t room) {
+static bool deflater_open(exr_deflater *of, uint64_t capacity) {
     if (of->by) return true;
-    if (KD_RESERVE(of->packed, room) != KD_OK || KD_RESERVE(of->split, room) != KD_OK) return false;
+    if (KD_RESERVE(of->packed, capacity) != KD_OK || KD_RESERVE(of->split, capacity) != KD_OK) return false;
     of->by = libdeflate_alloc_compressor(LEVEL);
     return of->by != NULL;
 }
@@ -139,8 +139,8 @@ static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread
     exr_round *of = (exr_round *)context;
     exr_deflater *with = &of->threads[thread];
     for (int64_t i = begin; i < end; ++i) {
-        unsigned char *to = of->bytes + (uint64_t)i * of->room;
-        if (!deflater_open(with, of->room)) {
+        unsigned char *to = of->bytes + (uint64_t)i * of->capacity;
+        if (!deflater_open(with, of->capacity)) {
             atomic_store(&of->failed, true);
             status_clear();
             return;
@@ -167,13 +167,13 @@ static kd_status planes_find(exr_context_t context, exr_round *of) {
 
 static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *of) {
     const int64_t count = ((int64_t)of->from->height + of->lines - 1) / of->lines;
-    int64_t together = (int64_t)(ROUND_BYTES / of->room);
+    int64_t together = (int64_t)(ROUND_BYTES / of->capacity);
     if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
     if (together > count) together = count;
     KD_TRY(planes_find(context, of));
     KD_TRY(KD_RESERVE_ZEROED(of->threads, PARALLEL_THREADS_MAX));
     KD_TRY(KD_RESERVE(of->counts, (uint64_t)together));
-    KD_TRY(KD_RESERVE(of->bytes, (uint64_t)together * of->room));
+    KD_TRY(KD_RESERVE(of->bytes, (uint64_t)together * of->capacity));
     for (; of->first < count; of->first += together) {
         const int64_t here = together < count - of->first ? together : count - of->first;
         parallel_for(here, 1, chunks_deflate, of);
@@ -182,7 +182,7 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
         for (int64_t i = 0; i < here; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(
                                            context, 0, (int)((of->first + i) * of->lines),
-                                           of->bytes + (uint64_t)i * of->room, of->counts[i])));
+                                           of->bytes + (uint64_t)i * of->capacity, of->counts[i])));
     }
     return KD_OK;
 }
@@ -190,7 +190,7 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
 kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
     exr_round of = {.from = from};
     KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &of.lines)));
-    of.room =
+    of.capacity =
         (uint64_t)from->width * (uint64_t)from->channel_count * sizeof(float) * (uint64_t)of.lines;
     const kd_status status = rounds_write(context, stream, &of);
     for (int i = 0; of.threads && i < PARALLEL_THREADS_MAX; ++i) {

@@ -219,25 +219,25 @@ static kd_status format_take(hdr_values *to, const char *path, const char *text)
 }
 
 static kd_status value_take(hdr_values *to, const char *path, const line_cursor *from) {
-    char room[256];
+    char buffer[256];
     const char *text;
     double found[8];
-    if ((text = value_of(from, "FORMAT", room))) return format_take(to, path, text);
-    if ((text = value_of(from, "EXPOSURE", room))) {
+    if ((text = value_of(from, "FORMAT", buffer))) return format_take(to, path, text);
+    if ((text = value_of(from, "EXPOSURE", buffer))) {
         KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
                    "%s: found EXPOSURE=%.64s, expected a positive number", path, text);
         for (int c = 0; c < 3; ++c) to->factor[c] *= found[0];
-    } else if ((text = value_of(from, "COLORCORR", room))) {
+    } else if ((text = value_of(from, "COLORCORR", buffer))) {
         KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
                    KD_ERROR_INPUT, "%s: found COLORCORR=%.64s, expected three positive numbers",
                    path, text);
         for (int c = 0; c < 3; ++c) to->factor[c] *= found[c];
-    } else if ((text = value_of(from, "PRIMARIES", room))) {
+    } else if ((text = value_of(from, "PRIMARIES", buffer))) {
         KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
                    "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
         memcpy(to->primaries, found, sizeof found);
         to->has_primaries = memcmp(found, rec709, sizeof found) != 0;
-    } else if ((text = value_of(from, "GAMMA", room))) {
+    } else if ((text = value_of(from, "GAMMA", buffer))) {
         KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
                    "%s: found GAMMA=%.64s, expected a number", path, text);
         to->gamma = found[0];

@@ -94,7 +94,7 @@ static void write_chunks(FILE *to, const png_pixels *from, const deflated *packe
     fwrite(signature, 1, sizeof signature, to);
     chunk_write(to, "IHDR", header, sizeof header);
     for (uint64_t i = 0; i < packed->pieces; ++i)
-        chunk_write(to, "IDAT", packed->bytes + i * packed->room, packed->made[i]);
+        chunk_write(to, "IDAT", packed->bytes + i * packed->capacity, packed->made[i]);
     chunk_write(to, "IEND", header, 0);
 }
 

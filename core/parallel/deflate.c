@@ -59,9 +59,9 @@ static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflat
     const size_t count = left < PIECE ? (size_t)left : PIECE;
     const bool last = which + 1 == work->to->pieces;
     const uint64_t head = which == 0 ? HEAD : 0;
-    uint8_t *to = work->to->bytes + which * work->to->room, *packed = to + head;
-    const size_t room = (size_t)(work->to->room - head - TAIL - ADLER);
-    size_t bytes = libdeflate_deflate_compress(by, work->bytes + begin, count, packed, room);
+    uint8_t *to = work->to->bytes + which * work->to->capacity, *packed = to + head;
+    const size_t capacity = (size_t)(work->to->capacity - head - TAIL - ADLER);
+    size_t bytes = libdeflate_deflate_compress(by, work->bytes + begin, count, packed, capacity);
     if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count, unpacked);
     if (!bytes) return 0;
     if (which == 0) { /* zlib header: deflate, window of 32 KB, fastest level */
@@ -91,8 +91,8 @@ kd_status deflate_open(deflated *out, const uint8_t *bytes, uint64_t count) {
     packing work = {bytes, count, out};
     memset(out, 0, sizeof *out);
     out->pieces = count ? (count + PIECE - 1) / PIECE : 1;
-    out->room = libdeflate_deflate_compress_bound(NULL, PIECE) + HEAD + TAIL + ADLER;
-    KD_TRY_GOTO(KD_RESERVE(out->bytes, out->pieces * out->room));
+    out->capacity = libdeflate_deflate_compress_bound(NULL, PIECE) + HEAD + TAIL + ADLER;
+    KD_TRY_GOTO(KD_RESERVE(out->bytes, out->pieces * out->capacity));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->made, out->pieces));
     parallel_for((int64_t)out->pieces, PIECES_AT_ONCE, pack_pieces, &work);
     for (uint64_t i = 0; i < out->pieces; ++i)

@@ -111,7 +111,7 @@ static void work_at(work_list *list, int thread) {
 }
 
 /* The caller holds the mutex. */
-static bool has_room(const work_list *list) {
+static bool has_capacity(const work_list *list) {
     return list->joined < list->threads &&
            atomic_load_explicit(&list->taken, memory_order_relaxed) < list->pieces;
 }
@@ -119,7 +119,7 @@ static bool has_room(const work_list *list) {
 /* Returns the oldest list that admits another thread, or NULL. The caller holds the mutex. */
 static work_list *find_list(void) {
     work_list *list = pool.lists;
-    while (list && !has_room(list)) list = list->next;
+    while (list && !has_capacity(list)) list = list->next;
     return list;
 }
 
@@ -129,8 +129,8 @@ static void wake(int wanted) {
 
 /* Returns how many sleeping workers to wake for a list. The caller holds the mutex. */
 static int sleepers_for(const work_list *list) {
-    const int room = list->threads - list->joined;
-    return room < pool.asleep ? room : pool.asleep;
+    const int free = list->threads - list->joined;
+    return free < pool.asleep ? free : pool.asleep;
 }
 
 /* Joins a list and executes pieces. Called with the mutex held, which it releases meanwhile. */
@@ -139,7 +139,7 @@ static void help(work_list *list) {
     const int thread = list->joined++;
     ++pool.busy;
     atomic_fetch_add_explicit(&list->working, 1, memory_order_relaxed);
-    const int sleepers = has_room(list) ? sleepers_for(list) : 0;
+    const int sleepers = has_capacity(list) ? sleepers_for(list) : 0;
     pthread_mutex_unlock(&pool.mutex);
     wake(sleepers);
     work_at(list, thread);

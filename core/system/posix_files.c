@@ -57,19 +57,19 @@ enum { LARGE_PAGE = 1 << 21 };
 
 /* Size of the allocation for a file: rounded up to whole large pages from half a large page on,
    because page faults on small pages take as long as reading. */
-static size_t room_for(uint64_t bytes) {
-    const size_t room = (size_t)bytes;
-    if (room < LARGE_PAGE / 2 || room > SIZE_MAX - LARGE_PAGE) return room;
-    return (room + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+static size_t read_buffer_bytes(uint64_t bytes) {
+    const size_t capacity = (size_t)bytes;
+    if (capacity < LARGE_PAGE / 2 || capacity > SIZE_MAX - LARGE_PAGE) return capacity;
+    return (capacity + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
 mapping_end mapping_reserve(void **memory, const mapping_source *from) {
     *memory = NULL;
     if (from->bytes == 0) return MAPPING_MADE;
-    const size_t room = room_for(from->bytes);
-    void *made = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t capacity = read_buffer_bytes(from->bytes);
+    void *made = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) return MAPPING_FAILED;
-    if (room >= LARGE_PAGE) machine_pages_large(made, room);
+    if (capacity >= LARGE_PAGE) machine_pages_large(made, capacity);
     *memory = made;
     return MAPPING_MADE;
 }
@@ -102,7 +102,7 @@ void mapping_drop(mapping_source *owned) {
 }
 
 void mapping_close(void *memory, uint64_t bytes) {
-    if (memory) munmap(memory, room_for(bytes));
+    if (memory) munmap(memory, read_buffer_bytes(bytes));
 }
 
 /* Returns true if the descriptor refers to the file that `name` refers to now, a regular file

@@ -115,10 +115,10 @@ static void put(const parts_call *call, uint64_t at, uint64_t number, double dis
 }
 
 /* Returns whether all runs of a query, without the excluded point, have the length of its row. */
-static bool fits(const merging *work, const merge_run *begin, const merge_run *end, uint64_t room) {
+static bool fits(const merging *work, const merge_run *begin, const merge_run *end, uint64_t capacity) {
     uint64_t answers = 0;
     for (const merge_run *run = begin; run < end; ++run) answers += run->end - run->at;
-    return answers == room + (work->call->self ? 1 : 0);
+    return answers == capacity + (work->call->self ? 1 : 0);
 }
 
 static void merge_row(merging *work, uint64_t i) {
@@ -136,13 +136,13 @@ static void merge_row(merging *work, uint64_t i) {
     const bool nearest = call->kind == POINTS_NEAREST;
     const uint64_t wanted = nearest ? call->k - (call->self ? 1 : 0) : 0;
     const uint64_t to = nearest ? row * wanted : call->offsets[row];
-    const uint64_t room = nearest ? wanted : call->offsets[row + 1] - to;
-    if (!nearest && !fits(work, begin, end, room)) {
+    const uint64_t capacity = nearest ? wanted : call->offsets[row + 1] - to;
+    if (!nearest && !fits(work, begin, end, capacity)) {
         atomic_store(&work->misfit, true);
         return;
     }
     uint64_t made = 0;
-    while (made < room) {
+    while (made < capacity) {
         merge_run *from = least_of(call, begin, end);
         if (!from) break;
         const uint64_t number = from->from->numbers[from->at];
@@ -152,7 +152,7 @@ static void merge_row(merging *work, uint64_t i) {
         put(call, to + made++, number, dist2);
     }
     if (call->out.counts) call->out.counts[row] = (uint32_t)made;
-    for (; made < room; ++made) put(call, to + made, KD_NO_POINT64, (double)INFINITY);
+    for (; made < capacity; ++made) put(call, to + made, KD_NO_POINT64, (double)INFINITY);
 }
 
 static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {

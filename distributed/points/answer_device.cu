@@ -50,13 +50,13 @@ uint64_t scalar_bytes(const parts_call *call) {
 }
 
 /* Provides the caller's array on this device: the array itself, or a copy. */
-kd_status bring(const void **out, borrowed *room, const void *given, uint64_t bytes,
+kd_status bring(const void **out, borrowed *buffer, const void *given, uint64_t bytes,
                 int32_t device) {
     *out = given;
     if (!given || bytes == 0 || device_of_pointer(given) == device) return KD_OK;
-    KD_TRY(room->take(bytes));
-    *out = room->memory;
-    return device_copy(room->memory, given, bytes, NULL);
+    KD_TRY(buffer->take(bytes));
+    *out = buffer->memory;
+    return device_copy(buffer->memory, given, bytes, NULL);
 }
 
 kd_status bring_queries(chunk *at) {
@@ -80,9 +80,9 @@ kd_status bring_queries(chunk *at) {
                                                                    validated before */
 }
 
-kd_status clear(borrowed *room, uint64_t bytes) {
-    KD_TRY(room->take(bytes));
-    KD_CUDA(cudaMemsetAsync(room->memory, 0, bytes, (cudaStream_t)NULL));
+kd_status clear(borrowed *buffer, uint64_t bytes) {
+    KD_TRY(buffer->take(bytes));
+    KD_CUDA(cudaMemsetAsync(buffer->memory, 0, bytes, (cudaStream_t)NULL));
     return KD_OK;
 }
 

@@ -52,7 +52,7 @@ __device__ uint64_t row_begin(const asking &of, uint64_t i) {
     return of.begins ? of.begins[i] : i * of.k;
 }
 
-__device__ uint32_t row_room(const asking &of, uint64_t i) {
+__device__ uint32_t row_capacity(const asking &of, uint64_t i) {
     return of.begins ? (uint32_t)(of.begins[i + 1] - of.begins[i]) : of.k;
 }
 
@@ -116,15 +116,15 @@ template <class S> __global__ void merge_answers(asking of, answers from) {
     const S *more_dist2 = (const S *)from.dist2 + begin;
     uint32_t *ids = of.ids + row_begin(of, query);
     S *dist2 = (S *)of.dist2 + row_begin(of, query);
-    const uint32_t room = row_room(of, query);
+    const uint32_t capacity = row_capacity(of, query);
     uint32_t have = of.fill[query];
     uint32_t come = from.counts ? from.counts[question]
                                 : (uint32_t)(from.offsets[question + 1] - from.offsets[question]);
-    if (of.begins && come > room - have) {
+    if (of.begins && come > capacity - have) {
         atomicOr(of.flags, (uint32_t)MISFIT);
         return;
     }
-    while (have + come > room) {
+    while (have + come > capacity) {
         const bool own = come == 0 || (have > 0 && is_later(dist2[have - 1], ids[have - 1],
                                                             more_dist2[come - 1], more[come - 1]));
         own ? --have : --come;
@@ -157,13 +157,13 @@ template <class S> __global__ void close_rows(asking of, uint64_t *wide) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= of.points.count) return;
     const uint64_t begin = row_begin(of, i);
-    const uint32_t room = row_room(of, i), fill = of.fill[i];
-    if (of.begins && fill != room) atomicOr(of.flags, (uint32_t)MISFIT);
-    for (uint32_t j = fill; j < room; ++j) {
+    const uint32_t capacity = row_capacity(of, i), fill = of.fill[i];
+    if (of.begins && fill != capacity) atomicOr(of.flags, (uint32_t)MISFIT);
+    for (uint32_t j = fill; j < capacity; ++j) {
         of.ids[begin + j] = KD_NO_POINT;
         ((S *)of.dist2)[begin + j] = (S)INFINITY;
     }
-    for (uint32_t j = 0; wide && j < room; ++j)
+    for (uint32_t j = 0; wide && j < capacity; ++j)
         wide[begin + j] = j < fill ? of.ids[begin + j] : KD_NO_POINT64;
 }
 } // namespace

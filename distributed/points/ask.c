@@ -165,11 +165,11 @@ static kd_status find_rows(const parts_call *call, serving *at, points_search *s
                            uint64_t count) {
     const bool nearest = call->kind == POINTS_NEAREST;
     const kd_points_query query = search->query;
-    const uint64_t room = nearest ? count * call->k : at->offsets[count];
+    const uint64_t capacity = nearest ? count * call->k : at->offsets[count];
     uint32_t *ids = NULL;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(ids, room));
-    if (!parts_asks_boxes(call)) KD_TRY_GOTO(memory_reserve(&at->dist2, room, scalar_bytes(call)));
+    KD_TRY_GOTO(KD_RESERVE(ids, capacity));
+    if (!parts_asks_boxes(call)) KD_TRY_GOTO(memory_reserve(&at->dist2, capacity, scalar_bytes(call)));
     if (nearest) KD_TRY_GOTO(KD_RESERVE(at->counts, count));
     search->kind = call->kind;
     search->offsets = nearest ? NULL : at->offsets;

@@ -59,10 +59,10 @@ static kd_status host_arrays_in(host_arrays *of, const void **array, uint64_t by
 
 /* Replaces *array by a host buffer, which host_arrays_end copies back. */
 static kd_status host_arrays_out(host_arrays *of, void **array, uint64_t bytes) {
-    void *room = NULL;
+    void *capacity = NULL;
     if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(of, &room, *array, bytes));
-    *array = room;
+    KD_TRY(take(of, &capacity, *array, bytes));
+    *array = capacity;
     return KD_OK;
 }
 

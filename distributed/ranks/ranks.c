@@ -100,27 +100,27 @@ kd_status ranks_any(ranks *of, bool mine, bool *any) {
 
 kd_status ranks_measure(ranks *of, double *bandwidth) {
     enum { BYTES = 1 << 20, TIMES = 4 };
-    char *room = NULL;
+    char *buffer = NULL;
     double least = 0;
     bool lacking = false;
     *bandwidth = 0;
     if (!ranks_shared(of)) return KD_OK;
     const uint64_t all = (uint64_t)of->size * BYTES;
-    kd_status status = KD_RESERVE_ZEROED(room, all);
+    kd_status status = KD_RESERVE_ZEROED(buffer, all);
     const kd_status heard = ranks_any(of, status != KD_OK, &lacking);
     if (status == KD_OK) status = heard;
     if (status == KD_OK && lacking) { /* or the others would wait */
-        memory_free(room);
+        memory_free(buffer);
         KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
                 (unsigned long long)all);
     }
     for (int i = 0; i < TIMES && status == KD_OK; ++i) {
         const double begun = timing_now();
-        status = ranks_all_gather_even(of, room, BYTES);
+        status = ranks_all_gather_even(of, buffer, BYTES);
         const double took = timing_now() - begun;
         if (i == 0 || took < least) least = took;
     }
-    memory_free(room);
+    memory_free(buffer);
     KD_TRY(status);
     /* each rank's part is sent to all others */
     if (least > 0) *bandwidth = (double)(all - BYTES) / least;

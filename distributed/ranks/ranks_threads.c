@@ -119,9 +119,9 @@ static int threads_all_to_all(void *with, const void *bytes, const uint64_t *beg
 static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     member *own = (member *)with;
     meeting *at = own->at;
-    char *room = NULL;
-    if (KD_RESERVE(room, sizeof(message) + count) != KD_OK) return 1;
-    message *made = (message *)(void *)room;
+    char *buffer = NULL;
+    if (KD_RESERVE(buffer, sizeof(message) + count) != KD_OK) return 1;
+    message *made = (message *)(void *)buffer;
     made->next = NULL;
     made->from = own->among.rank;
     made->to = to;

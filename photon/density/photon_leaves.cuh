@@ -12,7 +12,7 @@
 #ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #include "core/device/cuda.h"
-#include "photon/emission/photon_room.cuh"
+#include "photon/emission/photon_tile.cuh"
 #include "points/tree/inorder.cuh"
 #include "points/tree/walk.h"
 
@@ -87,16 +87,16 @@ static __global__
 __launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uint32_t *tree_ids,
                                                    kandela::layout tree,
                                                    const __grid_constant__ index of) {
-    __shared__ photon_room<INDEX_BLOCK> room;
+    __shared__ photon_tile<INDEX_BLOCK> tile;
     __shared__ uint32_t ids[INDEX_BLOCK];
     const uint32_t begin = blockIdx.x * INDEX_BLOCK, place = begin + threadIdx.x;
     const bool is = place < tree.count;
     const uint32_t id = !is ? 0 : tree_ids ? tree_ids[node_of_place(tree, place)] : of.ids[place];
     ids[threadIdx.x] = id;
     __syncthreads();
-    room.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
+    scratch.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
     if (!is) return;
-    const photon from = room.get();
+    const photon from = tile.get();
     const vec3 p = from.position, power = from.power, d = from.direction, n = from.normal;
     float4 *to = of.records + 3 * (uint64_t)place;
     of.points[place] = make_float4(p.x, p.y, p.z, 0);

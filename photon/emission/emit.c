@@ -37,7 +37,7 @@ typedef struct emit_batch {
     uint64_t first_path;
     uint32_t paths;       /* of this rank in this batch */
     uint32_t paths_most;  /* limit for a batch */
-    uint32_t room;        /* capacity, in paths */
+    uint32_t path_capacity;        /* capacity, in paths */
     uint32_t piece_count; /* capacity, in pieces */
     emit_piece *pieces;
     uint32_t *counts; /* number of photons of each path */
@@ -212,7 +212,7 @@ static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
 /* Reserves memory for `paths` paths; old contents are lost. */
 static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
     const uint32_t pieces = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
-    if (paths <= batch->room) return KD_OK;
+    if (paths <= batch->path_capacity) return KD_OK;
     memory_free(batch->counts);
     memory_free(batch->ledgers);
     batch->counts = NULL;
@@ -227,7 +227,7 @@ static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
         KD_TRY(KD_RESERVE(batch->pieces[p].photons, PIECE_FIRST_CAPACITY));
         batch->pieces[p].capacity = PIECE_FIRST_CAPACITY;
     }
-    batch->room = paths;
+    batch->path_capacity = paths;
     return KD_OK;
 }
 

@@ -22,7 +22,7 @@
 #include "photon/emission/emit_ranks.h"
 #include "photon/emission/emit_waves.cuh"
 #include "photon/emission/photon.h"
-#include "photon/emission/photon_room.cuh"
+#include "photon/emission/photon_tile.cuh"
 #include "points/tree/pointtree.h"
 #include <cub/device/device_scan.cuh>
 
@@ -139,7 +139,7 @@ __global__ __launch_bounds__(FLAT_BLOCK) void order_photons(const emission_batch
 __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch batch,
                                                             const emission_state *state,
                                                             photon *list, uint64_t shift) {
-    __shared__ photon_room<FLAT_BLOCK> room;
+    __shared__ photon_tile<FLAT_BLOCK> tile;
     const uint32_t begin = blockIdx.x * FLAT_BLOCK;
     const uint32_t count = min((uint32_t)FLAT_BLOCK, state->taken - begin);
     if (threadIdx.x < count) {
@@ -148,9 +148,9 @@ __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch
         const uint4 *from = (const uint4 *)(batch.landed + batch.order[begin + threadIdx.x]);
         for (int w = 0; w < 4; ++w) words[w] = from[w];
         memcpy(&found, words, sizeof found);
-        room.put(found.at);
+        tile.put(found.at);
     }
-    room.store(list + (state->count - shift) + begin, count);
+    tile.store(list + (state->count - shift) + begin, count);
 }
 
 __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t emitted) {
@@ -164,21 +164,21 @@ __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t
 __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 *positions,
                                                              uint32_t count, uint64_t place,
                                                              float factor, emission_state *state) {
-    __shared__ photon_room<FLAT_BLOCK> room;
+    __shared__ photon_tile<FLAT_BLOCK> tile;
     const uint32_t begin = blockIdx.x * FLAT_BLOCK, i = begin + threadIdx.x;
     const uint32_t here = min((uint32_t)FLAT_BLOCK, count - begin);
     uint64_t hash = 0;
     uint32_t strongest = 0;
-    room.load(list + begin, here);
+    tile.load(list + begin, here);
     if (i < count) {
-        photon at = room.get();
+        photon at = tile.get();
         at.power = vec3_scale(at.power, factor);
-        room.put(at);
+        tile.put(at);
         positions[i] = at.position;
         hash = photon_hash(&at, place + i);
         strongest = float_bits(float_max(vec3_largest(at.power), 0));
     }
-    if (factor != 1) room.store(list + begin, here);
+    if (factor != 1) tile.store(list + begin, here);
     hash = block_sum(hash);
     strongest = __reduce_max_sync(0xffffffffu, strongest);
     if (threadIdx.x % 32 == 0) atomicMax(&state->strongest, strongest);
@@ -205,8 +205,8 @@ kd_status set_state(emission_state *state, const emission_state *told, cudaStrea
 
 kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     KD_TRY(scan_counts(batch, NULL));
-    batch->landed = (landed_photon *)cuda_arena_take(arena, batch->room, sizeof(landed_photon));
-    batch->order = (uint32_t *)cuda_arena_take(arena, batch->room, sizeof(uint32_t));
+    batch->landed = (landed_photon *)cuda_arena_take(arena, batch->heap_capacity, sizeof(landed_photon));
+    batch->order = (uint32_t *)cuda_arena_take(arena, batch->heap_capacity, sizeof(uint32_t));
     batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->ledger = (way_ledger *)cuda_arena_take(arena, batch->paths, sizeof(way_ledger));
@@ -264,8 +264,8 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
             KD_CUDA_LAUNCHED("find_end");
         }
         KD_TRY(tell_state(told, state, batch->stream));
-        if (told->landed <= batch->room) break;
-        batch->room = told->landed;
+        if (told->landed <= batch->heap_capacity) break;
+        batch->heap_capacity = told->landed;
         KD_CUDA(cudaMemsetAsync(&state->landed, 0, sizeof state->landed, batch->stream));
     }
     return KD_OK;
@@ -380,8 +380,8 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     batch->paths = (uint32_t)share->paths;
     batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MOST);
     const double yield = with->yield > 0 ? with->yield : 2;
-    const double room = 1.1 * yield * batch->paths + 1024;
-    batch->room = (uint32_t)(room < 0x1p31 ? room : 0x1p31);
+    const double estimated = 1.1 * yield * batch->paths + 1024;
+    batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);
     return KD_OK;
 }
 
@@ -457,7 +457,7 @@ extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
     const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
     batch.paths = (uint32_t)(paths < MOST_PATHS ? paths : MOST_PATHS);
     batch.capacity = min(batch.paths, (uint32_t)EMIT_WAYS_MOST);
-    batch.room = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
+    batch.heap_capacity = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
     if (lay_out(&batch, &arena) != KD_OK) return 0;
     return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));
 }

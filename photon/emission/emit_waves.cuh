@@ -57,7 +57,7 @@ static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and 
 
 struct emission_batch {
     uint64_t first_path;
-    uint32_t paths, room; /* capacity of the heap */
+    uint32_t paths, heap_capacity; /* capacity of the heap */
     cudaStream_t stream;  /* used for all operations */
     double scale;         /* of the ledger */
     landed_photon *landed;
@@ -77,7 +77,7 @@ struct emission_batch {
     kind_lists kinds;
 };
 
-static inline uint32_t emit_scratch_room(uint32_t capacity) {
+static inline uint32_t emit_scratch_capacity(uint32_t capacity) {
     return capacity / 8 + 32;
 }
 
@@ -187,12 +187,12 @@ __device__ __forceinline__ photon_ledger whole_ledger(const way_ledger &from) {
               begin, end and rays, and clears the next record. */
 static __global__ void emit_plan(const __grid_constant__ emission_batch batch, uint32_t wave) {
     emit_record *now = emit_record_at(batch, wave);
-    const uint32_t room = batch.capacity - now->rays, least = wave ? batch.capacity / 4 : 0;
+    const uint32_t free_paths = batch.capacity - now->rays, least = wave ? batch.capacity / 4 : 0;
     const uint32_t begin = wave ? emit_record_at(batch, wave + EMIT_RING - 1)->end : 0;
     const uint32_t left = batch.paths - begin;
     now->kept = now->rays;
     now->begin = begin;
-    now->end = begin + (room < least ? 0 : min(left, room));
+    now->end = begin + (free_paths < least ? 0 : min(left, free_paths));
     now->rays += now->end - begin;
     memset(emit_record_at(batch, wave + 1), 0, sizeof *now);
 }
@@ -256,7 +256,7 @@ __device__ __forceinline__ void way_put(const emission_batch &batch, wave_way &o
     const uint32_t at = take_place(batch.landed_count);
     const landed_photon made = {slot, on.landed++};
     uint4 words[4];
-    if (at >= batch.room) return;
+    if (at >= batch.heap_capacity) return;
     memcpy(words, &made, sizeof made);
     for (int w = 0; w < 4; ++w) ((uint4 *)(batch.landed + at))[w] = words[w];
 }
@@ -371,7 +371,7 @@ static inline void emit_lay_out_pool(emission_batch *batch, cuda_arena *arena) {
     }
     batch->hits = (float4 *)cuda_arena_take(arena, ways, 16);
     batch->scratch =
-        cuda_arena_take(arena, emit_scratch_room(batch->capacity), TRACE_COUNTED_SCRATCH);
+        cuda_arena_take(arena, emit_scratch_capacity(batch->capacity), TRACE_COUNTED_SCRATCH);
     batch->kinds.lists = (uint32_t *)cuda_arena_take(arena, EMIT_LISTS * ways, 4);
     batch->kinds.capacity = batch->capacity;
 }
@@ -389,7 +389,7 @@ static inline kd_status emit_cast(const emission_batch *batch, const scene_view 
     rays.count = &now->rays;
     rays.cursor = now->ray_cursor;
     rays.scratch = batch->scratch;
-    rays.room = emit_scratch_room(batch->capacity);
+    rays.capacity = emit_scratch_capacity(batch->capacity);
     return trace_counted_cuda(&tree, &rays);
 }
 

@@ -112,12 +112,12 @@ __global__ __launch_bounds__(BLOCK,
 }
 
 __global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__ known_work work) {
-    __shared__ nearest_room<2> rooms[WARPS];
+    __shared__ nearest_scratch<2> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, count = *work.more_count;
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += gridDim.x * WARPS) {
         const uint32_t which = work.more[i];
         const estimate_point here = point_of_place(work.places[which], work.sides[which]);
-        const nearest_places<2> best = find_nearest(work.look, rooms[warp], here.position);
+        const nearest_places<2> best = find_nearest(work.look, scratch[warp], here.position);
         uint32_t dist2 = KD_NONE, place = 0, id = KD_NONE;
         if (lane_id() < best.count) {
             place = best.place[lane_id()];

@@ -59,8 +59,8 @@ static float bound_by_last(const photon_last *last, vec3 query, uint32_t k) {
    coordinates whose squares overflow), within the radius. */
 static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max_radius,
                             bool any_order, photon_last *last, neighbour *out) {
-    uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_room */
-    assert(leafindex_room(k) <= sizeof keys / sizeof *keys);
+    uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_capacity */
+    assert(leafindex_capacity(k) <= sizeof keys / sizeof *keys);
     const leafindex *of = (const leafindex *)index;
     const float near = bound_by_last(last, query, k);
     uint32_t *place = last && k > 1 ? &last->place : NULL, count = 0;

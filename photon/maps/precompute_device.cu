@@ -100,11 +100,11 @@ template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
                                                            const photon *own,
                                                            const uint32_t *own_ids) {
-    __shared__ nearest_room<PARTS> rooms[WARPS];
+    __shared__ nearest_scratch<PARTS> value_scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const nearest_places<PARTS> best = find_nearest(work, rooms[warp], weigh.here.position);
+    const nearest_places<PARTS> best = find_nearest(work, value_scratch[warp], weigh.here.position);
     uint32_t kept = own ? leave_own(best, own_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {

@@ -36,9 +36,9 @@ constexpr int PACKET_BLOCKS = 5;
 constexpr float SLACK = 1 + 0x1p-16f;
 
 /* The photons that a packet has found, and which lanes use them. */
-template <uint32_t ROOM> struct packet_list {
-    float4 found[ROOM];             /* position; index position, as bits */
-    uint32_t wanted[ROOM / 32][32]; /* per lane: a bit for each of 32 photons in a word */
+template <uint32_t CAPACITY> struct packet_list {
+    float4 found[CAPACITY];             /* position; index position, as bits */
+    uint32_t wanted[CAPACITY / 32][32]; /* per lane: a bit for each of 32 photons in a word */
 };
 
 struct together {
@@ -86,15 +86,15 @@ __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q,
     return of;
 }
 
-/* Appends the photons of a leaf within the bound; beyond ROOM they are only counted. */
-template <uint32_t ROOM>
-__device__ __forceinline__ void keep_found(const gather_work &work, packet_list<ROOM> &list,
+/* Appends the photons of a leaf within the bound; beyond CAPACITY they are only counted. */
+template <uint32_t CAPACITY>
+__device__ __forceinline__ void keep_found(const gather_work &work, packet_list<CAPACITY> &list,
                                            uint32_t *count, uint32_t bound, uint32_t bits,
                                            uint32_t place) {
     const bool within = bits <= bound;
     const unsigned all = __ballot_sync(ALL, within);
     const uint32_t to = *count + __popc(all & ((1u << lane_id()) - 1));
-    if (within && to < ROOM) {
+    if (within && to < CAPACITY) {
         float4 found = __ldg(work.index.points + place);
         found.w = __uint_as_float(place);
         list.found[to] = found;
@@ -104,8 +104,8 @@ __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<
 
 /* Marks, among the first `count` photons, those for which this lane's wants(dist2 bits, place)
    is true. */
-template <uint32_t ROOM, class WANTS>
-__device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t count, vec3 q,
+template <uint32_t CAPACITY, class WANTS>
+__device__ __forceinline__ void mark_wanted(packet_list<CAPACITY> &list, uint32_t count, vec3 q,
                                             const WANTS &wants) {
     for (uint32_t word = 0; 32 * word < count; ++word) {
         const uint32_t end = min(32u, count - 32 * word);
@@ -121,8 +121,8 @@ __device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t co
 
 /* Calls add(place, dist2) for the photons that this lane has marked; lanes proceed
    independently. */
-template <uint32_t ROOM, class ADD>
-__device__ __forceinline__ void for_wanted(const packet_list<ROOM> &list, uint32_t count, vec3 q,
+template <uint32_t CAPACITY, class ADD>
+__device__ __forceinline__ void for_wanted(const packet_list<CAPACITY> &list, uint32_t count, vec3 q,
                                            const ADD &add) {
     const uint32_t words = (count + 31) / 32;
     uint32_t word = 0, mask = 0;
@@ -165,17 +165,17 @@ struct packet_lane {
 
 /* --- all photons within a radius -------------------------------------------------------------- */
 
-constexpr uint32_t WITHIN_ROOM = 256;
+constexpr uint32_t WITHIN_CAPACITY = 256;
 
-struct packet_within_room {
+struct packet_within_scratch {
     descent path;
-    packet_list<WITHIN_ROOM> list;
+    packet_list<WITHIN_CAPACITY> list;
 };
 
 /* Evaluates the first `count` photons found. */
 template <bool diffuse>
 static __device__ __noinline__ void
-weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t count,
+weigh_within(const gather_work &work, packet_list<WITHIN_CAPACITY> &list, uint32_t count,
              const packet_lane &lane, bool joins, flux_sum *sum) {
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     __syncwarp();
@@ -190,7 +190,7 @@ weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t c
 }
 
 /* Returns false if there are too many photons. */
-__device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_room &room,
+__device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_scratch &own_scratch,
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
     const float wide = (work.radius + of.spread) / work.radius;
@@ -199,17 +199,17 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
     uint32_t count = 0, weighed = 0;
     const auto weigh = [&] {
         if (lane.diffuse)
-            weigh_within<true>(work, room.list, count, lane, of.joins, &sum);
+            weigh_within<true>(work, own_scratch.list, count, lane, of.joins, &sum);
         else
-            weigh_within<false>(work, room.list, count, lane, of.joins, &sum);
+            weigh_within<false>(work, own_scratch.list, count, lane, of.joins, &sum);
         weighed += count;
         count = 0;
     };
     gather_index::visit(
-        work.index, room.path, of.centre, [&] { return weighed + count > most ? 0 : bound; },
+        work.index, own_scratch.path, of.centre, [&] { return weighed + count > most ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
-            keep_found(work, room.list, &count, bound, bits, place);
-            if (count > WITHIN_ROOM - 32) weigh();
+            keep_found(work, own_scratch.list, &count, bound, bits, place);
+            if (count > WITHIN_CAPACITY - 32) weigh();
         });
     if (weighed + count > most) return false;
     weigh();
@@ -222,7 +222,7 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
 __global__
 __launch_bounds__(32 * WARPS,
                   PACKET_BLOCKS) void packets_within(const __grid_constant__ gather_work work) {
-    __shared__ packet_within_room rooms[WARPS];
+    __shared__ packet_within_scratch scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
     const packet_lane lane(work, packet);
@@ -231,7 +231,7 @@ __launch_bounds__(32 * WARPS,
         const unsigned middle = middle_lane(left, lane.q);
         const together of = join(left, middle, lane.q, NEAR * work.radius);
         left &= ~of.members;
-        if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, rooms[warp], lane, of))
+        if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, scratch[warp], lane, of))
             leave_alone(work, lane.which, of.members);
     }
     if (left) leave_alone(work, lane.which, left);
@@ -239,10 +239,10 @@ __launch_bounds__(32 * WARPS,
 
 /* --- the k nearest --------------------------------------------------------------------------- */
 
-template <int PARTS> struct packet_nearest_room {
-    static constexpr uint32_t ROOM = 96 * PARTS;
-    nearest_room<PARTS> alone;
-    packet_list<ROOM> list;
+template <int PARTS> struct packet_nearest_scratch {
+    static constexpr uint32_t CAPACITY = 96 * PARTS;
+    nearest_scratch<PARTS> alone;
+    packet_list<CAPACITY> list;
 };
 
 /* Bound of the photons that count: those at smaller dist2, and at equal dist2 those with smaller
@@ -274,8 +274,8 @@ struct kth_search {
 
 /* Narrows until low equals high, or exactly k photons lie up to high; `expected` is a guess of the
    k-th dist2. Called by all lanes. */
-template <uint32_t ROOM>
-__device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, uint32_t count,
+template <uint32_t CAPACITY>
+__device__ __forceinline__ kth_search search_kth(const packet_list<CAPACITY> &list, uint32_t count,
                                                  vec3 q, bool joins, uint32_t k, uint32_t most,
                                                  float expected) {
     kth_search at = {0, most, 0, 0};
@@ -299,8 +299,8 @@ __device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, 
 
 /* Id below which `ties` of the photons at distance `dist2` lie; not needed for lanes without
    ties. */
-template <uint32_t ROOM>
-__device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &list,
+template <uint32_t CAPACITY>
+__device__ uint32_t id_of_kth(const gather_work &work, const packet_list<CAPACITY> &list,
                               uint32_t count, vec3 q, uint32_t dist2, uint32_t ties) {
     uint32_t low = 0, high = KD_NONE;
     if (ties == 0) return 0;
@@ -321,9 +321,9 @@ __device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &
 }
 
 /* Finds this lane's k-th photon among those found. */
-template <uint32_t ROOM>
+template <uint32_t CAPACITY>
 __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
-                                               const packet_list<ROOM> &list, uint32_t count,
+                                               const packet_list<CAPACITY> &list, uint32_t count,
                                                const packet_lane &lane, bool joins,
                                                float expected) {
     const uint32_t most = __float_as_uint(pointtree_bound2(work.radius));
@@ -347,8 +347,8 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
 }
 
 /* Evaluates the photons that this lane has marked. */
-template <bool diffuse, uint32_t ROOM>
-__device__ __forceinline__ void weigh_marked(const gather_work &work, const packet_list<ROOM> &list,
+template <bool diffuse, uint32_t CAPACITY>
+__device__ __forceinline__ void weigh_marked(const gather_work &work, const packet_list<CAPACITY> &list,
                                              uint32_t count, const packet_lane &lane, float radius,
                                              bool joins) {
     weighing<diffuse> weigh;
@@ -361,15 +361,15 @@ __device__ __forceinline__ void weigh_marked(const gather_work &work, const pack
     work.radii[lane.which] = radius;
 }
 
-template <uint32_t ROOM>
+template <uint32_t CAPACITY>
 __device__ __noinline__ void weigh_marked_others(const gather_work &work,
-                                                 const packet_list<ROOM> &list, uint32_t count,
+                                                 const packet_list<CAPACITY> &list, uint32_t count,
                                                  const packet_lane lane, float radius, bool joins) {
     weigh_marked<false>(work, list, count, lane, radius, joins);
 }
 
-template <uint32_t ROOM>
-__device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<ROOM> &list,
+template <uint32_t CAPACITY>
+__device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<CAPACITY> &list,
                                                uint32_t count, const packet_lane &lane, bool joins,
                                                float expected) {
     __syncwarp();
@@ -388,15 +388,15 @@ template <int PARTS>
 __global__
 __launch_bounds__(32 * WARPS,
                   PACKET_BLOCKS) void packets_nearest(const __grid_constant__ gather_work work) {
-    __shared__ packet_nearest_room<PARTS> rooms[WARPS];
+    __shared__ packet_nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
-    packet_nearest_room<PARTS> &room = rooms[warp];
+    packet_nearest_scratch<PARTS> &own_scratch = scratch[warp];
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
     while (__popc(left) >= TOGETHER_LEAST) {
         const unsigned middle = middle_lane(left, lane.q);
-        const nearest_places<PARTS> best = find_nearest(work, room.alone, of_lane(lane.q, middle));
+        const nearest_places<PARTS> best = find_nearest(work, own_scratch.alone, of_lane(lane.q, middle));
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);
@@ -408,14 +408,14 @@ __launch_bounds__(32 * WARPS,
             const uint32_t bound = __float_as_uint(pointtree_bound2((ball + of.spread) * SLACK));
             count = 0;
             gather_index::visit(
-                work.index, room.alone.path, of.centre,
-                [&] { return count > room.ROOM ? 0 : bound; },
+                work.index, own_scratch.alone.path, of.centre,
+                [&] { return count > own_scratch.CAPACITY ? 0 : bound; },
                 [&](uint32_t bits, uint32_t place) {
-                    keep_found(work, room.list, &count, bound, bits, place);
+                    keep_found(work, own_scratch.list, &count, bound, bits, place);
                 });
         }
-        if (count <= room.ROOM)
-            nearest_of_all(work, room.list, count, lane, of.joins, last2);
+        if (count <= own_scratch.CAPACITY)
+            nearest_of_all(work, own_scratch.list, count, lane, of.joins, last2);
         else
             leave_alone(work, lane.which, of.members);
     }

@@ -49,7 +49,7 @@ struct measure_work {
 };
 
 /* Shared memory of a warp: boxes still to be visited, and its lookups. */
-struct waiting_room {
+struct pending_scratch {
     uint32_t boxes[BOXES], items[ITEMS]; /* of the group; of each of its lookups */
     uint32_t rough[ROUGH];               /* tile << LOOK_BITS | lookup */
     vec3 position[32], normal[32];
@@ -81,10 +81,10 @@ __device__ __forceinline__ uint32_t before_me(unsigned lanes) {
     return (uint32_t)__popc(lanes & ((1u << lane_id()) - 1));
 }
 
-__device__ __forceinline__ tile_look look_of(const measure_work &work, const waiting_room &room,
+__device__ __forceinline__ tile_look look_of(const measure_work &work, const pending_scratch &scratch,
                                              uint32_t which) {
-    return tile_look_begin(room.position[which], room.normal[which], room.triangle[which],
-                           room.radius[which], work.kernel);
+    return tile_look_begin(scratch.position[which], scratch.normal[which], scratch.triangle[which],
+                           scratch.radius[which], work.kernel);
 }
 
 __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, int64_t units) {
@@ -96,11 +96,11 @@ __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, in
 }
 
 /* Adds what a lane has found to its lookup. */
-__device__ __forceinline__ void bring(waiting_room &room, uint32_t which, const tile_look &look) {
-    add_units(room.lit, which, look.lit);
-    add_units(room.dark, which, look.dark);
+__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which, const tile_look &look) {
+    add_units(scratch.lit, which, look.lit);
+    add_units(scratch.dark, which, look.dark);
     const uint32_t found = (look.modelled ? MODELLED : 0) | (look.in_the_dark ? IN_THE_DARK : 0);
-    if (found) atomicOr(&room.found[which], found);
+    if (found) atomicOr(&scratch.found[which], found);
 }
 
 /* Loads the members of a box that every visit reads. */
@@ -169,19 +169,19 @@ __device__ __forceinline__ float most_of(float value) {
 }
 
 /* Sets the lookup of this lane; lanes beyond the group use its first one for the bounds. */
-__device__ __forceinline__ look_group group_of(const measure_work &work, const waiting_room &room,
+__device__ __forceinline__ look_group group_of(const measure_work &work, const pending_scratch &scratch,
                                                uint32_t first, uint32_t size, uint32_t looks) {
     look_group made;
     made.slots = 32 / size;
     made.slot = lane_id() / size;
     made.own = first + (lane_id() & (size - 1));
     made.looks = made.own < looks;
-    made.look = look_of(work, room, made.looks ? made.own : first);
+    made.look = look_of(work, scratch, made.looks ? made.own : first);
     const vec3 p = made.look.position;
     made.lo = vec3_make(least_of(p.x), least_of(p.y), least_of(p.z));
     made.hi = vec3_make(most_of(p.x), most_of(p.y), most_of(p.z));
     made.bound2 = most_of(made.look.bound2);
-    made.axis = room.normal[first];
+    made.axis = scratch.normal[first];
     made.cosine = float_max(least_of(vec3_dot(made.axis, made.look.normal)), 0);
     made.sine = sqrtf(float_max(0, 1 - made.cosine * made.cosine));
     made.boxes = made.items = made.rough = made.passed = 0;
@@ -207,15 +207,15 @@ __device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_
 }
 
 /* Tests 32 boxes of the group: pushes their children, or the boxes themselves for each lookup. */
-__device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scratch &scratch,
                                            look_group *of) {
-    const uint32_t room_left = BOXES - of->boxes;
-    const uint32_t most = room_left < 32 ? room_left : 32;
+    const uint32_t boxes_left = BOXES - of->boxes;
+    const uint32_t most = boxes_left < 32 ? boxes_left : 32;
     const uint32_t taken = of->boxes < most ? of->boxes : most;
     of->boxes -= taken;
     of->passed += taken;
     const bool has = lane_id() < taken;
-    const uint32_t number = has ? room.boxes[of->boxes + lane_id()] : 0;
+    const uint32_t number = has ? scratch.boxes[of->boxes + lane_id()] : 0;
     __syncwarp(); /* all lanes have read before children are written */
     bool parts = false, item = false;
     uint32_t second = 0;
@@ -229,11 +229,11 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
         second = box.second;
     }
     const unsigned items = __ballot_sync(ALL, item), opened = __ballot_sync(ALL, parts);
-    if (item) room.items[of->items + before_me(items)] = number;
+    if (item) scratch.items[of->items + before_me(items)] = number;
     if (parts) {
         const uint32_t to = of->boxes + 2 * before_me(opened);
-        room.boxes[to] = second;
-        room.boxes[to + 1] = number + 1;
+        scratch.boxes[to] = second;
+        scratch.boxes[to + 1] = number + 1;
     }
     of->items += (uint32_t)__popc(items);
     of->boxes += 2 * (uint32_t)__popc(opened);
@@ -243,24 +243,24 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_roo
 /* Evaluates the last of `rough` collected tiles, at most 32, by the closed form. Not inlined, so
    that its registers are not occupied all the time. */
 static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel kernel,
-                                               waiting_room &room, uint32_t rough) {
+                                               pending_scratch &scratch, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {
-        const uint32_t pair = room.rough[rough - taken + lane_id()], which = pair & 31u;
+        const uint32_t pair = scratch.rough[rough - taken + lane_id()], which = pair & 31u;
         const tile tile = tile_to_take(tiles, pair >> LOOK_BITS);
-        tile_look look = tile_look_begin(room.position[which], room.normal[which],
-                                         room.triangle[which], room.radius[which], kernel);
+        tile_look look = tile_look_begin(scratch.position[which], scratch.normal[which],
+                                         scratch.triangle[which], scratch.radius[which], kernel);
         vec3 p[3];
         tile_see(&look, &tile, p);
         const float part = triangle_kernel_integral(look.kernel, p[0], p[1], p[2], tile.normal);
         tile_add(&look, &tile, tile_weight(&look, &tile, TILE_COSINE), part);
-        bring(room, which, look);
+        bring(scratch, which, look);
     }
     __syncwarp();
 }
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
-__device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ void meet_tiles(const measure_work &work, pending_scratch &scratch,
                                            look_group *of, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
@@ -276,11 +276,11 @@ __device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_roo
             if (weight != 0 && !rough) tile_add(&of->look, &tile, weight, part);
         }
         const unsigned all = __ballot_sync(ALL, rough);
-        if (rough) room.rough[of->rough + before_me(all)] = (begin + t) << LOOK_BITS | of->own;
+        if (rough) scratch.rough[of->rough + before_me(all)] = (begin + t) << LOOK_BITS | of->own;
         of->rough += (uint32_t)__popc(all);
         __syncwarp();
         if (of->rough >= 32) {
-            meet_rough(work.tiles.tiles, work.kernel, room, of->rough);
+            meet_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
             of->rough -= 32;
         }
     }
@@ -309,19 +309,19 @@ __device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_loo
 }
 
 /* Visits all boxes collected for each lookup: one lane per lookup and box. */
-__device__ __forceinline__ void walk_items(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ void walk_items(const measure_work &work, pending_scratch &scratch,
                                            look_group *of) {
     for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
         uint32_t next = 0, end = 0;
         bool goes = of->looks && item < of->items;
-        if (goes) next = room.items[item];
+        if (goes) next = scratch.items[item];
         while (__any_sync(ALL, goes)) {
             walk_step step = {0, 0};
             if (goes) {
                 step = walk_box(work, &of->look, &next, &end);
                 goes = next < end;
             }
-            meet_tiles(work, room, of, step.begin, step.count);
+            meet_tiles(work, scratch, of, step.begin, step.count);
         }
     }
     of->items = 0;
@@ -329,46 +329,46 @@ __device__ __forceinline__ void walk_items(const measure_work &work, waiting_roo
 }
 
 /* Visits everything for the group's lookups; returns false if something may be missing. */
-__device__ __forceinline__ bool meet_group(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ bool meet_group(const measure_work &work, pending_scratch &scratch,
                                            look_group *of) {
-    if (lane_id() == 0) room.boxes[0] = 0; /* the root */
+    if (lane_id() == 0) scratch.boxes[0] = 0; /* the root */
     of->boxes = 1;
     __syncwarp();
     while (of->boxes | of->items) {
         if (of->boxes == BOXES || of->passed > SURELY) return false;
         if (of->boxes && of->items + 32 <= ITEMS)
-            pass_boxes(work, room, of);
+            pass_boxes(work, scratch, of);
         else
-            walk_items(work, room, of);
+            walk_items(work, scratch, of);
     }
-    if (of->rough) meet_rough(work.tiles.tiles, work.kernel, room, of->rough);
+    if (of->rough) meet_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
     if (of->looks) {
-        bring(room, of->own, of->look);
-        atomicAdd(&room.met[of->own], of->look.looked_at);
+        bring(scratch, of->own, of->look);
+        atomicAdd(&scratch.met[of->own], of->look.looked_at);
     }
     __syncwarp();
-    const bool all = __all_sync(ALL, !of->looks || room.met[of->own] + of->passed <= SURELY);
+    const bool all = __all_sync(ALL, !of->looks || scratch.met[of->own] + of->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
 
-__device__ __forceinline__ void clear_sums(waiting_room &room, uint32_t which) {
-    room.met[which] = room.found[which] = 0;
-    room.lit[0][which] = room.lit[1][which] = room.dark[0][which] = room.dark[1][which] = 0;
+__device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t which) {
+    scratch.met[which] = scratch.found[which] = 0;
+    scratch.lit[0][which] = scratch.lit[1][which] = scratch.dark[0][which] = scratch.dark[1][which] = 0;
 }
 
 /* Processes all lookups of the warp, in groups as large as they are close together. */
-__device__ __forceinline__ void meet_looks(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ void meet_looks(const measure_work &work, pending_scratch &scratch,
                                            uint32_t looks) {
     uint32_t first = 0, size = 32;
     while (size > 1 && size / 2 >= looks) size /= 2;
     while (first < looks) {
-        look_group group = group_of(work, room, first, size, looks);
-        const bool done = lies_together(group) && meet_group(work, room, &group);
+        look_group group = group_of(work, scratch, first, size, looks);
+        const bool done = lies_together(group) && meet_group(work, scratch, &group);
         const uint32_t own = first + lane_id();
         if (!done && lane_id() < size) {
-            clear_sums(room, own);
-            if (size == 1) room.met[own] = NOT_HERE;
+            clear_sums(scratch, own);
+            if (size == 1) scratch.met[own] = NOT_HERE;
         }
         __syncwarp();
         if (!done && size > 1) {

@@ -35,15 +35,15 @@ __device__ __forceinline__ bool look_is_met(const measure_work &work, uint32_t r
 }
 
 /* Stores a request's lookup in shared memory. */
-__device__ __forceinline__ void put_look(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ void put_look(const measure_work &work, pending_scratch &own_scratch,
                                          uint32_t which, uint32_t request) {
     const estimate_point here = estimate_point_of(&work.requests[request].at);
-    room.position[which] = here.position;
-    room.normal[which] = here.normal;
-    room.radius[which] = work.radii[request];
-    room.triangle[which] = here.triangle;
-    room.request[which] = request;
-    clear_sums(room, which);
+    own_scratch.position[which] = here.position;
+    own_scratch.normal[which] = here.normal;
+    own_scratch.radius[which] = work.radii[request];
+    own_scratch.triangle[which] = here.triangle;
+    own_scratch.request[which] = request;
+    clear_sums(own_scratch, which);
 }
 
 /* Index within a packet for a lane. A full packet has 8 x 4 pixels; blocks of 2 x 2 pixels, and
@@ -61,27 +61,27 @@ __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32
 }
 
 /* Stores the lookups of a packet in shared memory; returns their number. */
-__device__ __forceinline__ uint32_t begin_looks(const measure_work &work, waiting_room &room,
+__device__ __forceinline__ uint32_t begin_looks(const measure_work &work, pending_scratch &own_scratch,
                                                 const eye_packet &packet) {
     const uint32_t place = place_in_packet(), request = packet.first + place;
     const bool looks = place < packet.count && look_is_met(work, request);
     const unsigned all = __ballot_sync(ALL, looks);
-    if (looks) put_look(work, room, before_me(all), request);
+    if (looks) put_look(work, own_scratch, before_me(all), request);
     __syncwarp();
     return (uint32_t)__popc(all);
 }
 
 /* Writes the integral of a lookup, or lists it for another kernel. */
-__device__ __forceinline__ void end_look(const measure_work &work, const waiting_room &room,
+__device__ __forceinline__ void end_look(const measure_work &work, const pending_scratch &own_scratch,
                                          uint32_t which) {
-    const uint32_t found = room.found[which], request = room.request[which];
-    if (room.met[which] > SURELY) {
+    const uint32_t found = own_scratch.found[which], request = own_scratch.request[which];
+    if (own_scratch.met[which] > SURELY) {
         work.list[atomicAdd(work.left, 1u)] = request;
         return;
     }
-    tile_look look = look_of(work, room, which);
-    look.lit = (int64_t)((uint64_t)room.lit[1][which] << 32 | room.lit[0][which]);
-    look.dark = (int64_t)((uint64_t)room.dark[1][which] << 32 | room.dark[0][which]);
+    tile_look look = look_of(work, own_scratch, which);
+    look.lit = (int64_t)((uint64_t)own_scratch.lit[1][which] << 32 | own_scratch.lit[0][which]);
+    look.dark = (int64_t)((uint64_t)own_scratch.dark[1][which] << 32 | own_scratch.dark[0][which]);
     look.in_the_dark = (found & IN_THE_DARK) != 0;
     const float integral = tile_look_found(&look);
     if (found & MODELLED) {
@@ -94,18 +94,18 @@ __device__ __forceinline__ void end_look(const measure_work &work, const waiting
 
 __global__ __launch_bounds__(32 * WARPS,
                              BLOCKS) void meet_all(const __grid_constant__ measure_work work) {
-    __shared__ waiting_room rooms[WARPS];
-    waiting_room &room = rooms[threadIdx.x / 32];
+    __shared__ pending_scratch scratch[WARPS];
+    pending_scratch &own_scratch = scratch[threadIdx.x / 32];
     const uint32_t packet = blockIdx.x * WARPS + threadIdx.x / 32;
     if (packet >= work.packet_count) return; /* uniform in the warp */
-    const uint32_t looks = begin_looks(work, room, packet_of(work, packet));
+    const uint32_t looks = begin_looks(work, own_scratch, packet_of(work, packet));
     if (work.tiles.count >= NUMBERS) {
-        if (lane_id() < looks) room.met[lane_id()] = NOT_HERE;
+        if (lane_id() < looks) own_scratch.met[lane_id()] = NOT_HERE;
         __syncwarp();
     } else {
-        meet_looks(work, room, looks);
+        meet_looks(work, own_scratch, looks);
     }
-    if (lane_id() < looks) end_look(work, room, lane_id());
+    if (lane_id() < looks) end_look(work, own_scratch, lane_id());
 }
 
 /* Repeats the listed lookups in the order of the CPU. */

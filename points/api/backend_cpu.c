@@ -202,10 +202,10 @@ static void box_piece(void *context, int64_t begin, int64_t end, int thread) {
             search->out.sums[i] = pointtree_box_ids(&work->tree, lo, hi, 0, NULL);
             continue;
         }
-        const uint64_t at = search->offsets[i], room = search->offsets[i + 1] - at;
+        const uint64_t at = search->offsets[i], capacity = search->offsets[i + 1] - at;
         uint32_t *row = search->out.ids ? search->out.ids + at : NULL;
-        const uint32_t fit = (uint32_t)(room < work->tree.count ? room : work->tree.count);
-        if (pointtree_box_ids(&work->tree, lo, hi, row ? fit : 0, row) != room) {
+        const uint32_t fit = (uint32_t)(capacity < work->tree.count ? capacity : work->tree.count);
+        if (pointtree_box_ids(&work->tree, lo, hi, row ? fit : 0, row) != capacity) {
             atomic_fetch_add(&work->mismatched, 1);
             continue;
         }

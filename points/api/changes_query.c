@@ -52,9 +52,9 @@ static void merge_row(const merging *work, uint64_t i) {
     }
     const uint64_t query = work->first + i;
     const uint64_t begin = work->offsets ? work->offsets[query] : query * work->k;
-    const uint64_t room = work->offsets ? work->offsets[query + 1] - begin : work->k;
+    const uint64_t capacity = work->offsets ? work->offsets[query + 1] - begin : work->k;
     uint64_t made = 0;
-    for (; made < room; ++made) {
+    for (; made < capacity; ++made) {
         int least = -1;
         double least_dist2 = 0;
         for (int l = 0; l < work->layers; ++l) {
@@ -68,7 +68,7 @@ static void merge_row(const merging *work, uint64_t i) {
         put(work, begin + made, work->rows[least].ids[at[least]++], least_dist2);
     }
     if (work->out.counts) work->out.counts[query] = (uint32_t)made;
-    for (; made < room; ++made) put(work, begin + made, KD_NO_POINT, (double)INFINITY);
+    for (; made < capacity; ++made) put(work, begin + made, KD_NO_POINT, (double)INFINITY);
 }
 
 static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {

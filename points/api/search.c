@@ -261,7 +261,7 @@ kd_status points_search_tree(const kd_points *tree, points_search *search,
 
 /* --- one query per call --------------------------------------------------------------------- */
 
-enum { ALONE_K = 20, ALONE_ROOM = ALONE_K + 1 /* leafindex_room(ALONE_K) */ };
+enum { ALONE_K = 20, ALONE_CAPACITY = ALONE_K + 1 /* leafindex_capacity(ALONE_K) */ };
 
 /* Fast path for a single query of floats with no options but max_radius. Returns false if the
    general path has to be taken, which also reports errors. */
@@ -281,7 +281,7 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
         return false;
     for (uint32_t axis = 0; axis < points->dims; ++axis)
         if (!isfinite(at[axis])) return false;
-    uint64_t keys[ALONE_ROOM];
+    uint64_t keys[ALONE_CAPACITY];
     const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
     const uint32_t found = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
     for (uint32_t j = found; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);

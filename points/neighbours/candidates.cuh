@@ -16,21 +16,21 @@ constexpr uint32_t COLUMN_STEP = 8; /* columns are padded to multiples of this *
 constexpr uint32_t COLUMN_ROW = 32 * sizeof(uint32_t);
 constexpr int FALSI_ROUNDS = 6;
 
-/* Parameters of a kernel: LANES per query; column capacity ROOM; at the end SORTED elements of a
+/* Parameters of a kernel: LANES per query; column capacity CAPACITY; at the end SORTED elements of a
    column remain; BLOCKS per multiprocessor, which limits the registers per thread; HALVES: test the
    halves of a leaf separately. */
-template <int LANES_, int ROOM_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
-    static constexpr uint32_t LANES = LANES_, ROOM = ROOM_, SORTED = SORTED_;
+template <int LANES_, int CAPACITY_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
+    static constexpr uint32_t LANES = LANES_, CAPACITY = CAPACITY_, SORTED = SORTED_;
     static constexpr int BLOCKS = BLOCKS_;
     static constexpr bool HALVES = HALVES_;
     static constexpr uint32_t QUERIES = 32 / LANES; /* per warp */
     static constexpr uint32_t STEP = 32 / LANES;    /* points of a leaf per lane */
-    static_assert(ROOM % COLUMN_STEP == 0, "columns are filled up to whole steps");
+    static_assert(CAPACITY % COLUMN_STEP == 0, "columns are filled up to whole steps");
 };
 
 template <class SHAPE> struct group_shared {
     descent path;
-    uint32_t dist2[SHAPE::ROOM][32], id[SHAPE::ROOM][32];
+    uint32_t dist2[SHAPE::CAPACITY][32], id[SHAPE::CAPACITY][32];
 };
 
 template <class SHAPE, class OPERATION>
@@ -149,11 +149,11 @@ __device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t 
         uint32_t d[COLUMN_STEP], id[COLUMN_STEP];
 #pragma unroll
         for (uint32_t j = 0; j < COLUMN_STEP; ++j)
-            d[j] = column[32 * (i + j)], id[j] = column[32 * (SHAPE::ROOM + i + j)];
+            d[j] = column[32 * (i + j)], id[j] = column[32 * (SHAPE::CAPACITY + i + j)];
 #pragma unroll
         for (uint32_t j = 0; j < COLUMN_STEP; ++j)
             if (TIED ? d[j] < last || (d[j] == last && id[j] <= last_id) : d[j] <= last) {
-                kept[0] = d[j], kept[32 * SHAPE::ROOM] = id[j];
+                kept[0] = d[j], kept[32 * SHAPE::CAPACITY] = id[j];
                 kept += 32;
             }
     }
@@ -200,7 +200,7 @@ __device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_la
         __syncwarp();
         if (moves && lane == emptiest % SHAPE::LANES) {
             const uint32_t last = fullest / SHAPE::LANES - 1;
-            warp_columns::store_apart<SHAPE::ROOM * COLUMN_ROW>(mine.next, sh.dist2[last][from],
+            warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(mine.next, sh.dist2[last][from],
                                                                 sh.id[last][from]);
             mine.next += COLUMN_ROW;
         }

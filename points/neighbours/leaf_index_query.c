@@ -204,7 +204,7 @@ LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t 
         float_take_any(query, leaf, dist2, within, how);
 }
 
-uint64_t leafindex_room(uint32_t k) {
+uint64_t leafindex_capacity(uint32_t k) {
     return k <= LIST_MAX ? k + 1 : 2 * (uint64_t)k + 3 * LEAF_POINTS;
 }
 
@@ -251,7 +251,7 @@ LANES_FN uint32_t nearest_some_keys(const leafindex *index, const float *at, uin
     float_open(&query, index, at, bound2);
     query.out = keys;
     query.k = k;
-    query.capacity = (uint32_t)leafindex_room(k);
+    query.capacity = (uint32_t)leafindex_capacity(k);
     if (k == 1) {
         float_walk(&query, VISIT_CLOSEST, near);
         keys[0] = bound_key(&query);

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /* 64-bit words on the stack for the results of a query, before allocating */
-enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 1536 };
+enum { QUERY_GRAIN = 256, SCRATCH_ON_STACK = 1536 };
 
 typedef struct query_work {
     const point_target *target;
@@ -128,18 +128,18 @@ static bool finds_keys(const point_target *target) {
     return target->index && target->index->scalar == POINT_FLOAT;
 }
 
-/* Finds all points within the bound, of which the first `wanted` are stored in `room`, or the
+/* Finds all points within the bound, of which the first `wanted` are stored in `capacity`, or the
    `wanted` nearest of them. */
 static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
-                     uint32_t wanted, void *room, uint32_t *near) {
+                     uint32_t wanted, void *capacity, uint32_t *near) {
     const point_metric *metric = work->queries->metric;
     const pointtree_nd_view *tree = &work->target->tree;
     const leafindex *index = work->target->index;
     const double *wide = (const double *)query;
-    neighbour_nd *out = (neighbour_nd *)room;
+    neighbour_nd *out = (neighbour_nd *)capacity;
     if (finds_keys(work->target)) {
         const float *at = (const float *)query;
-        uint64_t *keys = (uint64_t *)room;
+        uint64_t *keys = (uint64_t *)capacity;
         return within ? leafindex_within_keys(index, at, (float)bound2, wanted, keys)
                       : leafindex_nearest_keys(index, at, wanted, (float)bound2, keys, near);
     }
@@ -154,10 +154,10 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
 }
 
 /* Sorts the results and removes the excluded id; returns their number. */
-static uint32_t put_in_order(const query_work *work, const asked_query *asked, void *room,
+static uint32_t put_in_order(const query_work *work, const asked_query *asked, void *capacity,
                              uint32_t count) {
-    uint64_t *keys = (uint64_t *)room;
-    neighbour_nd *list = (neighbour_nd *)room;
+    uint64_t *keys = (uint64_t *)capacity;
+    neighbour_nd *list = (neighbour_nd *)capacity;
     const bool are_keys = finds_keys(work->target);
     if (work->offsets && are_keys) leaf_keys_sort(keys, count);
     if (work->offsets && !are_keys) neighbour_nd_sort(list, count);
@@ -185,7 +185,7 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
 
 /* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
    number. */
-static uint32_t find_row(const query_work *work, const asked_query *asked, void *room,
+static uint32_t find_row(const query_work *work, const asked_query *asked, void *capacity,
                          uint32_t *near) {
     const double bound2 = query_bound2(work, asked->at);
     const uint64_t i = asked->row;
@@ -197,72 +197,72 @@ static uint32_t find_row(const query_work *work, const asked_query *asked, void 
         if (work->offsets[i + 1] - at > work->target->tree.count) return KD_NONE;
         wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
     }
-    uint32_t count = find(work, asked->place, bound2, within, wanted, room, near);
+    uint32_t count = find(work, asked->place, bound2, within, wanted, capacity, near);
     if (work->counts) return count - asked->more;
     if (work->offsets && count != wanted) return KD_NONE;
-    if (work->offsets || asked->more) count = put_in_order(work, asked, room, count);
+    if (work->offsets || asked->more) count = put_in_order(work, asked, capacity, count);
     if (finds_keys(work->target)) {
-        put_keys(work, at, (const uint64_t *)room, count);
+        put_keys(work, at, (const uint64_t *)capacity, count);
         return count;
     }
-    const neighbour_nd *list = (const neighbour_nd *)room;
+    const neighbour_nd *list = (const neighbour_nd *)capacity;
     for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, list[j].id, list[j].dist2);
     return count;
 }
 
 /* Returns the bytes of memory that the results of a query need. */
-static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
+static uint64_t scratch_bytes(const query_work *work, const asked_query *asked) {
     if (work->counts) return 0;
     const uint64_t count = work->target->tree.count, i = asked->row;
     const uint64_t wanted =
         (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + asked->more;
     const uint64_t answers = wanted < count ? wanted : count;
     return finds_keys(work->target)
-               ? (work->offsets ? answers : leafindex_room((uint32_t)answers)) * sizeof(uint64_t)
+               ? (work->offsets ? answers : leafindex_capacity((uint32_t)answers)) * sizeof(uint64_t)
                : answers * sizeof(neighbour_nd);
 }
 
 /* Buffer for the results of one query: on the stack, or allocated when it grows. */
-typedef struct query_room {
-    uint64_t on_stack[ROOM_ON_STACK], bytes;
+typedef struct query_scratch {
+    uint64_t on_stack[SCRATCH_ON_STACK], bytes;
     void *at, *own;
     uint32_t near;    /* search hint: where the previous query started */
     asked_query last; /* the previous query; row UINT64_MAX: none */
-} query_room;
+} query_scratch;
 
-static void room_open(query_room *room) {
-    room->bytes = sizeof room->on_stack;
-    room->at = room->on_stack;
-    room->own = NULL;
-    room->near = 0;
-    room->last.row = UINT64_MAX;
+static void scratch_open(query_scratch *capacity) {
+    capacity->bytes = sizeof capacity->on_stack;
+    capacity->at = capacity->on_stack;
+    capacity->own = NULL;
+    capacity->near = 0;
+    capacity->last.row = UINT64_MAX;
 }
 
-static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
-    if (needed <= room->bytes) return true;
-    memory_free(room->own);
-    if (memory_reserve(&room->own, needed, 1) != KD_OK) {
+static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t needed) {
+    if (needed <= capacity->bytes) return true;
+    memory_free(capacity->own);
+    if (memory_reserve(&capacity->own, needed, 1) != KD_OK) {
         atomic_store(&work->unmet_bytes, needed);
-        room->own = NULL;
+        capacity->own = NULL;
         return false;
     }
-    room->at = room->own;
-    room->bytes = needed;
+    capacity->at = capacity->own;
+    capacity->bytes = needed;
     return true;
 }
 
 /* If the previous query in processing order is at the same position, copies its row of nearest
    points. This is frequent for queries on a grid. */
-static bool answer_again(query_work *work, const asked_query *asked, query_room *room) {
+static bool answer_again(query_work *work, const asked_query *asked, query_scratch *capacity) {
     const point_array *points = &work->queries->points;
     if (work->counts || work->offsets || work->own || asked->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
-    const asked_query last = room->last;
+    const asked_query last = capacity->last;
     const bool again = last.row != UINT64_MAX &&
                        memcmp(point_array_at(points, asked->at), point_array_at(points, last.at),
                               points->dims * point_scalar_bytes(points->scalar)) == 0;
-    room->last = *asked;
+    capacity->last = *asked;
     if (!again) return false;
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
     const uint64_t from = last.row * work->k, to = asked->row * work->k;
@@ -276,10 +276,10 @@ static bool answer_again(query_work *work, const asked_query *asked, query_room 
 }
 
 /* Processes one query; returns false if memory is exhausted. */
-static bool answer(query_work *work, const asked_query *asked, query_room *room) {
-    if (answer_again(work, asked, room)) return true;
-    if (!room_grow(room, work, room_bytes(work, asked))) return false;
-    const uint32_t count = find_row(work, asked, room->at, &room->near);
+static bool answer(query_work *work, const asked_query *asked, query_scratch *capacity) {
+    if (answer_again(work, asked, capacity)) return true;
+    if (!scratch_grow(capacity, work, scratch_bytes(work, asked))) return false;
+    const uint32_t count = find_row(work, asked, capacity->at, &capacity->near);
     if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
     if (work->counts) work->counts[asked->row] = count;
     if (work->counts || work->offsets) return true;
@@ -315,14 +315,14 @@ static void tell_piece(void *context, int64_t begin, int64_t end, int thread) {
 static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
-    query_room room;
-    room_open(&room);
+    query_scratch capacity;
+    scratch_open(&capacity);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
         const asked_query asked = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
-        if (!answer(work, &asked, &room)) break;
+        if (!answer(work, &asked, &capacity)) break;
     }
-    memory_free(room.own);
+    memory_free(capacity.own);
 }
 
 /* Returns the id of the i-th point of a bucket, which belongs to a tree node, and its position;
@@ -348,15 +348,15 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
     const point_target *target = work->target;
     const uint32_t *renamed = target->renamed;
     const leaf_shape shape = leaf_shape_of(target->tree.count);
-    query_room room;
-    room_open(&room);
+    query_scratch capacity;
+    scratch_open(&capacity);
     bool goes_on = true;
     for (uint32_t s = (uint32_t)begin; goes_on && s < (uint32_t)end; ++s) {
         uint32_t nodes[LEAF_POINTS];
         leaf_points leaf = {NULL, NULL, 0};
         const uint32_t filled = leaf_members(&shape, s, nodes);
         if (!target->tree.coordinates) leaf = leafindex_bucket(target->index, s);
-        room.near = s / LEAF_GROUP;
+        capacity.near = s / LEAF_GROUP;
         for (uint32_t i = 0; goes_on && i < filled; ++i) {
             float copied[3];
             const void *place;
@@ -365,10 +365,10 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
             const asked_query asked = {place, node, order ? node : id,
                                        work->own->skips ? id : KD_NONE, work->own->skips};
             if (order) work->own->order[node] = renamed ? renamed[id] : id;
-            goes_on = answer(work, &asked, &room);
+            goes_on = answer(work, &asked, &capacity);
         }
     }
-    memory_free(room.own);
+    memory_free(capacity.own);
 }
 
 static kd_status answer_all(query_work *work, void *scratch) {

@@ -105,8 +105,8 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
     const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
-    const uint64_t room = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
-    p->walkers = blocks_for(count < room ? count : room, point_walk::BLOCK) * point_walk::BLOCK;
+    const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
+    p->walkers = blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }

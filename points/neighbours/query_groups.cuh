@@ -41,7 +41,7 @@ __device__ inline void offer_points(const float4 (&p)[POINTS], uint32_t first, u
 #pragma unroll
     for (uint32_t i = 0; i < POINTS; ++i)
         if ((dist2[i] <= mine.bound2) & (ALL || first + SHAPE::LANES * i < end)) {
-            warp_columns::store_apart<SHAPE::ROOM * COLUMN_ROW>(
+            warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(
                 mine.next, __float_as_uint(dist2[i]), __float_as_uint(p[i].w));
             mine.next += COLUMN_ROW;
         }
@@ -79,7 +79,7 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
     const uint32_t wanted = halves_of_use<SHAPE>(index, leaf, q, mine.bound2, patience, bound);
     if (!wanted) return;
     const uint32_t width = half_width(of.end - of.begin);
-    const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::ROOM - SHAPE::STEP][lane_id()]);
+    const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::CAPACITY - SHAPE::STEP][lane_id()]);
     uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
     const uint32_t end = wanted & 2 ? of.end : min(of.begin + width, of.end);
     while (at < end) {
@@ -97,9 +97,9 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
         if (!__any_sync(ALL_LANES, mine.next > full)) continue;
         mine =
             group_shrink(sh, mine,
-                         min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::ROOM - SHAPE::STEP - 2)) +
+                         min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
                              SHAPE::LANES);
-        mine = group_level(sh, mine, SHAPE::ROOM - SHAPE::STEP);
+        mine = group_level(sh, mine, SHAPE::CAPACITY - SHAPE::STEP);
         bound = most_bound(mine.bound2);
     }
 }
@@ -169,7 +169,7 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
                                   const answer_key (&key)[SHAPE::SORTED]) {
     constexpr uint32_t SORTED = SHAPE::SORTED;
     constexpr uint32_t PITCH = row_pitch(SORTED);
-    static_assert(32 * PITCH <= 32 * SHAPE::ROOM, "rows take the place of columns");
+    static_assert(32 * PITCH <= 32 * SHAPE::CAPACITY, "rows take the place of columns");
     uint32_t *dist2 = &sh.dist2[0][0], *id = &sh.id[0][0];
     const bool twos = k % 2 == 0 && ((uintptr_t)out.ids | (uintptr_t)out.dist2) % 8 == 0;
     __syncwarp();

@@ -71,8 +71,8 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
     const uint64_t list_bytes = ((uint64_t)q->k + own->skips) * sizeof(neighbour_nd);
-    const uint64_t room = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
-    p->walkers = blocks_for(count < room ? count : room, point_walk::BLOCK) * point_walk::BLOCK;
+    const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
+    p->walkers = blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }
@@ -191,14 +191,14 @@ __global__ __launch_bounds__(point_walk::BLOCK) void fill_own_by_walk(walkers of
                                                                       point_walk::rows<real> out) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= of.tree.count) return;
-    const uint64_t begin = offsets[row_of(of, node)], room = offsets[row_of(of, node) + 1] - begin;
+    const uint64_t begin = offsets[row_of(of, node)], capacity = offsets[row_of(of, node) + 1] - begin;
     const point_walk::rows<real> row = {out.ids + begin, out.dist2 + begin, NULL};
     const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
     const uint32_t skipped = of.skips ? of.tree.ids[node] : KD_NONE;
     uint64_t count = 0;
     point_walk::each_within(of.tree, metric, node_point(of.tree, node), bound2,
                             [&](double dist2, uint32_t id) {
-                                if (count == room || id == skipped) return;
+                                if (count == capacity || id == skipped) return;
                                 row.dist2[count] = (real)dist2;
                                 row.ids[count++] = id;
                             });

@@ -121,7 +121,7 @@ __device__ inline void visit_points(const view &index, descent &path, vec3 q, co
 
 /* The nearest points so far, at most 32 * PARTS, and the resulting bound. */
 template <int PARTS> struct nearest_buffer {
-    static constexpr uint32_t ROOM = 32 * PARTS;
+    static constexpr uint32_t CAPACITY = 32 * PARTS;
     uint32_t *dist2, *id; /* in shared memory, per warp */
     uint32_t k, count, bound;
 
@@ -132,7 +132,7 @@ template <int PARTS> struct nearest_buffer {
         const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
         if (useful) dist2[at] = new_dist2, id[at] = new_id;
         count += __popc(all);
-        if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
+        if (count > CAPACITY - 32) shrink((k + CAPACITY - 32) / 2);
     }
 
     /* Keeps the k nearest and at most `most` in all. */
@@ -424,7 +424,7 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
     const warp_query of = query_of_warp(queries, turn);
     if (!(of.bound2 >= 0)) return;
     const uint32_t bound = __float_as_uint(of.bound2);
-    const uint64_t begin = offsets[of.which], room = offsets[of.which + 1] - begin;
+    const uint64_t begin = offsets[of.which], fit = offsets[of.which + 1] - begin;
     uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
     visit_points(
         index, paths[warp], of.q, [&] { return bound; },
@@ -432,10 +432,10 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
             const bool in = d <= bound && !(ASKED::OWN && id == of.skipped);
             const unsigned all = __ballot_sync(ALL_LANES, in);
             const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
-            if (in && at < room) dist2[at] = d, ids[at] = id;
+            if (in && at < fit) dist2[at] = d, ids[at] = id;
             count += __popc(all);
         });
-    sort_answers(dist2, ids, (uint32_t)(count < room ? count : room));
+    sort_answers(dist2, ids, (uint32_t)(count < fit ? count : fit));
 }
 
 } // namespace point_index

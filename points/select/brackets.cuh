@@ -271,7 +271,7 @@ __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_cons
     uint32_t less = 0;
     for (int h = 2 * node.place + 1; h < (2 << group_levels(s, node.root)) - 1; ++h)
         if (is_under(h, 2 * node.place + 1)) less += counts[h];
-    const segment of = {list.begin, min(counts[node.place], list.room), left - min(less, left)};
+    const segment of = {list.begin, min(counts[node.place], list.capacity), left - min(less, left)};
     aim_sample drawn;
     draw_group_sample<CLUSTER>(sh, drawn, of, node.level, [&](uint32_t i) { return s.lists[i]; });
     aim_depth<0, CLUSTER>(sh, s, node.level, node.index, of, sigmas, drawn);

@@ -332,10 +332,10 @@ static inline column_value column_select_tiny(const int32_t *values, uint32_t co
     return found;
 }
 
-/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `room` is scratch:
+/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` is scratch:
    two buffers of `count` values. Each round keeps about a third of the values. */
 static inline column_value column_select(const int32_t *values, uint32_t count, uint32_t rank,
-                                         int32_t *room[2]) {
+                                         int32_t *scratch[2]) {
     uint32_t less = 0;
     for (uint32_t round = 0; count > COLUMN_TINY; ++round) {
         int32_t bracket[2];
@@ -343,7 +343,7 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
             column_bracket(values, count, rank, 2, bracket);
         else
             column_bracket(values, count, rank, 4, bracket);
-        int32_t *to = room[round & 1];
+        int32_t *to = scratch[round & 1];
         uint32_t below, kept = column_narrow(values, count, bracket[0], bracket[1], to, &below);
         if (kept == count && bracket[0] < bracket[1]) { /* none excluded: try a single value */
             if (bracket[1] == INT32_MAX)
@@ -403,15 +403,15 @@ static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t 
     }
 }
 
-/* Selects the record of `rank` in the order (key, id); `room` is scratch: three buffers of `count`
+/* Selects the record of `rank` in the order (key, id); `scratch` is scratch: three buffers of `count`
    values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
-                                               uint32_t count, uint32_t rank, int32_t *room[3]) {
-    const column_value found = column_select(keys, count, rank, room);
+                                               uint32_t count, uint32_t rank, int32_t *scratch[3]) {
+    const column_value found = column_select(keys, count, rank, scratch);
     column_pivot pivot = {found.value, 0, found.equal > 1};
     if (!pivot.tied) return pivot;
-    column_ties(keys, ids, found.value, found.equal, room[2]);
-    pivot.id = column_select(room[2], found.equal, rank - found.less, room).value;
+    column_ties(keys, ids, found.value, found.equal, scratch[2]);
+    pivot.id = column_select(scratch[2], found.equal, rank - found.less, scratch).value;
     return pivot;
 }
 

@@ -53,7 +53,7 @@ __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settle
     of.less = sh.less;
     of.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
     of.begin = list.begin;
-    of.listed = sh.filled[top] <= first.room && of.count <= list.room && of.own.left >= of.less &&
+    of.listed = sh.filled[top] <= first.capacity && of.count <= list.capacity && of.own.left >= of.less &&
                 of.own.left - of.less < of.count;
     if (of.listed) return;
     const segment from = node_segment(s.tree, s.physical, root);
@@ -112,7 +112,7 @@ __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settle
         if (valid && lane == first) at = atomicAdd(&filled[h], __popc(same));
         at = __shfl_sync(ALL_LANES, at, first) + __popc(same & ((1u << lane) - 1));
         float4 *const to = h < inner ? s.lists : s.moved;
-        if (valid && at < sh.to[h].room) to[sh.to[h].begin + at] = record;
+        if (valid && at < sh.to[h].capacity) to[sh.to[h].begin + at] = record;
     });
 }
 

@@ -31,9 +31,9 @@ __host__ __device__ inline int level_axis(uint32_t level) {
     return (int)(level % 3);
 }
 
-/* Where the records of a place are stored, and its capacity (`room`). */
+/* Where the records of a place are stored, and its capacity (`capacity`). */
 struct place {
-    uint32_t begin, room;
+    uint32_t begin, capacity;
 };
 
 /* Of 16 parts of the list memory, the share of the nodes of a depth: the brackets of deeper nodes
@@ -57,14 +57,14 @@ __device__ inline place place_of(const stage &s, uint32_t root, int h) {
     const uint32_t share = list_share(levels, depth);
     uint32_t skipped = 0;
     for (int above = 0; above < depth; ++above) skipped += list_share(levels, above);
-    const uint32_t room = share * (own.count / 32);
+    const uint32_t capacity = share * (own.count / 32);
     return {from.begin / 2 + skipped * (from.count / 32) + share * ((own.begin - from.begin) / 32),
-            s.refined ? room - room / 4 : room};
+            s.refined ? capacity - capacity / 4 : capacity};
 }
 
 /* A node's second list follows its list. */
 __device__ inline place second_list(const place &list) {
-    return {list.begin + list.room, list.room / 4};
+    return {list.begin + list.capacity, list.capacity / 4};
 }
 
 /* Returns whether h is place `top` or below it. */
@@ -157,7 +157,7 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
     const place to = sh.to[h];
     const uint32_t counter = root * GROUP_COUNTS + (h < sh.PLACES ? h : GROUP_PLACES + top);
     const uint32_t filled = atomicAdd(&s.counts[counter], sum);
-    const bool fits = filled + sum <= to.room;
+    const bool fits = filled + sum <= to.capacity;
 #pragma unroll
     for (int warp = 0; warp < MOVE_WARPS; ++warp)
         sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
@@ -256,7 +256,7 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void part_lists(const __grid_const
     const group_node of = group_node_of(s, blockIdx.x / tiles, depth);
     const uint32_t tile = blockIdx.x % tiles * MOVE_TILE, begin = tile + threadIdx.x;
     const place list = place_of(s, of.root, of.place);
-    const uint32_t count = min(s.counts[of.root * GROUP_COUNTS + of.place], list.room);
+    const uint32_t count = min(s.counts[of.root * GROUP_COUNTS + of.place], list.capacity);
     if (tile >= count) return;
     float4 record[MOVE_ITEMS] = {};
 #pragma unroll

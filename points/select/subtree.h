@@ -32,12 +32,12 @@ COLUMN_FN column_pivot pivot_take(uint32_t dims, const select_work *work, int32_
                                   bool *differ) {
     const uint64_t stride = work->stride;
     const int32_t *keys = from + axis * stride, *ids = from + dims * stride;
-    int32_t *room[3] = {to, to + stride, to + 2 * stride};
+    int32_t *scratch[3] = {to, to + stride, to + 2 * stride};
     *differ = false;
     const column_pivot pivot =
         work->places.rough[axis]
-            ? point_places_select(&work->places, keys, ids, count, rank, axis, room, differ)
-            : column_pivot_select(keys, ids, count, rank, room);
+            ? point_places_select(&work->places, keys, ids, count, rank, axis, scratch, differ)
+            : column_pivot_select(keys, ids, count, rank, scratch);
     const uint32_t at = column_find(keys, ids, count, pivot);
     for (uint32_t c = 0; c < dims + 1; ++c) {
         to[c * stride + rank] = from[c * stride + at];

@@ -24,14 +24,14 @@ kd_status render_settle_placements(scene *of, const kd_render_options *options, 
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     device_cpu_describe(&here);
-    const uint64_t bytes = scene_copies_bytes(of), room = most ? most : here.memory_bytes;
+    const uint64_t bytes = scene_copies_bytes(of), capacity = most ? most : here.memory_bytes;
     KD_REQUIRE(method->placed || how != RENDER_PLACING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
-    KD_REQUIRE(method->placed || room == 0 || bytes <= room, KD_ERROR_USAGE,
+    KD_REQUIRE(method->placed || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,
                "integrator %s needs copies of the %u instances: about %llu bytes, but only %llu "
                "are available; some integrators, such as path, need no copies",
-               method->name, count, (unsigned long long)bytes, (unsigned long long)room);
-    const bool small = bytes <= room / COPIES_SHARE;
+               method->name, count, (unsigned long long)bytes, (unsigned long long)capacity);
+    const bool small = bytes <= capacity / COPIES_SHARE;
     if (method->placed && (how == RENDER_PLACING_KEEP || (how == RENDER_PLACING_AUTO && !small))) {
         log_message(LOG_INFO, "%u instances, without copies", count);
         return KD_OK;

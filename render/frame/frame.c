@@ -165,7 +165,7 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
 }
 
 /* The caller frees the returned block, which may be NULL. */
-static void *make_room(tile_samples *tile, few_samples *few, uint64_t wanted) {
+static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t wanted) {
     const uint32_t most = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
     pixel_sample *found =
@@ -190,12 +190,12 @@ static void render_tile(tile_pass *pass, int64_t tile) {
     if (is_done(pass, left, top, right, bottom)) return;
     tile_samples taken;
     few_samples few;
-    void *room = make_room(
+    void *buffer = grow_scratch(
         &taken, &few, (uint64_t)(right - left) * (uint64_t)(bottom - top) * pass->samples.count);
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x) render_pixel(pass, to->x0 + x, to->y0 + y, &taken);
     take_samples(pass, &taken);
-    memory_free(room);
+    memory_free(buffer);
     atomic_fetch_add(&pass->rays, taken.rays);
     atomic_fetch_add(&pass->nan_samples, taken.nan_samples);
     atomic_fetch_add(&pass->fresh, 1);

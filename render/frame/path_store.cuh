@@ -46,7 +46,7 @@ struct path_waves {
     wave_record *ring;
     path_store stores[2];
     float4 *hits;
-    void *scratch;       /* of the ray tracing kernels, for wave_scratch_room(capacity) rays */
+    void *scratch;       /* of the ray tracing kernels, for wave_scratch_capacity(capacity) rays */
     kind_lists kinds;    /* paths by the kind of material hit */
     float4 *shadow_rays; /* 2 each */
     float4 *shadow_gain; /* contribution if unoccluded, and slot; general form, 3 each: radiance and
@@ -61,7 +61,7 @@ struct path_waves {
 };
 
 /* At most one ray in eight is deferred, except in pathological scenes. */
-static inline uint32_t wave_scratch_room(uint32_t capacity) {
+static inline uint32_t wave_scratch_capacity(uint32_t capacity) {
     return capacity / 8 + 32;
 }
 

@@ -41,7 +41,7 @@ typedef struct eye_requests {
     eye_request *list;   /* NULL: lookups run inline */
     eye_packet *packets; /* used on devices only */
     eye_asked *asked;    /* counts of both; may exceed the capacity */
-    uint32_t room;       /* capacity of each */
+    uint32_t capacity;       /* capacity of each */
 } eye_requests;
 
 typedef struct photon_view {
@@ -358,17 +358,17 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
         const eye_packet packet = {atomicAdd(&later->asked->requests, (uint32_t)__popc(lanes)),
                                    (uint32_t)__popc(lanes)};
         const uint32_t number = atomicAdd(&later->asked->packets, 1u);
-        if (number < later->room) later->packets[number] = packet;
+        if (number < later->capacity) later->packets[number] = packet;
         place = packet.first;
     }
     place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
-    if (place >= later->room) return place;
+    if (place >= later->capacity) return place;
     eye_request *made = later->list + place;
     eye_request_place(made, at);
     made->wo = wo;
     made->throughput = throughput;
     made->next = KD_NONE;
-    if (last < later->room) later->list[last].next = place;
+    if (last < later->capacity) later->list[last].next = place;
     return place;
 #else
     (void)later, (void)at, (void)wo, (void)throughput;
@@ -383,7 +383,7 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
 static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
                             vec3 throughput) {
     const uint32_t place = later->asked->requests++;
-    if (place >= later->room) return;
+    if (place >= later->capacity) return;
     eye_request *made = later->list + place;
     made->at = *at;
     made->wo = wo;

@@ -18,7 +18,7 @@ enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KE
 typedef struct row_looks {
     eye_request *list;
     eye_asked asked;
-    uint32_t room;   /* capacity of `list` */
+    uint32_t capacity;   /* capacity of `list` */
     uint64_t before; /* number of lookups in earlier rows of the chunk */
     pixel_sample *samples;
     uint32_t *first; /* index of each pixel's first lookup; width + 1 values */
@@ -55,7 +55,7 @@ typedef struct apart_chunk {
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-static uint32_t room_for(uint32_t requests) {
+static uint32_t capacity_for(uint32_t requests) {
     return requests + requests / 4 + 16;
 }
 
@@ -68,23 +68,23 @@ static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int3
     for (;;) {
         view.later.list = row->list;
         view.later.asked = &row->asked;
-        view.later.room = row->room;
+        view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
         const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
         const eye_path path = photon_eye_path(work->of->scene, &view, EYE_LOOKS, cast, key);
         *out = pixel_of(&eye, &cast, &path.found.first, path.found.radiance, path.found.rays);
-        if (row->asked.requests <= row->room) return KD_OK;
-        const uint32_t room = room_for(row->asked.requests);
-        KD_TRY(KD_GROW(row->list, before, room));
-        row->room = room;
+        if (row->asked.requests <= row->capacity) return KD_OK;
+        const uint32_t capacity = capacity_for(row->asked.requests);
+        KD_TRY(KD_GROW(row->list, before, capacity));
+        row->capacity = capacity;
         row->asked.requests = before;
     }
 }
 
 static kd_status follow_row(const apart_chunk *work, row_looks *row, int32_t y) {
     const int32_t width = work->to->width;
-    row->room = room_for((uint32_t)width);
-    KD_TRY(KD_RESERVE(row->list, row->room));
+    row->capacity = capacity_for((uint32_t)width);
+    KD_TRY(KD_RESERVE(row->list, row->capacity));
     KD_TRY(KD_RESERVE(row->samples, (uint64_t)width));
     KD_TRY(KD_RESERVE(row->first, (uint64_t)width + 1));
     for (int32_t x = 0; x < width; ++x) {

@@ -3,7 +3,7 @@
 #include "render/photon_mapping/photon.h"
 
 void photon_cuda_drop_requests(photon_cuda *of) {
-    of->room = 0;
+    of->capacity = 0;
     device_buffer_free(&of->requests);
     device_buffer_free(&of->packets);
     device_buffer_free(&of->alone);

@@ -99,17 +99,17 @@ kd_status add_seconds(photon_cuda *with) {
     return KD_OK;
 }
 
-kd_status reserve_requests(photon_cuda *with, uint32_t room) {
-    with->room = 0;
-    KD_TRY(device_buffer_reserve(&with->requests, (uint64_t)room * sizeof(eye_request)));
-    KD_TRY(device_buffer_reserve(&with->packets, (uint64_t)room * sizeof(eye_packet)));
-    KD_TRY(device_buffer_reserve(&with->alone, ((uint64_t)room + 2) * sizeof(uint32_t)));
+kd_status reserve_requests(photon_cuda *with, uint32_t capacity) {
+    with->capacity = 0;
+    KD_TRY(device_buffer_reserve(&with->requests, (uint64_t)capacity * sizeof(eye_request)));
+    KD_TRY(device_buffer_reserve(&with->packets, (uint64_t)capacity * sizeof(eye_packet)));
+    KD_TRY(device_buffer_reserve(&with->alone, ((uint64_t)capacity + 2) * sizeof(uint32_t)));
     for (int m = 0; m < 2; ++m) {
-        KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)room * sizeof(flux_sum)));
-        KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)room * sizeof(float)));
-        KD_TRY(device_buffer_reserve(&with->integrals[m], (uint64_t)room * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)capacity * sizeof(flux_sum)));
+        KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)capacity * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&with->integrals[m], (uint64_t)capacity * sizeof(float)));
     }
-    with->room = room;
+    with->capacity = capacity;
     return KD_OK;
 }
 
@@ -122,11 +122,11 @@ kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *aske
         later->list = launch->later ? (eye_request *)with->requests.memory : NULL;
         later->packets = (eye_packet *)with->packets.memory;
         later->asked = (eye_asked *)with->asked.memory;
-        later->room = with->room;
+        later->capacity = with->capacity;
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
         KD_TRY((launch->walks ? eye_walk_slots : eye_ask_slots)(launch->of, &launch->view, slots));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
-        if (asked->requests <= with->room) return KD_OK;
+        if (asked->requests <= with->capacity) return KD_OK;
         KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));
     }
 }
@@ -207,7 +207,7 @@ kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots
     uint32_t together =
         gathers ? photon_cuda_gathers_together(pixels, launch->view.final_gather) : 0;
     KD_TRY(device_buffer_reserve(&launch->with->asked, sizeof(eye_asked)));
-    if (launch->with->room < pixels)
+    if (launch->with->capacity < pixels)
         KD_TRY(reserve_requests(launch->with, (uint32_t)(pixels + pixels / 8)));
     for (;; together /= 2) {
         const kd_status status = eye_slots_open(slots, launch->of, part, by_waves, together);

@@ -124,7 +124,7 @@ typedef struct progressive_state {
     bool tiled;        /* the tiles have been found, on the host or on the device */
     photon_cuda there; /* maps and tiles on a CUDA device, instead of the two above */
     maps_ahead ahead;  /* maps of the next pass on the device */
-    bool has_room;     /* a launch has allocated the device buffers for samples */
+    bool has_capacity;     /* a launch has allocated the device buffers for samples */
     photon_view view;
 } progressive_state;
 
@@ -312,7 +312,7 @@ static void leave_out_empty(photon_options *options, const frame *of) {
 static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
     const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
     const bool timed = of->deadline > 0 || (of->watched && of->watched->deadline > 0);
-    if (!of->there || !of->options->maps_ahead || !state->has_room || timed || of->maps_cut ||
+    if (!of->there || !of->options->maps_ahead || !state->has_capacity || timed || of->maps_cut ||
         pass + 1 >= passes)
         return;
     if (ranks_shared(of->among) || photon_media_rows[state->photons.media].beams) return;
@@ -385,7 +385,7 @@ static kd_status ppm_take_apart(frame *of, film *to, const apart_range *range,
 static kd_status take_there(const frame *of, const struct sample_range *range, uint32_t period) {
     progressive_state *state = (progressive_state *)of->state;
     KD_TRY(photon_cuda_take(&state->there, of, &state->view, range, period));
-    state->has_room = true;
+    state->has_capacity = true;
     return KD_OK;
 }
 

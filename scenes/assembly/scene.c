@@ -227,9 +227,9 @@ kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, cons
     *out = NULL;
     job_stage_begin(watched, "load", 0);
     if (folder) {
-        const size_t room = strlen(folder) + sizeof name + 1;
-        KD_TRY_GOTO(KD_RESERVE(path, room));
-        snprintf(path, room, "%s/%s", folder, name);
+        const size_t capacity = strlen(folder) + sizeof name + 1;
+        KD_TRY_GOTO(KD_RESERVE(path, capacity));
+        snprintf(path, capacity, "%s/%s", folder, name);
         source.path = path;
     }
     path_scope_begin(&scope, source.path, options->allow_outside);

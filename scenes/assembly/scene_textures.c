@@ -21,10 +21,10 @@ static kd_status add_image(texture_store *to, const char *path, texture_role rol
             *index = i;
             return KD_OK;
         }
-    if (to->image_count == to->image_room) {
-        const uint32_t room = to->image_room ? 2 * to->image_room : 16;
-        KD_TRY(KD_GROW(to->images, to->image_count, room));
-        to->image_room = room;
+    if (to->image_count == to->image_capacity) {
+        const uint32_t capacity = to->image_capacity ? 2 * to->image_capacity : 16;
+        KD_TRY(KD_GROW(to->images, to->image_count, capacity));
+        to->image_capacity = capacity;
     }
     texture_image *made = &to->images[to->image_count];
     memset(made, 0, sizeof *made);
@@ -50,11 +50,11 @@ static kd_status add_view(texture_store *to, uint32_t image, const texture_view 
             return KD_OK;
         }
     }
-    if (to->view_count == to->view_room) {
-        const uint32_t room = to->view_room ? 2 * to->view_room : 16;
-        KD_TRY(KD_GROW(to->views, to->view_count, room));
-        KD_TRY(KD_GROW(to->view_images, to->view_count, room));
-        to->view_room = room;
+    if (to->view_count == to->view_capacity) {
+        const uint32_t capacity = to->view_capacity ? 2 * to->view_capacity : 16;
+        KD_TRY(KD_GROW(to->views, to->view_count, capacity));
+        KD_TRY(KD_GROW(to->view_images, to->view_count, capacity));
+        to->view_capacity = capacity;
     }
     to->views[to->view_count] = *view;
     to->view_images[to->view_count] = image;
@@ -246,7 +246,7 @@ static kd_status open_bytes(file_view *out, const texture_store *in, const char 
 
 typedef struct texture_reading {
     texture_store *of;
-    uint64_t room, used; /* bytes for decoding: limit, and in use */
+    uint64_t capacity, used; /* bytes for decoding: limit, and in use */
     pthread_mutex_t lock;
     pthread_cond_t given;
 } texture_reading;
@@ -303,19 +303,19 @@ static kd_status check_budget(texture_reading *to) {
                "--max-texture-memory allows %.1f MiB; the largest is %s",
                (double)kept / 1048576, (double)passing / 1048576, (double)budget / 1048576,
                largest ? largest->path : "");
-    to->room = budget - (largest ? kept : 0);
+    to->capacity = budget - (largest ? kept : 0);
     return KD_OK;
 }
 
-static void room_take(texture_reading *from, uint64_t bytes) {
+static void budget_take(texture_reading *from, uint64_t bytes) {
     pthread_mutex_lock(&from->lock);
-    while (from->used && (from->used > from->room || bytes > from->room - from->used))
+    while (from->used && (from->used > from->capacity || bytes > from->capacity - from->used))
         pthread_cond_wait(&from->given, &from->lock);
     from->used += bytes;
     pthread_mutex_unlock(&from->lock);
 }
 
-static void room_give(texture_reading *to, uint64_t bytes) {
+static void budget_return(texture_reading *to, uint64_t bytes) {
     pthread_mutex_lock(&to->lock);
     to->used -= bytes;
     pthread_cond_broadcast(&to->given);
@@ -330,11 +330,11 @@ static void read_images(void *context, int64_t begin, int64_t end, int thread) {
         texture_image *image = &of->images[i];
         file_view file;
         if (image->loaded || !image->path || image->status != KD_OK) continue;
-        room_take(reading, image->passing);
+        budget_take(reading, image->passing);
         image->status = open_bytes(&file, of, image->path);
         if (image->status == KD_OK) image->status = decode(image, &file);
         file_close(&file);
-        room_give(reading, image->passing);
+        budget_return(reading, image->passing);
         note_trouble(image);
     }
 }

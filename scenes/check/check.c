@@ -48,7 +48,7 @@ kd_status check_refused(examination *of) {
 }
 
 /* Counts a problem of a kind. Returns true if it is among the first CHECK_PROBLEMS. */
-static bool kind_has_room(check_report *report, const char *name, check_severity severity) {
+static bool kind_is_below_limit(check_report *report, const char *name, check_severity severity) {
     check_kind *kind = report->kinds, *end = kind + report->kind_count;
     while (kind < end && kind->name != name && strcmp(kind->name, name) != 0) ++kind;
     if (kind == end) {
@@ -69,14 +69,14 @@ static void note_keep(examination *of, const char *file, uint32_t line, const ch
     check_report *report = of->report;
     ++report->problems_found;
     if (severity == CHECK_ERROR) report->renderable = false;
-    if (!kind_has_room(report, kind, severity)) return;
-    if (report->problem_count == of->room) {
-        const uint64_t room = of->room ? 2 * of->room : 16;
-        if (KD_GROW(report->problems, report->problem_count, room) != KD_OK) {
+    if (!kind_is_below_limit(report, kind, severity)) return;
+    if (report->problem_count == of->capacity) {
+        const uint64_t capacity = of->capacity ? 2 * of->capacity : 16;
+        if (KD_GROW(report->problems, report->problem_count, capacity) != KD_OK) {
             of->status = KD_ERROR_MEMORY;
             return;
         }
-        of->room = room;
+        of->capacity = capacity;
     }
     check_problem *problem = &report->problems[report->problem_count++];
     problem->line = line;

@@ -19,13 +19,13 @@ typedef struct bodies {
     examination *of;
     const tritree *tree;
     double *volume, *area, *open; /* per shell, indexed by its first triangle */
-    uint8_t *room;                /* per shell: it contains another one */
+    uint8_t *buffer;                /* per shell: it contains another one */
     uint32_t *shells;             /* first triangles of all shells */
     uint32_t shell_count;
     /* The current ray, and the triangles that it hits. */
     double from[3];
     uint32_t *met;
-    uint64_t met_count, met_room, meetings, meetings_most;
+    uint64_t met_count, met_capacity, meetings, meetings_most;
     kd_status status;
 } bodies;
 
@@ -108,13 +108,13 @@ static bool is_inwards(const bodies *b, uint32_t shell) {
 /* --- the ray: from a point of a shell along z ------------------------------------------------- */
 
 static void met_keep(bodies *b, uint32_t triangle) {
-    if (b->met_count == b->met_room) {
-        const uint64_t room = b->met_room ? 2 * b->met_room : 64;
-        if (KD_GROW(b->met, b->met_count, room) != KD_OK) {
+    if (b->met_count == b->met_capacity) {
+        const uint64_t buffer = b->met_capacity ? 2 * b->met_capacity : 64;
+        if (KD_GROW(b->met, b->met_count, buffer) != KD_OK) {
             b->status = KD_ERROR_MEMORY;
             return;
         }
-        b->met_room = room;
+        b->met_capacity = buffer;
     }
     b->met[b->met_count++] = triangle;
 }
@@ -205,7 +205,7 @@ static kd_status surroundings_look(bodies *b, uint32_t shell, int *winding) {
         }
         if (other == shell || sum == 0 || !is_body(b, other)) continue;
         *winding += sum > 0 ? 1 : -1;
-        if (!is_body(b, shell) || b->volume[shell] > 0) b->room[other] = 1;
+        if (!is_body(b, shell) || b->volume[shell] > 0) b->buffer[other] = 1;
     }
     memory_free(sorted);
     return KD_OK;
@@ -219,7 +219,7 @@ static void lamps_mark(bodies *b) {
         const material *made = &body->materials[body->triangle_materials[i]].record;
         if (b->of->shell[i] != KD_NONE &&
             (!vec3_is_zero(made->emission) || material_bounds_media(made)))
-            b->room[b->of->shell[i]] = 1; /* check_shells.c reports glass */
+            b->buffer[b->of->shell[i]] = 1; /* check_shells.c reports glass */
     }
 }
 
@@ -244,10 +244,10 @@ static kd_status shells_judge(bodies *b) {
         memory_free(winding);
         return KD_OK;
     }
-    uint8_t *wrong = b->room; /* reused: 2 marks an inverted shell */
+    uint8_t *wrong = b->buffer; /* reused: 2 marks an inverted shell */
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count; ++i) {
         const uint32_t shell = b->shells[i];
-        if (!is_inwards(b, shell) || winding[i] > 0 || b->room[shell]) continue;
+        if (!is_inwards(b, shell) || winding[i] > 0 || b->buffer[shell]) continue;
         wrong[shell] = 2;
         check_triangle_note(
             of, shell, "inside-out", CHECK_WARNING,
@@ -271,7 +271,7 @@ kd_status check_inwards(examination *of, const tritree *tree) {
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.volume, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.area, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.open, count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(b.room, count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(b.buffer, count));
     KD_TRY_GOTO(KD_RESERVE(b.shells, count));
     shells_measure(&b);
     KD_TRY_GOTO(lids_measure(&b));
@@ -282,7 +282,7 @@ done:
     memory_free(b.volume);
     memory_free(b.area);
     memory_free(b.open);
-    memory_free(b.room);
+    memory_free(b.buffer);
     memory_free(b.shells);
     memory_free(b.met);
     return status;

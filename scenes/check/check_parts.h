@@ -49,7 +49,7 @@ typedef struct examination {
     uint32_t *shell;
     check_half *rim; /* boundary half-edges, after resolving T-junctions */
     uint64_t rim_count;
-    uint64_t room;    /* capacity of report->problems */
+    uint64_t capacity;    /* capacity of report->problems */
     kd_status status; /* KD_ERROR_MEMORY if adding a problem failed */
 } examination;
 

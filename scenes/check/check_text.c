@@ -232,12 +232,12 @@ static uint32_t resolve(int64_t found, uint64_t so_far) {
 }
 
 static kd_status ring_grow(obj_ring *ring) {
-    if (ring->count < ring->room) return KD_OK;
-    const uint64_t room = ring->room ? 2 * ring->room : 16;
-    KD_TRY(KD_GROW(ring->position, ring->count, room));
-    KD_TRY(KD_GROW(ring->texcoord, ring->count, room));
-    KD_TRY(KD_GROW(ring->normal, ring->count, room));
-    ring->room = room;
+    if (ring->count < ring->capacity) return KD_OK;
+    const uint64_t capacity = ring->capacity ? 2 * ring->capacity : 16;
+    KD_TRY(KD_GROW(ring->position, ring->count, capacity));
+    KD_TRY(KD_GROW(ring->texcoord, ring->count, capacity));
+    KD_TRY(KD_GROW(ring->normal, ring->count, capacity));
+    ring->capacity = capacity;
     return KD_OK;
 }
 

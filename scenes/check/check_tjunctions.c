@@ -28,7 +28,7 @@ typedef struct junctions {
     uint8_t *axes;    /* split axis of each median */
     uint64_t place_count;
     junction *found;
-    uint64_t found_count, found_room;
+    uint64_t found_count, found_capacity;
     uint64_t found_most, looks_most; /* limits, for many edges in one place */
     uint64_t looks;
     kd_status status;
@@ -86,13 +86,13 @@ static void tree_make(junctions *j, uint64_t begin, uint64_t end) {
 /* --- edges through it ------------------------------------------------------------------------- */
 
 static void junction_keep(junctions *j, uint32_t place, double t) {
-    if (j->found_count == j->found_room) {
-        const uint64_t room = j->found_room ? 2 * j->found_room : 64;
-        if (KD_GROW(j->found, j->found_count, room) != KD_OK) {
+    if (j->found_count == j->found_capacity) {
+        const uint64_t capacity = j->found_capacity ? 2 * j->found_capacity : 64;
+        if (KD_GROW(j->found, j->found_count, capacity) != KD_OK) {
             j->status = KD_ERROR_MEMORY;
             return;
         }
-        j->found_room = room;
+        j->found_capacity = capacity;
     }
     const junction made = {j->edge, t, place};
     j->found[j->found_count++] = made;

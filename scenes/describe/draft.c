@@ -2,36 +2,36 @@
 #include "core/memory.h"
 
 kd_status scene_draft_add_light(scene_draft *to, const light *added) {
-    if (to->light_count == to->light_room) {
-        const uint32_t room = to->light_room ? 2 * to->light_room : 8;
-        KD_TRY(KD_GROW(to->lights, to->light_count, room));
-        to->light_room = room;
+    if (to->light_count == to->light_capacity) {
+        const uint32_t capacity = to->light_capacity ? 2 * to->light_capacity : 8;
+        KD_TRY(KD_GROW(to->lights, to->light_count, capacity));
+        to->light_capacity = capacity;
     }
     to->lights[to->light_count++] = *added;
     return KD_OK;
 }
 
-static kd_status double_room(uint64_t count, uint64_t *room) {
-    if (count < *room) return KD_OK;
+static kd_status double_capacity(uint64_t count, uint64_t *capacity) {
+    if (count < *capacity) return KD_OK;
     KD_REQUIRE(count < KD_NONE / 2, KD_ERROR_INPUT,
                "the scene has more than %u instances, the limit", KD_NONE / 2);
-    *room = *room ? 2 * *room : 64;
+    *capacity = *capacity ? 2 * *capacity : 64;
     return KD_OK;
 }
 
 kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added) {
-    const uint64_t before = to->shape_room;
-    KD_TRY(double_room(to->shape_count, &to->shape_room));
-    if (to->shape_room > before) KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_room));
+    const uint64_t before = to->shape_capacity;
+    KD_TRY(double_capacity(to->shape_count, &to->shape_capacity));
+    if (to->shape_capacity > before) KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_capacity));
     to->shapes[to->shape_count++] = *added;
     return KD_OK;
 }
 
 kd_status scene_draft_add_placement(scene_draft *to, const placement *added) {
-    const uint64_t before = to->placement_room;
-    KD_TRY(double_room(to->placement_count, &to->placement_room));
-    if (to->placement_room > before)
-        KD_TRY(KD_GROW(to->placements, to->placement_count, to->placement_room));
+    const uint64_t before = to->placement_capacity;
+    KD_TRY(double_capacity(to->placement_count, &to->placement_capacity));
+    if (to->placement_capacity > before)
+        KD_TRY(KD_GROW(to->placements, to->placement_count, to->placement_capacity));
     to->placements[to->placement_count++] = *added;
     return KD_OK;
 }

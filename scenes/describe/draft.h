@@ -30,9 +30,9 @@ typedef struct scene_draft {
     draft_shape *shapes;   /* owned */
     placement *placements; /* owned */
     uint32_t shape_count, placement_count;
-    uint64_t shape_room, placement_room;
+    uint64_t shape_capacity, placement_capacity;
     light *lights; /* owned; all lights except emissive triangles and the sky; power not set */
-    uint32_t light_count, light_room;
+    uint32_t light_count, light_capacity;
     bool sky;            /* the scene has an environment */
     vec3 sky_radiance;   /* factor of the image, or the constant radiance */
     char *sky_image;     /* owned path; NULL: constant radiance */

@@ -66,10 +66,10 @@ static const char *const left_out[] = {"refl", "map_refl", "disp", "map_disp", "
 enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
 kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index) {
-    if (library->count == library->room) {
-        const uint32_t room = library->room ? 2 * library->room : 8;
-        KD_TRY(KD_GROW(library->materials, library->count, room));
-        library->room = room;
+    if (library->count == library->capacity) {
+        const uint32_t capacity = library->capacity ? 2 * library->capacity : 8;
+        KD_TRY(KD_GROW(library->materials, library->count, capacity));
+        library->capacity = capacity;
     }
     mesh_material *made = &library->materials[library->count];
     mesh_material_default(made);

@@ -8,8 +8,8 @@
 /* The materials of one or more files, in order. If a name occurs twice, the first material is
    kept. */
 typedef struct mtl_library {
-    mesh_material *materials; /* `count` elements in use, capacity `room` */
-    uint32_t count, room;
+    mesh_material *materials; /* `count` elements in use, capacity `capacity` */
+    uint32_t count, capacity;
     name_table names; /* indices into `materials` by name */
 } mtl_library;
 

@@ -23,16 +23,16 @@ typedef struct obj_reader {
     file_view file;
     char *tail; /* copy of the last line with a line end, if the file lacks one */
     obj_chunk *chunks;
-    uint64_t chunk_count, chunk_room;
+    uint64_t chunk_count, chunk_capacity;
     obj_target target;
     atomic_int failed; /* kd_status of a parallel pass */
 } obj_reader;
 
 static kd_status chunk_add(obj_reader *from, const char *begin, uint64_t count) {
-    if (from->chunk_count == from->chunk_room) {
-        const uint64_t room = from->chunk_room ? 2 * from->chunk_room : 16;
-        KD_TRY(KD_GROW(from->chunks, from->chunk_count, room));
-        from->chunk_room = room;
+    if (from->chunk_count == from->chunk_capacity) {
+        const uint64_t capacity = from->chunk_capacity ? 2 * from->chunk_capacity : 16;
+        KD_TRY(KD_GROW(from->chunks, from->chunk_count, capacity));
+        from->chunk_capacity = capacity;
     }
     obj_chunk *chunk = &from->chunks[from->chunk_count++];
     memset(chunk, 0, sizeof *chunk);

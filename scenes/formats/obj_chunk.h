@@ -34,7 +34,7 @@ typedef struct obj_chunk {
     problem_list problems; /* line numbers are relative to the chunk */
     obj_event *events;
     obj_polygon *polygons;
-    uint64_t event_count, event_room, polygon_count, polygon_room;
+    uint64_t event_count, event_capacity, polygon_count, polygon_capacity;
     uint64_t unusable_triangles; /* their corners are KD_NONE */
     uint64_t known, unknown;     /* numbers of statements */
     /* some are not finite; or, a normal has length 0 */

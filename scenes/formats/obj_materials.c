@@ -22,13 +22,13 @@ static bool is_one_of(text_span word, const char *const *words, size_t count) {
 }
 
 static void event_note(obj_chunk *chunk, const obj_event *event) {
-    if (chunk->event_count == chunk->event_room) {
-        const uint64_t room = chunk->event_room ? 2 * chunk->event_room : 16;
-        if (KD_GROW(chunk->events, chunk->event_count, room) != KD_OK) {
+    if (chunk->event_count == chunk->event_capacity) {
+        const uint64_t capacity = chunk->event_capacity ? 2 * chunk->event_capacity : 16;
+        if (KD_GROW(chunk->events, chunk->event_count, capacity) != KD_OK) {
             chunk->out_of_memory = true;
             return;
         }
-        chunk->event_room = room;
+        chunk->event_capacity = capacity;
     }
     chunk->events[chunk->event_count++] = *event;
 }

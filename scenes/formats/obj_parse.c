@@ -227,13 +227,13 @@ static void triangle_write(parser *from, const corner *a, const corner *b, const
 }
 
 static void polygon_note(obj_chunk *chunk, uint64_t first_triangle, uint64_t corner_count) {
-    if (chunk->polygon_count == chunk->polygon_room) {
-        const uint64_t room = chunk->polygon_room ? 2 * chunk->polygon_room : 64;
-        if (KD_GROW(chunk->polygons, chunk->polygon_count, room) != KD_OK) {
+    if (chunk->polygon_count == chunk->polygon_capacity) {
+        const uint64_t capacity = chunk->polygon_capacity ? 2 * chunk->polygon_capacity : 64;
+        if (KD_GROW(chunk->polygons, chunk->polygon_count, capacity) != KD_OK) {
             chunk->out_of_memory = true;
             return;
         }
-        chunk->polygon_room = room;
+        chunk->polygon_capacity = capacity;
     }
     obj_polygon *polygon = &chunk->polygons[chunk->polygon_count++];
     polygon->first_triangle = (uint32_t)first_triangle;

@@ -12,10 +12,10 @@ static uint64_t piece_bytes(const ply_file *from) {
 
 static kd_status piece_add(ply_file *to, const ply_element *element, const char *begin,
                            uint64_t first_row, uint64_t line) {
-    if (to->piece_count == to->piece_room) {
-        const uint64_t room = to->piece_room ? 2 * to->piece_room : 16;
-        KD_TRY(KD_GROW(to->pieces, to->piece_count, room));
-        to->piece_room = room;
+    if (to->piece_count == to->piece_capacity) {
+        const uint64_t capacity = to->piece_capacity ? 2 * to->piece_capacity : 16;
+        KD_TRY(KD_GROW(to->pieces, to->piece_count, capacity));
+        to->piece_capacity = capacity;
     }
     ply_piece *piece = &to->pieces[to->piece_count++];
     memset(piece, 0, sizeof *piece);

@@ -12,7 +12,7 @@ typedef struct face_writer {
     uint64_t triangle, last; /* next triangle to write; end of the piece's range */
     vec3 *points;            /* buffers for the largest polygon so far */
     uint32_t *cut;
-    uint64_t room;
+    uint64_t capacity;
 } face_writer;
 
 static void triangle_write(face_writer *from, const int64_t corners[3], uint64_t line) {
@@ -49,13 +49,13 @@ static bool corners_are_sound(face_writer *from, const ply_row *row, const char 
     return true;
 }
 
-static bool polygon_room(face_writer *from, uint64_t count) {
-    if (count <= from->room) return true;
-    const uint64_t room = 2 * count;
-    kd_status status = KD_GROW(from->points, 0, room);
-    if (status == KD_OK) status = KD_GROW(from->cut, 0, 3 * room);
+static bool polygon_capacity(face_writer *from, uint64_t count) {
+    if (count <= from->capacity) return true;
+    const uint64_t capacity = 2 * count;
+    kd_status status = KD_GROW(from->points, 0, capacity);
+    if (status == KD_OK) status = KD_GROW(from->cut, 0, 3 * capacity);
     from->piece->status = status;
-    if (status == KD_OK) from->room = room;
+    if (status == KD_OK) from->capacity = capacity;
     return status == KD_OK;
 }
 
@@ -63,7 +63,7 @@ static bool polygon_room(face_writer *from, uint64_t count) {
    reported with the vertex. */
 static void polygon_write(face_writer *from, const ply_row *row, uint64_t line) {
     const uint64_t count = row->corner_count;
-    if (!polygon_room(from, count)) return;
+    if (!polygon_capacity(from, count)) return;
     for (uint64_t i = 0; i < count; ++i) {
         from->points[i] = from->to->into->positions[row->corners[i]];
         if (!vec3_is_finite(from->points[i])) return;

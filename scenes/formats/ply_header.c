@@ -90,10 +90,10 @@ static ply_role role_of(const ply_element *in, text_span name, const ply_propert
 
 static kd_status property_add(header_reader *from, const ply_property *added) {
     ply_header *into = from->into;
-    if (into->property_count == into->property_room) {
-        const uint32_t room = into->property_room ? 2 * into->property_room : 16;
-        KD_TRY(KD_GROW(into->properties, into->property_count, room));
-        into->property_room = room;
+    if (into->property_count == into->property_capacity) {
+        const uint32_t capacity = into->property_capacity ? 2 * into->property_capacity : 16;
+        KD_TRY(KD_GROW(into->properties, into->property_count, capacity));
+        into->property_capacity = capacity;
     }
     into->properties[into->property_count++] = *added;
     ply_element *element = &into->elements[into->element_count - 1];
@@ -148,10 +148,10 @@ static kd_status element_read(header_reader *from) {
     for (uint32_t i = 0; i < into->element_count; ++i)
         if (read.kind == PLY_VERTICES && into->elements[i].kind == PLY_VERTICES)
             fail_here(from, read.name, "one element vertex");
-    if (into->element_count == into->element_room) {
-        const uint32_t room = into->element_room ? 2 * into->element_room : 4;
-        KD_TRY(KD_GROW(into->elements, into->element_count, room));
-        into->element_room = room;
+    if (into->element_count == into->element_capacity) {
+        const uint32_t capacity = into->element_capacity ? 2 * into->element_capacity : 4;
+        KD_TRY(KD_GROW(into->elements, into->element_count, capacity));
+        into->element_capacity = capacity;
     }
     read.first = into->property_count;
     into->elements[into->element_count++] = read;

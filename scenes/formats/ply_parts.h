@@ -67,7 +67,7 @@ typedef struct ply_header {
     ply_form form;
     ply_element *elements;
     ply_property *properties;
-    uint32_t element_count, element_room, property_count, property_room;
+    uint32_t element_count, element_capacity, property_count, property_capacity;
     const ply_element *vertices;
     text_span texture; /* MeshLab's "comment TextureFile NAME"; empty if absent */
     char *text;        /* a copy of the header, to which all names point */
@@ -107,7 +107,7 @@ typedef struct ply_file {
     ply_header header;
     text_chunks chunks; /* text only: chunks of the rows */
     ply_piece *pieces;
-    uint64_t piece_count, piece_room;
+    uint64_t piece_count, piece_capacity;
     /* problems that belong to no piece; line numbers are those of the file */
     problem_list problems;
     /* approximate size of a piece; 0: default. The result does not depend on it. */
@@ -118,7 +118,7 @@ typedef struct ply_file {
 typedef struct ply_row {
     float numbers[PLY_SCALARS]; /* 0 where the file has none */
     int64_t *corners;           /* items of the index list; owned */
-    uint64_t corner_count, corner_room;
+    uint64_t corner_count, corner_capacity;
 } ply_row;
 
 /* ply_cut.c: cuts the rows into pieces in file order. Binary: counts their triangles, too. A

@@ -21,11 +21,11 @@ void ply_problem(const ply_file *from, problem_list *to, bool fatal, const char 
 }
 
 static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
-    if (row->corner_count == row->corner_room) {
-        const uint64_t room = row->corner_room ? 2 * row->corner_room : CORNERS_SMALL;
-        piece->status = KD_GROW(row->corners, row->corner_count, room);
+    if (row->corner_count == row->corner_capacity) {
+        const uint64_t capacity = row->corner_capacity ? 2 * row->corner_capacity : CORNERS_SMALL;
+        piece->status = KD_GROW(row->corners, row->corner_count, capacity);
         if (piece->status != KD_OK) return false;
-        row->corner_room = room;
+        row->corner_capacity = capacity;
     }
     row->corners[row->corner_count++] = corner;
     return true;

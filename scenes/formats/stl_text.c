@@ -31,7 +31,7 @@ typedef struct stl_parser {
     vec3 normal;
     vec3 *corners; /* corners of the facet */
     uint32_t *cut;
-    uint64_t count, room;
+    uint64_t count, capacity;
     bool in_facet;
     bool lost; /* after an error: report nothing until the next facet */
 } stl_parser;
@@ -88,12 +88,12 @@ static bool vector_read(stl_parser *from, const char *at, vec3 *read) {
 
 static bool triangle_add(stl_parser *from, vec3 a, vec3 b, vec3 c) {
     stl_piece *piece = from->piece;
-    if (piece->triangles == piece->room) {
-        const uint64_t room = piece->room ? 2 * piece->room : 1024;
-        piece->status = KD_GROW(piece->corners, 3 * piece->triangles, 3 * room);
-        if (piece->status == KD_OK) piece->status = KD_GROW(piece->lines, piece->triangles, room);
+    if (piece->triangles == piece->capacity) {
+        const uint64_t capacity = piece->capacity ? 2 * piece->capacity : 1024;
+        piece->status = KD_GROW(piece->corners, 3 * piece->triangles, 3 * capacity);
+        if (piece->status == KD_OK) piece->status = KD_GROW(piece->lines, piece->triangles, capacity);
         if (piece->status != KD_OK) return false;
-        piece->room = room;
+        piece->capacity = capacity;
     }
     vec3 *corners = &piece->corners[3 * piece->triangles];
     corners[0] = a;
@@ -105,7 +105,7 @@ static bool triangle_add(stl_parser *from, vec3 a, vec3 b, vec3 c) {
 
 static void polygon_add(stl_parser *from) {
     stl_piece *piece = from->piece;
-    piece->status = KD_GROW(from->cut, 0, 3 * from->room);
+    piece->status = KD_GROW(from->cut, 0, 3 * from->capacity);
     if (piece->status == KD_OK)
         piece->status = polygon_triangulate(from->corners, (uint32_t)from->count, from->cut);
     for (uint64_t i = 0; i + 2 < from->count && piece->status == KD_OK; ++i) {
@@ -161,11 +161,11 @@ static void vertex_read(stl_parser *from, const char *at, const char *rest) {
         return;
     }
     if (!vector_read(from, rest, &corner)) return;
-    if (from->count == from->room) {
-        const uint64_t room = from->room ? 2 * from->room : CORNERS_SMALL;
-        from->piece->status = KD_GROW(from->corners, from->count, room);
+    if (from->count == from->capacity) {
+        const uint64_t capacity = from->capacity ? 2 * from->capacity : CORNERS_SMALL;
+        from->piece->status = KD_GROW(from->corners, from->count, capacity);
         if (from->piece->status != KD_OK) return;
-        from->room = room;
+        from->capacity = capacity;
     }
     from->corners[from->count++] = corner;
 }

@@ -187,7 +187,7 @@ static void room_beam(mesh_builder *to, rng_key key) {
                           vec3_add(head, across[i]), vec3_sub(head, across[i]), vec2_make(1, 66));
 }
 
-void procedural_room(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+void procedural_capacity(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     uint32_t made[4];
     noise bumps = {NULL};
     const double rest = (double)triangles - 12 - 4 * ROOM_BEAMS;

@@ -8,7 +8,7 @@
 const procedural_generator procedural_generators[] = {
     {"blob", "a sphere with six octaves of noise on it", 100000, true, false, procedural_blob},
     {"sphere", "the unit sphere, smooth normals", 20000, true, false, procedural_sphere},
-    {"room", "a room with diagonal beams and 96 blobs", 100000, false, true, procedural_room},
+    {"room", "a room with diagonal beams and 96 blobs", 100000, false, true, procedural_capacity},
     {"soup", "random triangles in the unit cube", 10000, false, false, procedural_soup},
     {"terrain", "a height field of noise", 100000, false, false, procedural_terrain},
     {"cloth", "a cloth on a table, hanging down behind it in folds", 100000, false, false,

@@ -26,7 +26,7 @@ kd_status procedural_load(mesh *out, const char *path);
 /* The generators, by source file: blob.c */
 void procedural_blob(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_sphere(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_room(mesh_builder *to, uint64_t triangles, uint64_t seed);
+void procedural_capacity(mesh_builder *to, uint64_t triangles, uint64_t seed);
 /* field.c */
 void procedural_soup(mesh_builder *to, uint64_t triangles, uint64_t seed);
 void procedural_terrain(mesh_builder *to, uint64_t triangles, uint64_t seed);

@@ -4,13 +4,13 @@
 
 /* Ensures capacity for `more` items after the first `count` of an array; at least doubles it, so
    that appending takes amortised constant time. */
-static void make_room(mesh_builder *to, void **array, uint64_t count, uint64_t more, uint64_t *room,
+static void reserve(mesh_builder *to, void **array, uint64_t count, uint64_t more, uint64_t *capacity,
                       size_t item_bytes) {
-    if (to->status != KD_OK || count + more <= *room) return;
-    uint64_t larger = *room * 2 > count + more ? *room * 2 : count + more;
+    if (to->status != KD_OK || count + more <= *capacity) return;
+    uint64_t larger = *capacity * 2 > count + more ? *capacity * 2 : count + more;
     if (larger < 64) larger = 64;
     to->status = memory_grow(array, count, larger, item_bytes);
-    if (to->status == KD_OK) *room = larger;
+    if (to->status == KD_OK) *capacity = larger;
 }
 
 static void check_count(mesh_builder *to, uint64_t count, const char *what) {
@@ -20,36 +20,36 @@ static void check_count(mesh_builder *to, uint64_t count, const char *what) {
                                  (unsigned long long)count, what);
 }
 
-static void room_for_triangles(mesh_builder *to, uint64_t more) {
+static void reserve_triangles(mesh_builder *to, uint64_t more) {
     mesh *made = &to->made;
     const uint64_t count = made->triangle_count;
     check_count(to, count + more, "triangles");
-    if (count + more <= to->triangle_room) return;
-    uint64_t rooms[4] = {3 * to->triangle_room, 3 * to->triangle_room, 3 * to->triangle_room,
-                         to->triangle_room};
-    make_room(to, (void **)&made->triangles, 3 * count, 3 * more, &rooms[0], sizeof(uint32_t));
-    make_room(to, (void **)&made->normal_indices, 3 * count, 3 * more, &rooms[1], sizeof(uint32_t));
-    make_room(to, (void **)&made->texcoord_indices, 3 * count, 3 * more, &rooms[2],
+    if (count + more <= to->triangle_capacity) return;
+    uint64_t capacities[4] = {3 * to->triangle_capacity, 3 * to->triangle_capacity, 3 * to->triangle_capacity,
+                         to->triangle_capacity};
+    reserve(to, (void **)&made->triangles, 3 * count, 3 * more, &capacities[0], sizeof(uint32_t));
+    reserve(to, (void **)&made->normal_indices, 3 * count, 3 * more, &capacities[1], sizeof(uint32_t));
+    reserve(to, (void **)&made->texcoord_indices, 3 * count, 3 * more, &capacities[2],
               sizeof(uint32_t));
-    make_room(to, (void **)&made->triangle_materials, count, more, &rooms[3], sizeof(uint32_t));
-    if (to->status == KD_OK) to->triangle_room = rooms[3] < rooms[0] / 3 ? rooms[3] : rooms[0] / 3;
+    reserve(to, (void **)&made->triangle_materials, count, more, &capacities[3], sizeof(uint32_t));
+    if (to->status == KD_OK) to->triangle_capacity = capacities[3] < capacities[0] / 3 ? capacities[3] : capacities[0] / 3;
 }
 
-static void room_for_positions(mesh_builder *to, uint64_t more) {
+static void reserve_positions(mesh_builder *to, uint64_t more) {
     check_count(to, to->made.position_count + more, "vertices");
-    make_room(to, (void **)&to->made.positions, to->made.position_count, more, &to->position_room,
+    reserve(to, (void **)&to->made.positions, to->made.position_count, more, &to->position_capacity,
               sizeof(vec3));
 }
 
-static void room_for_normals(mesh_builder *to, uint64_t more) {
+static void reserve_normals(mesh_builder *to, uint64_t more) {
     check_count(to, to->made.normal_count + more, "normals");
-    make_room(to, (void **)&to->made.normals, to->made.normal_count, more, &to->normal_room,
+    reserve(to, (void **)&to->made.normals, to->made.normal_count, more, &to->normal_capacity,
               sizeof(vec3));
 }
 
-static void room_for_texcoords(mesh_builder *to, uint64_t more) {
+static void reserve_texcoords(mesh_builder *to, uint64_t more) {
     check_count(to, to->made.texcoord_count + more, "texture coordinates");
-    make_room(to, (void **)&to->made.texcoords, to->made.texcoord_count, more, &to->texcoord_room,
+    reserve(to, (void **)&to->made.texcoords, to->made.texcoord_count, more, &to->texcoord_capacity,
               sizeof(vec2));
 }
 
@@ -62,8 +62,8 @@ static void need_material(mesh_builder *to) {
 
 void mesh_builder_extend(mesh_builder *to, uint64_t positions, uint64_t triangles) {
     need_material(to);
-    room_for_positions(to, positions);
-    room_for_triangles(to, triangles);
+    reserve_positions(to, positions);
+    reserve_triangles(to, triangles);
     if (to->status != KD_OK) return;
     const uint64_t first = to->made.triangle_count;
     memset(to->made.normal_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
@@ -74,26 +74,26 @@ void mesh_builder_extend(mesh_builder *to, uint64_t positions, uint64_t triangle
 }
 
 void mesh_builder_extend_normals(mesh_builder *to, uint64_t normals) {
-    room_for_normals(to, normals);
+    reserve_normals(to, normals);
     if (to->status == KD_OK) to->made.normal_count += (uint32_t)normals;
 }
 
 uint32_t mesh_builder_position(mesh_builder *to, vec3 position) {
-    room_for_positions(to, 1);
+    reserve_positions(to, 1);
     if (to->status != KD_OK) return 0;
     to->made.positions[to->made.position_count] = position;
     return to->made.position_count++;
 }
 
 uint32_t mesh_builder_normal(mesh_builder *to, vec3 normal) {
-    room_for_normals(to, 1);
+    reserve_normals(to, 1);
     if (to->status != KD_OK) return 0;
     to->made.normals[to->made.normal_count] = normal;
     return to->made.normal_count++;
 }
 
 uint32_t mesh_builder_texcoord(mesh_builder *to, vec2 texcoord) {
-    room_for_texcoords(to, 1);
+    reserve_texcoords(to, 1);
     if (to->status != KD_OK) return 0;
     to->made.texcoords[to->made.texcoord_count] = texcoord;
     return to->made.texcoord_count++;
@@ -171,9 +171,9 @@ static void name_keep(mesh_builder *to, const char *name, uint32_t index) {
 }
 
 static mesh_material *add_material(mesh_builder *to, const char *name) {
-    make_room(to, (void **)&to->made.materials, to->made.material_count, 1, &to->material_room,
+    reserve(to, (void **)&to->made.materials, to->made.material_count, 1, &to->material_capacity,
               sizeof(mesh_material));
-    make_room(to, (void **)&to->copies, to->made.material_count, 1, &to->copies_room,
+    reserve(to, (void **)&to->copies, to->made.material_count, 1, &to->copies_capacity,
               sizeof(uint32_t));
     char *copy = copy_text(to, name);
     if (copy) name_keep(to, copy, to->made.material_count);
@@ -230,8 +230,8 @@ uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from)
 /* Extends the colours to `count` texture coordinates; new ones are white. */
 static void whiten(mesh_builder *to, uint64_t count) {
     if (count <= to->colour_count) return;
-    make_room(to, (void **)&to->made.colours, to->colour_count, count - to->colour_count,
-              &to->colour_room, 4 * sizeof(float));
+    reserve(to, (void **)&to->made.colours, to->colour_count, count - to->colour_count,
+              &to->colour_capacity, 4 * sizeof(float));
     if (to->status != KD_OK) return;
     for (uint64_t i = 4 * to->colour_count; i < 4 * count; ++i) to->made.colours[i] = 1;
     to->colour_count = count;
@@ -249,8 +249,8 @@ static void append_colours(mesh_builder *to, const mesh *part, uint64_t first) {
 /* Extends the second texture coordinates to `count`; new ones equal the first set. */
 static void repeat_texcoords(mesh_builder *to, uint64_t count) {
     if (count <= to->second_count) return;
-    make_room(to, (void **)&to->made.texcoords_second, to->second_count, count - to->second_count,
-              &to->second_room, sizeof(vec2));
+    reserve(to, (void **)&to->made.texcoords_second, to->second_count, count - to->second_count,
+              &to->second_capacity, sizeof(vec2));
     if (to->status != KD_OK) return;
     memcpy(to->made.texcoords_second + to->second_count, to->made.texcoords + to->second_count,
            (size_t)(count - to->second_count) * sizeof(vec2));
@@ -268,8 +268,8 @@ static void append_second(mesh_builder *to, const mesh *part, uint64_t first) {
 /* Extends the tangents to `count` normals; new ones are zero (no tangent). */
 static void clear_tangents(mesh_builder *to, uint64_t count) {
     if (count <= to->tangent_count) return;
-    make_room(to, (void **)&to->made.tangents, to->tangent_count, count - to->tangent_count,
-              &to->tangent_room, 4 * sizeof(float));
+    reserve(to, (void **)&to->made.tangents, to->tangent_count, count - to->tangent_count,
+              &to->tangent_capacity, 4 * sizeof(float));
     if (to->status != KD_OK) return;
     memset(to->made.tangents + 4 * to->tangent_count, 0,
            (size_t)(count - to->tangent_count) * 4 * sizeof(float));
@@ -334,8 +334,8 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
     const mesh base = to->made;
     for (uint32_t i = 0; i < part->material_count; ++i)
         mesh_builder_copy_material(to, &part->materials[i]);
-    room_for_normals(to, part->normal_count);
-    room_for_texcoords(to, part->texcoord_count);
+    reserve_normals(to, part->normal_count);
+    reserve_texcoords(to, part->texcoord_count);
     mesh_builder_extend(to, part->position_count, part->triangle_count);
     if (to->status != KD_OK) return 0;
     mesh *made = &to->made;

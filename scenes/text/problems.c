@@ -8,13 +8,13 @@
 static problem_record *record_next(problem_list *list, bool fatal) {
     if (list->count >= PROBLEMS_KEPT)
         return fatal && !list->fatal ? &list->records[list->count - 1] : NULL;
-    if (list->count == list->room) {
-        const uint32_t room = list->room ? 2 * list->room : 4;
-        if (KD_GROW(list->records, list->count, room) != KD_OK) {
+    if (list->count == list->capacity) {
+        const uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
+        if (KD_GROW(list->records, list->count, capacity) != KD_OK) {
             list->out_of_memory = true;
             return NULL;
         }
-        list->room = room;
+        list->capacity = capacity;
     }
     return &list->records[list->count++];
 }

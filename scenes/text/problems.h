@@ -41,7 +41,7 @@ typedef struct problem_record {
 typedef struct problem_list {
     /* the first PROBLEMS_KEPT, including the first fatal one in any case */
     problem_record *records;
-    uint32_t count, room;
+    uint32_t count, capacity;
     uint64_t found;
     bool fatal, out_of_memory;
 } problem_list;

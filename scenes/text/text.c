@@ -29,10 +29,10 @@ kd_status text_copy(char **copy, const char *text) {
 enum { CHUNK_BYTES = 1 << 20 };
 
 static kd_status span_add(text_chunks *to, const char *begin, uint64_t count) {
-    if (to->count == to->room) {
-        const uint64_t room = to->room ? 2 * to->room : 16;
-        KD_TRY(KD_GROW(to->spans, to->count, room));
-        to->room = room;
+    if (to->count == to->capacity) {
+        const uint64_t capacity = to->capacity ? 2 * to->capacity : 16;
+        KD_TRY(KD_GROW(to->spans, to->count, capacity));
+        to->capacity = capacity;
     }
     to->spans[to->count].begin = begin;
     to->spans[to->count++].count = count;

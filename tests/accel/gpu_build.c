@@ -159,7 +159,7 @@ static const tritree_builder_cuda *generous;
 static uint32_t doublings;
 static void plan_poorly(tritree_build_cuda *build) {
     generous->plan(build);
-    if (build->doubled < doublings) build->node_room = 4;
+    if (build->doubled < doublings) build->node_capacity = 4;
 }
 
 /* A tree that needs more capacity than was planned is rebuilt with more; one that exceeds every

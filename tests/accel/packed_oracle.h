@@ -280,10 +280,10 @@ typedef struct maker {
     packed_source from; /* views the finer tree, whose arrays follow */
     packed_subtree *at;
     uint32_t *references;
-    uint64_t node_room, reference_room;
+    uint64_t node_capacity, reference_capacity;
     packed_item *items; /* level by level */
     uint32_t *places;   /* the unit of each item's node */
-    uint64_t item_room, unit_room;
+    uint64_t item_capacity, unit_capacity;
     packed_tree *out;
 } maker;
 
@@ -292,9 +292,9 @@ static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
     KD_REQUIRE(to->node_count < PACKED_MOST_UNITS - 2, KD_ERROR_MEMORY,
                "splitting large leaves makes more nodes than the compressed tree can have");
-    if (to->node_count + 2 > m->node_room) {
-        KD_TRY(KD_GROW(m->at, m->node_room, 2 * m->node_room + 2));
-        m->node_room = 2 * m->node_room + 2;
+    if (to->node_count + 2 > m->node_capacity) {
+        KD_TRY(KD_GROW(m->at, m->node_capacity, 2 * m->node_capacity + 2));
+        m->node_capacity = 2 * m->node_capacity + 2;
     }
     *left = to->node_count;
     to->node_count += 2;
@@ -305,10 +305,10 @@ static inline kd_status add_pair(maker *m, uint32_t *left) {
 static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
     tritree_view *to = &m->from.tree;
     uint32_t count = 0;
-    if (to->reference_count + (uint64_t)PACKED_FINER_MOST > m->reference_room) {
-        const uint64_t room = 2 * m->reference_room + PACKED_FINER_MOST;
-        KD_TRY(KD_GROW(m->references, m->reference_room, room));
-        m->reference_room = room;
+    if (to->reference_count + (uint64_t)PACKED_FINER_MOST > m->reference_capacity) {
+        const uint64_t capacity = 2 * m->reference_capacity + PACKED_FINER_MOST;
+        KD_TRY(KD_GROW(m->references, m->reference_capacity, capacity));
+        m->reference_capacity = capacity;
     }
     for (uint32_t i = 0; packed_has_next(which, &i); ++i)
         m->references[to->reference_count + count++] = ids[i];
@@ -377,10 +377,10 @@ static inline kd_status make_finer(maker *m) {
     box3 all;
     all.lo = vec3_all(-INFINITY);
     all.hi = vec3_all(INFINITY);
-    m->node_room = from->node_count;
-    m->reference_room = from->reference_count;
-    KD_TRY(KD_RESERVE(m->at, m->node_room));
-    KD_TRY(KD_RESERVE(m->references, m->reference_room));
+    m->node_capacity = from->node_count;
+    m->reference_capacity = from->reference_count;
+    KD_TRY(KD_RESERVE(m->at, m->node_capacity));
+    KD_TRY(KD_RESERVE(m->references, m->reference_capacity));
     for (uint32_t i = 0; i < from->node_count; ++i) m->at[i].node = from->nodes[i];
     memcpy(m->references, from->references, from->reference_count * sizeof *m->references);
     m->from.tree = *from;
@@ -408,16 +408,16 @@ static inline void fill_leaf(const maker *m, const packed_item *of, uint32_t tri
     }
 }
 
-static inline kd_status make_room(maker *m, uint64_t items, uint64_t units) {
+static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
     packed_tree *out = m->out;
-    if (items > m->item_room) {
-        KD_TRY(KD_GROW(m->items, m->item_room, 2 * items));
-        KD_TRY(KD_GROW(m->places, m->item_room, 2 * items));
-        m->item_room = 2 * items;
+    if (items > m->item_capacity) {
+        KD_TRY(KD_GROW(m->items, m->item_capacity, 2 * items));
+        KD_TRY(KD_GROW(m->places, m->item_capacity, 2 * items));
+        m->item_capacity = 2 * items;
     }
-    if (units > m->unit_room) {
+    if (units > m->unit_capacity) {
         KD_TRY(KD_GROW(out->units, PACKED_UNIT * out->unit_count, 2 * PACKED_UNIT * units));
-        m->unit_room = 2 * units;
+        m->unit_capacity = 2 * units;
     }
     return KD_OK;
 }
@@ -430,7 +430,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     packed_children_find(&m->from, &m->items[i], &children);
     const uint64_t base = out->unit_count, units = packed_block_units(&children);
     if (base + units > PACKED_MOST_UNITS) return KD_OK; /* too large */
-    KD_TRY(make_room(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
+    KD_TRY(grow(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
     memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
     out->unit_count += units;
     packed_node_make(&m->from, &children, (uint32_t)base, &node);
@@ -454,7 +454,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
 static inline kd_status make_levels(maker *m) {
     uint64_t made = 0, end = 1;
     packed_tree *out = m->out;
-    KD_TRY(make_room(m, 1, PACKED_NODE_UNITS));
+    KD_TRY(grow(m, 1, PACKED_NODE_UNITS));
     out->unit_count = PACKED_NODE_UNITS;
     memset(&m->items[0], 0, sizeof m->items[0]);
     m->items[0].cell.lo = vec3_all(-INFINITY);

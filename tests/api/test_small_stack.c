@@ -117,30 +117,30 @@ static void *photons_in_thread(void *unused) {
 
 /* --- how much of the stack was used ----------------------------------------------------------- */
 
-static void expect_room(const char *what, void *(*run)(void *)) {
+static void expect_stack_suffices(const char *what, void *(*run)(void *)) {
     parallel_set_threads(1);
     print_message("%s: %zu bytes of stack\n", what, small_stack_call(run, NULL));
 }
 
 static void points_fit(void **state) {
     (void)state;
-    expect_room("points", points_in_thread);
+    expect_stack_suffices("points", points_in_thread);
 }
 static void triangles_fit(void **state) {
     (void)state;
-    expect_room("triangles", triangles_in_thread);
+    expect_stack_suffices("triangles", triangles_in_thread);
 }
 static void files_fit(void **state) {
     (void)state;
-    expect_room("files", files_in_thread);
+    expect_stack_suffices("files", files_in_thread);
 }
 static void photons_fit(void **state) {
     (void)state;
-    expect_room("photons", photons_in_thread);
+    expect_stack_suffices("photons", photons_in_thread);
 }
 static void pictures_fit(void **state) {
     (void)state;
-    expect_room("pictures", pictures_in_thread);
+    expect_stack_suffices("pictures", pictures_in_thread);
 }
 
 int main(void) {

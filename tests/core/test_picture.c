@@ -8,13 +8,13 @@
 
 typedef struct bytes {
     uint8_t *at;
-    size_t count, room;
+    size_t count, capacity;
 } bytes;
 
 static void put(bytes *to, const void *from, size_t count) {
-    if (to->count + count > to->room) {
-        to->room = 2 * (to->count + count);
-        to->at = (uint8_t *)realloc(to->at, to->room);
+    if (to->count + count > to->capacity) {
+        to->capacity = 2 * (to->count + count);
+        to->at = (uint8_t *)realloc(to->at, to->capacity);
         assert_non_null(to->at);
     }
     memcpy(to->at + to->count, from, count);

@@ -57,7 +57,7 @@ struct lane_state {
 /* A CPU thread's block. */
 struct worker {
     lane_state *lanes;
-    unsigned room;
+    unsigned capacity;
     void *home;
     unsigned now, count;
     const char *kernel;
@@ -71,11 +71,11 @@ thread_local worker me;
 struct leaving {
     bool used;
     ~leaving() {
-        for (unsigned t = 0; t < me.room; ++t)
+        for (unsigned t = 0; t < me.capacity; ++t)
             if (me.lanes[t].stack) munmap(me.lanes[t].stack, STACK_BYTES);
         free(me.lanes);
         me.lanes = NULL;
-        me.room = 0;
+        me.capacity = 0;
     }
 };
 thread_local leaving tidy;
@@ -266,11 +266,11 @@ void run_block(const char *kernel, const shape &of, unsigned block,
     me.body = &body;
     me.count = of.block.x * of.block.y;
     me.chance = order && atoi(order) ? (uint64_t)atoi(order) * 0x9e3779b97f4a7c15u + block : 0;
-    if (me.room < me.count) {
+    if (me.capacity < me.count) {
         tidy.used = true;
         me.lanes = (lane_state *)realloc(me.lanes, me.count * sizeof *me.lanes);
-        memset(me.lanes + me.room, 0, (me.count - me.room) * sizeof *me.lanes);
-        me.room = me.count;
+        memset(me.lanes + me.capacity, 0, (me.count - me.capacity) * sizeof *me.lanes);
+        me.capacity = me.count;
     }
     for (unsigned t = 0; t < me.count; ++t) prepare(&me.lanes[t]);
     const unsigned warps = (me.count + 31) / 32;

@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { ROOM = 64, ROOM_BYTES = ROOM * 8 * 8, ANSWERS = 4096 };
+enum { CAPACITY = 64, CAPACITY_BYTES = CAPACITY * 8 * 8, ANSWERS = 4096 };
 
-static double numbers[ROOM * 8 + 1]; /* floats or doubles */
-static uint32_t ids32[ROOM];
+static double numbers[CAPACITY * 8 + 1]; /* floats or doubles */
+static uint32_t ids32[CAPACITY];
 
 /* Small counts, and those whose products overflow 64 bits. */
 static uint64_t any_count(fuzz_bytes *from) {
     const uint8_t kind = fuzz_byte(from);
-    if (kind < 160) return kind % (ROOM + 1);
+    if (kind < 160) return kind % (CAPACITY + 1);
     const uint64_t power = (uint64_t)1 << (32 + kind % 32);
     return power + fuzz_byte(from) % 5 - 2;
 }
@@ -31,7 +31,7 @@ static uint64_t any_stride(fuzz_bytes *from, uint64_t least) {
     return ((uint64_t)1 << (31 + kind % 33)) + fuzz_byte(from) % 9 - 4;
 }
 
-/* Returns true if the arrays of ROOM_BYTES suffice for the count; other sizes may exceed any
+/* Returns true if the arrays of CAPACITY_BYTES suffice for the count; other sizes may exceed any
    memory. */
 static bool bytes_of(uint64_t count, uint64_t stride, uint64_t each, uint64_t *bytes) {
     *bytes = 0;
@@ -40,7 +40,7 @@ static bool bytes_of(uint64_t count, uint64_t stride, uint64_t each, uint64_t *b
 }
 static bool fits(uint64_t count, uint64_t stride, uint64_t each) {
     uint64_t bytes;
-    return bytes_of(count, stride, each, &bytes) && bytes <= ROOM_BYTES;
+    return bytes_of(count, stride, each, &bytes) && bytes <= CAPACITY_BYTES;
 }
 static bool cannot_be(uint64_t count, uint64_t stride, uint64_t each) {
     uint64_t bytes;
@@ -74,7 +74,7 @@ static void judge(kd_status status, bool may) {
 }
 
 static void ask(const kd_points *tree, fuzz_bytes *from) {
-    static uint64_t ids[ANSWERS], offsets[ROOM + 1];
+    static uint64_t ids[ANSWERS], offsets[CAPACITY + 1];
     static double dist2[ANSWERS];
     bool honest;
     kd_points_query query;
@@ -87,7 +87,7 @@ static void ask(const kd_points *tree, fuzz_bytes *from) {
     if (kind & 8) strcpy(query.method, kind & 16 ? "walk" : "leaves");
     (void)kd_points_scratch_bytes(tree, &query);
     const uint64_t count = query.points.count;
-    if (honest && count > ROOM) return; /* points of zero bytes */
+    if (honest && count > CAPACITY) return; /* points of zero bytes */
     const uint32_t k = kind & 32 ? fuzz_byte(from) % 40u : fuzz_byte(from) * 0x01010101u;
     if (!honest || (uint64_t)k * count <= ANSWERS) {
         judge(kd_points_nearest(tree, &query, k, (uint32_t *)(void *)ids, dist2, NULL), honest);
@@ -118,7 +118,7 @@ static void fuzz_points(fuzz_bytes *from) {
     const kd_point_array more = any_points(from, &honest);
     judge(kd_points_insert(tree, &more, NULL), honest);
     uint64_t gone = any_count(from);
-    if (gone > ROOM) gone = ROOM;
+    if (gone > CAPACITY) gone = CAPACITY;
     judge(kd_points_remove(tree, ids32, gone), true);
     const kd_point_array other = any_points(from, &honest);
     judge(kd_points_update(tree, &other), honest);
@@ -127,9 +127,9 @@ static void fuzz_points(fuzz_bytes *from) {
 }
 
 static void fuzz_triangles(fuzz_bytes *from) {
-    static const uint32_t indices[3 * ROOM] = {0};
-    static kd_ray_hit hits[ROOM];
-    static kd_near_triangle nearest[ROOM];
+    static const uint32_t indices[3 * CAPACITY] = {0};
+    static kd_ray_hit hits[CAPACITY];
+    static kd_near_triangle nearest[CAPACITY];
     kd_triangles *tree = NULL;
     kd_triangles_options options;
     kd_triangles_options_default(&options);
@@ -142,9 +142,9 @@ static void fuzz_triangles(fuzz_bytes *from) {
         mesh.vertex_count = 1;
         honest = true;
     }
-    if (mesh.triangle_count > ROOM && mesh.triangle_count < (uint64_t)1 << 61)
-        mesh.triangle_count = ROOM;
-    honest = honest && mesh.triangle_count <= ROOM;
+    if (mesh.triangle_count > CAPACITY && mesh.triangle_count < (uint64_t)1 << 61)
+        mesh.triangle_count = CAPACITY;
+    honest = honest && mesh.triangle_count <= CAPACITY;
     const uint8_t kind = fuzz_byte(from);
     if (kind & 1) options.traversal_cost = fuzz_number(from);
     if (kind & 2) options.max_depth = (int32_t)(fuzz_byte(from) * 0x01010101u);
@@ -155,11 +155,11 @@ static void fuzz_triangles(fuzz_bytes *from) {
     kd_ray_batch_default(&batch);
     batch.rays = (const kd_ray *)(const void *)numbers;
     batch.hits = hits;
-    batch.count = any_count(from) % ROOM;
+    batch.count = any_count(from) % CAPACITY;
     batch.order = (kd_ray_order)(fuzz_byte(from) % 5);
     batch.width = fuzz_byte(from) * 0x01010101u;
     judge(kd_triangles_cast(tree, &batch), true);
-    judge(kd_triangles_closest_point(tree, (const float *)(void *)numbers, any_count(from) % ROOM,
+    judge(kd_triangles_closest_point(tree, (const float *)(void *)numbers, any_count(from) % CAPACITY,
                                      fuzz_number(from), nearest),
           true);
     kd_triangles_close(tree);
@@ -167,15 +167,15 @@ static void fuzz_triangles(fuzz_bytes *from) {
 
 static void fuzz_scene(fuzz_bytes *from) {
     static const char text[] = "{\"kandela\": 1, \"meshes\": [{\"file\": \"mesh:a\"}]}";
-    static const uint32_t indices[3 * ROOM] = {0};
+    static const uint32_t indices[3 * CAPACITY] = {0};
     kd_scene *scene = NULL;
     kd_image *image = NULL;
     kd_render_options options;
     kd_scene_mesh mesh = {
         "a", (const float *)(void *)numbers, any_count(from), indices, any_count(from), NULL, NULL};
-    const bool can = mesh.vertex_count <= ROOM && mesh.triangle_count <= ROOM;
-    if (!can && !cannot_be(mesh.vertex_count, 12, 12) && mesh.vertex_count > ROOM) return;
-    if (!can && !cannot_be(mesh.triangle_count, 12, 12) && mesh.triangle_count > ROOM) return;
+    const bool can = mesh.vertex_count <= CAPACITY && mesh.triangle_count <= CAPACITY;
+    if (!can && !cannot_be(mesh.vertex_count, 12, 12) && mesh.vertex_count > CAPACITY) return;
+    if (!can && !cannot_be(mesh.triangle_count, 12, 12) && mesh.triangle_count > CAPACITY) return;
     kd_render_options_default(&options);
     judge(kd_scene_parse(&scene, text, sizeof text - 1, NULL, &mesh, 1, &options), can);
     if (!scene) return;
@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     fuzz_bytes from = {bytes, count, 0};
     const uint8_t which = fuzz_byte(&from);
     from.kind = fuzz_byte(&from);
-    for (int i = 0; i < ROOM * 8; ++i) numbers[i] = (double)(i * 37 % 101) / 7;
+    for (int i = 0; i < CAPACITY * 8; ++i) numbers[i] = (double)(i * 37 % 101) / 7;
     if (which % 4 < 2)
         fuzz_points(&from);
     else if (which % 4 == 2)

@@ -74,15 +74,15 @@ static inline void gltf_text_make(char *text, const gltf_maker *from, const char
              rest, from->bytes, uri, from->views, from->accessors);
 }
 
-static char gltf_text_room[GLTF_TEXT], gltf_uri_room[GLTF_TEXT];
+static char gltf_text_buffer[GLTF_TEXT], gltf_uri_buffer[GLTF_TEXT];
 
 static inline void gltf_write_beside(const char *name, const gltf_maker *from, const char *rest) {
     char uri[160], bin[128];
     snprintf(bin, sizeof bin, "%s.bin", name);
     snprintf(uri, sizeof uri, ",\"uri\":\"%s\"", bin);
     file_put(bin, (const char *)from->bin, from->bytes);
-    gltf_text_make(gltf_text_room, from, rest, uri);
-    file_put_text(name, gltf_text_room);
+    gltf_text_make(gltf_text_buffer, from, rest, uri);
+    file_put_text(name, gltf_text_buffer);
 }
 
 static inline void gltf_base64(char *to, const unsigned char *from, size_t count) {
@@ -97,12 +97,12 @@ static inline void gltf_base64(char *to, const unsigned char *from, size_t count
 }
 
 static inline void gltf_write_inside(const char *name, const gltf_maker *from, const char *rest) {
-    char *uri = gltf_uri_room;
+    char *uri = gltf_uri_buffer;
     strcpy(uri, ",\"uri\":\"data:application/octet-stream;base64,");
     gltf_base64(uri + strlen(uri), from->bin, from->bytes);
     strcat(uri, "\"");
-    gltf_text_make(gltf_text_room, from, rest, uri);
-    file_put_text(name, gltf_text_room);
+    gltf_text_make(gltf_text_buffer, from, rest, uri);
+    file_put_text(name, gltf_text_buffer);
 }
 
 static inline size_t glb_put_u32(unsigned char *to, size_t at, size_t value) {
@@ -131,8 +131,8 @@ static inline size_t glb_make(unsigned char *to, const char *text, const unsigne
 
 static inline void gltf_write_glb(const char *name, const gltf_maker *from, const char *rest) {
     static unsigned char whole[GLTF_TEXT + GLTF_BIN];
-    gltf_text_make(gltf_text_room, from, rest, "");
-    file_put(name, (const char *)whole, glb_make(whole, gltf_text_room, from->bin, from->bytes));
+    gltf_text_make(gltf_text_buffer, from, rest, "");
+    file_put(name, (const char *)whole, glb_make(whole, gltf_text_buffer, from->bin, from->bytes));
 }
 
 /* --- a box ------------------------------------------------------------------------------------ */

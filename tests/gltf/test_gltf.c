@@ -463,14 +463,14 @@ static void blender_lights_are_in_watts_again(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
-    gltf_text_make(gltf_text_room, &made, STAGE BOX_PRIMITIVE, "");
-    char *version = strstr(gltf_text_room, "\"version\":\"2.0\"");
+    gltf_text_make(gltf_text_buffer, &made, STAGE BOX_PRIMITIVE, "");
+    char *version = strstr(gltf_text_buffer, "\"version\":\"2.0\"");
     const char *said = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";
     memmove(version + strlen(said), version, strlen(version) + 1);
     memcpy(version, said, strlen(said));
     static unsigned char whole[GLTF_TEXT];
     file_put("blender.glb", (const char *)whole,
-             glb_make(whole, gltf_text_room, made.bin, made.bytes));
+             glb_make(whole, gltf_text_buffer, made.bin, made.bytes));
     mesh read = load("blender.glb");
     assert_true(fabsf(read.lights[0].emitted.x - 1) < 1e-6f);
     mesh_close(&read);

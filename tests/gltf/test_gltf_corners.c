@@ -238,17 +238,17 @@ static void blenders_anisotropy_is_its_own(void **state) {
     static unsigned char whole[GLTF_TEXT];
     static const char said[] = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";
     box_put(&made);
-    gltf_text_make(gltf_text_room, &made,
+    gltf_text_make(gltf_text_buffer, &made,
                    ONE_NODE "\"materials\":[{\"pbrMetallicRoughness\":{\"roughnessFactor\":0.4},"
                             "\"extensions\":{\"KHR_materials_anisotropy\":{\"anisotropyStrength\":"
                             "0.8}}}]," PRIMITIVE("\"attributes\":{\"POSITION\":0},\"indices\":3,"
                                                  "\"material\":0"),
                    "");
-    char *version = strstr(gltf_text_room, "\"version\":\"2.0\"");
+    char *version = strstr(gltf_text_buffer, "\"version\":\"2.0\"");
     memmove(version + strlen(said), version, strlen(version) + 1);
     memcpy(version, said, strlen(said));
     file_put("blender.glb", (const char *)whole,
-             glb_make(whole, gltf_text_room, made.bin, made.bytes));
+             glb_make(whole, gltf_text_buffer, made.bin, made.bytes));
     mesh read = load("blender.glb");
     assert_true(fabsf(read.materials[0].layers.anisotropy - 0.8f) < 1e-6f);
     assert_true(fabsf(read.materials[0].record.roughness - 0.4f) < 1e-6f);

@@ -26,10 +26,10 @@ static void *to_device(const void *host, uint64_t bytes) {
 }
 
 static void *from_device(const void *there, uint64_t bytes) {
-    void *room = malloc(bytes + 1);
-    assert_non_null(room);
-    assert_int_equal(device_memory_download(room, there, bytes), KD_OK);
-    return room;
+    void *buffer = malloc(bytes + 1);
+    assert_non_null(buffer);
+    assert_int_equal(device_memory_download(buffer, there, bytes), KD_OK);
+    return buffer;
 }
 
 static void copy_open(index_copy *of, case_points set, uint32_t count, pointtree_split split) {

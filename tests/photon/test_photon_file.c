@@ -10,13 +10,13 @@ enum { PHOTONS = 12, HEADER = PHOTON_FILE_HEADER_BYTES, LIST_HEADER = 88 };
 static const char *const path = "test_photon_file.kdp";
 
 static photon_file make_file(uint32_t pass) {
-    static photon room[2 * PHOTON_LISTS][PHOTONS];
+    static photon buffer[2 * PHOTON_LISTS][PHOTONS];
     photon_file made;
     memset(&made, 0, sizeof made);
     made.scene = 77;
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         photon_list *list = &made.lists[l];
-        list->photons = room[PHOTON_LISTS * pass + (uint32_t)l];
+        list->photons = buffer[PHOTON_LISTS * pass + (uint32_t)l];
         list->count = PHOTONS - (uint64_t)l;
         list->emitted = 10 + 20 * pass;
         list->complete = true;

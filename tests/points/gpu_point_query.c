@@ -82,9 +82,9 @@ static double value_at(const void *values, point_scalar scalar, uint64_t i) {
 }
 
 static void expect_row(const char *name, const asked_tree *t, uint32_t which, const uint32_t *ids,
-                       const void *dist2, uint64_t at, uint32_t room, const neighbour_nd *right,
+                       const void *dist2, uint64_t at, uint32_t capacity, const neighbour_nd *right,
                        uint32_t count) {
-    for (uint32_t j = 0; j < room; ++j) {
+    for (uint32_t j = 0; j < capacity; ++j) {
         const uint32_t id = j < count ? right[j].id : KD_NONE;
         const double d = j < count ? right[j].dist2 : (double)INFINITY;
         const double found = value_at(dist2, t->host.scalar, at + j);

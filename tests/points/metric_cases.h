@@ -20,7 +20,7 @@ typedef struct metric_case {
 
 static double metric_cloud[METRIC_MOST][8], metric_asked[METRIC_ASKED][8];
 static uint32_t metric_names[METRIC_MOST];
-static char metric_room[2][METRIC_MOST * 8 * 8];
+static char metric_capacity[2][METRIC_MOST * 8 * 8];
 
 /* Rounds to the scalar type of the case. */
 static double metric_scalar(const metric_case *of, double x) {
@@ -181,9 +181,9 @@ static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
             if (i == 7 && axis == 0) lo[i][axis] = (double)NAN;
         }
     const kd_point_array lower =
-        metric_array(of, metric_room[0], (const double(*)[8])lo, METRIC_ASKED);
+        metric_array(of, metric_capacity[0], (const double(*)[8])lo, METRIC_ASKED);
     const kd_point_array upper =
-        metric_array(of, metric_room[1], (const double(*)[8])hi, METRIC_ASKED);
+        metric_array(of, metric_capacity[1], (const double(*)[8])hi, METRIC_ASKED);
     if (kd_points_in_box_count(tree, &lower, &upper, metric_offsets) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);

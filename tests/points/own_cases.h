@@ -33,10 +33,10 @@ typedef struct own_state {
     uint64_t scalar_bytes;
 } own_state;
 
-static void *own_room(uint64_t bytes) {
-    void *room = calloc(bytes + 8, 1);
-    assert_non_null(room);
-    return room;
+static void *guarded_allocate(uint64_t bytes) {
+    void *buffer = calloc(bytes + 8, 1);
+    assert_non_null(buffer);
+    return buffer;
 }
 
 static double own_coordinate(const own_case *of, uint32_t i, uint32_t axis) {
@@ -63,9 +63,9 @@ static void own_begin(own_state *own, const own_case *of) {
     memset(own, 0, sizeof *own);
     own->of = of;
     own->scalar_bytes = of->scalar == KD_DOUBLE ? 8 : 4;
-    own->cloud = own_room((uint64_t)of->count * of->dims * own->scalar_bytes);
-    own->names = (uint32_t *)own_room(of->count * sizeof(uint32_t));
-    own->place_of = (uint32_t *)own_room((3ull * of->count + 9) * sizeof(uint32_t));
+    own->cloud = guarded_allocate((uint64_t)of->count * of->dims * own->scalar_bytes);
+    own->names = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
+    own->place_of = (uint32_t *)guarded_allocate((3ull * of->count + 9) * sizeof(uint32_t));
     for (uint32_t i = 0; i < of->count; ++i) {
         own->names[i] = 2 * of->count + 1 - 2 * i;
         own->place_of[of->named ? own->names[i] : i] = i;
@@ -82,9 +82,9 @@ static void own_begin(own_state *own, const own_case *of) {
     kd_points_query_default(&own->query);
     own->query.skip_self = of->skips;
     own->query.points = kd_point_array_make(own->cloud, of->count, of->dims, of->scalar);
-    own->order = (uint32_t *)own_room(of->count * sizeof(uint32_t));
-    own->counts = (uint32_t *)own_room(of->count * sizeof(uint32_t));
-    own->got_counts = (uint32_t *)own_room(of->count * sizeof(uint32_t));
+    own->order = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
+    own->counts = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
+    own->got_counts = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
 }
 
 static void own_give_rows(own_state *own) {
@@ -96,10 +96,10 @@ static void own_give_rows(own_state *own) {
 
 static void own_take_rows(own_state *own, uint64_t answers) {
     own_give_rows(own);
-    own->ids = (uint32_t *)own_room(answers * sizeof(uint32_t));
-    own->got_ids = (uint32_t *)own_room(answers * sizeof(uint32_t));
-    own->dist2 = (char *)own_room(answers * own->scalar_bytes);
-    own->got_dist2 = (char *)own_room(answers * own->scalar_bytes);
+    own->ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
+    own->got_ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
+    own->dist2 = (char *)guarded_allocate(answers * own->scalar_bytes);
+    own->got_dist2 = (char *)guarded_allocate(answers * own->scalar_bytes);
 }
 
 static void own_end(own_state *own) {
@@ -128,9 +128,9 @@ static uint32_t own_name(const own_state *own, uint32_t i) {
 
 static void own_expect_nearest(own_state *own, uint32_t k) {
     const uint32_t count = own->of->count, more = k + 1;
-    uint32_t *ids = (uint32_t *)own_room((uint64_t)count * more * sizeof *ids);
-    char *dist2 = (char *)own_room((uint64_t)count * more * own->scalar_bytes);
-    uint32_t *found = (uint32_t *)own_room(count * sizeof *found);
+    uint32_t *ids = (uint32_t *)guarded_allocate((uint64_t)count * more * sizeof *ids);
+    char *dist2 = (char *)guarded_allocate((uint64_t)count * more * own->scalar_bytes);
+    uint32_t *found = (uint32_t *)guarded_allocate(count * sizeof *found);
     kd_points_query query = own->query;
     snprintf(query.method, sizeof query.method, "walk");
     assert_int_equal(kd_points_nearest(own->walked, &query, more, ids, dist2, found), KD_OK);
@@ -176,7 +176,7 @@ static void own_check_nearest(own_state *own, uint32_t k) {
     own_expect_nearest(own, k);
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? own->order : NULL;
-        char *seen = (char *)own_room(count);
+        char *seen = (char *)guarded_allocate(count);
         if (kd_points_nearest_own(own->asked, &own->query, k, order, own->got_ids, own->got_dist2,
                                   own->got_counts) != KD_OK)
             fail_msg("%s", kd_last_error());
@@ -191,16 +191,16 @@ static void own_check_nearest(own_state *own, uint32_t k) {
 
 static void own_check_within(own_state *own) {
     const uint32_t count = own->of->count;
-    uint64_t *all = (uint64_t *)own_room((count + 1ull) * sizeof *all);
-    uint64_t *offsets = (uint64_t *)own_room((count + 1ull) * sizeof *offsets);
+    uint64_t *all = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *all);
+    uint64_t *offsets = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *offsets);
     assert_int_equal(kd_points_within_count(own->walked, &own->query, all), KD_OK);
-    uint32_t *ids = (uint32_t *)own_room(all[count] * sizeof *ids);
-    char *dist2 = (char *)own_room(all[count] * own->scalar_bytes);
+    uint32_t *ids = (uint32_t *)guarded_allocate(all[count] * sizeof *ids);
+    char *dist2 = (char *)guarded_allocate(all[count] * own->scalar_bytes);
     assert_int_equal(kd_points_within(own->walked, &own->query, all, ids, dist2), KD_OK);
     own_take_rows(own, all[count]);
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? own->order : NULL;
-        char *seen = (char *)own_room(count);
+        char *seen = (char *)guarded_allocate(count);
         if (kd_points_within_own_count(own->asked, &own->query, order, offsets) != KD_OK ||
             kd_points_within_own(own->asked, &own->query, order, offsets, own->got_ids,
                                  own->got_dist2) != KD_OK)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { QUERIES = 90, ROOM = 1 << 17 };
+enum { QUERIES = 90, CAPACITY = 1 << 17 };
 
 typedef struct parts_case {
     case_points which;
@@ -32,10 +32,10 @@ typedef struct both {
     double reach; /* a radius with some points inside */
 } both;
 
-static void *parts_room(uint64_t bytes) {
-    void *room = calloc(bytes + 8, 1);
-    assert_non_null(room);
-    return room;
+static void *parts_allocate(uint64_t bytes) {
+    void *buffer = calloc(bytes + 8, 1);
+    assert_non_null(buffer);
+    return buffer;
 }
 
 static void put_scalar(void *at, kd_scalar scalar, uint64_t i, double x) {
@@ -69,12 +69,12 @@ static void begin(both *b, const parts_case *of) {
     memset(b, 0, sizeof *b);
     b->of = *of;
     const uint64_t scalar = of->scalar == KD_DOUBLE ? 8 : 4;
-    b->cloud = parts_room((uint64_t)of->count * of->dims * scalar);
-    b->names = (uint32_t *)parts_room(of->count * sizeof(uint32_t));
-    b->asked = parts_room(QUERIES * of->dims * scalar);
-    b->lo = parts_room(QUERIES * of->dims * scalar);
-    b->hi = parts_room(QUERIES * of->dims * scalar);
-    b->radii = parts_room(QUERIES * scalar);
+    b->cloud = parts_allocate((uint64_t)of->count * of->dims * scalar);
+    b->names = (uint32_t *)parts_allocate(of->count * sizeof(uint32_t));
+    b->asked = parts_allocate(QUERIES * of->dims * scalar);
+    b->lo = parts_allocate(QUERIES * of->dims * scalar);
+    b->hi = parts_allocate(QUERIES * of->dims * scalar);
+    b->radii = parts_allocate(QUERIES * scalar);
     for (uint32_t i = 0; i < of->count; ++i) {
         b->names[i] = 3 * of->count - 2 * i;
         for (uint32_t axis = 0; axis < of->dims; ++axis)
@@ -120,9 +120,9 @@ static void end(both *b) {
 
 /* --- the same call to both -------------------------------------------------------------------- */
 
-static uint64_t ids[2][ROOM], offsets[2][QUERIES + 1];
-static uint32_t narrow_ids[2][ROOM], counts[2][QUERIES];
-static double dist2[2][ROOM];
+static uint64_t ids[2][CAPACITY], offsets[2][QUERIES + 1];
+static uint32_t narrow_ids[2][CAPACITY], counts[2][QUERIES];
+static double dist2[2][CAPACITY];
 
 static void ok(kd_status status) {
     if (status != KD_OK) fail_msg("%s", kd_last_error());
@@ -164,7 +164,7 @@ static void check_within(const both *b) {
     const kd_points *trees[] = {b->one, b->parts};
     for (int t = 0; t < 2; ++t) ok(kd_points_within_count(trees[t], &b->query, offsets[t]));
     assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
-    if (offsets[0][QUERIES] > ROOM) return;
+    if (offsets[0][QUERIES] > CAPACITY) return;
     for (int t = 0; t < 2; ++t)
         ok(kd_points_within64(trees[t], &b->query, offsets[t], ids[t], dist2[t]));
     expect_rows(b, offsets[0][QUERIES]);
@@ -179,7 +179,7 @@ static void check_boxes(const both *b) {
     const kd_point_array hi = kd_point_array_make(b->hi, QUERIES, b->of.dims, b->of.scalar);
     for (int t = 0; t < 2; ++t) ok(kd_points_in_box_count(trees[t], &lo, &hi, offsets[t]));
     assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
-    if (offsets[0][QUERIES] > ROOM) return;
+    if (offsets[0][QUERIES] > CAPACITY) return;
     for (int t = 0; t < 2; ++t) ok(kd_points_in_box(trees[t], &lo, &hi, offsets[t], narrow_ids[t]));
     assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
 }

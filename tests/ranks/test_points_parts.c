@@ -192,8 +192,8 @@ static kd_status ask_shared(void *context, ranks *among) {
     options.first_id = b->of.first_id;
     kd_points *tree = NULL;
     KD_TRY(kd_points_open_shared(&tree, &mine, &options, &exchange));
-    uint64_t *found = (uint64_t *)own_room(QUERIES * 6 * sizeof *found);
-    uint64_t *sums = (uint64_t *)own_room((QUERIES + 1) * sizeof *sums);
+    uint64_t *found = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *found);
+    uint64_t *sums = (uint64_t *)guarded_allocate((QUERIES + 1) * sizeof *sums);
     kd_status status = kd_points_nearest64(tree, &b->query, 6, found, NULL, NULL);
     if (status == KD_OK) status = kd_points_within_count(tree, &b->query, sums);
     if (status == KD_OK && (memcmp(found, ids[0], QUERIES * 6 * sizeof *found) != 0 ||

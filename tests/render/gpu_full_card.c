@@ -9,12 +9,12 @@
 static scene *made;
 static kd_render_options options;
 
-static uint64_t render_with(uint64_t room, const char *where, render_result *out,
+static uint64_t render_with(uint64_t capacity, const char *where, render_result *out,
                             kd_status expected) {
     uint64_t available = 0;
     void *held = NULL;
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
-    if (room) assert_int_equal(device_memory_reserve(&held, available - room), KD_OK);
+    if (capacity) assert_int_equal(device_memory_reserve(&held, available - capacity), KD_OK);
     strcpy(options.device, where);
     const kd_status status = render_run(out, made, &options, NULL);
     if (status != expected) fail_msg("%d, not %d: %s", (int)status, (int)expected, kd_last_error());

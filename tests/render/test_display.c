@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ROOM = 64 << 20, SIDE = 150 };
+enum { CAPACITY = 64 << 20, SIDE = 150 };
 
 /* Accepts one connection and records everything received. */
 typedef struct viewer {
@@ -35,7 +35,7 @@ static void *viewer_listen(void *context) {
 static viewer *viewer_open(size_t leaves_after) {
     viewer *made = (viewer *)calloc(1, sizeof *made);
     assert_non_null(made);
-    made->heard = (uint8_t *)malloc(ROOM);
+    made->heard = (uint8_t *)malloc(CAPACITY);
     assert_non_null(made->heard);
     made->leaves_after = leaves_after;
     made->listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -155,7 +155,7 @@ static kd_status shoot(render_result *out, const char *address, const char *titl
 
 static void the_viewer_ends_with_the_picture(void **state) {
     (void)state;
-    viewer *looks_on = viewer_open(ROOM);
+    viewer *looks_on = viewer_open(CAPACITY);
     render_result result;
     assert_int_equal(shoot(&result, looks_on->address, "a picture.png"), KD_OK);
     viewer_wait(looks_on);

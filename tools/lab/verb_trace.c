@@ -41,7 +41,7 @@ typedef struct walking {
     tritree_asked asked;
     tritree_walk walk;
     trace_walk *out;
-    uint64_t room; /* capacity of `leaves` */
+    uint64_t capacity; /* capacity of `leaves` */
 } walking;
 
 static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
@@ -49,7 +49,7 @@ static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
     at.triangles = tritree_count(leaf);
     at.found = tritree_leaf_meet(&w->asked, leaf);
     out->hit = w->asked.best;
-    assert(out->counts.leaves < w->room);
+    assert(out->counts.leaves < w->capacity);
     out->leaves[out->counts.leaves++] = at;
     out->counts.triangles += at.triangles;
     out->empty_leaves += at.triangles == 0;
@@ -94,8 +94,8 @@ static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray 
     if (!tritree_walk_begin(&w.walk, tree, cast)) return KD_OK;
     tritree_counts counts = {0, 0, 0};
     tritree_closest_counted(tree, cast, &counts);
-    w.room = counts.leaves;
-    KD_TRY(KD_RESERVE(out->leaves, w.room));
+    w.capacity = counts.leaves;
+    KD_TRY(KD_RESERVE(out->leaves, w.capacity));
     w.asked.caster = triangle_caster_make(cast);
     const trace_leaf root = {.near = w.walk.near, .far = w.walk.far};
     visit(&w, root);

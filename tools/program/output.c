@@ -34,7 +34,7 @@ typedef struct file_name {
 
 typedef struct file_names {
     file_name *items;
-    uint64_t count, room;
+    uint64_t count, capacity;
     bool incomplete; /* out of memory while adding */
 } file_names;
 
@@ -43,10 +43,10 @@ static file_names outputs, inputs;
 static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static kd_status add(file_names *to, file_name name, const char *path) {
-    if (to->count == to->room) {
-        const uint64_t room = to->room ? 2 * to->room : 16;
-        KD_TRY(KD_GROW(to->items, to->count, room));
-        to->room = room;
+    if (to->count == to->capacity) {
+        const uint64_t capacity = to->capacity ? 2 * to->capacity : 16;
+        KD_TRY(KD_GROW(to->items, to->count, capacity));
+        to->capacity = capacity;
     }
     const size_t bytes = strlen(path) + 1;
     KD_TRY(KD_RESERVE(name.path, bytes));

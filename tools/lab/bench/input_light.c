@@ -11,8 +11,8 @@ static const char *demo_path(void) {
     static char path[PLACE_BYTES];
     if (!place_of_program(path)) return "scenes/" DEMO;
     char *slash = strrchr(path, '/');
-    const size_t room = slash ? sizeof path - (size_t)(slash - path) : 0;
-    if (!slash || snprintf(slash, room, "/../share/kandela/scenes/" DEMO) >= (int)room)
+    const size_t capacity = slash ? sizeof path - (size_t)(slash - path) : 0;
+    if (!slash || snprintf(slash, capacity, "/../share/kandela/scenes/" DEMO) >= (int)capacity)
         return "scenes/" DEMO;
     return path;
 }

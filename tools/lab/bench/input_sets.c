@@ -147,13 +147,13 @@ bool bench_wants_cuda(const bench_request *request) {
     return device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0");
 }
 
-static void name_of(char *out, size_t room, const char *path) {
+static void name_of(char *out, size_t capacity, const char *path) {
     if (strncmp(path, "gen:", 4) == 0) {
-        snprintf(out, room, "%s", path + 4);
+        snprintf(out, capacity, "%s", path + 4);
         return;
     }
     const char *slash = strrchr(path, '/');
-    snprintf(out, room, "%s", slash ? slash + 1 : path);
+    snprintf(out, capacity, "%s", slash ? slash + 1 : path);
     char *dot = strrchr(out, '.');
     if (dot) *dot = '\0';
 }

@@ -127,8 +127,8 @@ static kd_status check_oracle(trace_case *of) {
 }
 
 static bench_row new_row(const trace_case *of, const char *device_name, const char *variant,
-                         char *set, size_t room) {
-    snprintf(set, room, "%s %s", of->model, of->rays.set);
+                         char *set, size_t capacity) {
+    snprintf(set, capacity, "%s %s", of->model, of->rays.set);
     bench_row row = {.bench = "trace", .set = set, .builder = of->builder, .device = device_name};
     row.variant = variant;
     row.n = of->rays.count;

@@ -4,13 +4,13 @@
          through shared memory, neighbours copying neighbours. A photon has 15 words, an odd number,
          so in shared memory threads access different banks.
    Memory: 60 bytes of shared memory per thread. */
-#ifndef KD_PHOTON_EMISSION_PHOTON_ROOM_CUH
-#define KD_PHOTON_EMISSION_PHOTON_ROOM_CUH
+#ifndef KD_PHOTON_EMISSION_PHOTON_CAPACITY_CUH
+#define KD_PHOTON_EMISSION_PHOTON_CAPACITY_CUH
 #include "core/device/cuda.h"
 #include "photon/emission/photon.h"
 
 /* For all threads of a block of BLOCK threads, a photon per thread. */
-template <uint32_t BLOCK> struct photon_room {
+template <uint32_t BLOCK> struct photon_tile {
     static constexpr uint32_t WORDS = sizeof(photon) / sizeof(uint32_t);
     static_assert(WORDS % 2 == 1 && WORDS * sizeof(uint32_t) == sizeof(photon), "banks");
     uint32_t words[BLOCK * WORDS];
