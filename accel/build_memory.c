@@ -101,7 +101,7 @@ static kd_status build_planned(tritree_build_memory *out, tritree_built *built,
         out->build.doubled = doubled;
         KD_TRY(open_planned(out, builder));
         kd_status status = build_and_wait(out, built, builder);
-        if (status == KD_OK && built->exhausted && doubled < TRITREE_DOUBLED_MOST) {
+        if (status == KD_OK && built->exhausted && doubled < TRITREE_DOUBLED_MAX) {
             tritree_build_memory_close(out);
             continue;
         }
@@ -199,7 +199,7 @@ static const uint64_t sure_bytes = (uint64_t)4 << 30;
 /* Returns true if builder and tree fit into the free memory, as far as is known. */
 static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
                             uint64_t triangles) {
-    if (triangles > TRITREE_CUDA_TRIANGLES_MOST) return false;
+    if (triangles > TRITREE_CUDA_TRIANGLES_MAX) return false;
     const uint64_t needed =
         tritree_build_memory_bytes(row, (uint32_t)positions, (uint32_t)triangles) +
         triangles * TREE_BYTES_EACH;

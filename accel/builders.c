@@ -90,9 +90,9 @@ kd_status tritree_adopt(tritree *read) {
     return tritree_widen(read);
 }
 
-uint64_t tritree_widen_bytes_most(const tritree_builder *builder, uint64_t triangles) {
+uint64_t tritree_widen_bytes_max(const tritree_builder *builder, uint64_t triangles) {
     const uint64_t references = triangles * builder->references;
-    return wide_tree_bytes_most(references, references, wide_cells_best());
+    return wide_tree_bytes_max(references, references, wide_cells_best());
 }
 
 kd_status tritree_widen(tritree *tree) {

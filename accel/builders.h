@@ -51,7 +51,7 @@ void tritree_close(tritree *owned); /* accepts a zeroed tree */
 kd_status tritree_widen(tritree *tree);
 /* Returns an upper bound of the bytes of the wide form, including scratch, for the number of
    references that the builder expects. */
-uint64_t tritree_widen_bytes_most(const tritree_builder *builder, uint64_t triangles);
+uint64_t tritree_widen_bytes_max(const tritree_builder *builder, uint64_t triangles);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
 #include "accel/placed.h"
 #include "core/memory.h"
 
-enum { BINS = 16, LEAF_MOST = 2, SAH_DEPTH = 40 };
+enum { BINS = 16, LEAF_MAX = 2, SAH_DEPTH = 40 };
 
 /* --- Placements --- */
 
@@ -127,14 +127,14 @@ static float cut_along(const box_work *work, uint32_t begin, uint32_t end, box3 
 static uint32_t part(const box_work *work, uint32_t begin, uint32_t end, int depth) {
     box3 centres = box3_empty();
     box_cut best = {.axis = -1};
-    float least = INFINITY;
+    float minimum = INFINITY;
     for (uint32_t i = begin; i < end; ++i)
         box3_include(&centres, box3_centre(work->boxes[work->order[i]]));
     for (int axis = 0; axis < 3 && depth < SAH_DEPTH; ++axis) {
         box_cut cut;
         const float cost = cut_along(work, begin, end, centres, axis, &cut);
-        if (!(cost < least)) continue;
-        least = cost;
+        if (!(cost < minimum)) continue;
+        minimum = cost;
         best = cut;
     }
     if (best.axis < 0) return begin + (end - begin) / 2;
@@ -154,7 +154,7 @@ static void build_boxes(box_work *work, uint32_t at, uint32_t begin, uint32_t en
     for (uint32_t i = begin; i < end; ++i) box3_join(&node->box, work->boxes[work->order[i]]);
     node->first = begin;
     node->count = end - begin;
-    if (node->count <= LEAF_MOST) return;
+    if (node->count <= LEAF_MAX) return;
     const uint32_t middle = part(work, begin, end, depth), left = work->node_count;
     node->first = left;
     node->count = 0;

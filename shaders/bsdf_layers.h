@@ -169,8 +169,8 @@ KD_FN float principled_clear(const principled_side *side, float cosine) {
 }
 
 KD_FN float principled_fuzz(const principled_side *side, float cosine) {
-    const float most = vec3_largest(side->fuzz);
-    return most > 0 ? most * layer_profile_at(&side->fuzzes, cosine) : 0;
+    const float maximum = vec3_largest(side->fuzz);
+    return maximum > 0 ? maximum * layer_profile_at(&side->fuzzes, cosine) : 0;
 }
 
 /* Transforms a direction from the base's frame to the coat's. */
@@ -216,12 +216,12 @@ typedef struct principled_lack {
 
 KD_FN principled_lack principled_lack_of(const principled_side *side) {
     principled_lack lack;
-    const float most = vec3_largest(side->fuzz), alpha = side->base.alpha;
+    const float maximum = vec3_largest(side->fuzz), alpha = side->base.alpha;
     memset(&lack, 0, sizeof lack);
-    if (most > 0) {
+    if (maximum > 0) {
         lack.fuzz = side->fuzzes;
-        lack.fuzz.slope *= most;
-        lack.fuzz.floor *= most;
+        lack.fuzz.slope *= maximum;
+        lack.fuzz.floor *= maximum;
     }
     if (side->clear > 0) { /* The coat receives what the sheen leaves where it reflects most. */
         const float along = principled_clear(side, 1), across = principled_clear(side, 0);

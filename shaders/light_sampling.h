@@ -29,7 +29,7 @@ KD_FN float light_choice(const scene_view *scene, uint32_t which) {
 
 /* --- Choosing a light --- */
 
-enum { LIGHT_WEIGHED_MOST = 64 }; /* with more lights, the choice is by power only */
+enum { LIGHT_WEIGHED_MAX = 64 }; /* with more lights, the choice is by power only */
 #define LIGHT_BY_POWER 0.25f      /* part of the probability that does not depend on the point */
 
 KD_FN bool light_is_far(const light *lamp) {
@@ -60,7 +60,7 @@ typedef struct light_odds {
 KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
     light_odds odds;
     odds.share = odds.sum = 0;
-    if (scene->light_count < 2 || scene->light_count > LIGHT_WEIGHED_MOST) return odds;
+    if (scene->light_count < 2 || scene->light_count > LIGHT_WEIGHED_MAX) return odds;
     for (uint32_t i = 0; i < scene->light_count; ++i) {
         if (light_is_far(scene->lights + i)) continue;
         odds.share += light_choice(scene, i);

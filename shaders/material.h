@@ -108,12 +108,12 @@ typedef struct medium_place {
 
 KD_FN medium_place medium_draw_place(const medium *in, float length, float u) {
     const vec3 lost = vec3_add(in->absorption, in->scattering);
-    const float least = float_min(lost.x, float_min(lost.y, lost.z));
-    const float share = 1 - float_exp(-least * length);
+    const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
+    const float share = 1 - float_exp(-minimum * length);
     medium_place place;
     if (share > 0.01f) { /* in proportion to transmittance, else uniform */
-        place.length = float_min(-float_log(1 - u * share) / least, length);
-        place.pdf = least * float_exp(-least * place.length) / share;
+        place.length = float_min(-float_log(1 - u * share) / minimum, length);
+        place.pdf = minimum * float_exp(-minimum * place.length) / share;
     } else {
         place.length = u * length;
         place.pdf = 1 / length;

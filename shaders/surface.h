@@ -83,10 +83,10 @@ KD_FN void surface_bend_normal(surface *at, vec3 wo) {
     const float side = at->front ? 1.0f : -1.0f;
     const vec3 up = vec3_scale(at->geometric, side), n = vec3_scale(at->normal, side);
     const vec3 mirrored = fresnel_reflect(wo, n);
-    const float least = float_min(0.9f * vec3_dot(wo, up), 0.01f);
+    const float minimum = float_min(0.9f * vec3_dot(wo, up), 0.01f);
     const float height = vec3_dot(mirrored, up);
-    if (!(height < least) || !(least > 0)) return;
-    const vec3 lifted = vec3_normalize(vec3_along(mirrored, least - height, up));
+    if (!(height < minimum) || !(minimum > 0)) return;
+    const vec3 lifted = vec3_normalize(vec3_along(mirrored, minimum - height, up));
     const vec3 half = vec3_normalize(vec3_add(wo, lifted));
     if (!vec3_is_zero(half)) at->normal = vec3_scale(half, side);
 }

@@ -88,7 +88,7 @@ KD_FN near3 near_face_place(near3 a, near3 b, near3 c, const double weight[3]) {
     return q;
 }
 
-KD_FN double near_least(double a, double b) {
+KD_FN double near_min(double a, double b) {
     return a < b ? a : b;
 }
 
@@ -96,11 +96,11 @@ KD_FN double near_least(double a, double b) {
 KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     double weight[3];
     const double edges =
-        near_least(near_edge_distance2(a, b),
-                   near_least(near_edge_distance2(a, c), near_edge_distance2(b, c)));
+        near_min(near_edge_distance2(a, b),
+                   near_min(near_edge_distance2(a, c), near_edge_distance2(b, c)));
     if (!near_face_weights(a, b, c, weight)) return edges;
     const near3 q = near_face_place(a, b, c, weight);
-    return near_least(near3_dot(q, q), edges);
+    return near_min(near3_dot(q, q), edges);
 }
 
 /* Sorts the corners by x, then y, then z; `order` holds the indices of the first, second and

@@ -144,9 +144,9 @@ static void fill_level(nearest_tree *out, uint32_t level) {
    float. */
 static float scale_of(box3 box) {
     int exponent = 0;
-    const float most = vec3_largest(vec3_max(box.hi, vec3_negate(box.lo)));
-    if (!(most > 0)) return 1;
-    frexpf(most, &exponent);
+    const float maximum = vec3_largest(vec3_max(box.hi, vec3_negate(box.lo)));
+    if (!(maximum > 0)) return 1;
+    frexpf(maximum, &exponent);
     return ldexpf(1, exponent > 0 ? 1 - exponent : exponent < -120 ? 121 : 1 - exponent);
 }
 

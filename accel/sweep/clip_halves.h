@@ -80,7 +80,7 @@ VECTOR8_FN float4v clip_float_up(double4 x) {
     return double4_rounded((double4)((bits + (~(bits < 0) & rest)) & ~rest));
 }
 
-enum { CLIP_VECTORS = 2, CLIP_CUTS_MOST = 5 }; /* three edges, plus one for each cut */
+enum { CLIP_VECTORS = 2, CLIP_CUTS_MAX = 5 }; /* three edges, plus one for each cut */
 
 /* Edges from one corner (`p`) to the next (`q`), four per vector; one row per axis. */
 typedef struct clip_edges {
@@ -324,14 +324,14 @@ VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const cli
                                  const float4v corner[3], clip_part part[2]) {
     const long4 positive = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
     clip_extent extent[2];
-    double4 end[4], least = double4_all((double)INFINITY);
+    double4 end[4], minimum = double4_all((double)INFINITY);
     clip_extents(edges, vectors, split, extent);
     for (int i = 0; i < 4; ++i) {
         end[i] = i % 2 ? clip_reduce(extent[i / 2].hi, double4_max)
                        : clip_reduce(extent[i / 2].lo, double4_min);
-        least = double4_min((double4)((long4)end[i] & positive), least);
+        minimum = double4_min((double4)((long4)end[i] & positive), minimum);
     }
-    if (long4_bits(least < 0x1p-126) && clip_is_odd(end, split, corner)) return -1;
+    if (long4_bits(minimum < 0x1p-126) && clip_is_odd(end, split, corner)) return -1;
     int parts = 0;
     for (int side = 0; side < 2; ++side) {
         if (!(end[2 * side][0] <= end[2 * side + 1][0])) continue;
@@ -344,17 +344,17 @@ VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const cli
 /* Returns a mask of the sides of the box that the triangle extends beyond. */
 VECTOR8_FN uint32_t clip_sides(const float4v corner[3], const clip_split *split) {
     static const uint8_t every_other[8] = {0, 1, 4, 5, 16, 17, 20, 21};
-    const float4v least = float4v_min(float4v_min(corner[0], corner[1]), corner[2]);
-    const float4v most = float4v_max(float4v_max(corner[0], corner[1]), corner[2]);
-    return (uint32_t)(every_other[int4v_signs(least < split->lo)] |
-                      every_other[int4v_signs(most > split->hi)] << 1);
+    const float4v minimum = float4v_min(float4v_min(corner[0], corner[1]), corner[2]);
+    const float4v maximum = float4v_max(float4v_max(corner[0], corner[1]), corner[2]);
+    return (uint32_t)(every_other[int4v_signs(minimum < split->lo)] |
+                      every_other[int4v_signs(maximum > split->hi)] << 1);
 }
 
 VECTOR8_FN int clip_by_edges(const clip_split *split, const float4v corner[3], clip_part part[2]) {
     uint32_t sides = clip_sides(corner, split);
     clip_edges edges;
     clip_outcome outcome = CLIP_DONE;
-    if (__builtin_popcount(sides) > CLIP_CUTS_MOST) return -1;
+    if (__builtin_popcount(sides) > CLIP_CUTS_MAX) return -1;
     clip_edges_open(&edges, corner);
     if (sides) outcome = clip_edges_side(&edges, 1, 3, &split->box, sides);
     sides &= sides - 1;

@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include <string.h>
 
-enum { PARTS_TRIANGLES = 16384, PARTS_MOST = 8 }; /* fewer triangles are one part */
+enum { PARTS_TRIANGLES = 16384, PARTS_MAX = 8 }; /* fewer triangles are one part */
 
 static kd_status reserve(sweep *work, uint32_t count) {
     KD_TRY(KD_RESERVE_ZEROED(work->bins, 3));
@@ -16,7 +16,7 @@ typedef struct opening {
     const tritree_input *input;
     sweep_rows rows;
     int parts;
-    uint32_t count[PARTS_MOST];
+    uint32_t count[PARTS_MAX];
 } opening;
 
 static uint32_t part_begin(const opening *of, int i) {
@@ -47,7 +47,7 @@ static void list_part(void *context, int i) {
 static uint32_t list_all(sweep *work, const sweep_rows *rows) {
     opening of = {.input = work->input, .rows = *rows, .parts = 1};
     if (work->pool && work->input->triangle_count >= PARTS_TRIANGLES)
-        of.parts = work->pool->threads < PARTS_MOST ? work->pool->threads : PARTS_MOST;
+        of.parts = work->pool->threads < PARTS_MAX ? work->pool->threads : PARTS_MAX;
     task_each(work->pool, of.parts, list_part, &of);
     uint32_t count = 0;
     for (int i = 0; i < of.parts; ++i) {

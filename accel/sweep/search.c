@@ -13,7 +13,7 @@ void sweep_bins_close(sweep_bins *owned) {
 /* More bins would cost more than they save. */
 static uint32_t bins_for(uint32_t triangles) {
     uint32_t bins = 2 * LANES;
-    while (TRIANGLES_A_BIN * bins < triangles && bins < SWEEP_BINS_MOST) bins *= 2;
+    while (TRIANGLES_A_BIN * bins < triangles && bins < SWEEP_BINS_MAX) bins *= 2;
     return bins;
 }
 
@@ -98,17 +98,17 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
         const float8 near = float8_max((bin - 0.01f) * bins->width, zero);
         const float8 far = float8_max((bins8 - bin - 1.01f) * bins->width, zero);
         const int8 begun = int8_load(bins->begun + b), ended = int8_load(bins->ended + b);
-        const int8 begun_most = int8_load(bins->begun + b + 1);
-        const int8 left_most = triangles - ended,
+        const int8 begun_max = int8_load(bins->begun + b + 1);
+        const int8 left_max = triangles - ended,
                    right = triangles - int8_load(bins->ended + b + 1);
-        const int8 empty = (begun == begun_most) & (left_most == right);
+        const int8 empty = (begun == begun_max) & (left_max == right);
         /* sah_split_cost8 with the lower bound of each term. */
         const float8 meets =
             (of->base + of->slope * near) * __builtin_convertvector(begun, float8) +
             (of->base + of->slope * far) * __builtin_convertvector(right, float8);
-        const float8 least =
+        const float8 minimum =
             costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * meets;
-        const float8 bound = float8_select(empty, nothing, least);
+        const float8 bound = float8_select(empty, nothing, minimum);
         memcpy(bins->bound + b, &bound, sizeof bound);
     }
     for (uint32_t b = bins->count; b % LANES; ++b) bins->bound[b] = INFINITY;
@@ -128,7 +128,7 @@ typedef struct axis_walk {
     const sah_axis *of;
     const sweep_event *event, *end;
     uint32_t left, right; /* triangles that have begun; that have not ended */
-    float least, where;
+    float minimum, where;
 } axis_walk;
 
 /* Tries the plane of the current event, or of a group of planar events, and advances. Where several
@@ -153,8 +153,8 @@ static inline void try_event(axis_walk *walk, float plane) {
     }
     walk->left += type != EVENT_END;
     ++walk->event;
-    if (plane > walk->of->lo && plane < walk->of->hi && cost < walk->least) {
-        walk->least = cost;
+    if (plane > walk->of->lo && plane < walk->of->hi && cost < walk->minimum) {
+        walk->minimum = cost;
         walk->where = plane;
     }
 }
@@ -205,7 +205,7 @@ VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
 #endif
 }
 
-enum { ENDS_MOST = 256, ENDS_CAPACITY = ENDS_MOST + 4 * LANES };
+enum { ENDS_MAX = 256, ENDS_CAPACITY = ENDS_MAX + 4 * LANES };
 
 /* Unsorted ends of triangles, when there are few. */
 typedef struct few_ends {
@@ -280,14 +280,14 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     const uint32_t planes = few.begins + few.ends;
     memcpy(few.begin + planes, &never, sizeof never);
     memcpy(few.begin + planes + LANES, &never, sizeof never);
-    best8 least = {never, never};
+    best8 minimum = {never, never};
     const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
     for (uint32_t k = 0; k < planes; k += 2 * LANES)
-        try_planes(&least, &few, few.begin + k, begun, open, &line->of, costs);
+        try_planes(&minimum, &few, few.begin + k, begun, open, &line->of, costs);
     sah_split found = {best->cost, 0, axis, true};
     for (int lane = 0; lane < LANES; ++lane) {
-        found.cost = least.cost[lane];
-        found.position = least.position[lane];
+        found.cost = minimum.cost[lane];
+        found.position = minimum.position[lane];
         if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
     }
 }
@@ -298,30 +298,30 @@ static kd_status search_many(sweep_bins *bins, const sweep_line *line, const sah
     KD_TRY(reserve(bins, expected));
     const uint64_t count = collect(bins, line, first, beyond);
     sweep_events_sort(bins->events, bins->scratch, count);
-    axis_walk walk = {.costs = costs, .of = &line->of, .least = INFINITY};
+    axis_walk walk = {.costs = costs, .of = &line->of, .minimum = INFINITY};
     walk.left = (uint32_t)bins->begun[first];
     walk.right = line->count - (uint32_t)bins->ended[first];
     walk.end = bins->events + count;
     for (walk.event = bins->events; walk.event < walk.end;)
         try_event(&walk, sweep_event_position(*walk.event));
-    const sah_split found = {walk.least, walk.where, axis, true};
-    if (walk.least < INFINITY && sah_split_before(&found, best)) *best = found;
+    const sah_split found = {walk.minimum, walk.where, axis, true};
+    if (walk.minimum < INFINITY && sah_split_before(&found, best)) *best = found;
     return KD_OK;
 }
 
 kd_status sweep_bins_search(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
                             int axis, uint32_t first, uint32_t beyond, sah_split *best) {
-    const float most = best->cost;
+    const float maximum = best->cost;
     while (first < beyond) {
-        if (!(bins->bound[first] <= most)) {
+        if (!(bins->bound[first] <= maximum)) {
             ++first;
             continue;
         }
         uint32_t end = first;
-        for (; end < beyond && bins->bound[end] <= most; ++end) bins->bound[end] = INFINITY;
+        for (; end < beyond && bins->bound[end] <= maximum; ++end) bins->bound[end] = INFINITY;
         const uint64_t ends = (uint64_t)(bins->begun[end] - bins->begun[first]) +
                               (uint64_t)(bins->ended[end] - bins->ended[first]);
-        if (ends <= ENDS_MOST)
+        if (ends <= ENDS_MAX)
             search_few(bins, line, costs, axis, first, end, best);
         else
             KD_TRY(search_many(bins, line, costs, axis, first, end, ends, best));

@@ -52,7 +52,7 @@ VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *of, const 
 /* Computes the costs of all planes of an axis; returns the least. */
 VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, const sah_axis *of,
                             int axis, bool planar, plane_costs *costs) {
-    float8 least = float8_all(INFINITY);
+    float8 minimum = float8_all(INFINITY);
     for (uint32_t k = 0; k < node->count; k += LANES) {
         const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
         side_counts counts[2];
@@ -61,10 +61,10 @@ VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, co
         const float8 end = cost_planes(&build->costs, of, &hi, &counts[1], planar);
         memcpy(costs->begin[axis] + k, &begin, sizeof begin);
         memcpy(costs->end[axis] + k, &end, sizeof end);
-        least = float8_min(begin, least);
-        least = float8_min(end, least);
+        minimum = float8_min(begin, minimum);
+        minimum = float8_min(end, minimum);
     }
-    return least;
+    return minimum;
 }
 
 /* sah_axis_of for all axes: same operations, so the results are equal bit for bit. */
@@ -147,18 +147,18 @@ VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_cos
     return first;
 }
 
-/* Returns the first plane with cost `least`. */
+/* Returns the first plane with cost `minimum`. */
 VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *node,
                                  const sah_axis of[3], const bool planar[3],
-                                 const plane_costs *costs, float least) {
-    sah_split split = {.cost = least, .planar_left = true};
+                                 const plane_costs *costs, float minimum) {
+    sah_split split = {.cost = minimum, .planar_left = true};
     for (;; ++split.axis) {
         const int axis = split.axis;
         split.position = of[axis].lo;
-        if (planar[axis] && costs->lower[axis] == least) return split;
-        split.position = first_of_cost(node, axis, costs, least);
+        if (planar[axis] && costs->lower[axis] == minimum) return split;
+        split.position = first_of_cost(node, axis, costs, minimum);
         if (split.position < INFINITY || axis == 2) break;
-        if (planar[axis] && costs->upper[axis] == least) break;
+        if (planar[axis] && costs->upper[axis] == minimum) break;
     }
     if (!planar[split.axis]) return split;
     if (split.position < INFINITY) {
@@ -178,18 +178,18 @@ static __attribute__((noinline)) bool search_planar(const small_build *build,
     plane_costs costs;
     bool planar[3];
     float8 least8 = float8_all(INFINITY);
-    float least = INFINITY; /* of planes in the node's own sides */
+    float minimum = INFINITY; /* of planes in the node's own sides */
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
         const float8 inside = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
                                            : cost_axis(build, node, &of[axis], axis, false, &costs);
         least8 = float8_min(inside, least8);
         if (planar[axis])
-            least = float_min(least, cost_own_sides(build, node, &of[axis], axis, &costs));
+            minimum = float_min(minimum, cost_own_sides(build, node, &of[axis], axis, &costs));
     }
-    least = float_min(least, float8_least(least8));
-    if (!(least < build->costs.intersect * (float)node->count)) return false;
-    *split = first_plane(build, node, of, planar, &costs, least);
+    minimum = float_min(minimum, float8_of_min(least8));
+    if (!(minimum < build->costs.intersect * (float)node->count)) return false;
+    *split = first_plane(build, node, of, planar, &costs, minimum);
     return true;
 }
 
@@ -202,11 +202,11 @@ VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_spl
     const float8 x = cost_axis(build, node, &of[0], 0, false, &costs);
     const float8 y = cost_axis(build, node, &of[1], 1, false, &costs);
     const float8 z = cost_axis(build, node, &of[2], 2, false, &costs);
-    const float least = float8_least(float8_min(float8_min(x, y), z));
-    if (!(least < build->costs.intersect * (float)node->count)) return false;
-    split->cost = least;
-    split->axis = int8_any(x == least) ? 0 : int8_any(y == least) ? 1 : 2;
-    split->position = first_of_cost(node, split->axis, &costs, least);
+    const float minimum = float8_of_min(float8_min(float8_min(x, y), z));
+    if (!(minimum < build->costs.intersect * (float)node->count)) return false;
+    split->cost = minimum;
+    split->axis = int8_any(x == minimum) ? 0 : int8_any(y == minimum) ? 1 : 2;
+    split->position = first_of_cost(node, split->axis, &costs, minimum);
     split->planar_left = true;
     return true;
 }
@@ -260,7 +260,7 @@ static void close_rows(small_node *node) {
 }
 
 typedef struct straddler_list {
-    uint8_t left[SMALL_NODE_MOST], right[SMALL_NODE_MOST]; /* indices in the children */
+    uint8_t left[SMALL_NODE_MAX], right[SMALL_NODE_MAX]; /* indices in the children */
     uint32_t count;
 } straddler_list;
 
@@ -373,7 +373,7 @@ static kd_status build_below(const small_build *build, small_node *node, uint32_
 }
 
 kd_status small_nodes_build(small_build *build, small_node *node) {
-    float4v corner[3 * SMALL_NODE_MOST];
+    float4v corner[3 * SMALL_NODE_MAX];
     for (uint32_t i = 0; i < node->count; ++i) {
         const uint32_t *index = build->input->triangles + 3 * (uint64_t)build->ids[i];
         node->place[i] = i;

@@ -3,7 +3,7 @@
 
 enum { LANES = VECTOR8_LANES };
 /* minimum sizes for a task */
-enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MOST = 8 };
+enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MAX = 8 };
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count) {
     return 150 * (uint64_t)triangle_count;
@@ -43,17 +43,17 @@ static void search_axis(void *context, int axis) {
 static kd_status search_first(const axis_step *step, sah_split *best) {
     int axis = 0;
     uint32_t bin = 0;
-    float least = INFINITY;
+    float minimum = INFINITY;
     for (int i = 0; i < 3; ++i) {
         const sweep_bins *bins = &step->work->bins[i];
         for (uint32_t b = 0; b < bins->count; ++b)
-            if (bins->bound[b] < least) {
-                least = bins->bound[b];
+            if (bins->bound[b] < minimum) {
+                minimum = bins->bound[b];
                 axis = i;
                 bin = b;
             }
     }
-    if (!(least <= best->cost)) return KD_OK;
+    if (!(minimum <= best->cost)) return KD_OK;
     const sweep_line line = line_of(step->node, axis);
     sweep_bins *bins = &step->work->bins[axis];
     const uint32_t first = bin ? bin - 1 : 0;
@@ -108,8 +108,8 @@ typedef struct sharing {
     const sah_split *split;
     sweep_node *left, *right;
     int pieces;
-    uint32_t first[2][PIECES_MOST + 1]; /* per piece: its first triangle in either child */
-    uint32_t lost[2][PIECES_MOST];      /* straddling triangles with no part in the child */
+    uint32_t first[2][PIECES_MAX + 1]; /* per piece: its first triangle in either child */
+    uint32_t lost[2][PIECES_MAX];      /* straddling triangles with no part in the child */
 } sharing;
 
 /* Computes masks of the eight triangles from `k` on that go left, and right. */
@@ -233,7 +233,7 @@ static kd_status share_out(sweep *work, const sweep_node *node, const sah_split 
                            const sweep_sides *sides, sweep_node *left, sweep_node *right) {
     sharing of = {.work = work, .node = node, .split = split, .left = left, .right = right};
     const bool apart = work->pool && node->count >= PIECES_TRIANGLES;
-    of.pieces = apart ? PIECES_MOST : 1;
+    of.pieces = apart ? PIECES_MAX : 1;
     left->count = sides->left + (split->planar_left ? sides->planar : 0);
     right->count = sides->right + (split->planar_left ? 0 : sides->planar);
     if (apart) {
@@ -279,11 +279,11 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
     *split = false;
     KD_REQUIRE(!job_cancelled(work->watched), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
-    if (node->count <= SMALL_NODE_MOST) return finish_small(work, node);
+    if (node->count <= SMALL_NODE_MAX) return finish_small(work, node);
     sah_split plane = {.axis = -1};
     sweep_sides sides = {0, 0, 0};
     if (node->depth < work->max_depth &&
-        (node->growth <= EXACT_GROWTH_MOST || node->count <= EXACT_SMALL_MOST))
+        (node->growth <= EXACT_GROWTH_MAX || node->count <= EXACT_SMALL_MAX))
         KD_TRY(find_split(work, node, &plane, &sides));
     if (plane.axis < 0) return make_leaf(work, node);
     *left = *right = *node;

@@ -131,7 +131,7 @@ void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count
    Source: cost bounds from counts per bin as in Hunt, Mark, Stoll 2006, "Fast kd-tree construction
    with an adaptive error-bounded heuristic"; here the result is exact. */
 
-enum { SWEEP_BINS_MOST = 1024, SWEEP_BINS_CAPACITY = SWEEP_BINS_MOST + 2 * VECTOR8_LANES };
+enum { SWEEP_BINS_MAX = 1024, SWEEP_BINS_CAPACITY = SWEEP_BINS_MAX + 2 * VECTOR8_LANES };
 
 /* A node's triangles along an axis. */
 typedef struct sweep_line {
@@ -222,8 +222,8 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
    of a plane takes n comparisons, for eight planes at a time, which is faster than bins for small
    n. The planes, their counts and costs, and so the tree, are those of the sweep. */
 
-enum { SMALL_NODE_MOST = 56, SMALL_NODE_CAPACITY = SMALL_NODE_MOST + VECTOR8_LANES };
-static_assert((int)SMALL_NODE_MOST <= (int)EXACT_SMALL_MOST, "their growth does not matter");
+enum { SMALL_NODE_MAX = 56, SMALL_NODE_CAPACITY = SMALL_NODE_MAX + VECTOR8_LANES };
+static_assert((int)SMALL_NODE_MAX <= (int)EXACT_SMALL_MAX, "their growth does not matter");
 
 typedef struct small_node {
     box3 box;

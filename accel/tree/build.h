@@ -61,7 +61,7 @@ typedef struct tritree_build_cuda {
     void **marks;
 } tritree_build_cuda;
 
-enum { TRITREE_DOUBLED_MOST = 8, TRITREE_CUDA_TRIANGLES_MOST = 100000000 };
+enum { TRITREE_DOUBLED_MAX = 8, TRITREE_CUDA_TRIANGLES_MAX = 100000000 };
 
 typedef struct tritree_builder_cuda {
     const char *name, *source;
@@ -71,7 +71,7 @@ typedef struct tritree_builder_cuda {
     kd_status (*build)(const tritree_build_cuda *build);
     /* Properties of the builder. */
     bool stages;      /* records `marks` */
-    double cost_most; /* SAH cost relative to exact trees that the tests allow */
+    double cost_max; /* SAH cost relative to exact trees that the tests allow */
 } tritree_builder_cuda;
 
 /* Preparing a mesh on a CUDA device. Without CUDA every call fails with KD_ERROR_DEVICE. */

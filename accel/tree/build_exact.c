@@ -11,8 +11,8 @@
    planar triangles on the left, so the tree is a function of its input. Ids in a leaf ascend.
    Differs from the paper in: a plane lies strictly inside the node, or in one of its sides if some
    triangles lie entirely in that side, which then get a flat child; a node of more than
-   EXACT_SMALL_MOST triangles becomes a leaf once its ancestors' splits would give more than
-   EXACT_GROWTH_MOST references per triangle. */
+   EXACT_SMALL_MAX triangles becomes a leaf once its ancestors' splits would give more than
+   EXACT_GROWTH_MAX references per triangle. */
 #include "accel/tree/build.h"
 #include "accel/tree/sah.h"
 #include "accel/tree/triangle_clip.h"
@@ -111,7 +111,7 @@ static kd_status find_split(sah_split *best, const exact_build *build, const exa
     *best = sah_split_none();
     best->cost = build->costs.intersect * (float)node->count;
     if (node->depth >= build->max_depth || node->count == 0) return KD_OK;
-    if (node->growth > EXACT_GROWTH_MOST && node->count > EXACT_SMALL_MOST) return KD_OK;
+    if (node->growth > EXACT_GROWTH_MAX && node->count > EXACT_SMALL_MAX) return KD_OK;
     float *memory = NULL;
     KD_TRY(KD_RESERVE(memory, 3 * (uint64_t)node->count));
     exact_ends ends = {memory, memory + node->count, memory + 2 * (uint64_t)node->count, 0, 0};

@@ -2,18 +2,18 @@
    Source: the textbook; Glassner 1984 subdivides space in the same way.
    Idea: a node with more than LEAF_TRIANGLES triangles is halved across its longest side, down to
    the depth limit, or until the splits of its ancestors, if applied to all nodes, would give more
-   than GROWTH_MOST references per triangle. A triangle goes to each side that its bounding box,
+   than GROWTH_MAX references per triangle. A triangle goes to each side that its bounding box,
    clipped to the node, overlaps.
    Work: O(references), about n log n.
    Memory: 4 bytes per id of the nodes on the path from the root to the current leaf.
-   Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references per triangle in all.
+   Invariants: ids in a leaf ascend; at most 2 GROWTH_MAX references per triangle in all.
    Differs from the paper in: nothing. */
 #include "accel/tree/build.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
 #include "core/memory.h"
 
-enum { LEAF_TRIANGLES = 4, GROWTH_MOST = 16 };
+enum { LEAF_TRIANGLES = 4, GROWTH_MAX = 16 };
 
 typedef struct median_build {
     const tritree_input *input;
@@ -40,7 +40,7 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;
-    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MOST ||
+    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MAX ||
         !(lo < split && split < hi)) {
         uint32_t *ids = NULL;
         KD_TRY(tree_writer_leaf(&build->writer, at, count, &ids));

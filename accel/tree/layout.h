@@ -62,11 +62,11 @@ KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster
     const float4v y_bca = __builtin_shufflevector(y, y, 1, 2, 0, 3);
     const float4v edge = x_cab * y_bca - y_cab * x_bca;
     const int4v positive = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
-    const float4v least = {0x1p-80f, 0x1p-80f, 0x1p-80f, 0x1p-80f};
-    const float4v most = {0x1p80f, 0x1p80f, 0x1p80f, 0x1p80f};
+    const float4v minimum = {0x1p-80f, 0x1p-80f, 0x1p-80f, 0x1p-80f};
+    const float4v maximum = {0x1p80f, 0x1p80f, 0x1p80f, 0x1p80f};
     const float4v size = (float4v)((int4v)edge & positive);
     const unsigned negative = int4v_signs((int4v)edge);
-    return int4v_signs((size > least) & (size < most)) == 7 && negative != 0 && negative != 7;
+    return int4v_signs((size > minimum) & (size < maximum)) == 7 && negative != 0 && negative != 7;
 }
 #else
 KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster *caster) {

@@ -65,7 +65,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_list_leaves(
     }
     __syncwarp();
     const bool cut = packed_may_be_finer(count, true, 0);
-    const bool is_large = count > PACKED_FINER_MOST;
+    const bool is_large = count > PACKED_FINER_MAX;
     packed_part_task *const to = packed_part_place(c, cut, count && !cut && !is_large);
     const unsigned long long large = packed_take(&c.counts->large, is_large ? 1 : 0);
     if (is_large) c.large[large] = i;
@@ -172,7 +172,7 @@ __device__ __forceinline__ box3 packed_tile_join(const packed_tile &tile,
 __device__ __forceinline__ void packed_tile_ask(packed_tile &tile, const packed_lane_part &part,
                                                 box3 box) {
     const uint32_t lane = threadIdx.x & 31;
-    const bool asks = part.mine && (part.count >= PACKED_FINER_LEAST || part.flat);
+    const bool asks = part.mine && (part.count >= PACKED_FINER_MIN || part.flat);
     const double area = asks ? sah_half_area(box) : 0;
     const bool may = area > 0;
     tile.asks[lane] = may ? part.count : 0;
@@ -207,7 +207,7 @@ __device__ __forceinline__ void packed_tile_offer(packed_tile &tile, uint32_t r)
     for (int k = 0; k < 6; ++k) {
         const sah_axis along = tile.axes[p][k >> 1];
         const bool inside = planes[k] > along.lo && planes[k] < along.hi;
-        if (inside ? count < PACKED_FINER_LEAST : planes[k & ~1] < planes[k | 1]) continue;
+        if (inside ? count < PACKED_FINER_MIN : planes[k & ~1] < planes[k | 1]) continue;
         if (planes[k] == along.hi) {
             low[k] = 0;
             for (uint32_t other = begin; other < begin + count; ++other)
@@ -259,7 +259,7 @@ __device__ __forceinline__ void packed_part_cut(const packed_cutter &c, const pa
     for (int side = 0; side < 2; ++side) {
         packed_part_task made = part.task;
         const uint32_t which = side ? sides.y : sides.x;
-        made.which = which | (part.flat ? 1u << PACKED_FINER_MOST : 0);
+        made.which = which | (part.flat ? 1u << PACKED_FINER_MAX : 0);
         made.node = (uint32_t)left + (uint32_t)side;
         const bool again =
             cuts && packed_may_be_finer((uint32_t)__popc(which), part.flat, level + 1);
@@ -303,7 +303,7 @@ __device__ __forceinline__ void packed_tile_cut(const packed_cutter &c, packed_t
                                                 uint32_t total) {
     const uint32_t lane = threadIdx.x & 31;
     packed_tile_fill(c, tile, part, total);
-    part.flat = part.task.which >> PACKED_FINER_MOST & 1;
+    part.flat = part.task.which >> PACKED_FINER_MAX & 1;
     bool flat = part.flat;
     const box3 box = packed_tile_join(tile, part, &flat);
     if (level == 0) part.flat = flat;
@@ -337,7 +337,7 @@ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_cut_level(const __grid_constant
         packed_lane_part part;
         part.task.which = 0;
         if (begin + lane < count) part.task = c.parts[kept ? c.part_capacity - 1 - i : i];
-        part.count = (uint32_t)__popc(part.task.which & ((1u << PACKED_FINER_MOST) - 1));
+        part.count = (uint32_t)__popc(part.task.which & ((1u << PACKED_FINER_MAX) - 1));
         __syncwarp();
         uint32_t upto = part.count, base = 0;
         for (uint32_t step = 1; step < 32; step <<= 1) {

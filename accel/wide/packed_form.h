@@ -26,7 +26,7 @@ enum {
     PACKED_UNIT = 32,      /* bytes */
     PACKED_NODE_UNITS = 4, /* units per node; also the alignment of a block of children */
     /* triangles; seven such leaves take 126 units, so 7 bits hold an offset */
-    PACKED_LEAF_MOST = 11,
+    PACKED_LEAF_MAX = 11,
     PACKED_MAX_DEPTH = 64,  /* levels of nodes; the capacity of a ray's stack */
     PACKED_SPARE_UNITS = 4, /* padding after the last leaf, for loads beyond it */
     PACKED_INNER_SHIFT = 28 /* bits of `base` above: how many children are nodes */
@@ -75,11 +75,11 @@ KD_FN uint32_t packed_leaf_units(uint32_t triangles) {
 
 /* A tree has no compressed form if none of its triangles can be hit, if it would be deeper than
    PACKED_MAX_DEPTH, or if it would need more units than `base` can address. */
-#define PACKED_MOST_UNITS ((uint64_t)1 << (PACKED_INNER_SHIFT + 2))
+#define PACKED_MAX_UNITS ((uint64_t)1 << (PACKED_INNER_SHIFT + 2))
 
 /* Returns the smallest side of a node's grid in a tree with this box. A finer grid would gain
    nothing, because rays widen every box by their slack. */
-KD_FN float packed_least_side(box3 box) {
+KD_FN float packed_min_side(box3 box) {
     return float_max(vec3_largest(box3_size(box)) * 0x1p-20f, 0x1p-100f);
 }
 
@@ -87,7 +87,7 @@ KD_FN float packed_least_side(box3 box) {
    before its tree is built: one unit and 48 bytes for each triangle of a leaf, and four units per
    node. Leaves of the compressed form are split further than those of the tree
    (packed_measure.h). */
-KD_FN uint64_t packed_bytes_most(uint64_t triangles) {
+KD_FN uint64_t packed_bytes_max(uint64_t triangles) {
     enum { A_TRIANGLE = 410, SMALL = 1 << 12 };
     return triangles * A_TRIANGLE + SMALL;
 }

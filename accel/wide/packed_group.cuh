@@ -10,7 +10,7 @@
 #define KD_ACCEL_WIDE_PACKED_GROUP_CUH
 #include "accel/wide/packed_node.h"
 
-enum { PACKED_GROUP = PACKED_CELLS, PACKED_STEPS_MOST = PACKED_CELLS - 1 };
+enum { PACKED_GROUP = PACKED_CELLS, PACKED_STEPS_MAX = PACKED_CELLS - 1 };
 
 /* A lane's child and the path to it. */
 struct packed_child {
@@ -22,7 +22,7 @@ struct packed_child {
     uint32_t lane;      /* in the node */
     uint32_t steps;
     /* bits 0, 1: axis; 2: high side; from 8 on: mask of the other side's slots */
-    uint16_t way[PACKED_STEPS_MOST];
+    uint16_t way[PACKED_STEPS_MAX];
 };
 
 __device__ __forceinline__ uint32_t packed_group_lane(void) {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void packed_descend(const packed_source &from, packed
         const uint32_t others =
             high ? packed_slots(base, low) : packed_slots(base + low, slots - low);
 #pragma unroll
-        for (uint32_t k = 0; k < PACKED_STEPS_MOST; ++k)
+        for (uint32_t k = 0; k < PACKED_STEPS_MAX; ++k)
             if (k == c.steps) c.way[k] = (uint16_t)(axis | (high ? 4u : 0u) | others << 8);
         ++c.steps;
         c.item.node = tritree_left(node) + (high ? 1 : 0);
@@ -87,7 +87,7 @@ packed_child_find(const packed_source &from, const packed_item &item, bool is, p
         if (c.is) {
             c.item.first = item.first + packed_share_begin(item.count, me);
             c.item.count = packed_share_of(item.count, me);
-            c.triangles = c.item.count <= PACKED_LEAF_MOST ? c.item.count : 0;
+            c.triangles = c.item.count <= PACKED_LEAF_MAX ? c.item.count : 0;
         }
     } else if (is) {
         packed_descend(from, c);
@@ -145,7 +145,7 @@ __device__ __forceinline__ uint32_t packed_group_place(const packed_item &of, pa
 __device__ __forceinline__ uint32_t packed_group_order(const packed_child &c, uint32_t octant) {
     uint32_t first = 0;
 #pragma unroll
-    for (uint32_t k = 0; k < PACKED_STEPS_MOST; ++k) {
+    for (uint32_t k = 0; k < PACKED_STEPS_MAX; ++k) {
         if (k >= c.steps) continue;
         const bool backwards = octant >> (c.way[k] & 3) & 1, high = c.way[k] & 4;
         if (high != backwards) first += (uint32_t)__popc(c.all & c.way[k] >> 8);
@@ -157,7 +157,7 @@ __device__ __forceinline__ uint32_t packed_group_order(const packed_child &c, ui
     return taken < 32 ? order | (0x76543210u >> taken << taken) : order;
 }
 
-__device__ __forceinline__ float packed_group_least(float x) {
+__device__ __forceinline__ float packed_group_min(float x) {
     for (uint32_t step = 1; step < PACKED_GROUP; step <<= 1)
         x = float_min(x, __shfl_xor_sync(~0u, x, (int)step, PACKED_GROUP));
     return x;
@@ -180,10 +180,10 @@ __device__ __forceinline__ void packed_group_node(const packed_source &from, con
                                                   packed_node *out) {
     const uint32_t me = packed_group_lane();
     const uint32_t inner = (uint32_t)__popc(packed_group_ballot(c.is && c.triangles == 0));
-    float low[3], side = from.least_side;
+    float low[3], side = from.min_side;
     for (int axis = 0; axis < 3; ++axis) {
-        low[axis] = packed_group_least(vec3_axis(c.box.lo, axis));
-        const float high = -packed_group_least(-vec3_axis(c.box.hi, axis));
+        low[axis] = packed_group_min(vec3_axis(c.box.lo, axis));
+        const float high = -packed_group_min(-vec3_axis(c.box.hi, axis));
         side = float_max(side, high - low[axis]);
     }
     const float inv_e = (float)(254.9 / (double)side);

@@ -20,7 +20,7 @@ void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
     c->up = (uint2 *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint2));
     c->report = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
     c->pairs = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
-    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / PACKED_FINER_MOST + 1,
+    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / PACKED_FINER_MAX + 1,
                                            sizeof(uint32_t));
     c->counts = (packed_cut_counts *)cuda_arena_take(arena, 1, sizeof(packed_cut_counts));
 }
@@ -78,7 +78,7 @@ kd_status measure_nodes(const packed_cutter *c, cudaStream_t stream) {
 kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(
-        c->node_capacity <= PACKED_MOST_UNITS && c->reference_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
+        c->node_capacity <= PACKED_MAX_UNITS && c->reference_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
         "splitting large leaves makes more nodes or references than the compressed tree can have");
     c->part_capacity = c->node_capacity - c->tree.node_count + c->tree.node_count / 2 + 1;
     lay_out_cuts(c, &arena);
@@ -138,7 +138,7 @@ kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_fou
    triangles each. *fits: the capacity for the refined tree sufficed. */
 kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits,
                cudaStream_t stream) {
-    const uint64_t most = c->node_capacity / 2 + 2 + c->reference_capacity / 5;
+    const uint64_t maximum = c->node_capacity / 2 + 2 + c->reference_capacity / 5;
     packed_maker m;
     packed_found found;
     memset(&m, 0, sizeof m);
@@ -146,17 +146,17 @@ kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits
     m.from.tree.nodes = NULL;
     m.from.tree.references = c->references;
     m.from.at = c->at;
-    m.from.least_side = packed_least_side(c->tree.box);
+    m.from.min_side = packed_min_side(c->tree.box);
     m.counts = c->counts;
     m.node_capacity = c->node_capacity;
     m.reference_capacity = c->reference_capacity;
     m.item_capacity = (uint32_t)(c->node_capacity / 12 + 1024);
     for (;;) {
-        m.item_capacity = (uint32_t)min((uint64_t)m.item_capacity, most);
+        m.item_capacity = (uint32_t)min((uint64_t)m.item_capacity, maximum);
         KD_TRY(pack_within(&m, units, bytes, &found, stream));
         *fits = found.fits != 0;
         if (found.wanted == 0) return KD_OK;
-        m.item_capacity = (uint32_t)min(2 * (uint64_t)found.wanted, most);
+        m.item_capacity = (uint32_t)min(2 * (uint64_t)found.wanted, maximum);
     }
 }
 

@@ -79,10 +79,10 @@ KD_FN void packed_cut_between(const float x[3][3], const float from[3], const fl
     hi[j] = float_min(hi[j], of_j.hi);
 }
 
-/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `least` and
-   `most`. */
-KD_FN void packed_cut_axis(float at, float normal, float least, float most, float *lo, float *hi) {
-    const float inverse = 1 / normal, p = least * inverse, q = most * inverse;
+/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `minimum` and
+   `maximum`. */
+KD_FN void packed_cut_axis(float at, float normal, float minimum, float maximum, float *lo, float *hi) {
+    const float inverse = 1 / normal, p = minimum * inverse, q = maximum * inverse;
     const float off = (fabsf(at) + float_max(fabsf(p), fabsf(q))) * 0x1p-20f;
     const float low = at + float_min(p, q) - off, high = at + float_max(p, q) + off;
     if (low > *lo && low <= FLT_MAX) *lo = low; /* NaN and infinity bound nothing */
@@ -92,7 +92,7 @@ KD_FN void packed_cut_axis(float at, float normal, float least, float most, floa
 /* Narrows a box around a part of the triangle by the triangle's plane: with the normal n and the
    first corner a, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
 KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
-    float normal[3], terms[3], least[3], most[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
+    float normal[3], terms[3], minimum[3], maximum[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         const float plus = (x[i][1] - x[i][0]) * (x[j][2] - x[j][0]),
@@ -100,8 +100,8 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
         const float low = lo[k] - x[k][0], high = hi[k] - x[k][0];
         normal[k] = plus - minus;
         terms[k] = fabsf(plus) + fabsf(minus);
-        least[k] = float_min(normal[k] * low, normal[k] * high);
-        most[k] = float_max(normal[k] * low, normal[k] * high);
+        minimum[k] = float_min(normal[k] * low, normal[k] * high);
+        maximum[k] = float_max(normal[k] * low, normal[k] * high);
         reach[k] = float_max(fabsf(low), fabsf(high));
         off += terms[k] * reach[k];
         all_terms += terms[k];
@@ -112,7 +112,7 @@ KD_FN void packed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     if (!(off > 1e-30f * all_reach && all_terms < 0x1p120f && off < 0x1p100f)) return;
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
-        packed_cut_axis(x[k][0], normal[k], -(most[i] + most[j]) - off, off - (least[i] + least[j]),
+        packed_cut_axis(x[k][0], normal[k], -(maximum[i] + maximum[j]) - off, off - (minimum[i] + minimum[j]),
                         &lo[k], &hi[k]);
     }
 }
@@ -308,14 +308,14 @@ KD_FN uint64_t packed_measure_join(packed_measure *low, const packed_measure *hi
    per triangle of a tree with C_t 1.5. */
 
 enum {
-    PACKED_FINER_LEAST = 4, /* triangles of a part that may be split */
+    PACKED_FINER_MIN = 4, /* triangles of a part that may be split */
     PACKED_FINER_FLAT = 2,  /* the same if some box of the leaf is flat */
-    PACKED_FINER_MOST = 16,
+    PACKED_FINER_MAX = 16,
     PACKED_FINER_LEVELS = 4 /* of splits below a leaf of the tree */
 };
 
 KD_FN bool packed_has_next(uint32_t which, uint32_t *bit) {
-    for (uint32_t i = *bit; i < PACKED_FINER_MOST; ++i)
+    for (uint32_t i = *bit; i < PACKED_FINER_MAX; ++i)
         if (which >> i & 1) {
             *bit = i;
             return true;
@@ -352,8 +352,8 @@ KD_FN bool packed_is_high(float lo, float hi, float plane, bool at_end) {
 /* Returns true if a part of `count` triangles may be split, `level` splits below a leaf of the
    tree. */
 KD_FN bool packed_may_be_finer(uint32_t count, bool flat, uint32_t level) {
-    const uint32_t least = flat ? PACKED_FINER_FLAT : PACKED_FINER_LEAST;
-    return count >= least && count <= PACKED_FINER_MOST && level < PACKED_FINER_LEVELS;
+    const uint32_t minimum = flat ? PACKED_FINER_FLAT : PACKED_FINER_MIN;
+    return count >= minimum && count <= PACKED_FINER_MAX && level < PACKED_FINER_LEVELS;
 }
 
 #endif

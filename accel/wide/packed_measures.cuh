@@ -41,7 +41,7 @@ typedef struct packed_costs {
 /* Some references of a leaf of the given tree, in a part of its cell or in all of it. */
 typedef struct packed_part_task {
     box3 cell;
-    /* `which`: mask of references; bit PACKED_FINER_MOST: the leaf has flat boxes */
+    /* `which`: mask of references; bit PACKED_FINER_MAX: the leaf has flat boxes */
     uint32_t first, which;
     uint32_t node; /* in the refined tree: one of the given tree's, or a new one */
 } packed_part_task;

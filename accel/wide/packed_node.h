@@ -15,7 +15,7 @@ enum { PACKED_OPENED = 2 * PACKED_CELLS - 1, PACKED_NOWHERE = 255 };
 typedef struct packed_source {
     tritree_view tree;        /* with the same nodes as `at` */
     const packed_subtree *at; /* one per node */
-    float least_side;         /* smallest side of a node's grid */
+    float min_side;         /* smallest side of a node's grid */
 } packed_source;
 
 /* A future node: a subtree of the k-d tree, or a range of references of a large leaf. */
@@ -57,7 +57,7 @@ KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item, packe
     }
     if (packed_kind(head->plan) == PACKED_INNER) return 0;
     if (!tritree_is_leaf(head->node)) return packed_distinct(head->plan);
-    if (tritree_count(head->node) <= PACKED_LEAF_MOST) return tritree_count(head->node);
+    if (tritree_count(head->node) <= PACKED_LEAF_MAX) return tritree_count(head->node);
     item->first = tritree_first(head->node);
     item->count = tritree_count(head->node);
     return 0;
@@ -103,7 +103,7 @@ KD_FN uint32_t packed_priority(box3 box, bool leaf) {
 /* The references of a large leaf are shared out to packed_shares children; child i gets
    packed_share_of references. */
 KD_FN uint32_t packed_shares(uint32_t count) {
-    const uint32_t leaves = (count + PACKED_LEAF_MOST - 1) / PACKED_LEAF_MOST;
+    const uint32_t leaves = (count + PACKED_LEAF_MAX - 1) / PACKED_LEAF_MAX;
     return leaves < PACKED_CELLS ? leaves : (uint32_t)PACKED_CELLS;
 }
 KD_FN uint32_t packed_share_begin(uint32_t count, uint32_t i) {

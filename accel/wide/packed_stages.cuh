@@ -194,7 +194,7 @@ __global__ __launch_bounds__(PACKED_MAKE_BLOCK) void packed_find_items(
         }
         packed_sum_before(before, &unused);
         packed_sum_before(all, &total);
-        if ((uint64_t)units + total.y + PACKED_SPARE_UNITS > PACKED_MOST_UNITS) break;
+        if ((uint64_t)units + total.y + PACKED_SPARE_UNITS > PACKED_MAX_UNITS) break;
         if ((uint64_t)end + total.x > m.item_capacity) {
             if (blockIdx.x == 0 && threadIdx.x == 0) m.found->wanted = end + total.x;
             break;
@@ -221,7 +221,7 @@ struct packed_leaves {
     uint32_t units[PACKED_GROUP];      /* per leaf: its unit */
     uint8_t begin[PACKED_GROUP], count[PACKED_GROUP];
     /* per triangle of all leaves: its leaf's lane */
-    uint8_t owner[PACKED_GROUP * PACKED_LEAF_MOST];
+    uint8_t owner[PACKED_GROUP * PACKED_LEAF_MAX];
 };
 
 __device__ __forceinline__ const uint32_t *packed_leaf_ids(const packed_source &from,

@@ -6,7 +6,7 @@
 enum { SPLIT_DEPTH = 8, PARTS = 1 << SPLIT_DEPTH };
 
 typedef struct subtree {
-    float cost[WIDE_CELLS_MOST]; /* least cost with 1, 2, ... children */
+    float cost[WIDE_CELLS_MAX]; /* least cost with 1, 2, ... children */
     box3 box;
     wide_ids ids;
 } subtree;
@@ -50,7 +50,7 @@ void wide_ids_add(wide_ids *to, uint32_t id) {
     if (to->count == WIDE_OPEN) return;
     for (uint32_t i = 0; i < to->count; ++i)
         if (to->ids[i] == id) return;
-    if (to->count < WIDE_LEAF_MOST) to->ids[to->count] = id;
+    if (to->count < WIDE_LEAF_MAX) to->ids[to->count] = id;
     ++to->count;
 }
 
@@ -72,8 +72,8 @@ static float cost_closed(float area, uint32_t triangles) {
 /* A large leaf costs as much as the leaves of eight triangles that it takes, all of which are
    visited. */
 static float cost_large(float area, uint32_t triangles) {
-    const uint32_t leaves = (triangles + WIDE_LEAF_MOST - 1) / WIDE_LEAF_MOST;
-    return area * wide_node_cost + (float)leaves * cost_closed(area, WIDE_LEAF_MOST);
+    const uint32_t leaves = (triangles + WIDE_LEAF_MAX - 1) / WIDE_LEAF_MAX;
+    return area * wide_node_cost + (float)leaves * cost_closed(area, WIDE_LEAF_MAX);
 }
 
 static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subtree *out) {
@@ -90,25 +90,25 @@ static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subt
     const float cost = count == 0                    ? 0
                        : out->ids.count == WIDE_OPEN ? cost_large(area, count)
                                                      : cost_closed(area, out->ids.count);
-    for (uint32_t k = 0; k < WIDE_CELLS_MOST; ++k) out->cost[k] = cost;
+    for (uint32_t k = 0; k < WIDE_CELLS_MAX; ++k) out->cost[k] = cost;
     return (uint8_t)out->ids.count;
 }
 
 /* Computes in split[k - 1] the least cost of k > 1 children for both halves together. Returns the
    entry of wide_cells.ways, except nibble 0. */
 static uint64_t share_out(const float *left, const float *right, uint32_t cells, float *split) {
-    float before[2 * WIDE_CELLS_MOST]; /* the right half's costs; INFINITY for no child or fewer */
+    float before[2 * WIDE_CELLS_MAX]; /* the right half's costs; INFINITY for no child or fewer */
     uint64_t way = 0;
-    for (uint32_t k = 0; k < WIDE_CELLS_MOST; ++k) {
+    for (uint32_t k = 0; k < WIDE_CELLS_MAX; ++k) {
         before[k] = INFINITY;
-        before[WIDE_CELLS_MOST + k] = right[k];
+        before[WIDE_CELLS_MAX + k] = right[k];
     }
     for (uint32_t from = 0; from < cells; from += VECTOR8_LANES) {
         float8 best = float8_all(INFINITY);
         int8 share = {1, 1, 1, 1, 1, 1, 1, 1};
         for (uint32_t k = 1; k < cells; ++k) {
             const float8 cost =
-                float8_all(left[k - 1]) + float8_load(before + WIDE_CELLS_MOST + from - k);
+                float8_all(left[k - 1]) + float8_load(before + WIDE_CELLS_MAX + from - k);
             const int8 better = cost < best;
             best = float8_select(better, cost, best);
             share = int8_select(better, (int8){0} + (int32_t)k, share);
@@ -137,7 +137,7 @@ static void measure_inner(const measure *m, uint32_t node, subtree *out, const s
         out->ids.count = WIDE_OPEN;
     else
         for (uint32_t i = 0; i < right->ids.count; ++i) wide_ids_add(&out->ids, right->ids.ids[i]);
-    float split[WIDE_CELLS_MOST];
+    float split[WIDE_CELLS_MAX];
     const uint64_t way = share_out(out->cost, right->cost, cells, split);
     const float area = (float)(wide_area(out->box) * m->unit);
     float one = area * wide_node_cost + split[cells - 1];
@@ -272,14 +272,14 @@ wide_part wide_part_of_all(const wide_cells *cells) {
 /* Splits a large leaf into parts of 8 c^k triangles, where c is the number of children per node. */
 static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes) {
     const tritree_view *tree = cells->tree;
-    uint64_t each = WIDE_LEAF_MOST;
+    uint64_t each = WIDE_LEAF_MAX;
     while (each * cells->cells < of->count) each *= cells->cells;
     for (uint32_t from = 0; from < of->count; from += (uint32_t)each) {
         wide_part *p = out->parts + out->count++;
         *p = *of;
         p->first += from;
         p->count = of->count - from < each ? of->count - from : (uint32_t)each;
-        p->triangles = p->count <= WIDE_LEAF_MOST ? p->count : WIDE_OPEN;
+        p->triangles = p->count <= WIDE_LEAF_MAX ? p->count : WIDE_OPEN;
         if (!boxes) continue;
         p->box = box3_empty();
         for (uint32_t i = 0; i < p->count; ++i)
@@ -334,7 +334,7 @@ static int order_split(const wide_parts *of, int at, int octant, uint8_t *order,
     return order_split(of, backwards ? s->low : s->high, octant, order, count);
 }
 
-void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MOST]) {
+void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MAX]) {
     order_split(of, 0, octant, order, 0);
 }
 

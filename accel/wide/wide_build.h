@@ -14,7 +14,7 @@
 
 /* The kind of a subtree that becomes one child: its number of triangles as a leaf, 1 ... 8, or one
    of */
-enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MOST + 1 };
+enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MAX + 1 };
 
 typedef struct wide_cells {
     const tritree_view *tree;
@@ -29,7 +29,7 @@ typedef struct wide_cells {
 
 /* The triangles of a leaf, without duplicates. */
 typedef struct wide_ids {
-    uint32_t count, ids[WIDE_LEAF_MOST]; /* count WIDE_OPEN: more than WIDE_LEAF_MOST */
+    uint32_t count, ids[WIDE_LEAF_MAX]; /* count WIDE_OPEN: more than WIDE_LEAF_MAX */
 } wide_ids;
 
 /* SAH costs of a wide node, of a leaf, and of each triangle in it. */
@@ -64,8 +64,8 @@ typedef struct wide_split {
 enum { WIDE_PART = 3, WIDE_ROW = 4 };
 
 typedef struct wide_parts {
-    wide_part parts[WIDE_CELLS_MOST];
-    wide_split splits[2 * WIDE_CELLS_MOST - 1]; /* the first is the root */
+    wide_part parts[WIDE_CELLS_MAX];
+    wide_split splits[2 * WIDE_CELLS_MAX - 1]; /* the first is the root */
     int count, split_count;
 } wide_parts;
 
@@ -75,7 +75,7 @@ wide_part wide_part_of_all(const wide_cells *cells);
    parts. */
 void wide_parts_list(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes);
 /* Lists the indices of the parts in front-to-back order for rays of this octant. */
-void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MOST]);
+void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MAX]);
 /* Lists the triangles of a part that becomes a leaf. */
 void wide_part_ids(const wide_cells *cells, const wide_part *of, wide_ids *ids);
 

@@ -42,7 +42,7 @@ typedef struct packet_rays {
 typedef struct packet {
     packet_rays rays[PACKET_VECTORS];
     float near_origin[3], far_origin[3]; /* for the near and far planes, relative to the centre */
-    float least[3], most[3];             /* of 1 / direction */
+    float minimum[3], maximum[3];             /* of 1 / direction */
     float begin, limit;                  /* over all rays */
     uint16_t nearer[3], rows[3];         /* as in wide_ray */
     uint32_t octant;
@@ -94,9 +94,9 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
         const float8 lo = float8_all(vec3_axis(tree->box.lo, axis)) - of[axis];
         const float8 hi = float8_all(vec3_axis(tree->box.hi, axis)) - of[axis];
         reach = float8_max(reach, float8_max(float8_abs(lo), float8_abs(hi)));
-        const float8 least = largest * 0x1p-26f;
+        const float8 minimum = largest * 0x1p-26f;
         const int8 sign = (int8)d[axis] & INT32_MIN;
-        const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), least) | sign);
+        const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), minimum) | sign);
         good &= sign == (p->octant >> axis & 1 ? INT32_MIN : 0);
         o[axis] = of[axis];
         to->inverse[axis] = 1 / safe;
@@ -127,8 +127,8 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
     return !int8_any(~good);
 }
 
-VECTOR8_FN float float8_most(float8 v) {
-    return -float8_least(-v);
+VECTOR8_FN float float8_of_max(float8 v) {
+    return -float8_of_min(-v);
 }
 
 /* Computes the interval of all rays; `o`: their origins. */
@@ -138,21 +138,21 @@ VECTOR8_FN void packet_join(packet *p, vec3 centre, float8 o[PACKET_VECTORS][3])
         begin = float8_min(begin, p->rays[i].begin);
         limit = float8_max(limit, p->rays[i].limit);
     }
-    p->begin = float8_least(begin);
-    p->limit = float8_most(limit);
+    p->begin = float8_of_min(begin);
+    p->limit = float8_of_max(limit);
     for (int axis = 0; axis < 3; ++axis) {
-        float8 least = p->rays[0].inverse[axis], most = least, from = o[0][axis], to = from;
+        float8 minimum = p->rays[0].inverse[axis], maximum = minimum, from = o[0][axis], to = from;
         for (int i = 1; i < PACKET_VECTORS; ++i) {
-            least = float8_min(least, p->rays[i].inverse[axis]);
-            most = float8_max(most, p->rays[i].inverse[axis]);
+            minimum = float8_min(minimum, p->rays[i].inverse[axis]);
+            maximum = float8_max(maximum, p->rays[i].inverse[axis]);
             from = float8_min(from, o[i][axis]);
             to = float8_max(to, o[i][axis]);
         }
         const bool back = p->octant >> axis & 1;
-        const float lo = float8_least(from) - vec3_axis(centre, axis);
-        const float hi = float8_most(to) - vec3_axis(centre, axis);
-        p->least[axis] = float8_least(least);
-        p->most[axis] = float8_most(most);
+        const float lo = float8_of_min(from) - vec3_axis(centre, axis);
+        const float hi = float8_of_max(to) - vec3_axis(centre, axis);
+        p->minimum[axis] = float8_of_min(minimum);
+        p->maximum[axis] = float8_of_max(maximum);
         p->near_origin[axis] = back ? lo : hi;
         p->far_origin[axis] = back ? hi : lo;
         p->nearer[axis] = (uint16_t)(back ? WIDE_LANES : 0);
@@ -183,12 +183,12 @@ VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float 
     lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
-        const lanes least = lanes_all(p->least[axis]), most = lanes_all(p->most[axis]);
+        const lanes minimum = lanes_all(p->minimum[axis]), maximum = lanes_all(p->maximum[axis]);
         const lanes in = lanes_load(bound + p->nearer[axis]) - lanes_all(p->near_origin[axis]);
         const lanes out =
             lanes_load(bound + (WIDE_LANES - p->nearer[axis])) - lanes_all(p->far_origin[axis]);
-        near = lanes_max(lanes_min(in * least, in * most), near);
-        far = lanes_min(lanes_max(out * least, out * most), far);
+        near = lanes_max(lanes_min(in * minimum, in * maximum), near);
+        far = lanes_min(lanes_max(out * minimum, out * maximum), far);
     }
     memcpy(nears, &near, sizeof near);
     return lanes_met(near, far);
@@ -304,7 +304,7 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
     }
     float8 limit = p->rays[0].limit;
     for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);
-    p->limit = float8_most(limit);
+    p->limit = float8_of_max(limit);
 }
 
 /* Pushes the node's children that any ray hits, the nearest last. */

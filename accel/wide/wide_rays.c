@@ -40,7 +40,7 @@ typedef struct wide_lengths {
 
 /* Prefetches a node or a leaf. */
 VECTOR8_FN void expect_alone(const wide_tree *tree, uint32_t word) {
-    enum { LEAF = WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
+    enum { LEAF = WIDE_LEAF_MAX * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
     const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     const float *to = word & WIDE_COUNT_MASK ? leaf : wide_node_of(tree, word);
     for (int line = 0; line < (LEAF > NODE ? LEAF : NODE); ++line)
@@ -164,7 +164,7 @@ VECTOR8_FN void expect_leaves(const wide_tree *tree, wide_ray *const *walks, uin
     for (uint32_t i = 0; i < count; ++i) {
         const float *leaf =
             tree->leaves + (uint64_t)(walks[i]->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-        for (int line = 0; line < WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16; ++line)
+        for (int line = 0; line < WIDE_LEAF_MAX * WIDE_LEAF_FLOATS / 16; ++line)
             __builtin_prefetch(leaf + 16 * line);
     }
 }
@@ -192,8 +192,8 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     const wide_tree *tree = b->tree->wide;
     const uint32_t capacity = wide_stack_capacity(tree), stack = any ? capacity : 2 * capacity;
     const uint32_t fit = WIDE_STACKS / stack, some = fit < WIDE_STREAM ? fit : WIDE_STREAM;
-    const uint32_t most = some < b->count ? some : b->count;
-    uint32_t *words = (uint32_t *)memory_spare((uint64_t)most * stack * sizeof *words);
+    const uint32_t maximum = some < b->count ? some : b->count;
+    uint32_t *words = (uint32_t *)memory_spare((uint64_t)maximum * stack * sizeof *words);
     if (!words) {
         for (uint32_t i = 0; i < b->count; ++i) cast_apart(b, b->listed[i], any);
         return;
@@ -202,7 +202,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     wide_lists lists;
     wide_lengths of = {0, 0, 0};
     uint32_t next = 0;
-    for (uint32_t i = 0; i < most && next < b->count; ++i) {
+    for (uint32_t i = 0; i < maximum && next < b->count; ++i) {
         uint32_t *own = words + (uint64_t)i * stack;
         wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + capacity));
         if (begin_next(b, &next, walks + i, any)) lists.nodes[of.nodes++] = walks + i;

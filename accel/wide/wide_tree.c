@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-enum { MOST = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are built in parallel */ };
+enum { LIMIT = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are built in parallel */ };
 
 /* The value of a child for occlusion queries. */
 typedef struct worth {
@@ -95,7 +95,7 @@ static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3
 }
 
 /* Assigns lanes to the parts; the best for occlusion queries come last. */
-static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CELLS_MOST]) {
+static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CELLS_MAX]) {
     for (int i = 0; i < count; ++i) {
         const double value = values[i].stops / values[i].cost;
         int k = i;
@@ -109,10 +109,10 @@ static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CE
 }
 
 static void set_orders(const wide_parts *parts, wide_node node, uint32_t cells,
-                       const uint8_t lane_of[WIDE_CELLS_MOST]) {
+                       const uint8_t lane_of[WIDE_CELLS_MAX]) {
     const uint32_t numbers = cells / 8;
     for (int octant = 0; octant < 4; ++octant) {
-        uint8_t order[WIDE_CELLS_MOST];
+        uint8_t order[WIDE_CELLS_MAX];
         uint64_t backwards[2] = {0, 0}, forwards[2] = {0, 0};
         wide_parts_order(parts, octant, order);
         for (uint32_t i = 0; i < cells; ++i) {
@@ -132,7 +132,7 @@ static void set_orders(const wide_parts *parts, wide_node node, uint32_t cells,
 /* Writes a node, given the words and values of its parts; returns its value. */
 static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts *parts, box3 box,
                          const uint32_t *words, const worth *values) {
-    uint8_t part_of[WIDE_CELLS_MOST], lane_of[WIDE_CELLS_MOST];
+    uint8_t part_of[WIDE_CELLS_MAX], lane_of[WIDE_CELLS_MAX];
     const wide_node node = wide_node_at(out, index);
     const double area = wide_area(box);
     worth own = {0, (double)wide_node_cost};
@@ -159,8 +159,8 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
 /* Builds a node and its descendants; returns its value. */
 static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of, place *next) {
     wide_parts parts;
-    uint32_t words[WIDE_CELLS_MOST];
-    worth values[WIDE_CELLS_MOST];
+    uint32_t words[WIDE_CELLS_MAX];
+    worth values[WIDE_CELLS_MAX];
     wide_parts_list(&parts, &m->cells, of, true);
     for (int i = 0; i < parts.count; ++i) /* siblings are contiguous */
         if (parts.parts[i].triangles == WIDE_OPEN)
@@ -206,7 +206,7 @@ static void open_top(wide_maker *m, place *sum) {
     m->roots[0].level = 0;
     m->top = 0;
     m->count = 1;
-    while (m->top < m->count && m->count + WIDE_CELLS_MOST <= ROOTS) {
+    while (m->top < m->count && m->count + WIDE_CELLS_MAX <= ROOTS) {
         root *r = m->roots + m->top++;
         r->from.triangles = sum->triangles;
         wide_parts_list(&parts, &m->cells, &r->part, true);
@@ -228,8 +228,8 @@ static void make_top(const wide_maker *m) {
     for (uint32_t index = m->top; index-- > 0;) {
         root *r = m->roots + index;
         wide_parts parts;
-        uint32_t words[WIDE_CELLS_MOST];
-        worth values[WIDE_CELLS_MOST];
+        uint32_t words[WIDE_CELLS_MAX];
+        worth values[WIDE_CELLS_MAX];
         wide_parts_list(&parts, &m->cells, &r->part, true);
         for (int i = parts.count - 1; i >= 0; --i)
             if (parts.parts[i].triangles == WIDE_OPEN) {
@@ -280,7 +280,7 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     open_top(m, &sum);
     parallel_for(m->count - m->top, 1, count_roots, m);
     place_roots(m, &sum);
-    *fits = sum.nodes < MOST && sum.triangles < MOST;
+    *fits = sum.nodes < LIMIT && sum.triangles < LIMIT;
     if (!*fits) return KD_OK;
     KD_REQUIRE(sum.depth <= WIDE_MAX_DEPTH, KD_ERROR_CHECK,
                "the wide tree has more than %d levels, the limit", WIDE_MAX_DEPTH);
@@ -290,10 +290,10 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     /* A vector load reads up to seven numbers beyond the last leaf. */
     const uint64_t floats = sum.triangles * WIDE_LEAF_FLOATS;
     KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->cells)));
-    KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MOST));
+    KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MAX));
     large_pages_prefer(out->nodes, sum.nodes * wide_node_floats(out->cells) * sizeof *out->nodes);
     large_pages_prefer(out->leaves, floats * sizeof *out->leaves);
-    memset(out->leaves + floats, 0, WIDE_LEAF_MOST * sizeof *out->leaves);
+    memset(out->leaves + floats, 0, WIDE_LEAF_MAX * sizeof *out->leaves);
     parallel_for(m->count - m->top, 1, make_roots, m);
     make_top(m);
     return KD_OK;
@@ -332,16 +332,16 @@ void wide_tree_close(wide_tree *owned) {
 }
 
 /* Assumes one wide node per six references with 8 children, per twelve with 16. */
-uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells) {
+uint64_t wide_tree_bytes_max(uint64_t nodes, uint64_t references, uint32_t cells) {
     const uint64_t node = wide_node_floats(cells) * sizeof(float), held = cells * 3 / 4;
     const uint64_t leaves = references * WIDE_LEAF_FLOATS * sizeof(float);
     return wide_cells_bytes(nodes) + ROOTS * sizeof(root) + sizeof(wide_tree) +
-           (references / held + 1) * node + leaves + WIDE_LEAF_MOST * sizeof(float);
+           (references / held + 1) * node + leaves + WIDE_LEAF_MAX * sizeof(float);
 }
 
 uint64_t wide_tree_bytes(const wide_tree *of) {
     if (!of) return 0;
     const uint64_t nodes = of->node_count * wide_node_floats(of->cells),
-                   leaves = (uint64_t)of->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MOST;
+                   leaves = (uint64_t)of->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MAX;
     return sizeof *of + (nodes + leaves) * sizeof(float);
 }

@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 enum {
-    WIDE_CELLS_MOST = 16,
-    WIDE_LEAF_MOST = 8,    /* triangles per leaf */
+    WIDE_CELLS_MAX = 16,
+    WIDE_LEAF_MAX = 8,    /* triangles per leaf */
     WIDE_LEAF_FLOATS = 10, /* per triangle: three corners and an id */
     /* a large leaf is split until eight triangles are left */
     WIDE_MAX_DEPTH = TRITREE_MAX_DEPTH + 12,
@@ -77,7 +77,7 @@ void wide_tree_close(wide_tree *owned); /* accepts NULL */
 uint64_t wide_tree_bytes(const wide_tree *of);
 /* Returns an upper bound of the bytes, including scratch, for a tree with that many nodes and
    references. */
-uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells);
+uint64_t wide_tree_bytes_max(uint64_t nodes, uint64_t references, uint32_t cells);
 
 /* Ray queries on a wide tree: single rays, streams of incoherent rays, and packets. */
 

@@ -1,4 +1,4 @@
-/* Large nodes: one cooperative kernel that runs until all nodes have at most SMALL_MOST references.
+/* Large nodes: one cooperative kernel that runs until all nodes have at most SMALL_MAX references.
    Idea: there are no levels and no grid-wide barriers; blocks take tasks from a list
    (binned_one_block.cuh). A node of at most CHUNK references is one task. A larger one is divided
    into chunks, a few per task, and processed in two rounds: the refinement of promising bins, and
@@ -24,7 +24,7 @@ enum {
     SLOT_BITS = 4,
     SLOTS = 1 << SLOT_BITS,
     NO_SLOT = 255,
-    LIMIT_HALVED_MOST = 6,
+    LIMIT_HALVED_MAX = 6,
     SLOT_WORDS = BINS / 4 /* one byte per bin */
 };
 
@@ -52,7 +52,7 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
     const uint32_t first_begun = warp_scan(sum_begins) - sum_begins;
     const uint32_t first_ended = warp_scan(sum_ends) - sum_ends;
     uint32_t begun = first_begun, ended = first_ended;
-    float bound[BINS_EACH], least = INFINITY;
+    float bound[BINS_EACH], minimum = INFINITY;
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const int bin = lane * BINS_EACH + i;
@@ -61,12 +61,12 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
                        ? INFINITY
                        : bin_bound(costs, of, bin_edge(of.lo, of.hi, bin),
                                    bin_edge(of.lo, of.hi, bin + 1), begun, right);
-        least = fminf(least, bound[i]);
+        minimum = fminf(minimum, bound[i]);
         begun += begins[i], ended += ends[i];
     }
 #pragma unroll
     for (int step = 16; step; step >>= 1)
-        least = fminf(least, __shfl_xor_sync(WARP_ALL, least, step));
+        minimum = fminf(minimum, __shfl_xor_sync(WARP_ALL, minimum, step));
     float limit = s.split.cost;
     uint32_t slot = 0, all = 0;
 #pragma unroll 1
@@ -77,8 +77,8 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
         const uint32_t upto = warp_scan(own);
         slot = upto - own;
         all = __shfl_sync(WARP_ALL, upto, 31);
-        if (all <= SLOTS || halved == LIMIT_HALVED_MOST) break;
-        limit = least + (limit - least) * 0.5f;
+        if (all <= SLOTS || halved == LIMIT_HALVED_MAX) break;
+        limit = minimum + (limit - minimum) * 0.5f;
     }
     uint32_t word = 0;
     begun = first_begun, ended = first_ended;
@@ -182,7 +182,7 @@ __device__ __forceinline__ void choose_refined(large_shared &s, const sah_costs 
     __syncthreads();
 }
 
-enum { SPAN_MOST = 8 };
+enum { SPAN_MAX = 8 };
 
 /* A node of several chunks. */
 struct big_node {
@@ -195,8 +195,8 @@ struct big_node {
 };
 
 __device__ __forceinline__ uint32_t tasks_of(const work &node, uint32_t span) {
-    const uint32_t most = span * CHUNK;
-    return (node.count + most - 1) / most;
+    const uint32_t maximum = span * CHUNK;
+    return (node.count + maximum - 1) / maximum;
 }
 
 /* Lists a round of a node's tasks. All threads of the block must call it. */
@@ -349,7 +349,7 @@ __device__ inline void make_big_children(const binned &k, large_shared &s, big_n
             s.node.first = side ? first + node.count : first;
             s.node.count = __ldcg(side ? &big->right : &big->left);
             s.node.at = big->split.children + side;
-            if (s.node.count <= SMALL_MOST)
+            if (s.node.count <= SMALL_MAX)
                 hand_on(k, s.node);
             else if (s.node.count <= CHUNK)
                 list_whole(k, s.node);
@@ -403,7 +403,7 @@ __device__ inline void begin_tree(const binned &k, large_shared &s) {
         }
         s.node.first = s.node.at = s.node.depth = 0;
         s.node.count = c->valid;
-        if (s.node.count <= SMALL_MOST)
+        if (s.node.count <= SMALL_MAX)
             hand_on(k, s.node);
         else if (s.node.count <= CHUNK)
             list_whole(k, s.node);
@@ -419,7 +419,7 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
     __shared__ large_shared s;
     __shared__ large_task task;
     if (threadIdx.x == 0)
-        s.span = min(max(k.count->valid / (CHUNK * 2 * gridDim.x), 1u), (uint32_t)SPAN_MOST);
+        s.span = min(max(k.count->valid / (CHUNK * 2 * gridDim.x), 1u), (uint32_t)SPAN_MAX);
     __syncthreads();
     if (blockIdx.x == 0) begin_tree(k, s);
     for (bool begun = blockIdx.x == 0;; begun = true) {

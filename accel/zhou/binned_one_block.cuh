@@ -321,7 +321,7 @@ __device__ inline bool split_whole_once(const binned &k, large_shared &s) {
         child.first = is_right ? s.base_right : s.base_left;
         child.count = is_right ? right : left;
         child.at = s.children + is_right;
-        s.waits[is_right] = child.count > SMALL_MOST;
+        s.waits[is_right] = child.count > SMALL_MAX;
         s.child[is_right] = child;
         if (!s.waits[is_right]) hand_on(k, child);
     }

@@ -44,16 +44,16 @@ __device__ __forceinline__ void drop_nodes(const binned &k, const warp_pieces &p
 }
 
 /* Allocates `count` items, the same number in all lanes, from a new piece if the current one is too
-   small; `left` is called before that. If the capacity `most` is exceeded, sets `what` in
+   small; `left` is called before that. If the capacity `maximum` is exceeded, sets `what` in
    `exhausted`, so the build is void, and returns 0, where writes are harmless. */
 template <class leave>
 __device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &here, uint32_t count,
-                                              uint32_t *counter, uint32_t piece, uint32_t most,
+                                              uint32_t *counter, uint32_t piece, uint32_t maximum,
                                               uint32_t what, int next, leave left) {
     if (here.next + count > here.end) {
         left();
         here.next = take_piece(counter, piece);
-        if (here.next > most - piece) {
+        if (here.next > maximum - piece) {
             exhaust(k, what, next);
             here.next = 0;
         }
@@ -111,10 +111,10 @@ __device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const fl
    it << 10 | in it << 20. `flat` is false for most nodes, which have no flat references. */
 template <int LANES, int EACH, bool flat>
 __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
-                                            const float (&hi)[EACH], uint32_t most) {
+                                            const float (&hi)[EACH], uint32_t maximum) {
 #pragma unroll
     for (int from = 0; from < EACH; ++from) {
-        const uint32_t end = most > from * LANES ? min(most - from * LANES, (uint32_t)LANES) : 0;
+        const uint32_t end = maximum > from * LANES ? min(maximum - from * LANES, (uint32_t)LANES) : 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < end; i += COUNT_STEP) /* lanes without a reference add nothing */
             count_some<LANES, EACH, flat>(counts, lo, hi, lo[from], hi[from], i);
@@ -146,7 +146,7 @@ try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)
 template <int LANES, int EACH>
 __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
                                          const sah_axis &of, const sah_costs &costs, uint32_t count,
-                                         uint32_t most) {
+                                         uint32_t maximum) {
     float lo[EACH], hi[EACH];
     uint32_t counts[EACH][2] = {};
     bool flat = false;
@@ -156,9 +156,9 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
 #pragma unroll
     for (int j = 0; j < EACH; ++j) flat |= lo[j] == hi[j];
     if (__any_sync(WARP_ALL, flat))
-        count_round<LANES, EACH, true>(counts, lo, hi, most);
+        count_round<LANES, EACH, true>(counts, lo, hi, maximum);
     else
-        count_round<LANES, EACH, false>(counts, lo, hi, most);
+        count_round<LANES, EACH, false>(counts, lo, hi, maximum);
     bool aside = false; /* a reference lies in the node's own side */
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
@@ -185,12 +185,12 @@ template <int LANES, int EACH>
 __device__ __forceinline__ plane_choice choose_plane(const binned &k, const work &node,
                                                      const lane_refs<EACH> &refs) {
     plane_choice best = {INFINITY, 0, 8};
-    const uint32_t most = __reduce_max_sync(WARP_ALL, node.count);
+    const uint32_t maximum = __reduce_max_sync(WARP_ALL, node.count);
     sah_axis of[3];
     axes_of(node, of);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis)
-        try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, most);
+        try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, maximum);
     return best_of_lanes<LANES>(best);
 }
 

@@ -11,8 +11,8 @@ enum {
     LARGE_EACH = 4,   /* references per thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
     /* at most that many references: splits that keep all on one side are excluded */
-    ALL_ASIDE_MOST = 4,
-    SMALL_MOST = 64,  /* references of a small node */
+    ALL_ASIDE_MAX = 4,
+    SMALL_MAX = 64,  /* references of a small node */
     SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */
 };
 
@@ -122,7 +122,7 @@ __device__ __forceinline__ bool is_candidate(const sah_axis &of, float plane, bo
    one side and some on the other: such splits rarely pay off and make trees deep. */
 __device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &of, float plane,
                                          uint32_t left, uint32_t right, uint32_t count) {
-    if (count <= ALL_ASIDE_MOST && left && right && (left == count || right == count))
+    if (count <= ALL_ASIDE_MAX && left && right && (left == count || right == count))
         return INFINITY;
     return sah_split_cost(&costs, &of, plane, left, right);
 }

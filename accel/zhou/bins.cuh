@@ -33,11 +33,11 @@ __device__ __forceinline__ void normal_axis(float u, float v, float w, float x, 
     *terms = fabsf(plus) + fabsf(minus);
 }
 
-/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `least` and `most`.
+/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `minimum` and `maximum`.
    NaN bounds nothing. */
-__device__ __forceinline__ void narrow_axis(float at, float normal, float least, float most,
+__device__ __forceinline__ void narrow_axis(float at, float normal, float minimum, float maximum,
                                             float *lo, float *hi) {
-    const float inverse = __fdividef(1, normal), p = least * inverse, q = most * inverse;
+    const float inverse = __fdividef(1, normal), p = minimum * inverse, q = maximum * inverse;
     const float off = (fabsf(at) + fmaxf(fabsf(p), fabsf(q))) * 0x1p-20f;
     *lo = fmaxf(*lo, at + fminf(p, q) - off);
     *hi = fminf(*hi, at + fmaxf(p, q) + off);
@@ -61,11 +61,11 @@ __device__ __forceinline__ void narrow_to_plane(const float4 corner[3], float4 *
     /* Skipped where underflow could exceed `off`, or where a reciprocal could be flushed to 0. */
     if (!(off > 1e-30f * (1 + reach_x + reach_y + reach_z) && tx + ty + tz < 0x1p120f)) return;
     const float px = nx * x0, qx = nx * x1, py = ny * y0, qy = ny * y1, pz = nz * z0, qz = nz * z1;
-    const float least_x = fminf(px, qx), least_y = fminf(py, qy), least_z = fminf(pz, qz);
-    const float most_x = fmaxf(px, qx), most_y = fmaxf(py, qy), most_z = fmaxf(pz, qz);
-    narrow_axis(a.x, nx, -(most_y + most_z) - off, off - (least_y + least_z), &lo->x, &hi->x);
-    narrow_axis(a.y, ny, -(most_z + most_x) - off, off - (least_z + least_x), &lo->y, &hi->y);
-    narrow_axis(a.z, nz, -(most_x + most_y) - off, off - (least_x + least_y), &lo->z, &hi->z);
+    const float min_x = fminf(px, qx), min_y = fminf(py, qy), min_z = fminf(pz, qz);
+    const float max_x = fmaxf(px, qx), max_y = fmaxf(py, qy), max_z = fmaxf(pz, qz);
+    narrow_axis(a.x, nx, -(max_y + max_z) - off, off - (min_y + min_z), &lo->x, &hi->x);
+    narrow_axis(a.y, ny, -(max_z + max_x) - off, off - (min_z + min_x), &lo->y, &hi->y);
+    narrow_axis(a.z, nz, -(max_x + max_y) - off, off - (min_x + min_y), &lo->z, &hi->z);
 }
 
 /* Shrinks `part`, which is already cut at the plane, to the triangle's part in it. */
@@ -115,7 +115,7 @@ enum {
     BIN_BITS = 7,
     BINS = 1 << BIN_BITS,
     BINS_EACH = BINS / 32,
-    SIDES_MOST = 6 * CHUNK,
+    SIDES_MAX = 6 * CHUNK,
     LARGE_WARPS = LARGE_BLOCK / 32
 };
 
@@ -169,7 +169,7 @@ struct large_shared {
     uint32_t sorted[LARGE_WARPS]; /* counts of the scatter, per warp */
     union {
         uint16_t straddlers[CHUNK]; /* indices in the chunk */
-        uint16_t sides[SIDES_MOST]; /* binned_one_block.cuh */
+        uint16_t sides[SIDES_MAX]; /* binned_one_block.cuh */
         uint8_t slots[3][BINS];     /* binned_large.cuh */
     };
     uint32_t base_left, base_right, children;

@@ -25,7 +25,7 @@
 #include "accel/zhou/binned_small.cuh"
 #include "accel/zhou/binned_state.cuh"
 
-enum { RANKED_MOST = 64 };
+enum { RANKED_MAX = 64 };
 
 /* Restores the heap order below `at`. */
 __device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
@@ -38,17 +38,17 @@ __device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
     ids[at] = moved;
 }
 
-/* Sorts at most MOST ids in registers. */
-template <int MOST>
+/* Sorts at most LIMIT ids in registers. */
+template <int LIMIT>
 __device__ __forceinline__ void copy_ranked(uint32_t *to, const uint32_t *from, uint32_t count) {
-    uint32_t id[MOST];
+    uint32_t id[LIMIT];
 #pragma unroll
-    for (int i = 0; i < MOST; ++i) id[i] = (uint32_t)i < count ? from[i] : KD_NONE;
+    for (int i = 0; i < LIMIT; ++i) id[i] = (uint32_t)i < count ? from[i] : KD_NONE;
 #pragma unroll
-    for (int i = 0; i < MOST; ++i) {
+    for (int i = 0; i < LIMIT; ++i) {
         uint32_t rank = 0;
 #pragma unroll
-        for (int j = 0; j < MOST; ++j) rank += id[j] < id[i];
+        for (int j = 0; j < LIMIT; ++j) rank += id[j] < id[i];
         if ((uint32_t)i < count) to[rank] = id[i];
     }
 }
@@ -58,7 +58,7 @@ __device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t 
         copy_ranked<4>(to, from, count);
         return;
     }
-    if (count <= RANKED_MOST) {
+    if (count <= RANKED_MAX) {
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t id = from[i];
             uint32_t rank = 0;
@@ -100,12 +100,12 @@ namespace {
 
 enum {
     CLEAR_BLOCK = 256,
-    BLOCKS_MOST = 16384 /* resident at the same time, at most */
+    BLOCKS_MAX = 16384 /* resident at the same time, at most */
 };
 
 /* Clears the counters and the list of tasks, whose entries are 0 until they are written. */
 __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
-    const uint32_t entries = k.queue_capacity + BLOCKS_MOST;
+    const uint32_t entries = k.queue_capacity + BLOCKS_MAX;
     for (uint32_t i = blockIdx.x * CLEAR_BLOCK + threadIdx.x; i < entries;
          i += gridDim.x * CLEAR_BLOCK)
         k.queue[i] = 0;
@@ -118,8 +118,8 @@ __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
 }
 
 uint32_t capacity_of(uint64_t count, uint32_t doubled) {
-    const uint64_t most = UINT32_MAX / 2;
-    return (uint32_t)(count < most >> doubled ? count << doubled : most);
+    const uint64_t maximum = UINT32_MAX / 2;
+    return (uint32_t)(count < maximum >> doubled ? count << doubled : maximum);
 }
 
 /* Capacities by triangle count. The constant part is what warps allocate in advance
@@ -145,7 +145,7 @@ void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) 
     }
     take(&k->medium, arena, k->medium_capacity);
     take(&k->big, arena, k->big_capacity);
-    take(&k->queue, arena, k->queue_capacity + BLOCKS_MOST);
+    take(&k->queue, arena, k->queue_capacity + BLOCKS_MAX);
     take(&k->count, arena, 1);
 }
 

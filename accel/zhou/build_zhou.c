@@ -105,7 +105,7 @@ static kd_status subdivide(const small_stage *stage, const small_subset *node) {
     return subdivide(stage, &right);
 }
 
-/* Builds the subtree of a node of at most ZHOU_SMALL_MOST triangles. */
+/* Builds the subtree of a node of at most ZHOU_SMALL_MAX triangles. */
 static kd_status build_small(zhou_build *build, const zhou_node *node, const zhou_part *parts) {
     small_stage stage;
     stage.parts = parts;
@@ -189,7 +189,7 @@ static kd_status grow_children(zhou_build *build, zhou_split *split) {
 }
 
 static kd_status grow(zhou_build *build, const zhou_node *node, const zhou_part *parts) {
-    const bool small = node->count <= ZHOU_SMALL_MOST;
+    const bool small = node->count <= ZHOU_SMALL_MAX;
     const double started = timing_now();
     bool leaf = true;
     zhou_split split;
@@ -232,7 +232,7 @@ static void begin_root(zhou_node *root, box3 box) {
     root->box.lo = zhou_corner(box.lo);
     root->box.hi = zhou_corner(box.hi);
     root->tight = root->box;
-    root->growth = ZHOU_GROWTH_MOST;
+    root->growth = ZHOU_GROWTH_MAX;
 }
 
 static kd_status build_zhou(tritree *out, const tritree_input *input,

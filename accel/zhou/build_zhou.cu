@@ -119,15 +119,15 @@ uint32_t at_most_2_31(uint64_t count) {
     return (uint32_t)(count < 1ull << 31 ? count : 1ull << 31);
 }
 
-/* Capacities by triangle count. ZHOU_GROWTH_MOST bounds the references of the large-node stage,
+/* Capacities by triangle count. ZHOU_GROWTH_MAX bounds the references of the large-node stage,
    twice as many where both children share a buffer; most meshes need less than a fourth of that.
    The other capacities are estimates, whose constant part is for what warps allocate in advance. */
 void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     const uint64_t growth =
-        doubled < 2 ? (uint64_t)ZHOU_GROWTH_MOST >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MOST;
-    const uint64_t most = growth * n + n / 64 + 4096;
-    k->part_capacity = at_most_2_31(2 * most);
-    k->small_capacity = k->id_capacity = at_most_2_31(most);
+        doubled < 2 ? (uint64_t)ZHOU_GROWTH_MAX >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MAX;
+    const uint64_t maximum = growth * n + n / 64 + 4096;
+    k->part_capacity = at_most_2_31(2 * maximum);
+    k->small_capacity = k->id_capacity = at_most_2_31(maximum);
     k->level_capacity = k->leaf_capacity = at_most_2_31((n / 16 + 16384) << doubled);
     k->task_capacity = at_most_2_31((n / 8 + 16384) << doubled);
     k->root_capacity = at_most_2_31((n / 4 + 16384) << doubled);

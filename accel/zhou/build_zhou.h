@@ -16,8 +16,8 @@ typedef struct zhou_part {
 /* All candidates of a small node: for each side of the box of each of its triangles, the plane and
    bit masks of the triangles on its left and on its right. */
 typedef struct zhou_candidates {
-    float plane[ZHOU_SIDES][ZHOU_SMALL_MOST];
-    uint64_t left[ZHOU_SIDES][ZHOU_SMALL_MOST], right[ZHOU_SIDES][ZHOU_SMALL_MOST];
+    float plane[ZHOU_SIDES][ZHOU_SMALL_MAX];
+    uint64_t left[ZHOU_SIDES][ZHOU_SMALL_MAX], right[ZHOU_SIDES][ZHOU_SMALL_MAX];
     uint32_t count; /* triangles */
 } zhou_candidates;
 
@@ -40,7 +40,7 @@ typedef struct zhou_split {
     zhou_node child[2];
     zhou_part *parts[2]; /* of both, in one block; the caller frees parts[0] */
     uint32_t
-        empty_right[ZHOU_CUTS_MOST]; /* empty right children, to be written after the subtree */
+        empty_right[ZHOU_CUTS_MAX]; /* empty right children, to be written after the subtree */
     int empty_count;
 } zhou_split;
 

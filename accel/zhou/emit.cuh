@@ -14,7 +14,7 @@
 #define KD_ACCEL_ZHOU_EMIT_CUH
 #include "accel/zhou/state.cuh"
 
-enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14 };
+enum { PLACE_BLOCK = 256, PLACE_STEP_MAX = 14 };
 
 #define FOR_PAIRS(k, pair)                                                                         \
     for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
@@ -134,7 +134,7 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32
 template <class state> kd_status emit(const state &k, unsigned blocks, cudaStream_t stream) {
     sum_sizes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("sum_sizes");
-    const uint32_t passes = (k.max_depth + PLACE_STEP_MOST - 1) / PLACE_STEP_MOST;
+    const uint32_t passes = (k.max_depth + PLACE_STEP_MAX - 1) / PLACE_STEP_MAX;
     const uint32_t step = (k.max_depth + passes - 1) / passes;
     for (uint32_t above = 0; above < k.max_depth; above += step) {
         place_nodes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k, above, step);

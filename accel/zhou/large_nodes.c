@@ -77,7 +77,7 @@ typedef struct division {
     const tritree_input *input;
     const zhou_part *parts;
     zhou_split *split;
-    chunk chunks[TASK_EACH_MOST];
+    chunk chunks[TASK_EACH_MAX];
     int chunk_count;
 } division;
 
@@ -203,11 +203,11 @@ kd_status zhou_large_step(zhou_build *build, const zhou_node *node, const zhou_p
     *leaf = true;
     if (out->plan.axis == ZHOU_NO_AXIS) return write_leaf(build, node, parts);
     const uint32_t chunks = node->count / CHUNK + 1;
-    of.chunk_count = chunks < TASK_EACH_MOST ? (int)chunks : TASK_EACH_MOST;
+    of.chunk_count = chunks < TASK_EACH_MAX ? (int)chunks : TASK_EACH_MAX;
     for (int i = 0; i < of.chunk_count; ++i) {
-        const uint64_t most = (uint64_t)of.chunk_count, k = (uint64_t)i;
-        of.chunks[i].first = (uint32_t)(node->count * k / most);
-        of.chunks[i].count = (uint32_t)(node->count * (k + 1) / most) - of.chunks[i].first;
+        const uint64_t maximum = (uint64_t)of.chunk_count, k = (uint64_t)i;
+        of.chunks[i].first = (uint32_t)(node->count * k / maximum);
+        of.chunks[i].count = (uint32_t)(node->count * (k + 1) / maximum) - of.chunks[i].first;
     }
     task_each(build->pool, of.chunk_count, count_chunk, &of);
     const uint32_t left = add_up(&of, 0), right = add_up(&of, 1);

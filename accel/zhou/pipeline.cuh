@@ -63,13 +63,13 @@ __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, b
 
 /* Reduces the minima and maxima of all threads, given as ordered integers. All threads of a block
    must call it. */
-__device__ __forceinline__ void set_up_box(set_up_shared &s, const int least[3], const int most[3],
+__device__ __forceinline__ void set_up_box(set_up_shared &s, const int minimum[3], const int maximum[3],
                                            int *box_lo, int *box_hi) {
     const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        const int lo = __reduce_min_sync(0xffffffff, least[a]);
-        const int hi = __reduce_max_sync(0xffffffff, most[a]);
+        const int lo = __reduce_min_sync(0xffffffff, minimum[a]);
+        const int hi = __reduce_max_sync(0xffffffff, maximum[a]);
         if (lane == 0) s.box[a][warp] = lo, s.box[3 + a][warp] = hi;
     }
     __syncthreads();
@@ -118,9 +118,9 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const tritree_input input
             hi[a] = fmaxf(hi[a], vec3_axis(box.hi, a));
         }
     }
-    const int least[3] = {ordered(lo[0]), ordered(lo[1]), ordered(lo[2])};
-    const int most[3] = {ordered(hi[0]), ordered(hi[1]), ordered(hi[2])};
-    set_up_box(s, least, most, to.box_lo, to.box_hi);
+    const int minimum[3] = {ordered(lo[0]), ordered(lo[1]), ordered(lo[2])};
+    const int maximum[3] = {ordered(hi[0]), ordered(hi[1]), ordered(hi[2])};
+    set_up_box(s, minimum, maximum, to.box_lo, to.box_hi);
 }
 
 /* --- Host --- */
@@ -149,9 +149,9 @@ static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
 }
 
 /* Returns no more blocks than needed for the triangles, but at least one. */
-static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned most) {
+static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned maximum) {
     const uint32_t wanted = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
-    return wanted < 1 ? 1 : wanted < most ? wanted : most;
+    return wanted < 1 ? 1 : wanted < maximum ? wanted : maximum;
 }
 
 /* Computes the memory that a build by the rule needs. */
@@ -170,9 +170,9 @@ template <class rule> void pipeline_plan(tritree_build_cuda *build) {
 template <class rule>
 kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
-    KD_REQUIRE(n <= TRITREE_CUDA_TRIANGLES_MOST, KD_ERROR_USAGE,
+    KD_REQUIRE(n <= TRITREE_CUDA_TRIANGLES_MAX, KD_ERROR_USAGE,
                "the mesh has %u triangles; the device builder supports at most %d", n,
-               TRITREE_CUDA_TRIANGLES_MOST);
+               TRITREE_CUDA_TRIANGLES_MAX);
     memset(k, 0, sizeof *k);
     k->node_capacity = build->node_capacity;
     k->reference_capacity = build->reference_capacity;

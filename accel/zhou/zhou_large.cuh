@@ -40,7 +40,7 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const build_level &lev
         if (lane == 0) k.raw[child.at] = raw_leaf(0, 0);
         return;
     }
-    if (child.count <= ZHOU_SMALL_MOST) {
+    if (child.count <= ZHOU_SMALL_MAX) {
         if (lane != 0) return;
         const uint32_t i = atomicAdd(&c->roots, 1u);
         k.raw[child.at] = raw_inner(RAW_ROOT, 0, i);
@@ -180,11 +180,11 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
         }
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
-            const int least = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
-            const int most = __reduce_min_sync(WARP_ALL, ordered(-hi[a]));
+            const int minimum = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
+            const int maximum = __reduce_min_sync(WARP_ALL, ordered(-hi[a]));
             if (lane != 0) continue;
-            atomicMin(&s.merge.box[side][a], least);
-            atomicMin(&s.merge.box[side][3 + a], most);
+            atomicMin(&s.merge.box[side][a], minimum);
+            atomicMin(&s.merge.box[side][3 + a], maximum);
         }
         if (s.plan.means) zhou_add_middles(s, side, middles);
     }
@@ -257,7 +257,7 @@ __device__ inline void zhou_decide(const zhou_device &k, const build_level &leve
 /* Reserves space for a child's parts in the buffer for its size. Called by one thread. */
 __device__ inline clipped *zhou_place_child(const zhou_device &k, const build_level &level,
                                             zhou_node *child) {
-    const bool small = child->count <= ZHOU_SMALL_MOST;
+    const bool small = child->count <= ZHOU_SMALL_MAX;
     child->first =
         atomicAdd(small ? &k.count->small_parts : &k.count->parts[level.next], child->count);
     if ((uint64_t)child->first + child->count > (small ? k.small_capacity : k.part_capacity)) {
@@ -327,7 +327,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const build_level &leve
             zhou_node *child = s.child + side;
             child->first = merge->first + (side ? s.node.count : 0);
             s.to[side] = NULL;
-            if (child->count == 0 || child->count > ZHOU_SMALL_MOST) continue;
+            if (child->count == 0 || child->count > ZHOU_SMALL_MAX) continue;
             s.to[side] = zhou_place_child(k, level, child);
             s.stop = s.stop || !s.to[side];
         }
@@ -409,12 +409,12 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
         zhou_node *root = &s.node;
         root->box = root->tight = unordered_box(c->box_lo, c->box_hi);
         for (int a = 0; a < 3; ++a) root->mean[a] = 0;
-        root->growth = ZHOU_GROWTH_MOST;
+        root->growth = ZHOU_GROWTH_MAX;
         root->first = root->depth = root->at = 0;
         root->count = c->valid;
     }
     __syncthreads();
-    if (s.node.count <= ZHOU_SMALL_MOST && threadIdx.x < s.node.count)
+    if (s.node.count <= ZHOU_SMALL_MAX && threadIdx.x < s.node.count)
         k.small_parts[threadIdx.x] = k.parts[0][threadIdx.x];
     if (threadIdx.x < 32) zhou_hand_on(k, {1, 0, 2, 0, 1}, s.node);
 }

@@ -21,11 +21,11 @@ struct zhou_subset {
 };
 
 struct zhou_small_shared {
-    unsigned long long left[ZHOU_SIDES][ZHOU_SMALL_MOST], right[ZHOU_SIDES][ZHOU_SMALL_MOST];
-    float plane[ZHOU_SIDES][ZHOU_SMALL_MOST];
+    unsigned long long left[ZHOU_SIDES][ZHOU_SMALL_MAX], right[ZHOU_SIDES][ZHOU_SMALL_MAX];
+    float plane[ZHOU_SIDES][ZHOU_SMALL_MAX];
     zhou_subset waiting[TRITREE_MAX_DEPTH + 1];
-    uint32_t id[ZHOU_SMALL_MOST];
-    uint8_t member[ZHOU_SMALL_MOST]; /* of the node's set */
+    uint32_t id[ZHOU_SMALL_MAX];
+    uint8_t member[ZHOU_SMALL_MAX]; /* of the node's set */
 };
 
 /* The output of a warp. */
@@ -170,9 +170,9 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         const uint32_t side =
             __reduce_min_sync(WARP_ALL, mine ? (uint32_t)best.side : (uint32_t)ZHOU_SIDES);
         mine = mine && (uint32_t)best.side == side;
-        const int least =
+        const int minimum =
             __reduce_min_sync(WARP_ALL, mine ? ordered(best.plane) : ordered(INFINITY));
-        lanes = __ballot_sync(WARP_ALL, mine && ordered(best.plane) == least);
+        lanes = __ballot_sync(WARP_ALL, mine && ordered(best.plane) == minimum);
     }
     const int winner = __ffs((int)lanes) - 1;
     best.cost = __uint_as_float(cost);

@@ -40,11 +40,11 @@ static inline kd_status cuda_processors(unsigned *count) {
 }
 
 /* Bytes of shared memory per block that every supported device has. */
-constexpr size_t CUDA_SHARED_LEAST = 64 << 10;
+constexpr size_t CUDA_SHARED_MIN = 64 << 10;
 
 /* Returns the maximum shared memory per block of the current device: 64 KB on compute capability
    7.5, 99 KB on 8.6, 8.9 and 12.x, 163 KB on 8.0, 227 KB on 9.0 and 10.x. */
-static inline kd_status cuda_shared_most(size_t *bytes) {
+static inline kd_status cuda_shared_max(size_t *bytes) {
     int on = 0, found = 0;
     KD_CUDA(cudaGetDevice(&on));
     KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, on));

@@ -20,10 +20,10 @@ void device_cpu_describe(device *out) {
     out->memory_bytes = machine_bytes();
 }
 
-enum { CAPABILITY_LEAST = 75 };
+enum { CAPABILITY_MIN = 75 };
 
 const char *device_code_lacks(const char *code, int capability) {
-    if (capability < CAPABILITY_LEAST) return "7.5 or later is needed";
+    if (capability < CAPABILITY_MIN) return "7.5 or later is needed";
     const char *at = code;
     while (*at) {
         char *end;
@@ -119,7 +119,7 @@ kd_status device_choose(int32_t *out, const char *name, const void *memory, uint
     if (name_is_auto(name)) {
         if (device_cuda_count() == 0 || !able) return KD_OK;
         *out = device_of_pointer(memory);
-        if (*out < 0 && items >= DEVICE_ITEMS_LEAST) *out = 0;
+        if (*out < 0 && items >= DEVICE_ITEMS_MIN) *out = 0;
         return KD_OK;
     }
     device found;

@@ -55,11 +55,11 @@ static kd_status ask_device(device *out, int index) {
 
 /* Caches the description, which does not change and takes CUDA half a millisecond to return. */
 kd_status device_cuda_describe(device *out, int index) {
-    enum { KNOWN_MOST = 64 };
+    enum { KNOWN_MAX = 64 };
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-    static device known[KNOWN_MOST];
-    static bool there[KNOWN_MOST];
-    if (index < 0 || index >= KNOWN_MOST) return ask_device(out, index);
+    static device known[KNOWN_MAX];
+    static bool there[KNOWN_MAX];
+    if (index < 0 || index >= KNOWN_MAX) return ask_device(out, index);
     pthread_mutex_lock(&guard);
     const bool found = there[index];
     if (found) *out = known[index];

@@ -58,13 +58,13 @@ const char *device_code_lacks(const char *code, int capability);
 bool device_card_is_there(const char *root);
 
 enum {
-    DEVICE_ITEMS_LEAST = 100000 /* minimum number of items for which "auto" selects a device for
+    DEVICE_ITEMS_MIN = 100000 /* minimum number of items for which "auto" selects a device for
                                    data in host memory */
 };
 
 /* Selects a CUDA device, or -1 for the CPU. "auto" selects the CPU if `able` is false, else the
    device that owns `memory` (a host or device pointer or NULL), else the first device if there are
-   at least DEVICE_ITEMS_LEAST items. */
+   at least DEVICE_ITEMS_MIN items. */
 kd_status device_choose(int32_t *out, const char *name, const void *memory, uint64_t items,
                         bool able);
 /* Returns true if a call with "auto" may fall back to the CPU after this failure on a device: the

@@ -50,8 +50,8 @@ template <int N, class KEY> __device__ inline void sort_own(KEY (&key)[N]) {
     }
 }
 
-template <class KEY> __device__ inline KEY chosen(KEY mine, KEY other, bool least) {
-    return (other < mine) == least ? other : mine;
+template <class KEY> __device__ inline KEY chosen(KEY mine, KEY other, bool minimum) {
+    return (other < mine) == minimum ? other : mine;
 }
 
 /* Sorts the keys of each group of `lanes` consecutive lanes, a power of two. All lanes of the warp

@@ -122,9 +122,9 @@ kd_status child_start(child *out, const char *path, char *const *arguments, doub
         close_both(answer);
         KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot make a pipe: %s", path, strerror(errno));
     }
-    const double most = 1e9;
+    const double maximum = 1e9;
     const watch of = {path, arguments, answer[1], leash[0],
-                      now_ms() + (int64_t)(1000 * (seconds < most ? seconds : most))};
+                      now_ms() + (int64_t)(1000 * (seconds < maximum ? seconds : maximum))};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     /* no flags: a full copy without shared resources, and no signal to the parent when it ends */

@@ -25,7 +25,7 @@ static int alpha_is_used(const float *alpha, size_t count) {
          which are resolved by comparison. steps[b] is the smallest float with byte b, found by
          bisection. */
 enum {
-    STEP_LEAST = 0x3f800000 - (13 << 23),
+    STEP_MIN = 0x3f800000 - (13 << 23),
     STEP_SHIFT = 17,
     STEP_CELLS = 13 << (23 - STEP_SHIFT)
 };
@@ -34,9 +34,9 @@ static uint8_t cells[STEP_CELLS];
 static pthread_once_t steps_once = PTHREAD_ONCE_INIT;
 
 static void steps_make(void) {
-    uint32_t least = STEP_LEAST; /* 2^-13 maps to byte 0 */
+    uint32_t minimum = STEP_MIN; /* 2^-13 maps to byte 0 */
     for (int byte = 1; byte < 256; ++byte) {
-        uint32_t below = least, above = 0x3f800000;
+        uint32_t below = minimum, above = 0x3f800000;
         while (above - below > 1) {
             const uint32_t middle = below + (above - below) / 2;
             if (unit_to_byte(srgb_encode(float_from_bits(middle))) >= byte)
@@ -45,11 +45,11 @@ static void steps_make(void) {
                 below = middle;
         }
         steps[byte] = float_from_bits(above);
-        least = below;
+        minimum = below;
     }
     steps[256] = INFINITY;
     for (uint32_t i = 0; i < STEP_CELLS; ++i)
-        cells[i] = unit_to_byte(srgb_encode(float_from_bits(STEP_LEAST + (i << STEP_SHIFT))));
+        cells[i] = unit_to_byte(srgb_encode(float_from_bits(STEP_MIN + (i << STEP_SHIFT))));
 }
 
 static uint8_t byte_of(float x) {
@@ -57,7 +57,7 @@ static uint8_t byte_of(float x) {
     if (!(x >= 0x1p-13f)) return 0;
     if (x >= 1) return 255;
     memcpy(&bits, &x, sizeof bits);
-    uint8_t byte = cells[(bits - STEP_LEAST) >> STEP_SHIFT];
+    uint8_t byte = cells[(bits - STEP_MIN) >> STEP_SHIFT];
     while (x >= steps[byte + 1]) ++byte;
     return byte;
 }
@@ -231,16 +231,16 @@ static double highlight(const meter *in) {
 }
 
 /* Returns the weighted mean of log2 of the luminances, ignoring black cells. */
-static double key(const meter *in, double most) {
+static double key(const meter *in, double maximum) {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < in->count; ++i) {
-        const double found = in->cells[i].luminance, luminance = found < most ? found : most;
+        const double found = in->cells[i].luminance, luminance = found < maximum ? found : maximum;
         const double weight = in->cells[i].covered * sqrt(luminance);
         if (!(weight > 0)) continue;
         sum += weight * log2(luminance);
         weights += weight;
     }
-    return weights > 0 ? sum / weights : log2(most);
+    return weights > 0 ? sum / weights : log2(maximum);
 }
 
 kd_status image_exposure(float *stops, const image *of) {

@@ -10,7 +10,7 @@ static const char *const colours[] = {"R", "G", "B"};
 
 /* Scanline lengths that may be run-length encoded; minimum length of a run, since shorter ones save
    nothing. */
-enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff, RUN_LEAST = 4, RUN_MOST = 127, COPY_MOST = 128 };
+enum { PACKED_MIN = 8, PACKED_MAX = 0x7fff, RUN_MIN = 4, RUN_MAX = 127, COPY_MAX = 128 };
 
 /* --- writing --- */
 
@@ -32,7 +32,7 @@ static void pixel_pack(uint8_t to[4], float r, float g, float b) {
 
 static int32_t run_at(const uint8_t *plane, int32_t left) {
     int32_t run = 1;
-    while (run < left && run < RUN_MOST && plane[run] == plane[0]) ++run;
+    while (run < left && run < RUN_MAX && plane[run] == plane[0]) ++run;
     return run;
 }
 
@@ -41,15 +41,15 @@ static int32_t run_at(const uint8_t *plane, int32_t left) {
 static uint8_t *plane_pack(uint8_t *to, const uint8_t *plane, int32_t length) {
     for (int32_t x = 0; x < length;) {
         const int32_t run = run_at(plane + x, length - x);
-        if (run >= RUN_LEAST) {
+        if (run >= RUN_MIN) {
             *to++ = (uint8_t)(128 + run);
             *to++ = plane[x];
             x += run;
             continue;
         }
         int32_t copied = run;
-        while (x + copied < length && copied < COPY_MOST &&
-               run_at(plane + x + copied, length - x - copied) < RUN_LEAST)
+        while (x + copied < length && copied < COPY_MAX &&
+               run_at(plane + x + copied, length - x - copied) < RUN_MIN)
             ++copied;
         *to++ = (uint8_t)copied;
         memcpy(to, plane + x, (size_t)copied);
@@ -71,7 +71,7 @@ static void row_write(FILE *to, const image *from, int64_t y, const hdr_row *by)
     for (int c = 0; c < 3; ++c) rgb[c] = image_plane(from, colours[c]) + begin;
     for (size_t x = 0; x < width; ++x)
         pixel_pack(by->pixels + 4 * x, rgb[0][x], rgb[1][x], rgb[2][x]);
-    if (width < PACKED_LEAST || width > PACKED_MOST) {
+    if (width < PACKED_MIN || width > PACKED_MAX) {
         fwrite(by->pixels, 4, width, to);
         return;
     }

@@ -308,7 +308,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
    Differs from it in: mantissas are not offset by one half; a run beyond the end of its
                        scanline, or a repetition before the first pixel, is an error. */
 
-enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff }; /* encodable lengths */
+enum { PACKED_MIN = 8, PACKED_MAX = 0x7fff }; /* encodable lengths */
 
 typedef struct hdr_scan {
     const uint8_t *at, *end;
@@ -364,7 +364,7 @@ static kd_status unpack_pixels(hdr_scan *of) {
 
 static kd_status scanline_unpack(hdr_scan *of) {
     const uint8_t *from = of->at;
-    if (of->length < PACKED_LEAST || of->length > PACKED_MOST || of->end - from < 4 ||
+    if (of->length < PACKED_MIN || of->length > PACKED_MAX || of->end - from < 4 ||
         from[0] != 2 || from[1] != 2 || from[2] >= 128)
         return unpack_pixels(of);
     const int32_t length = from[2] << 8 | from[3];

@@ -93,7 +93,7 @@ typedef struct jpeg_reader {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
-    int most_scans;
+    int max_scans;
     int code; /* the library's message code; 0: too many scans */
     char trouble[JMSG_LENGTH_MAX];
 } jpeg_reader;
@@ -115,10 +115,10 @@ static void reader_hear(j_common_ptr state, int level) {
 
 static void reader_count(j_common_ptr state) {
     jpeg_reader *reader = (jpeg_reader *)state->client_data;
-    if (reader->state.input_scan_number <= reader->most_scans) return;
+    if (reader->state.input_scan_number <= reader->max_scans) return;
     reader->code = 0;
     snprintf(reader->trouble, sizeof reader->trouble, "found more than %d scans",
-             reader->most_scans);
+             reader->max_scans);
     longjmp(reader->failed, 1);
 }
 
@@ -200,7 +200,7 @@ kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *f
     out->texels = texels;
     KD_TRY_GOTO(KD_RESERVE(inks, 4 * width));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(reader, 1));
-    reader->most_scans = pixels > LARGE ? SCANS_LARGE : SCANS;
+    reader->max_scans = pixels > LARGE ? SCANS_LARGE : SCANS;
     status = reader_run(reader, out, path, file, inks);
 done:
     memory_free(reader);

@@ -37,7 +37,7 @@ picture_kind picture_kind_of(const file_view *file) {
 }
 
 /* Rows of samples with a filter byte each; deflate compresses by a factor of at most 1032. */
-static uint64_t png_least(const file_view *file, uint64_t width, uint64_t height) {
+static uint64_t png_min(const file_view *file, uint64_t width, uint64_t height) {
     const uint64_t depth = byte_at(file, 24), colour = byte_at(file, 25);
     const uint64_t samples = colour == 2 ? 3 : colour == 4 ? 2 : colour == 6 ? 4 : 1;
     return height * (1 + width * samples * (depth ? depth : 1) / 8) / 1040;
@@ -45,24 +45,24 @@ static uint64_t png_least(const file_view *file, uint64_t width, uint64_t height
 
 /* A block takes at least one bit; sampling factors of 4 x 1 and 1 x 4 give eight blocks per 32 x 32
    pixels. */
-static uint64_t jpeg_least(uint64_t width, uint64_t height) {
+static uint64_t jpeg_min(uint64_t width, uint64_t height) {
     return width * height / (8 * 1024);
 }
 
 /* Uncompressed rows; run-length encoding is not supported. */
-static uint64_t bmp_least(const file_view *file, uint64_t width, uint64_t height) {
+static uint64_t bmp_min(const file_view *file, uint64_t width, uint64_t height) {
     const uint32_t bits = word_at(file, long_at(file, 14) == 12 ? 24 : 28);
     return height * (width * (bits ? bits : 1) / 8);
 }
 
 /* Four bytes per scanline, which may be a row or a column: the old run-length encoding can repeat a
    pixel any number of times. */
-static uint64_t hdr_least(uint64_t width, uint64_t height) {
+static uint64_t hdr_min(uint64_t width, uint64_t height) {
     return 4 * (width < height ? width : height);
 }
 
 /* A palette, then pixels or runs of up to 128 pixels. */
-static uint64_t tga_least(const file_view *file, uint64_t width, uint64_t height) {
+static uint64_t tga_min(const file_view *file, uint64_t width, uint64_t height) {
     const uint64_t palette =
         byte_at(file, 1) ? (uint64_t)word_at(file, 5) * ((byte_at(file, 7) + 7) / 8) : 0;
     const uint64_t pixel = (byte_at(file, 16) + 7) / 8;
@@ -71,14 +71,14 @@ static uint64_t tga_least(const file_view *file, uint64_t width, uint64_t height
     return 18 + byte_at(file, 0) + palette + data;
 }
 
-static uint64_t least_bytes(const file_view *file, const picture_info *claimed) {
+static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
     const uint64_t width = (uint64_t)claimed->width, height = (uint64_t)claimed->height;
     switch (claimed->kind) {
-    case PICTURE_PNG: return png_least(file, width, height);
-    case PICTURE_JPEG: return jpeg_least(width, height);
-    case PICTURE_BMP: return bmp_least(file, width, height);
-    case PICTURE_HDR: return hdr_least(width, height);
-    case PICTURE_TGA: return tga_least(file, width, height);
+    case PICTURE_PNG: return png_min(file, width, height);
+    case PICTURE_JPEG: return jpeg_min(width, height);
+    case PICTURE_BMP: return bmp_min(file, width, height);
+    case PICTURE_HDR: return hdr_min(width, height);
+    case PICTURE_TGA: return tga_min(file, width, height);
     case PICTURE_EXR:
     case PICTURE_UNKNOWN: break;
     }
@@ -91,7 +91,7 @@ enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
     KD_REQUIRE(
-        claimed->width > 0 && claimed->height > 0 && least_bytes(file, claimed) <= file->count,
+        claimed->width > 0 && claimed->height > 0 && min_bytes(file, claimed) <= file->count,
         KD_ERROR_INPUT, "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes",
         path, claimed->width, claimed->height, file->count);
     const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;

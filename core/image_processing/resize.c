@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SIDE_MOST = 65536, ROW_GRAIN = 8 };
+enum { SIDE_MAX = 65536, ROW_GRAIN = 8 };
 
 kd_status image_crop(image *of, const int32_t crop[4]) {
     KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
@@ -122,15 +122,15 @@ done:
 static int32_t side_of(int32_t given, int32_t other, int32_t own_size, int32_t other_size) {
     if (given > 0) return given;
     const int64_t side = ((int64_t)other * own_size + other_size / 2) / other_size;
-    return side < 1 ? 1 : side > SIDE_MOST ? SIDE_MOST : (int32_t)side;
+    return side < 1 ? 1 : side > SIDE_MAX ? SIDE_MAX : (int32_t)side;
 }
 
 kd_status image_resize(image *of, int32_t width, int32_t height) {
-    KD_REQUIRE(width >= 0 && height >= 0 && width <= SIDE_MOST && height <= SIDE_MOST &&
+    KD_REQUIRE(width >= 0 && height >= 0 && width <= SIDE_MAX && height <= SIDE_MAX &&
                    (width || height),
                KD_ERROR_USAGE,
                "the new size is %d x %d pixels; expected at most %d per side, and not 0 x 0", width,
-               height, SIDE_MOST);
+               height, SIDE_MAX);
     resize_taps across, down;
     image made;
     memset(&down, 0, sizeof down);

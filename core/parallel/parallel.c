@@ -276,7 +276,7 @@ __attribute__((destructor)) static void workers_close(void) {
 
 static atomic_int asked_threads; /* clamped to the limits; 0: the default */
 
-static int most_threads(void) {
+static int max_threads(void) {
     const int cores = cores_count();
     return cores < PARALLEL_THREADS_MAX / PARALLEL_EACH ? cores * PARALLEL_EACH
                                                         : PARALLEL_THREADS_MAX;
@@ -284,12 +284,12 @@ static int most_threads(void) {
 
 static int at_most(long threads) {
     static atomic_bool said;
-    const int most = most_threads();
-    if (threads <= most) return (int)threads;
+    const int maximum = max_threads();
+    if (threads <= maximum) return (int)threads;
     if (!atomic_exchange(&said, true))
         log_message(LOG_WARNING, "%ld threads requested, using %d: at most %d for each of %d cores",
-                    threads, most, PARALLEL_EACH, cores_count());
-    return most;
+                    threads, maximum, PARALLEL_EACH, cores_count());
+    return maximum;
 }
 
 /* Returns the default number of threads. The environment is read once. */

@@ -192,9 +192,9 @@ static char *link_follow(const char *link) {
 }
 
 char *temporary_target(const char *path) {
-    enum { LINKS_MOST = 40 }; /* the system's own limit */
+    enum { LINKS_MAX = 40 }; /* the system's own limit */
     char *target = NULL;
-    for (int i = 0; i <= LINKS_MOST; ++i) {
+    for (int i = 0; i <= LINKS_MAX; ++i) {
         struct stat info;
         errno = 0;
         if (lstat(target ? target : path, &info) != 0 || !S_ISLNK(info.st_mode)) return target;

@@ -86,19 +86,19 @@ static double dist2_at(const parts_call *call, const merge_run *run) {
 
 /* Returns the run with the least remaining element, or NULL. */
 static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *end) {
-    merge_run *least = NULL;
-    double least_dist2 = 0;
+    merge_run *minimum = NULL;
+    double min_dist2 = 0;
     for (merge_run *run = begin; run < end; ++run) {
         if (run->at == run->end) continue;
         const double dist2 = dist2_at(call, run);
-        if (least &&
-            (dist2 > least_dist2 || (dist2 == least_dist2 && run->from->numbers[run->at] >
-                                                                 least->from->numbers[least->at])))
+        if (minimum &&
+            (dist2 > min_dist2 || (dist2 == min_dist2 && run->from->numbers[run->at] >
+                                                                 minimum->from->numbers[minimum->at])))
             continue;
-        least = run;
-        least_dist2 = dist2;
+        minimum = run;
+        min_dist2 = dist2;
     }
-    return least;
+    return minimum;
 }
 
 static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {

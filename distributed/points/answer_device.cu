@@ -22,10 +22,10 @@
 
 namespace {
 #ifdef KD_CUDA_EMULATED
-constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests exercise several
+constexpr uint64_t ANSWERS_MAX = 1 << 9, ANSWERS_MIN = 1 << 8; /* tests exercise several
                                                                      chunks */
 #else
-constexpr uint64_t ANSWERS_MOST = 1 << 26, ANSWERS_LEAST = 1 << 16;
+constexpr uint64_t ANSWERS_MAX = 1 << 26, ANSWERS_MIN = 1 << 16;
 #endif
 
 unsigned blocks_of(uint64_t count) {
@@ -339,10 +339,10 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
 }
 
 /* Selects the queries from `first` on whose results fit; at least one. */
-void size_chunk(chunk *at, uint64_t most) {
+void size_chunk(chunk *at, uint64_t maximum) {
     const parts_call *call = at->call;
     const uint64_t left = call->query.points.count - at->first;
-    uint64_t count = call->kind == POINTS_NEAREST ? most / call->k : most / 4;
+    uint64_t count = call->kind == POINTS_NEAREST ? maximum / call->k : maximum / 4;
     count = count < 1 ? 1 : count;
     at->count = count < left ? count : left;
     at->rows = call->kind == POINTS_NEAREST ? at->count * call->k : 0;
@@ -351,13 +351,13 @@ void size_chunk(chunk *at, uint64_t most) {
     uint64_t fits = 1, over = at->count + 1; /* binary search: offsets never decrease */
     while (over - fits > 1) {
         const uint64_t middle = fits + (over - fits) / 2;
-        *(offsets[middle] - offsets[0] <= most ? &fits : &over) = middle;
+        *(offsets[middle] - offsets[0] <= maximum ? &fits : &over) = middle;
     }
     at->count = fits;
     at->rows = offsets[fits] - offsets[0];
 }
 
-kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
+kd_status answer_all(const parts_call *call, uint64_t maximum, uint64_t *done) {
     const uint64_t bytes = (uint64_t)call->of->size * sizeof *call->of->all;
     borrowed summaries;
     const part_reach reach = parts_reach(call);
@@ -367,7 +367,7 @@ kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
         chunk at;
         at.call = call;
         at.first = *done;
-        size_chunk(&at, most);
+        size_chunk(&at, maximum);
         KD_TRY(answer_chunk(&at, summaries.as<part_summary>(), reach));
         *done += at.count;
     }
@@ -380,9 +380,9 @@ kd_status answer_device(const parts_call *call) {
     uint64_t done = 0;
     entered on;
     KD_TRY(on.enter(call->part->device));
-    for (uint64_t most = ANSWERS_MOST;; most /= 4) {
-        const kd_status status = answer_all(call, most, &done);
-        if (status != KD_ERROR_MEMORY || most / 4 < ANSWERS_LEAST) return status;
+    for (uint64_t maximum = ANSWERS_MAX;; maximum /= 4) {
+        const kd_status status = answer_all(call, maximum, &done);
+        if (status != KD_ERROR_MEMORY || maximum / 4 < ANSWERS_MIN) return status;
         status_clear();
     }
 }

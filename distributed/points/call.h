@@ -114,16 +114,16 @@ typedef struct part_reach {
 
 KD_FN double reach_distance(const part_reach *of, const void *point, int32_t part) {
     const point_box *box = &of->all[part].box;
-    double least = 0;
+    double minimum = 0;
     for (uint32_t axis = 0; axis < of->dims; ++axis) {
         const double x = point_coordinate(point, of->scalar, axis);
         const double below = pointtree_nd_difference(of->scalar, box->lo[axis], x);
         const double above = pointtree_nd_difference(of->scalar, x, box->hi[axis]);
         const double outside = below > 0 ? below : above > 0 ? above : 0;
-        least =
-            metric_join(of->scalar, of->norm, least, metric_part(of->scalar, of->norm, outside));
+        minimum =
+            metric_join(of->scalar, of->norm, minimum, metric_part(of->scalar, of->norm, outside));
     }
-    return least;
+    return minimum;
 }
 
 /* Returns whether a part may contain a result within this distance (in the units of results). */
@@ -135,13 +135,13 @@ KD_FN bool reach_may_hold(const part_reach *of, const void *point, int32_t part,
 /* Returns the part to search first: the nearest one. */
 KD_FN int32_t reach_home(const part_reach *of, const void *point) {
     int32_t home = 0;
-    double least = (double)INFINITY;
+    double minimum = (double)INFINITY;
     for (int32_t part = 0; part < of->size; ++part) {
         if (of->all[part].count == 0) continue;
         const double distance = reach_distance(of, point, part);
-        if (!(distance < least) && of->all[home].count > 0) continue;
+        if (!(distance < minimum) && of->all[home].count > 0) continue;
         home = part;
-        least = distance;
+        minimum = distance;
     }
     return home;
 }
@@ -166,7 +166,7 @@ static inline part_reach parts_reach(const parts_call *call) {
     reach.size = of->size;
     reach.dims = of->dims;
     reach.scalar = of->scalar;
-    reach.norm = norm == 2 ? POINT_NORM_2 : norm == 1 ? POINT_NORM_1 : POINT_NORM_MOST;
+    reach.norm = norm == 2 ? POINT_NORM_2 : norm == 1 ? POINT_NORM_1 : POINT_NORM_MAX;
     reach.periodic = false;
     for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
         reach.periodic = reach.periodic || call->query.period[axis] > 0;

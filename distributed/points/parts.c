@@ -183,8 +183,8 @@ static kd_status build_part(planting *of) {
 
 static kd_status reserve(planting *of) {
     const uint64_t size = (uint64_t)size_of(of);
-    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
-               (unsigned long long)size, PARTS_MOST);
+    KD_REQUIRE(size <= PARTS_MAX, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
+               (unsigned long long)size, PARTS_MAX);
     KD_TRY(KD_RESERVE_ZEROED(of->all, size));
     KD_TRY(KD_RESERVE(of->nodes, (uint64_t)top_nodes((uint32_t)size)));
     KD_TRY(KD_RESERVE(of->begins, size + 1));

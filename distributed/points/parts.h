@@ -5,7 +5,7 @@
 #include "points/tree/point_array.h"
 #include <kandela/points.h>
 
-enum { PARTS_MOST = 4096 };
+enum { PARTS_MAX = 4096 };
 
 /* What every rank knows of every part. */
 typedef struct part_summary {

@@ -310,11 +310,11 @@ static kd_status select_level(selecting *of, uint32_t begin, uint32_t end) {
 }
 
 static kd_status reserve(selecting *of, uint32_t parts) {
-    const uint64_t most = top_nodes(parts);
-    KD_TRY(KD_RESERVE(of->boxes, most));
-    KD_TRY(KD_RESERVE_ZEROED(of->counts, most));
+    const uint64_t maximum = top_nodes(parts);
+    KD_TRY(KD_RESERVE(of->boxes, maximum));
+    KD_TRY(KD_RESERVE_ZEROED(of->counts, maximum));
     KD_TRY(KD_RESERVE_ZEROED(of->wanted, parts));
-    KD_TRY(KD_RESERVE(of->slots, most));
+    KD_TRY(KD_RESERVE(of->slots, maximum));
     KD_TRY(KD_RESERVE(of->brackets, parts));
     return KD_RESERVE(of->bins, (uint64_t)parts * TOP_BINS);
 }
@@ -323,12 +323,12 @@ kd_status top_select(top_node *nodes, ranks *among, const point_share *share, co
                      uint64_t count, uint64_t first_number, uint32_t parts) {
     kd_status status = KD_OK;
     selecting of = {.among = among, .share = share, .nodes = nodes, .node_count = 1};
-    const uint64_t most = top_nodes(parts);
+    const uint64_t maximum = top_nodes(parts);
     of.first_number = first_number;
     of.last_number = first_number + (count ? count - 1 : 0);
     KD_TRY_GOTO(ranks_agree(among, reserve(&of, parts)));
-    memset(nodes, 0, most * sizeof *nodes);
-    memset(of.slots, 0xff, most * sizeof *of.slots);
+    memset(nodes, 0, maximum * sizeof *nodes);
+    memset(of.slots, 0xff, maximum * sizeof *of.slots);
     nodes[0].last = parts;
     of.boxes[0] = *box;
     of.counts[0] = count;

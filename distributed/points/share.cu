@@ -20,13 +20,13 @@
 
 namespace {
 typedef unsigned long long word;
-constexpr int BLOCK = 256, BLOCKS_MOST = 1024;
+constexpr int BLOCK = 256, BLOCKS_MAX = 1024;
 constexpr uint32_t SHARED_BRACKETS = 4; /* number of brackets whose bins fit into shared memory: 32
                                            KB */
 
 int blocks_for(uint64_t count) {
     const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
-    return blocks < 1 ? 1 : blocks < BLOCKS_MOST ? (int)blocks : BLOCKS_MOST;
+    return blocks < 1 ? 1 : blocks < BLOCKS_MAX ? (int)blocks : BLOCKS_MAX;
 }
 
 kd_status upload(borrowed *to, const void *from, uint64_t bytes) {

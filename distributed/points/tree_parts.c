@@ -16,12 +16,12 @@
 #include <stdio.h>
 
 enum {
-    COPIES_MOST = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
+    COPIES_MAX = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
 };
 
 /* --- host copies ------------------------------------------------------------------------------ */
 
-enum { HOST_ARRAYS_MOST = 8 };
+enum { HOST_ARRAYS_MAX = 8 };
 
 /* Temporary host copies of a caller's arrays in device memory, for calls that work on the host.
    Arrays in host memory are used in place. */
@@ -30,7 +30,7 @@ typedef struct host_arrays {
     struct {
         void *host, *to; /* to: destination of the result, or NULL */
         uint64_t bytes;
-    } taken[HOST_ARRAYS_MOST];
+    } taken[HOST_ARRAYS_MAX];
     int count;
 } host_arrays;
 
@@ -39,7 +39,7 @@ static bool is_on_host(const void *array, uint64_t bytes) {
 }
 
 static kd_status take(host_arrays *of, void **out, void *to, uint64_t bytes) {
-    assert(of->count < HOST_ARRAYS_MOST);
+    assert(of->count < HOST_ARRAYS_MAX);
     KD_TRY(memory_reserve(out, bytes, 1));
     of->taken[of->count].host = *out;
     of->taken[of->count].to = to;
@@ -152,9 +152,9 @@ static bool copies_fit(const kd_point_array *points, const kd_points_options *op
         char name[64];
         device_list_name(name, options->device, d);
         if (device_find(&found, name) != KD_OK) return false;
-        const uint64_t most =
-            found.kind == DEVICE_CUDA ? found.memory_bytes / 2 / each : COPIES_MOST;
-        if (points->count > most) return false;
+        const uint64_t maximum =
+            found.kind == DEVICE_CUDA ? found.memory_bytes / 2 / each : COPIES_MAX;
+        if (points->count > maximum) return false;
     }
     return true;
 }
@@ -255,12 +255,12 @@ static kd_status check_exchange(const kd_exchange *exchange) {
             exchange->all_to_all,
         KD_ERROR_USAGE,
         "`exchange` lacks `struct_size`, `all_gather`, `all_sum` or `all_to_all`; set all four");
-    KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MOST && exchange->rank >= 0 &&
+    KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MAX && exchange->rank >= 0 &&
                    exchange->rank < exchange->size,
                KD_ERROR_USAGE,
                "`exchange->rank` is %d and `size` is %d; expected a rank from 0 to %d and a size "
                "from 1 to %d",
-               exchange->rank, exchange->size, exchange->size - 1, PARTS_MOST);
+               exchange->rank, exchange->size, exchange->size - 1, PARTS_MAX);
     return KD_OK;
 }
 

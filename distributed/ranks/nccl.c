@@ -17,7 +17,7 @@ enum {
     NCCL_UINT8 = 1,
     NCCL_INT64 = 4,
     NCCL_SUM = 0,
-    NCCL_VERSION_LEAST = 20000
+    NCCL_VERSION_MIN = 20000
 };
 
 typedef struct nccl_id {
@@ -73,7 +73,7 @@ static bool take_names(struct ranks_link *of) {
                  {"ncclAllReduce", (void **)&of->calls.all_reduce}};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (!(*names[i].to = plugin_symbol(of->library, names[i].name))) return false;
-    return of->calls.version(&of->version) == 0 && of->version >= NCCL_VERSION_LEAST;
+    return of->calls.version(&of->version) == 0 && of->version >= NCCL_VERSION_MIN;
 }
 
 static bool load(struct ranks_link *of) {

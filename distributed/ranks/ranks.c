@@ -101,7 +101,7 @@ kd_status ranks_any(ranks *of, bool mine, bool *any) {
 kd_status ranks_measure(ranks *of, double *bandwidth) {
     enum { BYTES = 1 << 20, TIMES = 4 };
     char *buffer = NULL;
-    double least = 0;
+    double minimum = 0;
     bool lacking = false;
     *bandwidth = 0;
     if (!ranks_shared(of)) return KD_OK;
@@ -118,12 +118,12 @@ kd_status ranks_measure(ranks *of, double *bandwidth) {
         const double begun = timing_now();
         status = ranks_all_gather_even(of, buffer, BYTES);
         const double took = timing_now() - begun;
-        if (i == 0 || took < least) least = took;
+        if (i == 0 || took < minimum) minimum = took;
     }
     memory_free(buffer);
     KD_TRY(status);
     /* each rank's part is sent to all others */
-    if (least > 0) *bandwidth = (double)(all - BYTES) / least;
+    if (minimum > 0) *bandwidth = (double)(all - BYTES) / minimum;
     return ranks_broadcast(of, bandwidth, sizeof *bandwidth);
 }
 
@@ -155,7 +155,7 @@ static int32_t number_in(const char *const names[], int count, int32_t otherwise
     for (int i = 0; i < count; ++i) {
         const char *said = place_variable(names[i]);
         const long number = said && *said ? strtol(said, NULL, 10) : -1;
-        if (number >= 0 && number <= RANKS_MOST) return (int32_t)number;
+        if (number >= 0 && number <= RANKS_MAX) return (int32_t)number;
     }
     return otherwise;
 }
@@ -190,8 +190,8 @@ static kd_status plugin_load(ranks *out, const char *path) {
         path, RANKS_VERSION);
     KD_REQUIRE(out->calls->open(&out->with, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
                "%s: MPI cannot be initialised with MPI_THREAD_SERIALIZED", path);
-    KD_REQUIRE(out->size <= RANKS_MOST, KD_ERROR_USAGE,
-               "started with %d ranks; supported: at most %d", out->size, RANKS_MOST);
+    KD_REQUIRE(out->size <= RANKS_MAX, KD_ERROR_USAGE,
+               "started with %d ranks; supported: at most %d", out->size, RANKS_MAX);
     return KD_OK;
 }
 

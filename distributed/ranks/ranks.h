@@ -47,7 +47,7 @@ typedef struct ranks_calls {
 /* The only symbol that the plug-in exports, a ranks_calls. */
 #define RANKS_SYMBOL "kd_ranks_mpi"
 
-enum { RANKS_MOST = 65536 };
+enum { RANKS_MAX = 65536 };
 
 typedef struct ranks {
     int32_t rank, size;    /* 0 and 1 without other ranks */

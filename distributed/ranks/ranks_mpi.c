@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS = 500000 };
+enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 500000 };
 
 typedef struct connection {
     MPI_Comm world;
@@ -33,7 +33,7 @@ static double now(void) {
 
 static int wait_for(MPI_Request *request, MPI_Status *status, uint64_t bytes) {
     const double pausing = now() + at_once + byte_seconds * (double)bytes;
-    long nanoseconds = PAUSE_LEAST_NS;
+    long nanoseconds = PAUSE_MIN_NS;
     for (int done = 0;;) {
         if (MPI_Test(request, &done, status) != MPI_SUCCESS) return 1;
         if (done) return 0;
@@ -43,7 +43,7 @@ static int wait_for(MPI_Request *request, MPI_Status *status, uint64_t bytes) {
         }
         const struct timespec pause = {0, nanoseconds};
         nanosleep(&pause, NULL);
-        if (nanoseconds < PAUSE_MOST_NS) nanoseconds *= 2;
+        if (nanoseconds < PAUSE_MAX_NS) nanoseconds *= 2;
     }
 }
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { THREADS_MOST = 1024 };
+enum { THREADS_MAX = 1024 };
 
 typedef struct message {
     struct message *next;
@@ -222,8 +222,8 @@ kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
     meeting at = {
         .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .size = size};
     at.last = &at.first;
-    KD_REQUIRE(size >= 1 && size <= THREADS_MOST, KD_ERROR_USAGE,
-               "the number of ranks is %d; supported: 1 to %d", size, THREADS_MOST);
+    KD_REQUIRE(size >= 1 && size <= THREADS_MAX, KD_ERROR_USAGE,
+               "the number of ranks is %d; supported: 1 to %d", size, THREADS_MAX);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(members, (uint64_t)size));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(at.places, (uint64_t)size));
     for (int32_t r = 0; r < size; ++r) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 enum { TASTES = 16 }; /* a rank's first chunk is at most its even share divided by this */
-static const double least_seconds = 0.02, most_seconds = 0.5; /* limits of a chunk's duration */
+static const double min_seconds = 0.02, max_seconds = 0.5; /* limits of a chunk's duration */
 
 kd_status deal_open(deal *out, int32_t ranks) {
     memset(out, 0, sizeof *out);
@@ -40,8 +40,8 @@ void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom) {
     const double speed = of->speed[rank] / of->weight; /* rows per second */
     double wanted = left * share_of(of, rank) / 2;
     if (speed > 0) {
-        if (wanted > speed * most_seconds) wanted = speed * most_seconds;
-        if (wanted < speed * least_seconds) wanted = speed * least_seconds;
+        if (wanted > speed * max_seconds) wanted = speed * max_seconds;
+        if (wanted < speed * min_seconds) wanted = speed * min_seconds;
     } else {
         const double taste = of->rows / ((double)TASTES * of->size);
         if (wanted > taste) wanted = taste;

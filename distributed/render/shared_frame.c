@@ -6,7 +6,7 @@
 #include "distributed/render/shared_pass.h"
 #include <string.h>
 
-enum { SAMPLES_LEAST = 16, SAMPLES_MOST = 1024 };
+enum { SAMPLES_MIN = 16, SAMPLES_MAX = 1024 };
 static const double row_seconds = 0.25; /* maximum time for a row on the slowest rank, because the
                                            last chunk of a pass is one row */
 
@@ -73,9 +73,9 @@ static uint32_t unseen_samples(const shared_pass *pass) {
     if (pass->samples.begin == 0 || frame_is_awaited(pass->of)) return 0;
     const double slowest = deal_slowest(&pass->dealing);
     const double count = slowest * row_seconds / pass->to->width;
-    return count < SAMPLES_LEAST  ? SAMPLES_LEAST
-           : count < SAMPLES_MOST ? (uint32_t)count
-                                  : SAMPLES_MOST;
+    return count < SAMPLES_MIN  ? SAMPLES_MIN
+           : count < SAMPLES_MAX ? (uint32_t)count
+                                  : SAMPLES_MAX;
 }
 
 static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
@@ -206,7 +206,7 @@ kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figu
     kd_status status = KD_OK;
     of->how = how;
     pass.samples.samples = (uint32_t)integrator_samples(how, of->options);
-    pass.samples.begin = film_least_samples(to);
+    pass.samples.begin = film_min_samples(to);
     pass.samples.batch = UINT32_MAX;
     if (of->among->rank == 0 && of->keeper && of->keeper->every_seconds > 0)
         pass.pause = timing_now() + of->keeper->every_seconds;

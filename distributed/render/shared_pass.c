@@ -192,7 +192,7 @@ kd_status pass_by_chunks(shared_pass *pass) {
 
 /* Minimum imbalance for rebalancing, which costs an exchange of the film. */
 static const double worth_it = 1.1;
-enum { PATIENCE_MOST = 64 };
+enum { PATIENCE_MAX = 64 };
 
 kd_status pass_by_bands(shared_pass *pass) {
     const int32_t rank = pass->among->rank;
@@ -283,7 +283,7 @@ kd_status pass_split_again(shared_pass *pass) {
     const int32_t size = pass->among->size, rank = pass->among->rank;
     if (split_imbalance(pass->seconds, size) < worth_it) return KD_OK;
     if (pass->samples.begin + 1 < pass->patience) return KD_OK;
-    const uint32_t more = pass->patience < PATIENCE_MOST ? pass->patience : PATIENCE_MOST;
+    const uint32_t more = pass->patience < PATIENCE_MAX ? pass->patience : PATIENCE_MAX;
     pass->patience = pass->samples.begin + 1 + more;
     KD_TRY(pass_collect(pass));
     memcpy(pass->old, pass->bounds, ((size_t)size + 1) * sizeof *pass->old);

@@ -15,7 +15,7 @@ enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
 /* Length of a segment relative to the kernel's radius. */
 #define PIECE_RADII 4.0
 /* Smallest radius relative to the diagonal of the box of all beams, which may lie on one line. */
-#define RADIUS_LEAST 2e-4
+#define RADIUS_MIN 2e-4
 /* Rounding error of the position of a crossing, relative to the size of the scene. */
 #define SLACK_SHARE 4e-5f
 
@@ -41,8 +41,8 @@ static beam beam_of(const photon *from) {
 /* Mean free path in the channel with the smallest extinction. */
 static double depth_of(const scene_view *scene, uint32_t index) {
     const vec3 lost = vec3_add(scene->media[index].absorption, scene->media[index].scattering);
-    const float least = float_min(lost.x, float_min(lost.y, lost.z));
-    return least > 0 ? 1 / (double)least : HUGE_VAL;
+    const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
+    return minimum > 0 ? 1 / (double)minimum : HUGE_VAL;
 }
 
 /* Returns the radius at which a ray meets `gather` beams. Rays of random direction through a box of
@@ -67,9 +67,9 @@ static double find_radius(const beam_set *of, const scene_view *scene, uint32_t 
         rays += fmin(through, depth);
     }
     rays /= of->count;
-    const double least = RADIUS_LEAST * sqrt(x * x + y * y + z * z);
-    if (volume > 0 && rays > 0) return fmax(least, 2 * gather * volume / (M_PI * lengths * rays));
-    return fmax(least, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
+    const double minimum = RADIUS_MIN * sqrt(x * x + y * y + z * z);
+    if (volume > 0 && rays > 0) return fmax(minimum, 2 * gather * volume / (M_PI * lengths * rays));
+    return fmax(minimum, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
 }
 
 static uint32_t parts_of(const beam *at, double piece) {
@@ -81,18 +81,18 @@ static float cut_at(const beam *at, uint32_t part, uint32_t parts) {
     return part == parts ? at->length : at->length * (float)part / (float)parts;
 }
 
-static uint64_t pieces_most(uint64_t beams) {
+static uint64_t pieces_max(uint64_t beams) {
     return beams ? PIECES_FREE + PIECES_EACH * beams : 0;
 }
 
-/* Cuts all beams into segments; there are at most pieces_most. */
+/* Cuts all beams into segments; there are at most pieces_max. */
 static kd_status cut_beams(beam_making *work) {
     beam_set *to = work->to;
     double lengths = 0;
     uint64_t count = 0, made = 0;
     for (uint32_t i = 0; i < to->count; ++i) lengths += (double)to->beams[i].length;
-    const double least = lengths / (double)(pieces_most(to->count) - to->count);
-    work->piece = fmax(least, PIECE_RADII * (double)to->radius);
+    const double minimum = lengths / (double)(pieces_max(to->count) - to->count);
+    work->piece = fmax(minimum, PIECE_RADII * (double)to->radius);
     for (uint32_t i = 0; i < to->count; ++i) count += parts_of(&to->beams[i], work->piece);
     KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "the photon beams have %llu segments; supported: at most %u: lower --media-photons",
@@ -203,13 +203,13 @@ beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scal
 }
 
 uint64_t beam_set_bytes_kept(uint64_t beams) {
-    const uint64_t pieces = pieces_most(beams);
+    const uint64_t pieces = pieces_max(beams);
     return beams * sizeof(beam) + pieces * sizeof(beam_piece) +
            (2 * (pieces / BEAM_LEAF) + 2) * sizeof(beam_node);
 }
 
-uint64_t beam_set_bytes_most(uint64_t beams) {
-    const uint64_t pieces = pieces_most(beams);
+uint64_t beam_set_bytes_max(uint64_t beams) {
+    const uint64_t pieces = pieces_max(beams);
     const uint64_t tree = sizeof(vec3) + sizeof(uint32_t);
     if (beams == 0) return 0;
     return beam_set_bytes_kept(beams) + pieces * (sizeof(beam_piece) + sizeof(vec3) + tree) +

@@ -69,7 +69,7 @@ void beam_set_close(beam_set *owned); /* `owned` may be zeroed */
 /* Returns a view with the radius of the set. */
 beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale);
 /* Bytes of a set of `beams` beams during and after construction. */
-uint64_t beam_set_bytes_most(uint64_t beams);
+uint64_t beam_set_bytes_max(uint64_t beams);
 uint64_t beam_set_bytes_kept(uint64_t beams);
 
 #ifdef __cplusplus

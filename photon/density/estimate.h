@@ -225,7 +225,7 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
 
 /* --- deferred lookups, answered in batches ---------------------------------------------------- */
 
-enum { FINAL_GATHER_MOST = 65536 }; /* largest number of final gather rays */
+enum { FINAL_GATHER_MAX = 65536 }; /* largest number of final gather rays */
 
 /* A surface point to be looked up. */
 typedef struct eye_request {

@@ -3,7 +3,7 @@
            the estimates of fewer photons that noise does not explain is bias. The criterion is the
            intersection of confidence intervals of Katkovnik 1999, "A new method for varying
    adaptive bandwidth selection".
-   Idea: many photons give little noise, few give little bias. Discs grow from ADAPT_LEAST photons;
+   Idea: many photons give little noise, few give little bias. Discs grow from ADAPT_MIN photons;
          each estimate has an interval of ADAPT_CONFIDENCE standard deviations. As long as all
          intervals so far intersect, the estimates are consistent, and the larger disc has less
          noise. The first interval that does not intersect indicates that the disc has crossed an
@@ -17,7 +17,7 @@
 #include "photon/density/estimate.h"
 #include "shaders/bsdf.h"
 
-#define ADAPT_LEAST 8u
+#define ADAPT_MIN 8u
 #define ADAPT_GROWTH 1.5f
 #define ADAPT_CONFIDENCE 2.0f
 
@@ -64,13 +64,13 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *t
     uint32_t taken = gathered->count;
     float taken_radius = gathered->radius, low = 0, high = INFINITY;
     bool begun = false;
-    for (float wish = ADAPT_LEAST;; wish *= ADAPT_GROWTH) {
+    for (float wish = ADAPT_MIN;; wish *= ADAPT_GROWTH) {
         const bool last = wish >= (float)gathered->count;
         const uint32_t count = last ? gathered->count : (uint32_t)wish;
         const float radius = last ? gathered->radius : sqrtf(gathered->found[count].dist2);
         if (radius > 0) {
             const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
-            if (now.counted >= ADAPT_LEAST) { /* fewer photons do not allow a noise estimate */
+            if (now.counted >= ADAPT_MIN) { /* fewer photons do not allow a noise estimate */
                 low = float_max(low, now.mean - ADAPT_CONFIDENCE * now.deviation);
                 high = float_min(high, now.mean + ADAPT_CONFIDENCE * now.deviation);
                 if (begun && low > high) break;

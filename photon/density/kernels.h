@@ -410,17 +410,17 @@ KD_FN float triangle_kernel_integral(photon_kernel kernel, vec3 a, vec3 b, vec3 
     const kernel_side sides[3] = {kernel_side_make(a, b, height, normal),
                                   kernel_side_make(b, c, height, normal),
                                   kernel_side_make(c, a, height, normal)};
-    const float least = float_min(sides[0].turn, float_min(sides[1].turn, sides[2].turn));
+    const float minimum = float_min(sides[0].turn, float_min(sides[1].turn, sides[2].turn));
     const float rim2 = 1 - h * h;
-    if (least < 0 && least * least >= rim2) return 0;
+    if (minimum < 0 && minimum * minimum >= rim2) return 0;
     const kernel_plane on = kernel_plane_make(kernel, h);
-    if (least > 0 && least * least >= rim2) return 2 * KD_PI * on.sector;
+    if (minimum > 0 && minimum * minimum >= rim2) return 2 * KD_PI * on.sector;
     const float near2 = KERNEL_CORNER * KERNEL_CORNER;
     const bool within = vec3_length2(a) <= 1 && vec3_length2(b) <= 1 && vec3_length2(c) <= 1;
     bool corner = false;
     for (int i = 0; i < 3; ++i)
         corner |= sides[i].begin * sides[i].begin + sides[i].turn * sides[i].turn < near2;
-    float sum = !within && !corner && least >= 0 ? 2 * KD_PI * on.sector : 0;
+    float sum = !within && !corner && minimum >= 0 ? 2 * KD_PI * on.sector : 0;
     for (int i = 0; i < 3; ++i) {
         const kernel_side *side = &sides[i];
         const float d = fabsf(side->turn), from = side->begin, to = from + side->length;

@@ -37,7 +37,7 @@ KD_FN void haze_add(const photon_map_view *map, const haze_point *at, uint32_t n
 /* Number of short rays; most glass walls and cut-outs that one passes. */
 enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
 /* Smallest accepted fraction of the kernel's integral. */
-#define HAZE_LEAST 0.05f
+#define HAZE_MIN 0.05f
 
 /* Returns the fraction of the kernel along one direction that lies in the medium, before the first
    opaque surface. The ray is `radius` long. */
@@ -80,7 +80,7 @@ KD_FN float haze_share(const scene_view *world, const haze_point *at, photon_ker
         sum +=
             haze_stretches(world, at, kernel, ray_make(at->position, direction, 0, radius), rays);
     }
-    return float_max(sum / HAZE_DIRECTIONS, HAZE_LEAST);
+    return float_max(sum / HAZE_DIRECTIONS, HAZE_MIN);
 }
 
 KD_FN vec3 haze_sum_density(const scene_view *world, const photon_map_view *map,

@@ -106,11 +106,11 @@ __launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uin
     if (tree_ids) of.ids[place] = id;
 }
 
-__device__ __forceinline__ float least_of(float x) {
+__device__ __forceinline__ float warp_min(float x) {
     return pointtree_float_of_order_bits(__reduce_min_sync(ALL, pointtree_order_bits(x)));
 }
 
-__device__ __forceinline__ float most_of(float x) {
+__device__ __forceinline__ float warp_max(float x) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL, pointtree_order_bits(x)));
 }
 
@@ -131,8 +131,8 @@ static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_c
         const float4 a = of.boxes[2 * child], b = of.boxes[2 * child + 1];
         lo = xyz(a), hi = vec3_make(a.w, b.x, b.y);
     }
-    lo = vec3_make(least_of(lo.x), least_of(lo.y), least_of(lo.z));
-    hi = vec3_make(most_of(hi.x), most_of(hi.y), most_of(hi.z));
+    lo = vec3_make(warp_min(lo.x), warp_min(lo.y), warp_min(lo.z));
+    hi = vec3_make(warp_max(hi.x), warp_max(hi.y), warp_max(hi.z));
     if (lane_id()) return;
     const uint64_t to = of.box_begin[level] + (uint64_t)box;
     of.boxes[2 * to] = make_float4(lo.x, lo.y, lo.z, hi.x);
@@ -185,14 +185,14 @@ __device__ __forceinline__ void visit(const index &of, descent &path, vec3 q, co
     uint32_t level = of.box_levels - 1, group = 0;
     uint32_t left = group_dist2(of, level, 0, q);
     for (;;) {
-        const uint32_t least = __reduce_min_sync(ALL, left);
-        if (least > bound()) {
+        const uint32_t minimum = __reduce_min_sync(ALL, left);
+        if (minimum > bound()) {
             if (++level == of.box_levels) return;
             left = above[32 * level];
             group >>= 5;
             continue;
         }
-        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL, left == least)) - 1;
+        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL, left == minimum)) - 1;
         if (lane_id() == nearest) left = KD_NONE;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {

@@ -21,7 +21,7 @@ typedef struct box_builder {
 
 /* Range of some tiles in each coordinate. */
 typedef struct tile_spread {
-    float least[COORDINATES], most[COORDINATES];
+    float minimum[COORDINATES], maximum[COORDINATES];
 } tile_spread;
 
 /* Coordinates 0 to 2: the centre, divided by the scale; 3 to 5: the normal. */
@@ -37,8 +37,8 @@ static float coordinate_of(const box_builder *with, uint32_t which, int coordina
 static int find_widest(const tile_spread *of, float *middle) {
     int widest = 0;
     for (int c = 1; c < COORDINATES; ++c)
-        if (of->most[c] - of->least[c] > of->most[widest] - of->least[widest]) widest = c;
-    *middle = 0.5f * (of->least[widest] + of->most[widest]);
+        if (of->maximum[c] - of->minimum[c] > of->maximum[widest] - of->minimum[widest]) widest = c;
+    *middle = 0.5f * (of->minimum[widest] + of->maximum[widest]);
     return widest;
 }
 
@@ -133,8 +133,8 @@ static vec3 vec3_of(const double from[3], double factor) {
 static void spread_tile(const box_builder *with, tile_spread *to, uint32_t which) {
     for (int c = 0; c < COORDINATES; ++c) {
         const float x = coordinate_of(with, which, c);
-        to->least[c] = float_min(to->least[c], x);
-        to->most[c] = float_max(to->most[c], x);
+        to->minimum[c] = float_min(to->minimum[c], x);
+        to->maximum[c] = float_max(to->maximum[c], x);
     }
 }
 
@@ -144,8 +144,8 @@ static void fill_box(const box_builder *with, tile_box *box, tile_spread *spread
     memset(&sums, 0, sizeof sums);
     box3 bounds = box3_empty();
     for (int c = 0; c < COORDINATES; ++c) {
-        spread->least[c] = INFINITY;
-        spread->most[c] = -INFINITY;
+        spread->minimum[c] = INFINITY;
+        spread->maximum[c] = -INFINITY;
     }
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i) {
         add_tile(&sums, &with->tiles[i]);
@@ -188,7 +188,7 @@ static uint32_t part_large(const box_builder *with, uint32_t count) {
 }
 
 /* Upper bound on the boxes of some tiles; additive if both parts have at least BRANCH_TILES. */
-static uint32_t boxes_most(uint32_t tiles) {
+static uint32_t boxes_max(uint32_t tiles) {
     return tiles + tiles / 4 - 1;
 }
 
@@ -228,7 +228,7 @@ static uint32_t build_parts(const box_builder *with, uint32_t index, uint32_t be
         other.base.run = build_branch;
         other.base.kind = TASK_BRANCH;
         other.with = with;
-        other.index = index + 1 + boxes_most(first);
+        other.index = index + 1 + boxes_max(first);
         other.begin = begin + first;
         other.count = second;
         task_offer(with->pool, &other.base);

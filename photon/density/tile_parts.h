@@ -11,7 +11,7 @@
 #include "shaders/scene_view.h"
 #include "shaders/surface.h"
 
-enum { TILE_DEPTH_MOST = 8 };
+enum { TILE_DEPTH_MAX = 8 };
 
 /* A triangle that stores photons. */
 typedef struct tile_face {
@@ -32,7 +32,7 @@ typedef struct tile_parts {
    the current device, where the rays are traced; NULL: on the host. */
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
                            float radius, float size);
-uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles);
+uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
     for (uint32_t k = 0; k < 3; ++k)
@@ -98,7 +98,7 @@ enum { OPENNESS_SIDE = 4, OPENNESS_RAYS = OPENNESS_SIDE * OPENNESS_SIDE, OPENNES
 /* Values from here on count as 1. */
 #define OPENNESS_ALL 0.98f
 /* Lower bound of the model at a query point. */
-#define OPENNESS_LEAST 0.02f
+#define OPENNESS_MIN 0.02f
 
 /* Origin of the rays. */
 typedef struct openness_place {

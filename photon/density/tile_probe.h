@@ -86,7 +86,7 @@ KD_FN float probe_lit(const tile_probes *of, uint32_t probe) {
 KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *there, const tile_probes *host,
                                          uint32_t parts, uint32_t face_count));
 /* Upper bound of device memory needed temporarily; 0 without CUDA. */
-KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_most, (uint64_t parts, uint64_t triangles), 0);
+KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_max, (uint64_t parts, uint64_t triangles), 0);
 
 #ifdef __cplusplus
 }

@@ -217,7 +217,7 @@ static kd_status reserve(reaching *work) {
     return KD_OK;
 }
 
-uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles) {
+uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles) {
     const uint64_t probes = 2 * parts, each = 3 * sizeof(float) + OPENNESS_RAYS * sizeof(uint32_t);
     return triangles * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
            radix_sort_pairs_scratch_bytes(triangles) +

@@ -124,7 +124,7 @@ extern "C" kd_status tile_probes_cuda_follow(const scene_view *there, const tile
     return status;
 }
 
-extern "C" uint64_t tile_probes_cuda_bytes_most(uint64_t parts, uint64_t triangles) {
+extern "C" uint64_t tile_probes_cuda_bytes_max(uint64_t parts, uint64_t triangles) {
     tile_probes probes;
     cuda_arena arena = {NULL, 0};
     memset(&probes, 0, sizeof probes);

@@ -146,7 +146,7 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
         side2 =
             float_max(side2, vec3_length2(vec3_sub(face->corner[(k + 1) % 3], face->corner[k])));
     uint32_t depth = 0;
-    while (depth < TILE_DEPTH_MOST &&
+    while (depth < TILE_DEPTH_MAX &&
            (ldexpf(sqrtf(side2), -(int)depth) > longest ||
             (part > 0 && ldexpf(sqrtf(2 * face->area), -(int)depth) > 1.5f * part)))
         ++depth;
@@ -328,14 +328,14 @@ void tile_set_close(tile_set *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static uint64_t parts_most(uint64_t triangles, uint64_t discs) {
+static uint64_t parts_max(uint64_t triangles, uint64_t discs) {
     const bool few = discs < PARTS_WANTED / PARTS_A_DISC;
     return (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
 }
 
-uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
-    const uint64_t parts = parts_most(triangles, discs);
-    const uint64_t probing = tile_parts_reach_bytes_most(parts, triangles);
+uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs) {
+    const uint64_t parts = parts_max(triangles, discs);
+    const uint64_t probing = tile_parts_reach_bytes_max(parts, triangles);
     const uint64_t making = parts * sizeof(tile) + (parts + parts / 4 + 4) * sizeof(tile_box);
     /* Flags of wide areas, and boxes that may be planes. */
     const uint64_t wide = parts + triangles * sizeof(uint32_t) + parts / 2;
@@ -344,11 +344,11 @@ uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
 }
 
 /* Bytes used in lookups; the probes are freed before. */
-uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs) {
-    const uint64_t parts = parts_most(triangles, discs);
+uint64_t tile_set_bytes_there_max(uint64_t triangles, uint64_t discs) {
+    const uint64_t parts = parts_max(triangles, discs);
     const uint64_t kept = parts * (sizeof(tile) + 1) + (parts + parts / 4 + 4) * sizeof(tile_box) +
                           triangles * sizeof(uint32_t);
-    const uint64_t probing = tile_probes_cuda_bytes_most(parts, triangles);
+    const uint64_t probing = tile_probes_cuda_bytes_max(parts, triangles);
     return probing > kept ? probing : kept;
 }
 

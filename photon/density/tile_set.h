@@ -39,9 +39,9 @@ uint64_t tile_set_looks_bounded(const tile_set *from); /* `from` may be zeroed *
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
 /* Bytes during and after construction. `discs`: upper bound on the number of discs of the radius
    that cover the lit surfaces. */
-uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs);
+uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs);
 /* Bytes on a device that has the scene and receives the tiles. */
-uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs);
+uint64_t tile_set_bytes_there_max(uint64_t triangles, uint64_t discs);
 
 /* Builds the hierarchy and sorts the tiles into its order. `scale` (scene units, > 0): boxes of
    that size are split by normals before they are split further by position. Work: O(n log n). */

@@ -13,13 +13,13 @@
 
 enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
 /* Largest extent of a group from its centre, in radii; relative error of a whole disc's area. */
-#define GROUP_MOST 3.0f
+#define GROUP_MAX 3.0f
 #define AREA_ERROR 1e-4f
 /* Boxes of small triangles: largest extent in radii, smallest cosine between their normals,
    smallest number of tiles, and most boxes and tiles visited around one. */
 #define PLANE_REACH 2.0f
 #define PLANE_COSINE 0.99999f
-enum { PLANE_LEAST = 8, PLANE_MEETS = 2048, PLANE_GRAIN = 4 };
+enum { PLANE_MIN = 8, PLANE_MEETS = 2048, PLANE_GRAIN = 4 };
 
 typedef struct wide_search {
     const tile_parts *parts;
@@ -85,7 +85,7 @@ static void search_group(const wide_search *in, const part_group *group) {
     if (plain == 0 || group->depth < GROUP_DEPTH) return;
     vec3 middle;
     const float reach = group_reach(group, &middle);
-    if (plain == count && reach <= GROUP_MOST * in->tiles.span &&
+    if (plain == count && reach <= GROUP_MAX * in->tiles.span &&
         group_is_wide(in, face, group, reach, middle)) {
         for (uint32_t p = group->first; p < group->first + count; ++p)
             in->wide[p] |= (uint8_t)(1u << group->side);
@@ -101,7 +101,7 @@ static void search_group(const wide_search *in, const part_group *group) {
 static void list_groups(group_list *to, const part_group *group) {
     vec3 middle;
     if (group->depth < GROUP_DEPTH) return;
-    if (group_reach(group, &middle) <= GROUP_MOST * to->in->tiles.span) {
+    if (group_reach(group, &middle) <= GROUP_MAX * to->in->tiles.span) {
         if (to->groups) to->groups[to->count] = *group;
         ++to->count;
         return;
@@ -201,14 +201,14 @@ static bool ball_holds_disc(const tile_view *view, tile_look *look) {
 }
 
 static bool box_may_be_plane(const plane_search *in, const tile_box *box) {
-    return box->count >= PLANE_LEAST && box->cosine > PLANE_COSINE &&
+    return box->count >= PLANE_MIN && box->cosine > PLANE_COSINE &&
            box_reach(box) <= PLANE_REACH * in->tiles.span;
 }
 
 /* Marks the sides of a box's triangles that have nothing else within the span. */
 static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
     const tile_box *box = &in->tiles.boxes[which];
-    if (box->count < PLANE_LEAST) return;
+    if (box->count < PLANE_MIN) return;
     for (uint32_t side = 0; side < 2; ++side) {
         if (!(sides >> side & 1u)) continue;
         const uint32_t triangle = in->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
@@ -244,7 +244,7 @@ static void find_planes(plane_search *in) {
         const bool plane = box_may_be_plane(in, box);
         if (plane && in->boxes) in->boxes[in->box_count] = i;
         in->box_count += plane;
-        i = plane || box->count < PLANE_LEAST ? box->skip : i + 1;
+        i = plane || box->count < PLANE_MIN ? box->skip : i + 1;
     }
 }
 

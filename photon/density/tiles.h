@@ -7,7 +7,7 @@
          that no light reaches (tile_reach.c) are excluded, unless the query point lies on one.
          Tiles are the leaves of a bounding volume hierarchy; a box that is small relative to the
          radius and certainly counts in whole, by the cone of its normals, is evaluated in one step.
-   Work: at most TILE_MOST boxes and tiles, of which the first TILE_EXACT are visited in order. If
+   Work: at most TILE_MAX boxes and tiles, of which the first TILE_EXACT are visited in order. If
          there are more (grass), the remaining steps are divided among the remaining boxes; a box
          with too few steps to be opened is approximated by the first three moments of its sides'
          normals.
@@ -24,7 +24,7 @@
 /* Photons are accepted, and sides counted, if the cosine between the normals is at least this. */
 #define TILE_COSINE 0.5f
 /* Limits of boxes and tiles visited by an estimate: in total, and in plain order. */
-#define TILE_MOST 4096u
+#define TILE_MAX 4096u
 #define TILE_EXACT 3968u
 /* A box is evaluated in one step if its diagonal is at most this fraction of the radius. */
 #define TILE_TOGETHER 0.5f
@@ -41,7 +41,7 @@
 #define TILE_ROUNDING 1e-4f
 #define TILE_APART 1e-3f
 /* Smallest accepted fraction of the integral over the whole disc. */
-#define TILE_LEAST_SHARE 0.04f
+#define TILE_MIN_SHARE 0.04f
 /* Tiles with longer sides, in radii, form the first child of the root. */
 #define TILE_LARGE 0.5f
 /* Most tiles of a leaf; capacity of the stack of boxes. */
@@ -162,13 +162,13 @@ KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, fl
     if (!(box->cosine > 0)) return TILE_OPEN_BOX;
     const float along = fabsf(vec3_dot(box->axis, look->normal));
     const float across = sqrtf(float_max(0, 1 - along * along));
-    const float least = along * box->cosine - across * box->sine;
-    const float most = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
-    if (most < limit - TILE_APART) return TILE_OUTSIDE;
-    if (!(least >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
+    const float minimum = along * box->cosine - across * box->sine;
+    const float maximum = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
+    if (maximum < limit - TILE_APART) return TILE_OUTSIDE;
+    if (!(minimum >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
     const float size2 = vec3_length2(vec3_sub(box->hi, box->lo));
-    const float most2 = TILE_TOGETHER * TILE_TOGETHER * look->bound2;
-    if (!(size2 <= most2)) return TILE_OPEN_BOX;
+    const float maximum2 = TILE_TOGETHER * TILE_TOGETHER * look->bound2;
+    if (!(size2 <= maximum2)) return TILE_OPEN_BOX;
     const bool unclear =
         (box->dark[0] > 0 || box->dark[1] > 0) && !(tile_box_dist2(box, look->position) > 0);
     /* opened to find out whether the query point lies on an unlit tile */
@@ -400,7 +400,7 @@ KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float 
 /* Visits everything from a box on within the remaining steps: the following roots of subtrees, each
    with half of the steps that the ones before have left. */
 KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit, uint32_t from) {
-    uint32_t roots = 0, left = TILE_MOST - look->looked_at;
+    uint32_t roots = 0, left = TILE_MAX - look->looked_at;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) ++roots;
     left = left > roots ? left - roots : 0;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) {
@@ -437,8 +437,8 @@ KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
         return false;
     const float u = vec3_dot(normal, vec3_cross(at, c)) / length2;
     const float v = vec3_dot(normal, vec3_cross(b, at)) / length2;
-    const float most = 1 + 1e-4f;
-    if (!(u >= 1 - most && v >= 1 - most && u + v <= most)) return false;
+    const float maximum = 1 + 1e-4f;
+    if (!(u >= 1 - maximum && v >= 1 - maximum && u + v <= maximum)) return false;
     const uint32_t part = tile_part_at(patch & 15u, u, v);
     return (view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0) & 1u) != 0;
 }
@@ -453,7 +453,7 @@ KD_FN float tile_look_found(const tile_look *look) {
    modelled. */
 KD_FN float tile_look_over_model(const tile_look *look, float found, float model) {
     const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
-    return float_max(found / float_max(OPENNESS_LEAST, model), TILE_LEAST_SHARE * whole);
+    return float_max(found / float_max(OPENNESS_MIN, model), TILE_MIN_SHARE * whole);
 }
 
 /* Integral of the kernel over the surfaces that count, relative to the squared radius. */

@@ -200,21 +200,21 @@ template <int PARTS> struct nearest_places {
         return hi;
     }
 
-    /* Reduces the list to the k nearest, or to at most `most`. */
-    __device__ void shrink(uint32_t most) {
-        uint32_t d[PARTS], p[PARTS], least = KD_NONE, last = 0;
+    /* Reduces the list to the k nearest, or to at most `maximum`. */
+    __device__ void shrink(uint32_t maximum) {
+        uint32_t d[PARTS], p[PARTS], minimum = KD_NONE, last = 0;
         __syncwarp();
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
             const uint32_t at = part * 32 + lane_id();
             d[part] = at < count ? dist2[at] : KD_NONE;
             p[part] = at < count ? place[at] : 0;
-            least = min(least, d[part]);
+            minimum = min(minimum, d[part]);
             last = max(last, at < count ? d[part] : 0);
         }
-        uint32_t lo = __reduce_min_sync(ALL, least), hi = __reduce_max_sync(ALL, last);
+        uint32_t lo = __reduce_min_sync(ALL, minimum), hi = __reduce_max_sync(ALL, last);
         uint32_t within = count; /* photons up to hi */
-        while (lo < hi && within > most) {
+        while (lo < hi && within > maximum) {
             const uint32_t middle = lo + (hi - lo) / 2;
             uint32_t below = 0;
 #pragma unroll
@@ -225,7 +225,7 @@ template <int PARTS> struct nearest_places {
             else
                 lo = middle + 1;
         }
-        const bool tied = within > most;
+        const bool tied = within > maximum;
         const uint32_t last_id = tied ? id_limit(d, p, hi) : 0;
         __syncwarp();
         count = 0;
@@ -243,24 +243,24 @@ template <int PARTS> struct nearest_places {
 
     /* Largest dist2 in the list; dropped photons have KD_NONE. */
     __device__ __forceinline__ uint32_t last_dist2() const {
-        uint32_t most = 0;
+        uint32_t maximum = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
-            if (dist2[at] != KD_NONE) most = max(most, dist2[at]);
+            if (dist2[at] != KD_NONE) maximum = max(maximum, dist2[at]);
         __syncwarp(); /* before the next write: a reduction does not order memory accesses */
-        return __reduce_max_sync(ALL, most);
+        return __reduce_max_sync(ALL, maximum);
     }
 
     /* Drops the last photon by (dist2, id) and returns its dist2. */
     __device__ uint32_t drop_last() const {
-        const uint32_t most = last_dist2();
+        const uint32_t maximum = last_dist2();
         uint32_t id = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
-            if (dist2[at] == most) id = max(id, ids[place[at]]);
+            if (dist2[at] == maximum) id = max(id, ids[place[at]]);
         id = __reduce_max_sync(ALL, id);
         for (uint32_t at = lane_id(); at < count; at += 32)
-            if (dist2[at] == most && ids[place[at]] == id) dist2[at] = KD_NONE;
+            if (dist2[at] == maximum && ids[place[at]] == id) dist2[at] = KD_NONE;
         __syncwarp();
-        return most;
+        return maximum;
     }
 };
 

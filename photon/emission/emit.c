@@ -16,7 +16,7 @@
 enum {
     PIECE_PATHS = 256,
     BATCH_PATHS = 1 << 16,
-    BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
+    BATCH_PATHS_MIN = 4 * PIECE_PATHS,
     PIECE_FIRST_CAPACITY = 256,
     PHOTONS_PLANNED = 2, /* photons per path, for planning; bright interiors yield some more */
     LIST_SPARE = 256,
@@ -36,7 +36,7 @@ typedef struct emit_batch {
     const photon_order *order;
     uint64_t first_path;
     uint32_t paths;       /* of this rank in this batch */
-    uint32_t paths_most;  /* limit for a batch */
+    uint32_t paths_max;  /* limit for a batch */
     uint32_t path_capacity;        /* capacity, in paths */
     uint32_t piece_count; /* capacity, in pieces */
     emit_piece *pieces;
@@ -171,7 +171,7 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
 /* Scans the paths in order: computes positions and sums, and finds the end of the list. `counted`
    holds paths and photons before the batch. */
 static emit_part scan_batch(emit_batch *batch, emit_part counted) {
-    const uint64_t wanted = batch->order->wanted, longest = emit_paths_most(batch->order);
+    const uint64_t wanted = batch->order->wanted, longest = emit_paths_max(batch->order);
     emit_part part;
     memset(&part, 0, sizeof part);
     for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
@@ -183,7 +183,7 @@ static emit_part scan_batch(emit_batch *batch, emit_part counted) {
         ++part.paths;
         const uint64_t photons = counted.photons + part.photons, paths = counted.paths + part.paths;
         const bool vain = paths % EMIT_PATHS_IN_VAIN == 0 &&
-                          photons < paths / EMIT_PATHS_IN_VAIN * emit_least_landed(batch->order);
+                          photons < paths / EMIT_PATHS_IN_VAIN * emit_min_landed(batch->order);
         part.complete = photons >= wanted;
         part.ended = part.complete || paths >= longest || vain;
     }
@@ -236,7 +236,7 @@ uint64_t photon_list_bytes(uint64_t photons) {
 }
 
 uint64_t photon_batch_bytes(uint64_t photons) {
-    const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_LEAST : BATCH_PATHS;
+    const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_MIN : BATCH_PATHS;
     const uint64_t each =
         sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);
     return photons ? paths * each : 0;
@@ -273,13 +273,13 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
 
 /* Estimates how many paths are needed; those beyond the last photon wanted are wasted. */
 static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
-    if (batch->order->batch_paths) return batch->paths_most;
+    if (batch->order->batch_paths) return batch->paths_max;
     const uint64_t count = list->count + list->others;
     const double missing = (double)(batch->order->wanted - count);
     const double paths = count ? 1.02 * missing * (double)list->emitted / (double)count
                                : 0.5 * missing + (double)list->emitted;
-    if (!(paths < batch->paths_most)) return batch->paths_most;
-    return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
+    if (!(paths < batch->paths_max)) return batch->paths_max;
+    return paths > BATCH_PATHS_MIN ? (uint32_t)paths : BATCH_PATHS_MIN;
 }
 
 /* Traces the paths of a batch; *landed is the number of photons stored. */
@@ -361,9 +361,9 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.scene = scene;
     batch.order = order;
     batch.ledger_scale = ledger_scale(scene->total_power);
-    batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
+    batch.paths_max = order->batch_paths ? order->batch_paths : BATCH_PATHS;
     if (ranks_shared(order->among) && !order->batch_paths)
-        batch.paths_most *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
+        batch.paths_max *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
     uint64_t capacity = order->wanted / keepers + LIST_SPARE;
     bool done = false, stopped = false;
     KD_TRY_GOTO(emit_share_open(&batch.share, order->among));

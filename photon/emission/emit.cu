@@ -29,14 +29,14 @@
 namespace {
 
 constexpr int FLAT_BLOCK = 256;
-constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MOST_PATHS = 1 << 23;
+constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MAX_PATHS = 1 << 23;
 constexpr uint32_t LIST_SPARE = 256; /* surplus photons of the last path */
 
 /* State of an emission in device memory, so that kernels are launched without synchronisation. */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
     uint64_t wanted, longest;
-    uint64_t least;         /* emit_least_landed */
+    uint64_t minimum;         /* emit_min_landed */
     uint32_t landed;        /* photons in the heap; may exceed its capacity */
     uint32_t taken_paths;   /* paths of the batch that belong to the list */
     uint32_t taken;         /* photons of these paths */
@@ -78,7 +78,7 @@ __global__ void find_end(const emission_batch batch, emission_state *state) {
     for (;; ++multiple) {
         const uint64_t vain = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
         if (vain > end || vain >= limit) break;
-        if (state->count + landed_by(batch, state, vain) >= multiple * state->least) continue;
+        if (state->count + landed_by(batch, state, vain) >= multiple * state->minimum) continue;
         limit = vain;
         break;
     }
@@ -355,8 +355,8 @@ kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *with, uint64
 uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
                     const photon_list_cuda *list) {
     if (order->batch_paths) return order->batch_paths;
-    const uint64_t most =
-        MOST_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
+    const uint64_t maximum =
+        MAX_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
     double yield = with->yield;
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
     if (!(yield > 0))
@@ -364,7 +364,7 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
                              : min(FIRST_PATHS, 2 * order->wanted + FEW_PATHS);
     const double missing = (double)(order->wanted - list->count);
     const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
-    return paths < (double)most ? (uint64_t)paths : most;
+    return paths < (double)maximum ? (uint64_t)paths : maximum;
 }
 
 /* Distributes the decision of rank 0 on the next batch, and sets this rank's part. */
@@ -378,7 +378,7 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     batch->stream = (cudaStream_t)device_thread_stream();
     batch->landed_count = &((emission_state *)with->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
-    batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MOST);
+    batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MAX);
     const double yield = with->yield > 0 ? with->yield : 2;
     const double estimated = 1.1 * yield * batch->paths + 1024;
     batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);
@@ -439,8 +439,8 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     emission_state begun;
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
-    begun.longest = emit_paths_most(order);
-    begun.least = emit_least_landed(order);
+    begun.longest = emit_paths_max(order);
+    begun.minimum = emit_min_landed(order);
     KD_TRY(set_state((emission_state *)with->state.memory, &begun,
                      (cudaStream_t)device_thread_stream()));
     emit_share share;
@@ -455,8 +455,8 @@ extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
     cuda_arena arena = {NULL, 0};
     memset(&batch, 0, sizeof batch);
     const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
-    batch.paths = (uint32_t)(paths < MOST_PATHS ? paths : MOST_PATHS);
-    batch.capacity = min(batch.paths, (uint32_t)EMIT_WAYS_MOST);
+    batch.paths = (uint32_t)(paths < MAX_PATHS ? paths : MAX_PATHS);
+    batch.capacity = min(batch.paths, (uint32_t)EMIT_WAYS_MAX);
     batch.heap_capacity = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
     if (lay_out(&batch, &arena) != KD_OK) return 0;
     return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));

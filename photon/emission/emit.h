@@ -66,9 +66,9 @@ static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, 
 
 /* The list ends with the first path at which `wanted` photons are stored. It ends earlier, with
    complete == false,
-   - at a multiple m of EMIT_PATHS_IN_VAIN paths, if fewer than m * emit_least_landed() photons are
+   - at a multiple m of EMIT_PATHS_IN_VAIN paths, if fewer than m * emit_min_landed() photons are
      stored, i.e. practically nothing can be hit;
-   - after emit_paths_most() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths,
+   - after emit_paths_max() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths,
      or for caustics per EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that fraction of
      the power that it would have if all emitted (or aimed) light were divided among `wanted`
      photons, which is fine enough for light so faint;
@@ -81,7 +81,7 @@ enum {
     EMIT_PATHS_SPARE = 1 << 20 /* allowance for small `wanted`; a quarter of it for caustics */
 };
 
-static inline uint64_t emit_paths_most(const photon_order *order) {
+static inline uint64_t emit_paths_max(const photon_order *order) {
     return order->wish.only_specular ? EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * order->wanted
                                      : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->wanted;
 }
@@ -91,7 +91,7 @@ static inline uint64_t emit_paths_most(const photon_order *order) {
    surfaces, itself a part of the image's light, and more paths would add less than that. */
 enum { EMIT_FAINT_CAUSTICS = EMIT_PATHS_IN_VAIN / 4096 };
 
-static inline uint64_t emit_least_landed(const photon_order *order) {
+static inline uint64_t emit_min_landed(const photon_order *order) {
     return order->wish.only_specular ? EMIT_FAINT_CAUSTICS : 1;
 }
 

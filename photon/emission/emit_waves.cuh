@@ -21,10 +21,10 @@ enum {
     EMIT_RING = 3,           /* records of the previous, the current and the next wavefront */
     EMIT_LOOK_EVERY = 4,     /* wavefronts between two checks by the host */
     EMIT_FEW = 1 << 14,      /* paths below which a wavefront does not pay */
-    EMIT_WAYS_MOST = 1 << 21 /* most paths in flight */
+    EMIT_WAYS_MAX = 1 << 21 /* most paths in flight */
 };
 enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
-enum { EMIT_STEP_MOST = 0xffff, EMIT_LAYER_BITS = 9 };
+enum { EMIT_STEP_MAX = 0xffff, EMIT_LAYER_BITS = 9 };
 
 struct emit_record {
     uint32_t rays;       /* paths of this wavefront */
@@ -120,7 +120,7 @@ __device__ __forceinline__ wave_way load_way(const way_store &from, uint32_t at,
     on.way.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
     on.way.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
     on.way.bounce = ids.z & 0xffu;
-    on.way.step = ids.y & EMIT_STEP_MOST;
+    on.way.step = ids.y & EMIT_STEP_MAX;
     on.way.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
     return on;
 }
@@ -187,12 +187,12 @@ __device__ __forceinline__ photon_ledger whole_ledger(const way_ledger &from) {
               begin, end and rays, and clears the next record. */
 static __global__ void emit_plan(const __grid_constant__ emission_batch batch, uint32_t wave) {
     emit_record *now = emit_record_at(batch, wave);
-    const uint32_t free_paths = batch.capacity - now->rays, least = wave ? batch.capacity / 4 : 0;
+    const uint32_t free_paths = batch.capacity - now->rays, minimum = wave ? batch.capacity / 4 : 0;
     const uint32_t begin = wave ? emit_record_at(batch, wave + EMIT_RING - 1)->end : 0;
     const uint32_t left = batch.paths - begin;
     now->kept = now->rays;
     now->begin = begin;
-    now->end = begin + (free_paths < least ? 0 : min(left, free_paths));
+    now->end = begin + (free_paths < minimum ? 0 : min(left, free_paths));
     now->rays += now->end - begin;
     memset(emit_record_at(batch, wave + 1), 0, sizeof *now);
 }

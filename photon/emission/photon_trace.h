@@ -60,7 +60,7 @@ typedef struct photon_wish {
 /* Optical depth at which a beam ends; the transmittance is 1 / 60,000 there. */
 #define PHOTON_BEAM_DEPTH 11.0f
 /* Largest number of rays of a path that may become beams. */
-enum { PHOTON_BEAMS_MOST = 255 };
+enum { PHOTON_BEAMS_MAX = 255 };
 
 /* Russian roulette: returns the power after it, zero if the path has ended. The survival
    probability is the fraction of the strongest channel that the surface scattered. */
@@ -244,12 +244,12 @@ KD_FN bool photon_way_shines(const scene_view *scene, const photon_wish *wish,
     const emitted_photon *flying = &way->flying;
     if (!wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
     const medium *in = medium_of(scene, flying->where);
-    if (!in || way->step > PHOTON_BEAMS_MOST || vec3_is_zero(in->scattering)) return false;
+    if (!in || way->step > PHOTON_BEAMS_MAX || vec3_is_zero(in->scattering)) return false;
     const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
     const medium_span span = passage_span(scene, &flying->cast, end);
     const vec3 lost = vec3_add(in->absorption, in->scattering);
-    const float least = float_min(lost.x, float_min(lost.y, lost.z));
-    const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / least);
+    const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
+    const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / minimum);
     if (!(length > 0)) return false;
     slot->position = ray_at(&flying->cast, span.begin);
     slot->power = flying->power;

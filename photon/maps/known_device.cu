@@ -125,8 +125,8 @@ __global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__
             const uint32_t bits = best.dist2[lane_id()];
             if (estimate_knows(&landed, &here, sqrtf(__uint_as_float(bits)))) dist2 = bits;
         }
-        const uint32_t least = __reduce_min_sync(ALL, dist2);
-        if (least != KD_NONE && dist2 == least) id = work.look.index.ids[place];
+        const uint32_t minimum = __reduce_min_sync(ALL, dist2);
+        if (minimum != KD_NONE && dist2 == minimum) id = work.look.index.ids[place];
         const uint32_t first = __reduce_min_sync(ALL, id);
         if (first != KD_NONE && id == first)
             answer(work, which, gather_index::node_of_place(work.tree, place));

@@ -143,7 +143,7 @@ kd_status launch_gather(const gather_work *work) {
 kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
                         const gather_index::index *index) {
     const uint64_t count = map->list.count;
-    const uint32_t most = RADIUS_PROBES, probes = count < most ? (uint32_t)count : most;
+    const uint32_t maximum = RADIUS_PROBES, probes = count < maximum ? (uint32_t)count : maximum;
     gather_work work;
     memset(&work, 0, sizeof work);
     work.index = *index;

@@ -45,11 +45,11 @@ static __global__ __launch_bounds__(BLOCK) void bound_places(const __grid_consta
         }
     }
     for (int axis = 0; axis < 3; ++axis) {
-        const uint32_t least = __reduce_min_sync(ALL, lo[axis]);
-        const uint32_t most = __reduce_max_sync(ALL, hi[axis]);
+        const uint32_t minimum = __reduce_min_sync(ALL, lo[axis]);
+        const uint32_t maximum = __reduce_max_sync(ALL, hi[axis]);
         if (lane_id()) continue;
-        atomicMin(of.lo + axis, least);
-        atomicMax(of.hi + axis, most);
+        atomicMin(of.lo + axis, minimum);
+        atomicMax(of.hi + axis, maximum);
     }
 }
 
@@ -63,8 +63,8 @@ __device__ __forceinline__ uint64_t spread(uint32_t cell) {
 }
 
 __device__ __forceinline__ uint32_t cell_of(float x, float lo, float scale) {
-    const float at = (x - lo) * scale, most = (float)((1u << AXIS_BITS) - 1);
-    return at > 0 ? (uint32_t)fminf(at, most) : 0;
+    const float at = (x - lo) * scale, maximum = (float)((1u << AXIS_BITS) - 1);
+    return at > 0 ? (uint32_t)fminf(at, maximum) : 0;
 }
 
 static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constant__ sorting of) {

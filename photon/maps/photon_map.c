@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-uint64_t photon_map_bytes_most(uint64_t photons) {
+uint64_t photon_map_bytes_max(uint64_t photons) {
     if (photons == 0) return 0;
     const uint64_t each = sizeof(photon) + sizeof(vec3); /* sorted photons; positions */
     const uint64_t tree = sizeof(vec3) + sizeof(uint32_t) + sizeof(uint8_t);

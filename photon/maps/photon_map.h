@@ -111,7 +111,7 @@ void photon_options_limit(photon_options *of, double end);
 bool photon_maps_cut(const photon_maps *of);
 void photon_maps_close(photon_maps *owned); /* `owned` may be zeroed */
 /* Bytes of one map besides its list, during and after construction. */
-uint64_t photon_map_bytes_most(uint64_t photons);
+uint64_t photon_map_bytes_max(uint64_t photons);
 
 photon_map_view photon_maps_global(const photon_maps *from);
 photon_map_view photon_maps_caustic(const photon_maps *from);

@@ -235,16 +235,16 @@ kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
 
 kd_status know_all(photon_maps_cuda *maps, known_part *part, uint64_t first, uint64_t end) {
     device_buffer *scratch = &maps->map[PHOTON_LIST_GLOBAL].scratch;
-    const uint64_t most = end - first < KNOWN_AT_ONCE ? end - first : KNOWN_AT_ONCE;
+    const uint64_t maximum = end - first < KNOWN_AT_ONCE ? end - first : KNOWN_AT_ONCE;
     cuda_arena arena = {NULL, 0};
-    lay_out_part(part, &arena, (uint32_t)most);
+    lay_out_part(part, &arena, (uint32_t)maximum);
     KD_TRY(device_buffer_reserve(scratch, arena.used));
     arena.base = (char *)scratch->memory;
     arena.used = 0;
-    lay_out_part(part, &arena, (uint32_t)most);
-    for (uint64_t at = first; at < end; at += most) {
+    lay_out_part(part, &arena, (uint32_t)maximum);
+    for (uint64_t at = first; at < end; at += maximum) {
         part->first = (uint32_t)at;
-        part->count = (uint32_t)(end - at < most ? end - at : most);
+        part->count = (uint32_t)(end - at < maximum ? end - at : maximum);
         KD_TRY(know_part(maps, part));
     }
     return KD_OK;

@@ -26,10 +26,10 @@ namespace photon_gathering_cuda {
 /* Surfaces are close together if the central one is within this many radii of their balls. */
 constexpr float NEAR = 4;
 /* Smaller groups are left to one warp per surface. */
-constexpr int TOGETHER_LEAST = 12;
+constexpr int TOGETHER_MIN = 12;
 /* Limits of photons that a packet evaluates: the number in the common ball such that the ball of
    each surface, at that density, holds WITHIN_OWN; and in total. */
-constexpr uint32_t WITHIN_OWN = 512, WITHIN_MOST = 1024;
+constexpr uint32_t WITHIN_OWN = 512, WITHIN_MAX = 1024;
 /* Blocks per multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;
 /* Bound above the rounding error of two distances and their sum. */
@@ -66,8 +66,8 @@ __device__ __forceinline__ unsigned middle_lane(unsigned left, vec3 q) {
     const vec3 middle =
         vec3_make(warp_sum(q.x * share), warp_sum(q.y * share), warp_sum(q.z * share));
     const uint32_t away = here ? __float_as_uint(pointtree_dist2(middle, q)) : KD_NONE;
-    const uint32_t least = __reduce_min_sync(ALL, away);
-    return first_lane(__ballot_sync(ALL, here && away == least));
+    const uint32_t minimum = __reduce_min_sync(ALL, away);
+    return first_lane(__ballot_sync(ALL, here && away == minimum));
 }
 
 __device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
@@ -194,7 +194,7 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
     const float wide = (work.radius + of.spread) / work.radius;
-    const uint32_t most = min(WITHIN_MOST, (uint32_t)((float)WITHIN_OWN * wide * wide));
+    const uint32_t maximum = min(WITHIN_MAX, (uint32_t)((float)WITHIN_OWN * wide * wide));
     flux_sum sum = flux_sum_none();
     uint32_t count = 0, weighed = 0;
     const auto weigh = [&] {
@@ -206,12 +206,12 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
         count = 0;
     };
     gather_index::visit(
-        work.index, own_scratch.path, of.centre, [&] { return weighed + count > most ? 0 : bound; },
+        work.index, own_scratch.path, of.centre, [&] { return weighed + count > maximum ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, own_scratch.list, &count, bound, bits, place);
             if (count > WITHIN_CAPACITY - 32) weigh();
         });
-    if (weighed + count > most) return false;
+    if (weighed + count > maximum) return false;
     weigh();
     if (!of.joins) return true;
     work.sums[lane.which] = sum;
@@ -227,11 +227,11 @@ __launch_bounds__(32 * WARPS,
     if (packet >= work.packet_count) return;
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
-    while (__popc(left) >= TOGETHER_LEAST) {
+    while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
         const together of = join(left, middle, lane.q, NEAR * work.radius);
         left &= ~of.members;
-        if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, scratch[warp], lane, of))
+        if (__popc(of.members) < TOGETHER_MIN || !within_of_all(work, scratch[warp], lane, of))
             leave_alone(work, lane.which, of.members);
     }
     if (left) leave_alone(work, lane.which, left);
@@ -276,11 +276,11 @@ struct kth_search {
    k-th dist2. Called by all lanes. */
 template <uint32_t CAPACITY>
 __device__ __forceinline__ kth_search search_kth(const packet_list<CAPACITY> &list, uint32_t count,
-                                                 vec3 q, bool joins, uint32_t k, uint32_t most,
+                                                 vec3 q, bool joins, uint32_t k, uint32_t maximum,
                                                  float expected) {
-    kth_search at = {0, most, 0, 0};
-    uint32_t pivot[3] = {min(most, __float_as_uint(0.9f * expected)),
-                         min(most, __float_as_uint(1.1f * expected)), most};
+    kth_search at = {0, maximum, 0, 0};
+    uint32_t pivot[3] = {min(maximum, __float_as_uint(0.9f * expected)),
+                         min(maximum, __float_as_uint(1.1f * expected)), maximum};
     for (;;) {
         uint32_t counts[3] = {0, 0, 0};
         for (uint32_t i = 0; i < count; ++i) {
@@ -326,9 +326,9 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
                                                const packet_list<CAPACITY> &list, uint32_t count,
                                                const packet_lane &lane, bool joins,
                                                float expected) {
-    const uint32_t most = __float_as_uint(pointtree_bound2(work.radius));
-    const kth_search at = search_kth(list, count, lane.q, joins, work.k, most, expected);
-    kth_photon kth = {most + 1, 0, work.radius};
+    const uint32_t maximum = __float_as_uint(pointtree_bound2(work.radius));
+    const kth_search at = search_kth(list, count, lane.q, joins, work.k, maximum, expected);
+    kth_photon kth = {maximum + 1, 0, work.radius};
     uint32_t last = 0, times = 0; /* largest dist2 up to high, and its multiplicity */
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.found[i])));
@@ -394,7 +394,7 @@ __launch_bounds__(32 * WARPS,
     packet_nearest_scratch<PARTS> &own_scratch = scratch[warp];
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
-    while (__popc(left) >= TOGETHER_LEAST) {
+    while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
         const nearest_places<PARTS> best = find_nearest(work, own_scratch.alone, of_lane(lane.q, middle));
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
@@ -403,7 +403,7 @@ __launch_bounds__(32 * WARPS,
         const together of = join(left, middle, lane.q, NEAR * last);
         left &= ~of.members;
         uint32_t count = KD_NONE;
-        if (__popc(of.members) >= TOGETHER_LEAST) {
+        if (__popc(of.members) >= TOGETHER_MIN) {
             const float ball = fminf(last + of.spread, work.radius);
             const uint32_t bound = __float_as_uint(pointtree_bound2((ball + of.spread) * SLACK));
             count = 0;

@@ -160,11 +160,11 @@ template <class MERGE> __device__ __forceinline__ float of_warp(float value, con
     return value;
 }
 
-__device__ __forceinline__ float least_of(float value) {
+__device__ __forceinline__ float warp_min(float value) {
     return of_warp(value, [](float a, float b) { return float_min(a, b); });
 }
 
-__device__ __forceinline__ float most_of(float value) {
+__device__ __forceinline__ float warp_max(float value) {
     return of_warp(value, [](float a, float b) { return float_max(a, b); });
 }
 
@@ -178,11 +178,11 @@ __device__ __forceinline__ look_group group_of(const measure_work &work, const p
     made.looks = made.own < looks;
     made.look = look_of(work, scratch, made.looks ? made.own : first);
     const vec3 p = made.look.position;
-    made.lo = vec3_make(least_of(p.x), least_of(p.y), least_of(p.z));
-    made.hi = vec3_make(most_of(p.x), most_of(p.y), most_of(p.z));
-    made.bound2 = most_of(made.look.bound2);
+    made.lo = vec3_make(warp_min(p.x), warp_min(p.y), warp_min(p.z));
+    made.hi = vec3_make(warp_max(p.x), warp_max(p.y), warp_max(p.z));
+    made.bound2 = warp_max(made.look.bound2);
     made.axis = scratch.normal[first];
-    made.cosine = float_max(least_of(vec3_dot(made.axis, made.look.normal)), 0);
+    made.cosine = float_max(warp_min(vec3_dot(made.axis, made.look.normal)), 0);
     made.sine = sqrtf(float_max(0, 1 - made.cosine * made.cosine));
     made.boxes = made.items = made.rough = made.passed = 0;
     return made;
@@ -210,8 +210,8 @@ __device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_
 __device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scratch &scratch,
                                            look_group *of) {
     const uint32_t boxes_left = BOXES - of->boxes;
-    const uint32_t most = boxes_left < 32 ? boxes_left : 32;
-    const uint32_t taken = of->boxes < most ? of->boxes : most;
+    const uint32_t maximum = boxes_left < 32 ? boxes_left : 32;
+    const uint32_t taken = of->boxes < maximum ? of->boxes : maximum;
     of->boxes -= taken;
     of->passed += taken;
     const bool has = lane_id() < taken;

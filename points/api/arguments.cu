@@ -15,7 +15,7 @@
 
 namespace {
 typedef unsigned long long word;
-constexpr int BLOCK = 256, BLOCKS_MOST = 2048;
+constexpr int BLOCK = 256, BLOCKS_MAX = 2048;
 
 /* Initially all ones, as all fields are minima; upper sides are complemented. */
 struct scan_result {
@@ -140,7 +140,7 @@ __global__ void rename_ids(uint32_t *ids, uint64_t count, const uint32_t *rename
 
 unsigned blocks_for(uint64_t count) {
     const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
-    return (unsigned)(blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST);
+    return (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX);
 }
 
 /* Reads back what kernels wrote to `device`, an allocation of the pool, and releases it. */

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 /* Sorting pays off for many queries if the tree exceeds a core's private caches. */
-enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096, BOX_GRAIN = 16 };
+enum { SORT_QUERIES_MIN = 1024, SORT_POINTS_MIN = 4096, BOX_GRAIN = 16 };
 
 /* A view for searches by the index, which do not need the arrays; another thread may be restoring
    these (points_lend). */
@@ -60,9 +60,9 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
     const point_queries queries = {.points = points_queries(tree, &query->points),
                                    .radii = query->radii,
                                    .max_radius = query->max_radius,
-                                   .sort = !query->coherent && count >= SORT_QUERIES_LEAST &&
+                                   .sort = !query->coherent && count >= SORT_QUERIES_MIN &&
                                            count <= UINT32_MAX &&
-                                           tree->tree.count >= SORT_POINTS_LEAST};
+                                           tree->tree.count >= SORT_POINTS_MIN};
     return queries;
 }
 
@@ -126,7 +126,7 @@ static kd_status ask(const kd_points *tree, const points_search *search) {
 kd_status points_visit(const kd_points *tree, const points_search *search,
                        const point_visitor *visitor) {
     prepared_query ready;
-    point_target targets[LAYERS_MOST];
+    point_target targets[LAYERS_MAX];
     uint32_t count;
     KD_TRY(points_changes_targets(tree, &search->query, targets, &count));
     KD_TRY(prepare(&ready, tree, &search->query));

@@ -56,16 +56,16 @@ static bool needs_whole(const asking *of) {
 /* Provides scratch that is large enough for each layer in turn. */
 static kd_status give_scratch(asking *of) {
     point_query_cuda *q = &of->call.query;
-    size_t most = 0;
+    size_t maximum = 0;
     if (of->search->asks == POINTS_BOXES) return KD_OK;
-    if (of->search->asks == POINTS_SELF) KD_TRY(point_own_cuda_scratch_bytes(&most, q, &of->own));
+    if (of->search->asks == POINTS_SELF) KD_TRY(point_own_cuda_scratch_bytes(&maximum, q, &of->own));
     for (uint32_t l = 0; of->search->asks == POINTS_QUERIES && l < layers_of(of); ++l) {
         const point_query_cuda layer = query_of_layer(of, l);
         size_t bytes = 0;
         KD_TRY(point_query_cuda_scratch_bytes(&bytes, &layer));
-        if (bytes > most) most = bytes;
+        if (bytes > maximum) maximum = bytes;
     }
-    q->scratch_bytes = most;
+    q->scratch_bytes = maximum;
     return points_call_give_scratch(&of->call);
 }
 
@@ -278,8 +278,8 @@ static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t
     const uint64_t rows = of->rows + 1, scalar = point_scalar_bytes(type);
     const change_rows out = {q->ids, q->dist2, NULL, offsets};
     const uint32_t layers = layers_of(of);
-    change_rows all[LAYERS_MOST];
-    uint64_t totals[LAYERS_MOST], first = 0;
+    change_rows all[LAYERS_MAX];
+    uint64_t totals[LAYERS_MAX], first = 0;
     void *ids = NULL, *dist2 = NULL;
     KD_TRY(points_call_take(call, &ids, answers * sizeof(uint32_t)));
     KD_TRY(points_call_take(call, &dist2, answers * scalar));

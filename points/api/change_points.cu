@@ -70,7 +70,7 @@ __global__ void list_missing(const __grid_constant__ change_ids ids, change_foun
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= ids.count || ids.met[i] || (i && ids.sorted[i] == ids.sorted[i - 1])) return;
     atomicAdd(&found->missing, 1u);
-    atomicMin(&found->least_missing, ids.sorted[i]);
+    atomicMin(&found->min_missing, ids.sorted[i]);
 }
 
 __global__ void add_hits(uint32_t *gone, const uint32_t *hits, uint32_t words) {

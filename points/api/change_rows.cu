@@ -41,7 +41,7 @@ __global__ void merge_nearest(change_rows first, change_rows second, uint64_t co
 }
 
 struct all_rows {
-    change_rows of[CHANGE_LAYERS_MOST];
+    change_rows of[CHANGE_LAYERS_MAX];
     int layers;
 };
 
@@ -50,22 +50,22 @@ __global__ void merge_within(change_rows out, const __grid_constant__ all_rows r
                              uint64_t count) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
-    uint64_t at[CHANGE_LAYERS_MOST];
+    uint64_t at[CHANGE_LAYERS_MAX];
     for (int l = 0; l < rows.layers; ++l) at[l] = rows.of[l].offsets[i];
     for (uint64_t made = out.offsets[i]; made < out.offsets[i + 1]; ++made) {
-        int least = -1;
-        real least_dist2 = 0;
+        int minimum = -1;
+        real min_dist2 = 0;
         for (int l = 0; l < rows.layers; ++l) {
             if (at[l] == rows.of[l].offsets[i + 1]) continue;
             const real dist2 = ((const real *)rows.of[l].dist2)[at[l]];
-            if (least >= 0 && !(dist2 < least_dist2)) continue;
-            least = l;
-            least_dist2 = dist2;
+            if (minimum >= 0 && !(dist2 < min_dist2)) continue;
+            minimum = l;
+            min_dist2 = dist2;
         }
-        if (least < 0) return;
-        if (out.ids) out.ids[made] = rows.of[least].ids[at[least]];
-        if (out.dist2) ((real *)out.dist2)[made] = least_dist2;
-        ++at[least];
+        if (minimum < 0) return;
+        if (out.ids) out.ids[made] = rows.of[minimum].ids[at[minimum]];
+        if (out.dist2) ((real *)out.dist2)[made] = min_dist2;
+        ++at[minimum];
     }
 }
 

@@ -121,7 +121,7 @@ int points_first_to_join(const points_changes *changes, uint64_t more) {
     int first = changes->count;
     for (; first > 0; --first) {
         const uint64_t before = points_layer_live(&changes->layers[first - 1]);
-        if (before > JOIN_FACTOR * more && before + more > changes->small && first < LAYERS_MOST)
+        if (before > JOIN_FACTOR * more && before + more > changes->small && first < LAYERS_MAX)
             break;
         more += before;
     }

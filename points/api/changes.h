@@ -20,7 +20,7 @@
 
 struct points_search;
 
-enum { LAYERS_MOST = 40 };
+enum { LAYERS_MAX = 40 };
 
 /* The removed points of a tree (tombstones). */
 typedef struct points_gone {
@@ -39,7 +39,7 @@ typedef struct points_layer {
 } points_layer;
 
 typedef struct points_changes {
-    points_layer layers[LAYERS_MOST]; /* the first one is the tree itself */
+    points_layer layers[LAYERS_MAX]; /* the first one is the tree itself */
     int count;
     uint64_t next_id; /* for points inserted without an id */
     bool named;       /* points are inserted with ids */
@@ -70,7 +70,7 @@ kd_status points_whole_there(kd_points *out, const kd_points *tree);
 /* Stores all trees that a CPU query has to search, as the query's method needs them, and their
    number. */
 kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,
-                                 point_target targets[LAYERS_MOST], uint32_t *count);
+                                 point_target targets[LAYERS_MAX], uint32_t *count);
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree);
 
 /* The caller's id of a point of one tree. */
@@ -115,8 +115,8 @@ kd_status points_may_change(const kd_points *tree);
 
 /* --- points on the way from one tree to the next -------------------------------------------- */
 
-/* Allocates a pile for `most` points of the same type as those of `like`. */
-kd_status pile_open(point_pile *out, const pointtree *like, uint64_t most);
+/* Allocates a pile for `maximum` points of the same type as those of `like`. */
+kd_status pile_open(point_pile *out, const pointtree *like, uint64_t maximum);
 void pile_close(point_pile *owned);
 /* Appends all remaining points of a tree on the CPU to the pile. */
 kd_status pile_add(point_pile *to, const kd_points *from, const points_gone *gone);

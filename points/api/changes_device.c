@@ -7,7 +7,7 @@
 #include "points/api/points_device.h"
 #include <stdio.h>
 
-static_assert((int)LAYERS_MOST == (int)CHANGE_LAYERS_MOST, "a place for each layer");
+static_assert((int)LAYERS_MAX == (int)CHANGE_LAYERS_MAX, "a place for each layer");
 
 bool points_has_layers(const kd_points *tree) {
     const points_changes *changes = tree->changes;
@@ -27,15 +27,15 @@ static void pile_close_there(point_pile *owned, void *stream) {
     device_pool_release(owned->ids, stream);
 }
 
-static kd_status pile_open_there(point_pile *out, const kd_points *like, uint64_t most) {
+static kd_status pile_open_there(point_pile *out, const kd_points *like, uint64_t maximum) {
     kd_status status = KD_OK;
     void *stream = like->options.stream;
     const size_t bytes = like->tree.dims * point_scalar_bytes(like->tree.scalar);
     memset(out, 0, sizeof *out);
     out->dims = like->tree.dims;
     out->scalar = like->tree.scalar;
-    KD_TRY_GOTO(device_pool_reserve(&out->coordinates, most * bytes, stream));
-    KD_TRY_GOTO(device_pool_reserve((void **)&out->ids, most * sizeof *out->ids, stream));
+    KD_TRY_GOTO(device_pool_reserve(&out->coordinates, maximum * bytes, stream));
+    KD_TRY_GOTO(device_pool_reserve((void **)&out->ids, maximum * sizeof *out->ids, stream));
 done:
     if (status != KD_OK) pile_close_there(out, stream);
     return status;
@@ -55,13 +55,13 @@ static kd_status pile_layers_there(point_pile *out, const kd_points *tree, int f
                                    const point_pile *more) {
     const points_changes *changes = tree->changes;
     void *stream = tree->options.stream;
-    uint64_t most = more ? more->count : 0;
+    uint64_t maximum = more ? more->count : 0;
     kd_status status = KD_OK;
-    for (int l = first; l < changes->count; ++l) most += points_layer_live(&changes->layers[l]);
-    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "the tree would have %llu points; supported: at most %u", (unsigned long long)most,
+    for (int l = first; l < changes->count; ++l) maximum += points_layer_live(&changes->layers[l]);
+    KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "the tree would have %llu points; supported: at most %u", (unsigned long long)maximum,
                POINTTREE_COUNT_MAX);
-    KD_TRY(pile_open_there(out, tree, most));
+    KD_TRY(pile_open_there(out, tree, maximum));
     for (int l = first; l < changes->count; ++l) {
         const change_layer layer = layer_of(&changes->layers[l]);
         KD_TRY_GOTO(change_gather(&layer, out->count, out->coordinates, out->ids, stream));
@@ -159,7 +159,7 @@ typedef struct marks {
     change_ids ids;
     change_found *there, found;
     uint32_t *given; /* the caller's ids */
-    change_layer layers[LAYERS_MOST];
+    change_layer layers[LAYERS_MAX];
     void *stream;
 } marks;
 
@@ -191,7 +191,7 @@ static kd_status mark(marks *work, const points_changes *changes, const uint32_t
     KD_TRY(device_pool_reserve(&work->memory, lay_out(work, changes, NULL), work->stream));
     (void)lay_out(work, changes, (char *)work->memory);
     memset(&work->found, 0, sizeof work->found);
-    work->found.least_missing = KD_NONE;
+    work->found.min_missing = KD_NONE;
     KD_TRY(device_copy(work->there, &work->found, sizeof work->found, work->stream));
     KD_TRY(device_copy(work->given, ids, work->ids.count * sizeof *ids, work->stream));
     KD_TRY(change_ids_open(&work->ids, work->given, work->stream));
@@ -199,7 +199,7 @@ static kd_status mark(marks *work, const points_changes *changes, const uint32_t
         KD_TRY(change_mark(&work->layers[l], &work->ids, &work->there->hits[l], work->stream));
     KD_TRY(change_marks_read(&work->found, work->there, &work->ids, work->stream));
     KD_REQUIRE(work->found.missing == 0, KD_ERROR_INPUT, "`ids`: no point has the id %u",
-               work->found.least_missing);
+               work->found.min_missing);
     return KD_OK;
 }
 

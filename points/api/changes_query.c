@@ -44,7 +44,7 @@ static void put(const merging *work, uint64_t at, uint32_t id, double dist2) {
 /* Merges the row of query i of the chunk: takes the least remaining element of all layers until
    none is left or the caller's row is full. */
 static void merge_row(const merging *work, uint64_t i) {
-    uint64_t at[LAYERS_MOST], end[LAYERS_MOST];
+    uint64_t at[LAYERS_MAX], end[LAYERS_MAX];
     for (int l = 0; l < work->layers; ++l) {
         const layer_rows *rows = &work->rows[l];
         at[l] = work->offsets ? rows->offsets[i] : i * work->k;
@@ -55,17 +55,17 @@ static void merge_row(const merging *work, uint64_t i) {
     const uint64_t capacity = work->offsets ? work->offsets[query + 1] - begin : work->k;
     uint64_t made = 0;
     for (; made < capacity; ++made) {
-        int least = -1;
-        double least_dist2 = 0;
+        int minimum = -1;
+        double min_dist2 = 0;
         for (int l = 0; l < work->layers; ++l) {
             if (at[l] == end[l]) continue;
             const double dist2 = dist2_of(&work->rows[l], work->scalar, at[l]);
-            if (least >= 0 && !(dist2 < least_dist2)) continue;
-            least = l;
-            least_dist2 = dist2;
+            if (minimum >= 0 && !(dist2 < min_dist2)) continue;
+            minimum = l;
+            min_dist2 = dist2;
         }
-        if (least < 0) break;
-        put(work, begin + made, work->rows[least].ids[at[least]++], least_dist2);
+        if (minimum < 0) break;
+        put(work, begin + made, work->rows[minimum].ids[at[minimum]++], min_dist2);
     }
     if (work->out.counts) work->out.counts[query] = (uint32_t)made;
     for (; made < capacity; ++made) put(work, begin + made, KD_NO_POINT, (double)INFINITY);
@@ -160,7 +160,7 @@ static kd_status nearest_of_chunk(const kd_points *tree, const points_search *pa
 static kd_status nearest(const kd_points *tree, const points_search *search) {
     const points_changes *changes = tree->changes;
     const point_scalar scalar = tree->tree.scalar;
-    layer_rows rows[LAYERS_MOST];
+    layer_rows rows[LAYERS_MAX];
     kd_status status = KD_OK;
     memset(rows, 0, sizeof rows);
     const uint64_t k = search->k, fit = CHUNK_ANSWERS / k, count = search->query.points.count;
@@ -225,7 +225,7 @@ static bool rows_fit(const merging *work, const layer_rows *rows, uint64_t count
 }
 
 static kd_status within_of_chunk(const kd_points *tree, const points_search *part, merging *work) {
-    layer_rows rows[LAYERS_MOST];
+    layer_rows rows[LAYERS_MAX];
     const uint64_t count = part->query.points.count;
     kd_status status = KD_OK;
     memset(rows, 0, sizeof rows);
@@ -272,7 +272,7 @@ kd_status points_changes_ask(const kd_points *tree, const points_search *search)
 }
 
 kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,
-                                 point_target targets[LAYERS_MOST], uint32_t *count) {
+                                 point_target targets[LAYERS_MAX], uint32_t *count) {
     const points_changes *changes = tree->changes;
     *count = 1;
     if (changes) KD_TRY(check_method(changes, query));

@@ -51,13 +51,13 @@ typedef struct change_ids {
     uint32_t count;
 } change_ids;
 
-enum { CHANGE_FILTER_BITS = 1 << 22, CHANGE_LAYERS_MOST = 40 };
+enum { CHANGE_FILTER_BITS = 1 << 22, CHANGE_LAYERS_MAX = 40 };
 
 /* Number of points to remove from each layer; number of ids that no point has, and the least of
    them. */
 typedef struct change_found {
-    uint32_t hits[CHANGE_LAYERS_MOST];
-    uint32_t missing, least_missing;
+    uint32_t hits[CHANGE_LAYERS_MAX];
+    uint32_t missing, min_missing;
 } change_found;
 
 /* Fills all arrays of `ids` from ids->count ids at `given`; the caller sets the pointers and the

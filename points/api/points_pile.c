@@ -9,14 +9,14 @@ void pile_close(point_pile *owned) {
     memory_free(owned->ids);
 }
 
-kd_status pile_open(point_pile *out, const pointtree *like, uint64_t most) {
+kd_status pile_open(point_pile *out, const pointtree *like, uint64_t maximum) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     out->dims = like->dims;
     out->scalar = like->scalar;
     KD_TRY_GOTO(
-        memory_reserve(&out->coordinates, most, like->dims * point_scalar_bytes(like->scalar)));
-    KD_TRY_GOTO(KD_RESERVE(out->ids, most));
+        memory_reserve(&out->coordinates, maximum, like->dims * point_scalar_bytes(like->scalar)));
+    KD_TRY_GOTO(KD_RESERVE(out->ids, maximum));
 done:
     if (status != KD_OK) pile_close(out);
     return status;
@@ -87,13 +87,13 @@ kd_point_array pile_array(const point_pile *of) {
 
 kd_status pile_layers(point_pile *out, const points_changes *changes, int first,
                       const point_pile *more) {
-    uint64_t most = more ? more->count : 0;
+    uint64_t maximum = more ? more->count : 0;
     const pointtree *like = &changes->layers[0].tree->tree;
-    for (int l = first; l < changes->count; ++l) most += points_layer_live(&changes->layers[l]);
-    KD_REQUIRE(most <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "the tree would have %llu points; supported: at most %u", (unsigned long long)most,
+    for (int l = first; l < changes->count; ++l) maximum += points_layer_live(&changes->layers[l]);
+    KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+               "the tree would have %llu points; supported: at most %u", (unsigned long long)maximum,
                POINTTREE_COUNT_MAX);
-    KD_TRY(pile_open(out, like, most));
+    KD_TRY(pile_open(out, like, maximum));
     kd_status status = KD_OK;
     for (int l = first; l < changes->count && status == KD_OK; ++l)
         status = pile_add(out, changes->layers[l].tree, &changes->layers[l].gone);

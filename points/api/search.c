@@ -65,7 +65,7 @@ static kd_status take_limits(kd_points_query *query, const kd_points_query *give
 
 const point_metric *points_metric(point_metric *out, const kd_points_query *query) {
     bool other = query->norm != 2;
-    out->norm = query->norm == 2 ? POINT_NORM_2 : query->norm == 1 ? POINT_NORM_1 : POINT_NORM_MOST;
+    out->norm = query->norm == 2 ? POINT_NORM_2 : query->norm == 1 ? POINT_NORM_1 : POINT_NORM_MAX;
     memcpy(out->period, query->period, sizeof out->period);
     for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis) other = other || query->period[axis] > 0;
     return other ? out : NULL;

@@ -45,11 +45,11 @@ template <class SHAPE> __device__ inline uint32_t group_sum(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return a + b; });
 }
 
-template <class SHAPE> __device__ inline uint32_t group_most(uint32_t x) {
+template <class SHAPE> __device__ inline uint32_t group_max(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return max(a, b); });
 }
 
-template <class SHAPE> __device__ inline uint32_t group_least(uint32_t x) {
+template <class SHAPE> __device__ inline uint32_t group_min(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return min(a, b); });
 }
 
@@ -115,25 +115,25 @@ __device__ inline uint32_t count_within(const uint32_t *column, uint32_t rows, u
     return within;
 }
 
-/* For each query with `open`, finds a dist2 up to which k to `most` candidates lie. */
+/* For each query with `open`, finds a dist2 up to which k to `maximum` candidates lie. */
 template <class SHAPE>
 __device__ inline bracket find_bracket(const uint32_t *column, uint32_t rows, uint32_t k,
-                                       uint32_t most, uint32_t total, bool open) {
+                                       uint32_t maximum, uint32_t total, bool open) {
     int last = 0; /* the padding is negative as an integer */
 #pragma unroll 1
     for (uint32_t i = 0; i < rows; i += COLUMN_STEP)
 #pragma unroll
         for (uint32_t j = 0; j < COLUMN_STEP; ++j) last = max(last, (int)column[32 * (i + j)]);
-    bracket in = {0, group_most<SHAPE>((uint32_t)last), 0, total};
+    bracket in = {0, group_max<SHAPE>((uint32_t)last), 0, total};
 #pragma unroll 1
     for (int round = 0; __any_sync(ALL_LANES, open); ++round) {
-        const uint32_t guess = bracket_guess(in, (k + most) / 2, round);
+        const uint32_t guess = bracket_guess(in, (k + maximum) / 2, round);
         const uint32_t within = group_sum<SHAPE>(count_within(column, rows, guess));
         if (open && within >= k)
             in.hi = guess, in.hi_count = within;
         else if (open)
             in.lo = guess + 1, in.lo_count = within;
-        open = open && in.hi_count > most && in.lo < in.hi;
+        open = open && in.hi_count > maximum && in.lo < in.hi;
     }
     return in;
 }
@@ -160,21 +160,21 @@ __device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t 
     return warp_columns::place_of(kept);
 }
 
-/* Reduces each query with more than `most` candidates to the k nearest and at most `most` in
+/* Reduces each query with more than `maximum` candidates to the k nearest and at most `maximum` in
    all. */
 template <class SHAPE>
 __device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_lane mine,
-                                                uint32_t most) {
+                                                uint32_t maximum) {
     __syncwarp();
     const uint32_t held = column_count(sh, mine), total = group_sum<SHAPE>(held);
-    const bool shrinks = total > most;
+    const bool shrinks = total > maximum;
     if (!__any_sync(ALL_LANES, shrinks)) return mine;
     const uint32_t longest = __reduce_max_sync(ALL_LANES, held);
     const uint32_t rows = (longest + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
     uint32_t *column = &sh.dist2[0][lane_id()];
     for (uint32_t i = held; i < rows; ++i) column[32 * i] = KD_NONE;
-    const bracket in = find_bracket<SHAPE>(column, rows, mine.k, most, total, shrinks);
-    const bool tied = shrinks && in.hi_count > most;
+    const bracket in = find_bracket<SHAPE>(column, rows, mine.k, maximum, total, shrinks);
+    const bool tied = shrinks && in.hi_count > maximum;
     const bool any_tied = __any_sync(ALL_LANES, tied);
     const uint32_t last_id = any_tied ? group_id_limit(sh, held, mine.k, in.hi, tied) : KD_NONE;
     const uint32_t last = shrinks ? in.hi : KD_NONE - 1;
@@ -186,16 +186,16 @@ __device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_l
 }
 
 /* Rebalances the columns of each query: moves elements from the fullest to the emptiest until none
-   has more than `most`. Rarely needed. */
+   has more than `maximum`. Rarely needed. */
 template <class SHAPE>
 __device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_lane mine,
-                                               uint32_t most) {
+                                               uint32_t maximum) {
     for (;;) {
         const uint32_t held = column_count(sh, mine);
-        if (!__any_sync(ALL_LANES, held > most)) return mine;
+        if (!__any_sync(ALL_LANES, held > maximum)) return mine;
         const uint32_t lane = lane_id() % SHAPE::LANES, code = held * SHAPE::LANES + lane;
-        const uint32_t fullest = group_most<SHAPE>(code), emptiest = group_least<SHAPE>(code);
-        const bool moves = fullest / SHAPE::LANES > most;
+        const uint32_t fullest = group_max<SHAPE>(code), emptiest = group_min<SHAPE>(code);
+        const bool moves = fullest / SHAPE::LANES > maximum;
         const uint32_t from = lane_id() - lane + fullest % SHAPE::LANES;
         __syncwarp();
         if (moves && lane == emptiest % SHAPE::LANES) {

@@ -21,7 +21,7 @@
 #include "points/tree/visitor.h"
 #include "points/tree/walk.h"
 
-enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_LEAST = 3 };
+enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_MIN = 3 };
 
 /* Layout of the buckets and groups over a tree of `count` points. */
 typedef struct leaf_shape {
@@ -59,7 +59,7 @@ typedef struct leafindex {
                      then 8 upper sides. Child i of group g is group 8g + i of the next level, or
                      bucket 8g + i. */
     /* for each child box the least id of the points in it, which decides ties at the bound */
-    uint32_t *least_ids;
+    uint32_t *min_ids;
     /* tree node of each id; NULL unless opened with `places` */
     uint32_t *nodes;
     leaf_shape shape;

@@ -19,7 +19,7 @@
 
 namespace point_index {
 
-constexpr int SPLIT_THREADS = 128, CHUNK_MOST = 1024, THREAD_KEYS = CHUNK_MOST / SPLIT_THREADS;
+constexpr int SPLIT_THREADS = 128, CHUNK_MAX = 1024, THREAD_KEYS = CHUNK_MAX / SPLIT_THREADS;
 constexpr uint32_t NO_POINT = 0xffffffffu;
 /* less than 2^22 - 1, so that no point's key equals NO_POINT */
 constexpr float CELLS = 4194302.0f;
@@ -30,7 +30,7 @@ struct bounds {
 
 /* Coordinates of the chunk's nodes in level order, with the in-order successor last. */
 struct chunk_shared {
-    float axis[3][CHUNK_MOST];
+    float axis[3][CHUNK_MAX];
     uint32_t keys[THREAD_KEYS][SPLIT_THREADS]; /* exchange between warps */
     bounds of_warps[SPLIT_THREADS / 32];
 };
@@ -110,7 +110,7 @@ __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
-        const uint32_t q = key[i] % CHUNK_MOST;
+        const uint32_t q = key[i] % CHUNK_MAX;
         const vec3 p = vec3_make(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q]);
         b = joined(b, {p, p});
     }
@@ -141,10 +141,10 @@ __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[
     return b;
 }
 
-/* Compare-exchange across warps: replaces each key by the minimum (if `least`) or maximum of it
+/* Compare-exchange across warps: replaces each key by the minimum (if `minimum`) or maximum of it
    and the key that thread `other` holds in the same slot, or in the mirrored slot. */
 __device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], uint32_t other,
-                                 bool mirrored, bool least) {
+                                 bool mirrored, bool minimum) {
     __syncthreads(); /* previous keys have been read */
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) sh.keys[i][threadIdx.x] = key[i];
@@ -152,7 +152,7 @@ __device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS],
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i)
         key[i] =
-            warp_sort::chosen(key[i], sh.keys[mirrored ? THREAD_KEYS - 1 - i : i][other], least);
+            warp_sort::chosen(key[i], sh.keys[mirrored ? THREAD_KEYS - 1 - i : i][other], minimum);
 }
 
 /* Sorts the keys of each group of `threads` neighbouring threads: the bitonic sort of
@@ -179,14 +179,14 @@ __device__ inline void sort_segments(chunk_shared &sh, uint32_t (&key)[THREAD_KE
     const bounds b = segment_bounds(sh, key, threads);
     const vec3 side = vec3_sub(b.hi, b.lo);
     const int axis = side.y > side.x ? (side.z > side.y ? 2 : 1) : (side.z > side.x ? 2 : 0);
-    const float lo = vec3_axis(b.lo, axis), most = vec3_axis(side, axis);
-    const float scale = most > 0 ? CELLS / most : 0;
+    const float lo = vec3_axis(b.lo, axis), maximum = vec3_axis(side, axis);
+    const float scale = maximum > 0 ? CELLS / maximum : 0;
     const float *from = sh.axis[axis];
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
-        const uint32_t q = key[i] % CHUNK_MOST;
-        key[i] = (uint32_t)fminf((from[q] - lo) * scale, CELLS) * CHUNK_MOST | q;
+        const uint32_t q = key[i] % CHUNK_MAX;
+        key[i] = (uint32_t)fminf((from[q] - lo) * scale, CELLS) * CHUNK_MAX | q;
     }
     sort_threads(sh, key, threads);
 }
@@ -257,7 +257,7 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
     const chunk_nodes of = nodes_of_chunk(in.tree, chunk);
     load_chunk(in, of, count, sh);
     uint32_t key[THREAD_KEYS];
-    const uint32_t threads_all = count > CHUNK_MOST / 2 ? SPLIT_THREADS : SPLIT_THREADS / 2;
+    const uint32_t threads_all = count > CHUNK_MAX / 2 ? SPLIT_THREADS : SPLIT_THREADS / 2;
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         const uint32_t q = i * threads_all + thread;
@@ -271,7 +271,7 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
-        const uint32_t q = key[i] % CHUNK_MOST, at = begin + thread * THREAD_KEYS + i;
+        const uint32_t q = key[i] % CHUNK_MAX, at = begin + thread * THREAD_KEYS + i;
         if (q == count - 1) strays[chunk] = at; /* the in-order successor */
         points[at] = make_float4(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q],
                                  __uint_as_float(in.ids[of.node(q)]));

@@ -31,15 +31,15 @@ static float tied_coordinate(const pointtree_nd_view *tree, uint32_t node, uint3
 static uint32_t tied_cut(const tied_points *points, uint64_t *keys, uint32_t count, uint32_t axis,
                          float plane) {
     const uint32_t dims = points->tree->dims;
-    uint32_t less = 0, most = 0;
+    uint32_t less = 0, maximum = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t point = (uint32_t)keys[i];
         const float x = points->rows[(uint64_t)point * dims + axis];
         keys[i] = (uint64_t)float_bits(x) << 32 | point;
         less += x < plane;
-        most += x <= plane;
+        maximum += x <= plane;
     }
-    const bool above = less == 0 || (most < count && most + less < count);
+    const bool above = less == 0 || (maximum < count && maximum + less < count);
     return keys_partition(keys, count, (uint64_t)(float_bits(plane) + above) << 32);
 }
 

@@ -140,7 +140,7 @@ LANES_FN void LEAF(take_tell)(LEAF(query) * query, const leaf_points *leaf,
    nearest of them. */
 typedef struct LEAF(path) {
     lanes_set kept[LEAF_LEVELS_MAX];
-    int32_t kept_least[LEAF_LEVELS_MAX];
+    int32_t kept_min[LEAF_LEVELS_MAX];
 } LEAF(path);
 
 LANES_FN const float *LEAF(sides)(const leafindex *index, uint32_t level, uint32_t group,
@@ -178,7 +178,7 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
     }
     if (sum != query->bound2) return sum > query->bound2;
     const uint64_t at = (uint64_t)(index->shape.level_begin[level] + group) * LEAF_GROUP + lane;
-    return index->least_ids[at] > query->bound_id;
+    return index->min_ids[at] > query->bound_id;
 }
 
 /* Starts a search at the hint instead of the root: returns the deepest group on the path to the
@@ -194,7 +194,7 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
         const lanes_set all = LEAF(group_lanes)(query, above, child / LEAF_GROUP, dims);
         const int32_t on_way = lanes_set_at(all, lane);
         path->kept[above] = lanes_set_strike(all, on_way);
-        path->kept_least[above] = lanes_set_least(path->kept[above]);
+        path->kept_min[above] = lanes_set_min(path->kept[above]);
         if (on_way < LEAF_GROUP) start = above + 1; /* the child's box contains the query */
     }
     *level = start;
@@ -216,20 +216,20 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
     LEAF(path) path;
     uint32_t level = 0, group = near ? LEAF(path_begin)(&path, query, *near, dims, &level) : 0;
     lanes_set here = LEAF(group_lanes)(query, level, group, dims);
-    int32_t least = lanes_set_least(here);
+    int32_t minimum = lanes_set_min(here);
     for (;;) {
-        if ((least & ~7) > query->raised) {
+        if ((minimum & ~7) > query->raised) {
             if (level == 0) return;
             --level;
             group /= LEAF_GROUP;
             here = path.kept[level];
-            least = path.kept_least[level];
+            minimum = path.kept_min[level];
             continue;
         }
-        const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
-        const int32_t nearest = least;
-        here = lanes_set_strike(here, least);
-        least = lanes_set_least(here); /* computed early to hide its latency */
+        const uint32_t lane = (uint32_t)minimum & 7, child = group * LEAF_GROUP + lane;
+        const int32_t nearest = minimum;
+        here = lanes_set_strike(here, minimum);
+        minimum = lanes_set_min(here); /* computed early to hide its latency */
         if ((nearest | 7) >= query->lowered &&
             LEAF(is_behind)(query, level, group, lane, dims)) /* too close to the bound to decide
                                                                  from the float distance */
@@ -242,11 +242,11 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
             continue;
         }
         path.kept[level] = here;
-        path.kept_least[level] = least;
+        path.kept_min[level] = minimum;
         group = child;
         ++level;
         here = LEAF(group_lanes)(query, level, group, dims);
-        least = lanes_set_least(here);
+        minimum = lanes_set_min(here);
     }
 }
 

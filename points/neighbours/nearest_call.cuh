@@ -21,7 +21,7 @@ typedef struct query_way {
 } query_way;
 
 typedef struct query_way_row {
-    double k_most, queries, points, points_a_query; /* row matches up to this k and below the other
+    double k_max, queries, points, points_a_query; /* row matches up to this k and below the other
                                                        limits */
     query_way way;
 } query_way_row;
@@ -57,7 +57,7 @@ inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, boo
         (double)queries >= WAYS_MANY || (coherent && (double)queries >= WAYS_COHERENT);
     const query_way_row *row = many ? ways_of_many : ways_of_few;
     const double asked = (double)queries, there = (double)points;
-    while ((double)k > row->k_most || asked >= row->queries || there >= row->points ||
+    while ((double)k > row->k_max || asked >= row->queries || there >= row->points ||
            there >= row->points_a_query * asked)
         ++row;
     return row->way;
@@ -132,10 +132,10 @@ template <class ASKED> struct nearest_call {
 
     /* Number of batches of `together` queries that a warp processes in sequence: as large as leaves
        enough warps, since the results of one batch bound the next. */
-    uint32_t turns_of(uint64_t together, uint32_t most) const {
+    uint32_t turns_of(uint64_t together, uint32_t maximum) const {
         if (query->turns) return query->turns;
         const uint64_t turns = queries.count / (together * TURNING_WARPS);
-        return turns >= most ? most : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
+        return turns >= maximum ? maximum : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
     }
 
     template <int K> kd_status packets() const {

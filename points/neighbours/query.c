@@ -33,12 +33,12 @@ typedef struct query_work {
 static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
     const uint32_t bits = 30 / tree->dims;
     uint32_t cells[POINT_DIMS_MAX], code = 0;
-    double most = 0;
+    double maximum = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         const double side = tree->box.hi[axis] - tree->box.lo[axis];
-        if (side > most) most = side;
+        if (side > maximum) maximum = side;
     }
-    const double last = (double)((1u << bits) - 1), scale = most > 0 ? (last + 1) / most : 0;
+    const double last = (double)((1u << bits) - 1), scale = maximum > 0 ? (last + 1) / maximum : 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         const double x = (point_coordinate(query, tree->scalar, axis) - tree->box.lo[axis]) * scale;
         cells[axis] = (uint32_t)(x > 0 ? x < last ? x : last : 0);

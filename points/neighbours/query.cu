@@ -54,7 +54,7 @@ query_way choose(const point_query_cuda *q) {
     return query_way_of(q->k, asked, there, q->coherent);
 }
 
-uint32_t k_most(point_query_method method) {
+uint32_t k_max(point_query_method method) {
     return method == POINT_QUERY_THREADS   ? (uint32_t)POINT_THREADS_K_MAX
            : method == POINT_QUERY_PACKETS ? (uint32_t)POINT_PACKETS_K_MAX
            : method == POINT_QUERY_GROUPS  ? (uint32_t)POINT_GROUPS_K_MAX
@@ -74,11 +74,11 @@ kd_status check(const point_query_cuda *q) {
     KD_REQUIRE(method == POINT_QUERY_WALK || q->index->points, KD_ERROR_USAGE,
                "query method %d needs points of three floats; the tree has %u dimensions",
                (int)method, tree->dims);
-    const uint32_t most = k_most(method);
-    KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u", q->k,
-               (int)method, most);
-    KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= most), KD_ERROR_USAGE,
-               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k, most,
+    const uint32_t maximum = k_max(method);
+    KD_REQUIRE(q->k <= maximum, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u", q->k,
+               (int)method, maximum);
+    KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= maximum), KD_ERROR_USAGE,
+               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k, maximum,
                (int)method);
     return KD_OK;
 }

@@ -100,7 +100,7 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
                          min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
                              SHAPE::LANES);
         mine = group_level(sh, mine, SHAPE::CAPACITY - SHAPE::STEP);
-        bound = most_bound(mine.bound2);
+        bound = max_bound(mine.bound2);
     }
 }
 
@@ -111,16 +111,16 @@ __device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held
     constexpr uint32_t LANES = SHAPE::LANES, PLACES = 256 / LANES;
     constexpr int SORTED = SHAPE::SORTED;
     static_assert(SORTED <= PLACES, "places of a column");
-    uint32_t d[SORTED], least = KD_NONE, most = 0, code[SORTED];
+    uint32_t d[SORTED], minimum = KD_NONE, maximum = 0, code[SORTED];
 #pragma unroll
     for (int i = 0; i < SORTED; ++i) {
         d[i] = i < held ? sh.dist2[i][lane_id()] : KD_NONE;
-        least = min(least, d[i]);
-        most = i < held ? max(most, d[i]) : most;
+        minimum = min(minimum, d[i]);
+        maximum = i < held ? max(maximum, d[i]) : maximum;
     }
     const float lo = __uint_as_float(
-        group_reduce<SHAPE>(least, [](uint32_t a, uint32_t b) { return min(a, b); }));
-    const float range = __uint_as_float(group_most<SHAPE>(most)) - lo;
+        group_reduce<SHAPE>(minimum, [](uint32_t a, uint32_t b) { return min(a, b); }));
+    const float range = __uint_as_float(group_max<SHAPE>(maximum)) - lo;
     const float scale = range > 0 ? 16777214.0f / range : 0; /* 24 bits, except for the last
                                                                 value */
 #pragma unroll
@@ -231,7 +231,7 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
     while (homes.to_come) {
         const bool now = homes.next();
         mine.bound2 = now ? limit : -1.0f;
-        uint32_t bound = most_bound(mine.bound2), patience = to.patience;
+        uint32_t bound = max_bound(mine.bound2), patience = to.patience;
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
             [&](uint32_t leaf, point_range of) {

@@ -232,7 +232,7 @@ __device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32
             offer_eight(sh.points + i, q, mine);
             if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
         }
-        bound = most_bound(mine.bound2);
+        bound = max_bound(mine.bound2);
     }
     return true;
 }
@@ -249,7 +249,7 @@ __device__ inline bool visit_packet(const view &index, const ASKED &queries, pac
     while (homes.to_come) {
         const bool now = homes.next();
         mine.open(sh, now ? limit : -1.0f);
-        uint32_t bound = most_bound(mine.bound2), patience = to.patience;
+        uint32_t bound = max_bound(mine.bound2), patience = to.patience;
         const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },

@@ -80,14 +80,14 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
     lane_box own = box_of_lane(index, level, 0, q, many);
     int left = own.order;
     for (;;) {
-        const int least = __reduce_min_sync(ALL_LANES, left);
-        if (least > (int)bound()) {
+        const int minimum = __reduce_min_sync(ALL_LANES, left);
+        if (minimum > (int)bound()) {
             if (++level == index.box_levels) return;
             left = above[32 * level];
             group >>= 5;
             continue;
         }
-        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == least)) - 1;
+        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == minimum)) - 1;
         if (lane_id() == nearest) left = INT_MAX;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {
@@ -135,21 +135,21 @@ template <int PARTS> struct nearest_buffer {
         if (count > CAPACITY - 32) shrink((k + CAPACITY - 32) / 2);
     }
 
-    /* Keeps the k nearest and at most `most` in all. */
-    __device__ void shrink(uint32_t most) {
-        uint32_t d[PARTS], i[PARTS], least = KD_NONE, last = 0;
+    /* Keeps the k nearest and at most `maximum` in all. */
+    __device__ void shrink(uint32_t maximum) {
+        uint32_t d[PARTS], i[PARTS], minimum = KD_NONE, last = 0;
         __syncwarp();
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
             const uint32_t at = part * 32 + lane_id();
             d[part] = at < count ? dist2[at] : KD_NONE;
             i[part] = at < count ? id[at] : KD_NONE;
-            least = min(least, d[part]);
+            minimum = min(minimum, d[part]);
             last = max(last, at < count ? d[part] : 0);
         }
-        uint32_t lo = __reduce_min_sync(ALL_LANES, least), hi = __reduce_max_sync(ALL_LANES, last);
+        uint32_t lo = __reduce_min_sync(ALL_LANES, minimum), hi = __reduce_max_sync(ALL_LANES, last);
         uint32_t within = count; /* points up to hi */
-        while (lo < hi && within > most) {
+        while (lo < hi && within > maximum) {
             const uint32_t middle = lo + (hi - lo) / 2;
             uint32_t below = 0;
 #pragma unroll
@@ -160,7 +160,7 @@ template <int PARTS> struct nearest_buffer {
             else
                 lo = middle + 1;
         }
-        const uint32_t last_id = within > most ? id_limit(d, i, hi) : KD_NONE;
+        const uint32_t last_id = within > maximum ? id_limit(d, i, hi) : KD_NONE;
         __syncwarp();
         count = 0;
 #pragma unroll
@@ -255,8 +255,8 @@ template <int PARTS> __device__ inline void sort_keys(unsigned long long (&key)[
                     key[other] = (b < a) == up ? a : b;
                 } else {
                     const unsigned long long other = __shfl_xor_sync(ALL_LANES, key[part], step);
-                    const bool least = ((e & run) == 0) == ((e & step) == 0);
-                    key[part] = (other < key[part]) == least ? other : key[part];
+                    const bool minimum = ((e & run) == 0) == ((e & step) == 0);
+                    key[part] = (other < key[part]) == minimum ? other : key[part];
                 }
             }
 }

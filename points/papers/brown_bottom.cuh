@@ -41,11 +41,11 @@ template <typename real, int K> struct region { real lo[K], hi[K]; };
 template <typename real, int K>
 __device__ inline int region_widest(const region<real, K> &of, uint32_t dims) {
     int widest = 0;
-    real most = of.hi[0] - of.lo[0];
+    real maximum = of.hi[0] - of.lo[0];
 #pragma unroll
     for (int a = 1; a < K; ++a) {
         const real size = of.hi[a] - of.lo[a];
-        if (a < (int)dims && size > most) most = size, widest = a;
+        if (a < (int)dims && size > maximum) maximum = size, widest = a;
     }
     return widest;
 }

@@ -20,7 +20,7 @@
 enum {
     BROWN_GRAIN = 1 << 14,
     BROWN_PIECES = 64,           /* pieces of a segment that all cores partition */
-    BROWN_PIECE_LEAST = 1 << 14, /* minimum references per piece */
+    BROWN_PIECE_MIN = 1 << 14, /* minimum references per piece */
     /* runs of equal coordinates up to this length are sorted by insertion */
     BROWN_RUN = 32
 };
@@ -200,7 +200,7 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
 /* Robinson's first partitioner: all cores partition one segment. */
 static void split_on_all_cores(brown_split *split, uint32_t count) {
     split->piece = count / BROWN_PIECES + 1;
-    if (split->piece < BROWN_PIECE_LEAST) split->piece = BROWN_PIECE_LEAST;
+    if (split->piece < BROWN_PIECE_MIN) split->piece = BROWN_PIECE_MIN;
     const int64_t pieces = (count + split->piece - 1) / split->piece;
     parallel_for(count, split->piece, count_piece, split);
     uint32_t below = 0, above = split->left + 1;
@@ -261,10 +261,10 @@ static kd_status split_levels(brown_work *work, job *watched) {
         const uint32_t end = pointtree_level_begin(work->level + 1);
         const uint32_t nodes = (end < work->count ? end : work->count) - first;
         const uint32_t each = work->count / nodes;
-        if (each > 4 * BROWN_PIECE_LEAST)
+        if (each > 4 * BROWN_PIECE_MIN)
             for (uint32_t i = 0; i < nodes; ++i) split_node(work, first + i, true);
         else
-            parallel_for(nodes, BROWN_PIECE_LEAST / (each + 1) + 1, node_piece, work);
+            parallel_for(nodes, BROWN_PIECE_MIN / (each + 1) + 1, node_piece, work);
         job_advance(watched, nodes);
         KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED,
                    "building the point tree was cancelled at level %u", work->level);

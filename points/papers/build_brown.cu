@@ -30,13 +30,13 @@ const char *const stage_names[POINT_STAGES] = {"sort and remove", "-", "partitio
    axis, and devices with less of it take one level less. */
 kd_status bottom_height(uint32_t *height, uint32_t dims) {
     size_t shared = 0;
-    KD_TRY(cuda_shared_most(&shared));
+    KD_TRY(cuda_shared_max(&shared));
     const size_t needed = dims <= 2   ? sizeof(bottom_shared<2, 13>)
                           : dims == 3 ? sizeof(bottom_shared<3, 13>)
                           : dims == 4 ? sizeof(bottom_shared<4, 13>)
                                       : sizeof(bottom_shared<8, 12>);
-    static_assert(sizeof(bottom_shared<4, 12>) <= CUDA_SHARED_LEAST &&
-                      sizeof(bottom_shared<8, 11>) <= CUDA_SHARED_LEAST,
+    static_assert(sizeof(bottom_shared<4, 12>) <= CUDA_SHARED_MIN &&
+                      sizeof(bottom_shared<8, 11>) <= CUDA_SHARED_MIN,
                   "every device has that");
     *height = (dims <= 4 ? 13u : 12u) - (needed > shared);
     return KD_OK;
@@ -48,13 +48,13 @@ uint32_t bottom_level(const layout &tree, uint32_t height) {
 
 /* Returns the number of counts that the largest partition needs. */
 uint64_t counts_needed(const layout &tree, uint32_t bottom) {
-    uint64_t most = 1;
+    uint64_t maximum = 1;
     for (uint32_t depth = 0; depth < bottom; ++depth) {
         const uint32_t levels = bottom - depth < MOVE_BITS ? bottom - depth : MOVE_BITS;
         const uint64_t counts = (uint64_t)move_tiles(tree, depth) << (depth + levels);
-        most = counts > most ? counts : most;
+        maximum = counts > maximum ? counts : maximum;
     }
-    return most;
+    return maximum;
 }
 
 template <typename real> struct plan {

@@ -296,7 +296,7 @@ const pointtree_builder pointtree_builder_wehr = {
 
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options) {
-    double least = (double)INFINITY;
+    double minimum = (double)INFINITY;
     *best = wehr_parameters_default();
     pointtree tree;
     KD_TRY(pointtree_open_by(&tree, points, options, &pointtree_builder_wehr, NULL));
@@ -307,8 +307,8 @@ kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                 const wehr_parameters tried = {block, digit_bits, cutoff, 0, NULL};
                 const double started = timing_now();
                 status = build_wehr_with(&tree, points, &tried, NULL);
-                if (timing_now() - started >= least) continue;
-                least = timing_now() - started;
+                if (timing_now() - started >= minimum) continue;
+                minimum = timing_now() - started;
                 *best = tried;
             }
     pointtree_close(&tree);

@@ -37,7 +37,7 @@ struct aim_shared : narrow_shared<SELECT_THREADS> {
     uint32_t bits[GROUP_LEVELS][AIM_DRAWS][THREADS]; /* order bits of the samples, on the axes in
                                                         turn */
     uint32_t id[AIM_DRAWS][THREADS];
-    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* samples of each node of a
+    uint32_t count[AIM_NODES], minimum[AIM_NODES], maximum[AIM_NODES]; /* samples of each node of a
                                                                      depth */
     uint32_t rank[2 * AIM_NODES]; /* ranks of the bracket's ends before narrowing */
     aimed node[GROUP_INNER];
@@ -84,26 +84,26 @@ __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment
 template <int DEPTH> __device__ void count_samples(aim_shared &sh, const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
-    if (t < NODES) sh.count[t] = 0, sh.least[t] = FULL, sh.most[t] = 0;
+    if (t < NODES) sh.count[t] = 0, sh.minimum[t] = FULL, sh.maximum[t] = 0;
     __syncthreads();
 #pragma unroll
     for (int node = 0; node < NODES; ++node) {
-        uint32_t count = 0, least = FULL, most = 0;
+        uint32_t count = 0, minimum = FULL, maximum = 0;
 #pragma unroll
         for (int i = 0; i < AIM_DRAWS; ++i) {
             if (sampled_node(drawn, i) != node) continue;
             const uint32_t bits = sh.bits[DEPTH][i][t];
             ++count;
-            least = min(least, bits);
-            most = max(most, bits);
+            minimum = min(minimum, bits);
+            maximum = max(maximum, bits);
         }
         count = __reduce_add_sync(ALL_LANES, count);
-        least = __reduce_min_sync(ALL_LANES, least);
-        most = __reduce_max_sync(ALL_LANES, most);
+        minimum = __reduce_min_sync(ALL_LANES, minimum);
+        maximum = __reduce_max_sync(ALL_LANES, maximum);
         if (t % 32) continue;
         atomicAdd(&sh.count[node], count);
-        atomicMin(&sh.least[node], least);
-        atomicMax(&sh.most[node], most);
+        atomicMin(&sh.minimum[node], minimum);
+        atomicMax(&sh.maximum[node], maximum);
     }
 }
 
@@ -118,10 +118,10 @@ template <int DEPTH, int CLUSTER>
 __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const int node = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
     const int h = (1 << DEPTH) - 1 + node, above = (h - 1) / 2;
-    uint32_t least = FULL, most = 0;
+    uint32_t minimum = FULL, maximum = 0;
     for (int rank = 0; rank < CLUSTER; ++rank) {
-        least = min(least, in_block<CLUSTER>(sh.least, rank)[node]);
-        most = max(most, in_block<CLUSTER>(sh.most, rank)[node]);
+        minimum = min(minimum, in_block<CLUSTER>(sh.minimum, rank)[node]);
+        maximum = max(maximum, in_block<CLUSTER>(sh.maximum, rank)[node]);
     }
     const uint32_t sampled = count_of_node<CLUSTER>(sh, node);
     const float m = (float)sampled, n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
@@ -135,9 +135,9 @@ __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const float variance = own + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
-    narrowing target = {(point_key)least << 32, 0, FULL, 0}; /* count 0, no bound: the sample has no
+    narrowing target = {(point_key)minimum << 32, 0, FULL, 0}; /* count 0, no bound: the sample has no
                                                                 such rank */
-    target.range = ((point_key)most << 32 | FULL) - target.base;
+    target.range = ((point_key)maximum << 32 | FULL) - target.base;
     if (rank >= 0.0f && rank < m) target.rank = (uint32_t)rank, target.count = sampled;
     sh.rank[threadIdx.x] = target.rank + (target.count || !upper ? 0 : sampled);
     sh.target[threadIdx.x] = target;

@@ -25,7 +25,7 @@ enum {
     SELECT_PIECES = 64, /* pieces of a split on all cores */
     SELECT_SUBTREES_MAX = 1024,
     /* points: smaller sub-trees are not worth a split on all cores */
-    SELECT_SUBTREE_LEAST = 1 << 14
+    SELECT_SUBTREE_MIN = 1 << 14
 };
 
 /* A sub-tree whose points begin at `begin` in one of the two buffers. */
@@ -83,12 +83,12 @@ static inline uint32_t select_axis(pointtree *out, uint32_t node, const double *
                                    const double *hi) {
     if (!out->axes) return pointtree_level_of(node) % out->dims;
     uint32_t widest = 0;
-    double most = -(double)INFINITY;
+    double maximum = -(double)INFINITY;
     for (uint32_t axis = 0; axis < out->dims; ++axis) {
         double size = hi[axis] - lo[axis];
         if (out->scalar == POINT_FLOAT) size = (double)(float)size;
-        if (size > most) {
-            most = size;
+        if (size > maximum) {
+            maximum = size;
             widest = axis;
         }
     }
@@ -119,7 +119,7 @@ static uint32_t select_subtrees(uint32_t count) {
     const uint32_t threads = (uint32_t)parallel_threads();
     uint32_t wanted = 1;
     while (threads > 1 && wanted < 8 * threads && wanted < SELECT_SUBTREES_MAX &&
-           count / wanted >= 2 * SELECT_SUBTREE_LEAST)
+           count / wanted >= 2 * SELECT_SUBTREE_MIN)
         wanted *= 2;
     return wanted;
 }

@@ -108,10 +108,10 @@ COLUMN_FN uint32_t column_mask(__m256i lanes) {
 }
 
 /* Appends those of the first `valid` values of a group that are in [lo, hi] to *to. */
-COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i least, __m256i most,
+COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i minimum, __m256i maximum,
                            int32_t **to, uint32_t *below) {
-    const uint32_t under = column_mask(_mm256_cmpgt_epi32(least, values));
-    const uint32_t over = column_mask(_mm256_cmpgt_epi32(values, most));
+    const uint32_t under = column_mask(_mm256_cmpgt_epi32(minimum, values));
+    const uint32_t over = column_mask(_mm256_cmpgt_epi32(values, maximum));
     const uint32_t there = (1u << valid) - 1, mask = ~(under | over) & there;
     const __m256i packed = _mm256_permutevar8x32_epi32(values, column_order(mask));
     if (valid == COLUMN_LANES)
@@ -124,15 +124,15 @@ COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i least, __m256
 
 static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_t lo, int32_t hi,
                                      int32_t *to, uint32_t *below) {
-    const __m256i least = _mm256_set1_epi32(lo), most = _mm256_set1_epi32(hi);
+    const __m256i minimum = _mm256_set1_epi32(lo), maximum = _mm256_set1_epi32(hi);
     int32_t *next = to;
     uint32_t i = 0;
     *below = 0;
     for (; i + COLUMN_LANES <= count; i += COLUMN_LANES)
-        column_keep(column_load(from + i), COLUMN_LANES, least, most, &next, below);
+        column_keep(column_load(from + i), COLUMN_LANES, minimum, maximum, &next, below);
     if (i < count) {
         const __m256i rest = _mm256_maskload_epi32(from + i, column_lanes(0, count - i));
-        column_keep(rest, count - i, least, most, &next, below);
+        column_keep(rest, count - i, minimum, maximum, &next, below);
     }
     return (uint32_t)(next - to);
 }
@@ -224,14 +224,14 @@ COLUMN_FN float32x8 float32x8_of_keys(int32x8 keys) {
 COLUMN_FN int32_t int32x8_greatest(int32x8 v) {
 #ifdef __AVX2__
     const __m256i all = (__m256i)v;
-    __m128i most = _mm_max_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
-    most = _mm_max_epi32(most, _mm_shuffle_epi32(most, _MM_SHUFFLE(1, 0, 3, 2)));
-    most = _mm_max_epi32(most, _mm_shuffle_epi32(most, _MM_SHUFFLE(2, 3, 0, 1)));
-    return _mm_cvtsi128_si32(most);
+    __m128i maximum = _mm_max_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    maximum = _mm_max_epi32(maximum, _mm_shuffle_epi32(maximum, _MM_SHUFFLE(1, 0, 3, 2)));
+    maximum = _mm_max_epi32(maximum, _mm_shuffle_epi32(maximum, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm_cvtsi128_si32(maximum);
 #else
-    int32_t most = v[0];
-    for (int lane = 1; lane < COLUMN_LANES; ++lane) most = v[lane] > most ? v[lane] : most;
-    return most;
+    int32_t maximum = v[0];
+    for (int lane = 1; lane < COLUMN_LANES; ++lane) maximum = v[lane] > maximum ? v[lane] : maximum;
+    return maximum;
 #endif
 }
 
@@ -284,12 +284,12 @@ COLUMN_FN void column_ranks_count(column_ranks *ranks, uint32_t count, uint32_t 
 
 /* Returns the value of a rank: the greatest value with at most `rank` values less than it. */
 COLUMN_FN int32_t column_ranks_value(const column_ranks *ranks, uint32_t rank, uint32_t vectors) {
-    int32x8 most = int32x8_all(INT32_MIN);
+    int32x8 maximum = int32x8_all(INT32_MIN);
     for (uint32_t v = 0; v < vectors; ++v) {
         const int32x8 behind = ranks->less[v] > int32x8_all((int32_t)rank);
-        most = int32x8_greater(most, (behind & INT32_MIN) | (~behind & column_ranks_at(ranks, v)));
+        maximum = int32x8_greater(maximum, (behind & INT32_MIN) | (~behind & column_ranks_at(ranks, v)));
     }
-    return int32x8_greatest(most);
+    return int32x8_greatest(maximum);
 }
 
 /* Finds two values that most probably enclose the one of `rank`, from a sample of two or four

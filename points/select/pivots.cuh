@@ -23,7 +23,7 @@ constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
 struct select_shared : narrow_shared<SELECT_THREADS> {
     /* of the sampled points left and right of the pivot */
-    uint32_t side_count[2], side_least[2], side_most[2];
+    uint32_t side_count[2], side_min[2], side_max[2];
 };
 
 /* 32-bit hash in which every output bit depends on all input bits (the finaliser of MurmurHash3, by
@@ -40,8 +40,8 @@ struct strata {
     uint64_t step; /* 32.32 fixed point */
 };
 
-__device__ inline strata strata_of(const segment &from, uint32_t most) {
-    const uint32_t draws = min(from.count, most);
+__device__ inline strata strata_of(const segment &from, uint32_t maximum) {
+    const uint32_t draws = min(from.count, maximum);
     return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
 }
 
@@ -95,11 +95,11 @@ __device__ inline void split_region(const stage &s, uint32_t level, uint32_t ind
 template <int CLUSTER>
 __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, uint32_t first) {
     const int side = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
-    uint32_t m = 0, least = FULL, most = 0;
+    uint32_t m = 0, minimum = FULL, maximum = 0;
     for (int rank = 0; rank < CLUSTER; ++rank) {
         m += in_block<CLUSTER>(sh.side_count, rank)[side];
-        least = min(least, in_block<CLUSTER>(sh.side_least, rank)[side]);
-        most = max(most, in_block<CLUSTER>(sh.side_most, rank)[side]);
+        minimum = min(minimum, in_block<CLUSTER>(sh.side_min, rank)[side]);
+        maximum = max(maximum, in_block<CLUSTER>(sh.side_max, rank)[side]);
     }
     const segment of = node_segment(s.tree, level, first + side);
     const float n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
@@ -108,8 +108,8 @@ __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, 
     const float rank = q * (float)m + (upper ? reach : -reach);
     narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* unbounded */
     if (rank >= 0.0f && rank < (float)m) {
-        target.base = (point_key)least << 32;
-        target.range = ((point_key)most << 32 | FULL) - target.base;
+        target.base = (point_key)minimum << 32;
+        target.range = ((point_key)maximum << 32 | FULL) - target.base;
         target.rank = (uint32_t)rank;
         target.count = m;
     }
@@ -122,9 +122,9 @@ template <int CLUSTER, int DRAWS>
 __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uint32_t first,
                           const sample<CLUSTER, DRAWS> &drawn, point_key (&key)[DRAWS]) {
     const int t = threadIdx.x;
-    if (t < 2) sh.side_count[t] = 0, sh.side_least[t] = FULL, sh.side_most[t] = 0;
+    if (t < 2) sh.side_count[t] = 0, sh.side_min[t] = FULL, sh.side_max[t] = 0;
     __syncthreads();
-    uint32_t count = 0, least[2] = {FULL, FULL}, most[2] = {0, 0}; /* count: 16 bits per side */
+    uint32_t count = 0, minimum[2] = {FULL, FULL}, maximum[2] = {0, 0}; /* count: 16 bits per side */
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         if (drawn.side[i] < 0) continue;
@@ -134,19 +134,19 @@ __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uin
         count += 1u << 16 * drawn.side[i];
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
-            least[side] = min(least[side], drawn.side[i] == side ? bits : FULL);
-            most[side] = max(most[side], drawn.side[i] == side ? bits : 0);
+            minimum[side] = min(minimum[side], drawn.side[i] == side ? bits : FULL);
+            maximum[side] = max(maximum[side], drawn.side[i] == side ? bits : 0);
         }
     }
     count = __reduce_add_sync(ALL_LANES, count);
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-        const uint32_t l = __reduce_min_sync(ALL_LANES, least[side]);
-        const uint32_t m = __reduce_max_sync(ALL_LANES, most[side]);
+        const uint32_t l = __reduce_min_sync(ALL_LANES, minimum[side]);
+        const uint32_t m = __reduce_max_sync(ALL_LANES, maximum[side]);
         if (t % 32) continue;
         atomicAdd(&sh.side_count[side], count >> 16 * side & 0xffff);
-        atomicMin(&sh.side_least[side], l);
-        atomicMax(&sh.side_most[side], m);
+        atomicMin(&sh.side_min[side], l);
+        atomicMax(&sh.side_max[side], m);
     }
 }
 

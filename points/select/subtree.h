@@ -116,9 +116,9 @@ COLUMN_FN int32x8 block_axes(uint32_t dims, const pointtree *out, const block_bo
                              uint32_t level) {
     if (!out->axes) return int32x8_all((int32_t)(level % dims));
     int32x8 widest = int32x8_all(0);
-    float64x8 most = boxes->hi[0] - boxes->lo[0];
+    float64x8 maximum = boxes->hi[0] - boxes->lo[0];
     if (out->scalar == POINT_FLOAT) {
-        float32x8 rounded = __builtin_convertvector(most, float32x8);
+        float32x8 rounded = __builtin_convertvector(maximum, float32x8);
         for (uint32_t axis = 1; axis < dims; ++axis) {
             const float32x8 size =
                 __builtin_convertvector(boxes->hi[axis] - boxes->lo[axis], float32x8);
@@ -130,8 +130,8 @@ COLUMN_FN int32x8 block_axes(uint32_t dims, const pointtree *out, const block_bo
     }
     for (uint32_t axis = 1; axis < dims; ++axis) {
         const float64x8 size = boxes->hi[axis] - boxes->lo[axis];
-        const int64x8 wider = size > most;
-        most = (float64x8)((wider & (int64x8)size) | (~wider & (int64x8)most));
+        const int64x8 wider = size > maximum;
+        maximum = (float64x8)((wider & (int64x8)size) | (~wider & (int64x8)maximum));
         widest = int32x8_select(__builtin_convertvector(wider, int32x8), int32x8_all((int32_t)axis),
                                 widest);
     }

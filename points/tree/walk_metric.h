@@ -12,7 +12,7 @@
 #define KD_POINTS_TREE_WALK_METRIC_H
 #include "points/tree/walk_nd.h"
 
-typedef enum point_norm { POINT_NORM_2 = 0, POINT_NORM_1 = 1, POINT_NORM_MOST = 2 } point_norm;
+typedef enum point_norm { POINT_NORM_2 = 0, POINT_NORM_1 = 1, POINT_NORM_MAX = 2 } point_norm;
 
 typedef struct point_metric {
     point_norm norm;
@@ -38,7 +38,7 @@ KD_FN double metric_bound(point_scalar scalar, point_norm norm, double radius) {
 
 /* Adds the contribution `part` of one more axis to that of the previous ones, `all`. */
 KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, double part) {
-    if (norm == POINT_NORM_MOST) return part > all || part != part ? part : all;
+    if (norm == POINT_NORM_MAX) return part > all || part != part ? part : all;
     return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
 }
 
@@ -76,7 +76,7 @@ KD_FN metric_walk metric_walk_begin(const pointtree_nd_view *tree, const point_m
 KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *metric,
                              const void *query, double bound, metric_walk *walk) {
     uint32_t digits = walk->next++;
-    double least = 0;
+    double minimum = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         uint32_t shift = 0;
         if (metric->period[axis] > 0) {
@@ -88,11 +88,11 @@ KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *
         const double above = pointtree_nd_difference(tree->scalar, x, tree->box.hi[axis]);
         const double outside = below > 0 ? below : above > 0 ? above : 0;
         walk->image[axis] = x;
-        least = metric_join(tree->scalar, metric->norm, least,
+        minimum = metric_join(tree->scalar, metric->norm, minimum,
                             metric_part(tree->scalar, metric->norm, outside));
     }
     walk->walk = pointtree_nd_walk_begin();
-    return walk->images == 1 || least <= bound;
+    return walk->images == 1 || minimum <= bound;
 }
 
 /* Returns whether no other image of the query is nearer to the node's point along any axis; of

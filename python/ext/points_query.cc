@@ -6,7 +6,7 @@
 #include <exception>
 #include <limits>
 
-enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14, LONG_BOXES = 256 };
+enum { PIECE_ANSWERS = 1 << 22, PIECE_MIN = 1 << 14, LONG_BOXES = 256 };
 
 static points_query query_default() {
     points_query query;
@@ -47,7 +47,7 @@ static void in_pieces(const points_use &tree, const points_query &query, uint64_
                       function ask) {
     const uint64_t count = query.c.points.count;
     uint64_t each =
-        std::max<uint64_t>(PIECE_LEAST, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
+        std::max<uint64_t>(PIECE_MIN, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
     const bool on_cpu = tree->on_cpu();
     if (!on_cpu) each = count;
     const bool is_long =

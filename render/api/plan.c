@@ -83,25 +83,25 @@ static uint64_t placed_tree_bytes(const scene_view *from) {
 static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_options *options) {
     const integrator *method = integrator_find(options->integrator);
     const uint64_t global = photons[PHOTON_LIST_GLOBAL], caustic = photons[PHOTON_LIST_CAUSTIC];
-    const uint64_t most = global > caustic ? global : caustic;
+    const uint64_t maximum = global > caustic ? global : caustic;
     if (method->pass || photon_estimator_named(options->estimator)->one_radius) return UINT64_MAX;
-    return options->gather > 0 ? most / (uint64_t)options->gather : UINT64_MAX;
+    return options->gather > 0 ? maximum / (uint64_t)options->gather : UINT64_MAX;
 }
 
 /* Bytes of a photon map; if photons are distributed, those of the rank's share, and of the tree on
    rank 0 that determines the radius. */
 static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options *options,
                           int32_t rank_count) {
-    if (!apart) return photon_map_bytes_most(photons);
+    if (!apart) return photon_map_bytes_max(photons);
     const uint64_t keepers = (uint64_t)rank_count;
-    const uint64_t own = photon_map_bytes_most((photons + keepers - 1) / keepers);
+    const uint64_t own = photon_map_bytes_max((photons + keepers - 1) / keepers);
     return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
 }
 
 /* Bytes of the media map. With beams, photons are freed before the first lookup. */
 static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) {
-    return photon_media_named(options->media)->beams ? beam_set_bytes_most(photons)
-                                                     : photon_map_bytes_most(photons);
+    return photon_media_named(options->media)->beams ? beam_set_bytes_max(photons)
+                                                     : photon_map_bytes_max(photons);
 }
 
 static kd_status plan_here(render_plan *out, const scene_view *from,
@@ -110,7 +110,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     KD_TRY(tritree_builder_choose(&builder, options->builder));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
     add(out, "placements", placed_bytes(&from->placed));
-    add(out, "tree for rays", tritree_widen_bytes_most(builder, from->mesh.stored_count));
+    add(out, "tree for rays", tritree_widen_bytes_max(builder, from->mesh.stored_count));
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
     const bool all_apart = rank_count > 1 && rank_maps_apart(options->maps);
@@ -128,7 +128,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
     if (all)
         add(out, "surface tiles",
-            tile_set_bytes_most(from->mesh.triangle_count, discs_of(photons, options)));
+            tile_set_bytes_max(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 
@@ -137,9 +137,9 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
                                  const kd_render_options *options) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
     const uint64_t references = PLANNED_REFERENCES * (uint64_t)mesh->triangle_count + SMALL_TREE;
-    const uint32_t most = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
+    const uint32_t maximum = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
     add_to(out, true, "triangle tree",
-           tritree_cuda_bytes(most, most, mesh->triangle_count, mesh->position_count));
+           tritree_cuda_bytes(maximum, maximum, mesh->triangle_count, mesh->position_count));
     if (!builder) {
         const tritree_builder *on_cpu = NULL;
         return tritree_builder_choose(&on_cpu, options->builder);
@@ -186,7 +186,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
     if (integrator_find(options->integrator)->launch_bytes || maps)
-        add_to(out, true, "tree for rays", packed_bytes_most(from->mesh.triangle_count));
+        add_to(out, true, "tree for rays", packed_bytes_max(from->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",
            integrator_launch_bytes(integrator_find(options->integrator), from, options));
@@ -212,7 +212,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                                                               : 0));
     if (all)
         add_to(out, true, "surface tiles",
-               tile_set_bytes_there_most(from->mesh.triangle_count, discs_of(photons, options)));
+               tile_set_bytes_there_max(from->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 
@@ -259,31 +259,31 @@ kd_status render_plan_make_among(render_plan *out, const scene_view *from,
 
 /* Returns the device builder that needs the least memory for this mesh; NULL if there is none. */
 static const tritree_builder_cuda *smallest_builder(const mesh_view *mesh) {
-    const tritree_builder_cuda *least = NULL;
-    uint64_t least_bytes = UINT64_MAX;
+    const tritree_builder_cuda *minimum = NULL;
+    uint64_t min_bytes = UINT64_MAX;
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
         const uint64_t bytes =
             tritree_build_memory_bytes(*row, mesh->position_count, mesh->triangle_count);
-        if (bytes < least_bytes) {
-            least_bytes = bytes;
-            least = *row;
+        if (bytes < min_bytes) {
+            min_bytes = bytes;
+            minimum = *row;
         }
     }
-    return least;
+    return minimum;
 }
 
-static bool fits(const render_plan *plan, uint64_t most) {
-    return plan->total <= most && plan->device_total <= most;
+static bool fits(const render_plan *plan, uint64_t maximum) {
+    return plan->total <= maximum && plan->device_total <= maximum;
 }
 
-/* Halves the number of paths in flight until the plan fits, but not below `least`. */
+/* Halves the number of paths in flight until the plan fits, but not below `minimum`. */
 static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_options *options,
-                           uint64_t most, uint64_t least) {
+                           uint64_t maximum, uint64_t minimum) {
     const integrator *how = integrator_find(options->integrator);
     uint64_t paths = WAVE_PATHS;
     if (!how->launch_bytes) return KD_OK;
     if (options->device_paths) paths = options->device_paths;
-    while (out->device_total > most && paths > least) {
+    while (out->device_total > maximum && paths > minimum) {
         paths /= 2;
         options->device_paths = paths;
         KD_TRY(make_plan(out, from, options, 1));
@@ -292,31 +292,31 @@ static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_o
 }
 
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
-                          uint64_t most) {
-    if (most > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
+                          uint64_t maximum) {
+    if (maximum > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
     KD_TRY(make_plan(out, from, options, 1));
-    if (most == 0 || fits(out, most)) return KD_OK;
+    if (maximum == 0 || fits(out, maximum)) return KD_OK;
     const integrator *how = integrator_find(options->integrator);
-    KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS / 8));
+    KD_TRY(fit_paths(out, from, options, maximum, WAVE_PATHS / 8));
     const tritree_builder_cuda *smallest = smallest_builder(&from->mesh);
-    if (out->device_total > most && name_is_auto(options->builder) && smallest) {
+    if (out->device_total > maximum && name_is_auto(options->builder) && smallest) {
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
         KD_TRY(make_plan(out, from, options, 1));
     }
-    KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS_LEAST));
-    const int32_t last = integrator_batches_most(how, options);
-    while (!fits(out, most) && options->batches < last) {
+    KD_TRY(fit_paths(out, from, options, maximum, WAVE_PATHS_MIN));
+    const int32_t last = integrator_batches_max(how, options);
+    while (!fits(out, maximum) && options->batches < last) {
         ++options->batches;
         KD_TRY(make_plan(out, from, options, 1));
     }
-    const bool by_gather = how->batches_most && !how->pass && last < options->spp;
+    const bool by_gather = how->batches_max && !how->pass && last < options->spp;
     const bool there = out->device_total > out->total;
     KD_REQUIRE(
-        fits(out, most), KD_ERROR_MEMORY,
+        fits(out, maximum), KD_ERROR_MEMORY,
         "rendering needs %llu bytes%s%s, but only %llu are allowed: use %sa smaller --resolution "
         "or a --crop%s",
         (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
-        last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)most,
+        last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)maximum,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
                      "--photons, "
         : last > 1 ? "fewer --photons, "
@@ -327,7 +327,7 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
 
 /* Returns true if this assignment of photons to ranks fits; records the bytes sent. */
 static bool spread_fits(const scene_view *from, const kd_render_options *options, rank_maps maps,
-                        uint64_t most, maps_choice *choice) {
+                        uint64_t maximum, maps_choice *choice) {
     render_plan plan;
     kd_render_options tried = *options;
     const integrator *how = integrator_find(options->integrator);
@@ -340,18 +340,18 @@ static bool spread_fits(const scene_view *from, const kd_render_options *options
         return false;
     }
     choice->sent[maps] = render_plan_sent(from, &tried, choice->rank_count, choice->on_devices);
-    return most == 0 || fits(&plan, most);
+    return maximum == 0 || fits(&plan, maximum);
 }
 
 kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
-                                kd_render_options *options, uint64_t most, maps_choice *choice) {
+                                kd_render_options *options, uint64_t maximum, maps_choice *choice) {
     const int32_t asked = options->batches;
     device where;
-    if (choice->rank_count < 2) return render_plan_fit(out, from, options, most);
+    if (choice->rank_count < 2) return render_plan_fit(out, from, options, maximum);
     choice->chosen = rank_maps_find(options->maps);
     KD_TRY(render_choose_device(&where, options));
-    const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, most, choice);
-    bool apart = spread_fits(from, options, RANK_MAPS_APART, most, choice);
+    const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, maximum, choice);
+    bool apart = spread_fits(from, options, RANK_MAPS_APART, maximum, choice);
     const bool there = where.kind == DEVICE_CUDA,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
@@ -362,16 +362,16 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
     if (choice->chosen == RANK_MAPS_APART) {
         KD_TRY(render_plan_make_among(out, from, options, choice->rank_count));
-        KD_REQUIRE(most == 0 || fits(out, most), KD_ERROR_MEMORY,
+        KD_REQUIRE(maximum == 0 || fits(out, maximum), KD_ERROR_MEMORY,
                    "rendering with distributed photon maps needs %llu bytes, but only %llu are "
                    "allowed: use more ranks, fewer --photons or a --radius",
-                   (unsigned long long)out->total, (unsigned long long)most);
+                   (unsigned long long)out->total, (unsigned long long)maximum);
         return KD_OK;
     }
-    KD_TRY(render_plan_fit(out, from, options, most));
+    KD_TRY(render_plan_fit(out, from, options, maximum));
     KD_REQUIRE(options->batches == asked || choice->inexact, KD_ERROR_MEMORY,
                "the photons fit into %llu bytes only in %d batches, which change the image: allow "
                "this by --ranks-inexact or --batches %d, or use more ranks",
-               (unsigned long long)most, options->batches, options->batches);
+               (unsigned long long)maximum, options->batches, options->batches);
     return KD_OK;
 }

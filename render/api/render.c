@@ -32,7 +32,7 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !how->box_alone, KD_ERROR_USAGE,
                "integrator %s supports only the pixel filter box, not %s", how->name,
                pixel_filter_name(options->filter));
-    KD_REQUIRE(options->batches == 1 || how->batches_most, KD_ERROR_USAGE,
+    KD_REQUIRE(options->batches == 1 || how->batches_max, KD_ERROR_USAGE,
                "--batches is %d, but integrator %s does not support batches; expected 1",
                options->batches, how->name);
     KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
@@ -216,7 +216,7 @@ static void write_camera_matrix(float matrix[16], const camera *view) {
 static kd_status develop(render_result *out, const film *from, const frame *of, double started) {
     KD_TRY(film_resolve(from, &out->picture));
     write_camera_matrix(out->picture.world_to_camera, &of->view);
-    out->samples_done = (int32_t)film_least_samples(from);
+    out->samples_done = (int32_t)film_min_samples(from);
     out->picture.samples_per_pixel = out->samples_done;
     out->picture.render_seconds = timing_now() - started;
     out->frame = of->statistics;
@@ -272,7 +272,7 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
         return status;
     }
     const bool cut = status == KD_INTERRUPTED ||
-                     (int32_t)film_least_samples(from) < integrator_samples(of->how, of->options);
+                     (int32_t)film_min_samples(from) < integrator_samples(of->how, of->options);
     if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
     job_stage_begin(of->watched, "save", 0);
     const kd_status kept = state_write(keeping->state, of, from);

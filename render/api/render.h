@@ -90,11 +90,11 @@ typedef enum render_placing {
     RENDER_PLACING_COPY
 } render_placing;
 const char *render_placing_name(int index); /* NULL beyond the last */
-/* Expands the instances of the scene to copies (scene_copy_placements), or leaves them. `most`:
+/* Expands the instances of the scene to copies (scene_copy_placements), or leaves them. `maximum`:
    limit in bytes; 0: the memory of the machine. Returns KD_ERROR_USAGE if the integrator requires
    copies that exceed the limit. */
 kd_status render_settle_placements(struct scene *of, const kd_render_options *options,
-                                   uint64_t most, render_placing how);
+                                   uint64_t maximum, render_placing how);
 
 /* --- photons without an image: `kandela photons` and kd_photons_emit -------------------------- */
 

@@ -16,7 +16,7 @@ const char *render_placing_name(int index) {
     return names[index];
 }
 
-kd_status render_settle_placements(scene *of, const kd_render_options *options, uint64_t most,
+kd_status render_settle_placements(scene *of, const kd_render_options *options, uint64_t maximum,
                                    render_placing how) {
     const uint32_t count = scene_placement_count(of);
     const integrator *method = integrator_find(options->integrator);
@@ -24,7 +24,7 @@ kd_status render_settle_placements(scene *of, const kd_render_options *options, 
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     device_cpu_describe(&here);
-    const uint64_t bytes = scene_copies_bytes(of), capacity = most ? most : here.memory_bytes;
+    const uint64_t bytes = scene_copies_bytes(of), capacity = maximum ? maximum : here.memory_bytes;
     KD_REQUIRE(method->placed || how != RENDER_PLACING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
     KD_REQUIRE(method->placed || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,

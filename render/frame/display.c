@@ -68,8 +68,8 @@ kd_status display_open(display *out, const char *address, const char *title) {
     KD_TRY(KD_RESERVE(out->packet, PACKET_BYTES));
     snprintf(out->address, sizeof out->address, "%s", address);
     /* keep the end of a long path */
-    const size_t length = strlen(title), most = sizeof out->title - 1;
-    snprintf(out->title, sizeof out->title, "%s", title + (length > most ? length - most : 0));
+    const size_t length = strlen(title), maximum = sizeof out->title - 1;
+    snprintf(out->title, sizeof out->title, "%s", title + (length > maximum ? length - maximum : 0));
     find_server(out, &parts);
     return KD_OK;
 }

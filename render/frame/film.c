@@ -40,28 +40,28 @@ uint32_t film_samples(const film *of, int32_t x, int32_t y) {
     return of->pixels[(int64_t)(y - of->y0) * of->width + (x - of->x0)].samples;
 }
 
-typedef struct least_found {
+typedef struct min_found {
     const film *of;
-    atomic_uint least; /* minimum so far */
-} least_found;
+    atomic_uint minimum; /* minimum so far */
+} min_found;
 
-static void find_least(void *context, int64_t begin, int64_t end, int worker) {
-    least_found *work = (least_found *)context;
-    unsigned least = atomic_load(&work->least);
+static void find_min(void *context, int64_t begin, int64_t end, int worker) {
+    min_found *work = (min_found *)context;
+    unsigned minimum = atomic_load(&work->minimum);
     (void)worker;
-    for (int64_t i = begin; i < end && least > 0; ++i)
-        if (work->of->pixels[i].samples < least) least = work->of->pixels[i].samples;
-    unsigned known = atomic_load(&work->least);
-    while (least < known && !atomic_compare_exchange_weak(&work->least, &known, least)) continue;
+    for (int64_t i = begin; i < end && minimum > 0; ++i)
+        if (work->of->pixels[i].samples < minimum) minimum = work->of->pixels[i].samples;
+    unsigned known = atomic_load(&work->minimum);
+    while (minimum < known && !atomic_compare_exchange_weak(&work->minimum, &known, minimum)) continue;
 }
 
-uint32_t film_least_samples(const film *of) {
-    enum { LEAST_GRAIN = 1 << 14 };
+uint32_t film_min_samples(const film *of) {
+    enum { MIN_GRAIN = 1 << 14 };
     const int64_t count = (int64_t)of->width * of->height;
-    least_found work = {.of = of};
-    atomic_init(&work.least, count ? UINT32_MAX : 0);
-    parallel_for(count, LEAST_GRAIN, find_least, &work);
-    return atomic_load(&work.least);
+    min_found work = {.of = of};
+    atomic_init(&work.minimum, count ? UINT32_MAX : 0);
+    parallel_for(count, MIN_GRAIN, find_min, &work);
+    return atomic_load(&work.minimum);
 }
 
 /* --- sums over the film -----------------------------------------------------------------------

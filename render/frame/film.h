@@ -26,7 +26,7 @@ bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
 uint32_t film_samples(const film *of, int32_t x, int32_t y);
 
 /* Smallest number of samples of any pixel. */
-uint32_t film_least_samples(const film *of);
+uint32_t film_min_samples(const film *of);
 
 /* Estimates the square root of the relMSE (compare.h) due to noise from the variance of the
    samples: with v the mean of the channels, the square root of the mean over pixels of variance(v)

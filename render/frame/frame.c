@@ -9,7 +9,7 @@
 #include "core/parallel/parallel.h"
 #include <stdatomic.h>
 
-enum { TILE = 16, PASS_MOST = 16, TILE_SAMPLES = TILE * TILE * PASS_MOST, JUDGED_SAMPLES = 4 };
+enum { TILE = 16, PASS_MAX = 16, TILE_SAMPLES = TILE * TILE * PASS_MAX, JUDGED_SAMPLES = 4 };
 enum { FEW_SAMPLES = 32 };
 
 typedef struct tile_pass {
@@ -25,8 +25,8 @@ typedef struct tile_pass {
 
 /* --- defaults of optional members of an integrator -------------------------------------------- */
 
-int32_t integrator_batches_most(const integrator *of, const kd_render_options *options) {
-    return of->batches_most ? of->batches_most(options) : 1;
+int32_t integrator_batches_max(const integrator *of, const kd_render_options *options) {
+    return of->batches_max ? of->batches_max(options) : 1;
 }
 
 bool integrator_may_be_apart(const integrator *of, const kd_render_options *options) {
@@ -48,7 +48,7 @@ uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
 
 int32_t integrator_samples(const integrator *of, const kd_render_options *options) {
     if (!of->pass) return options->spp;
-    return of->batches_most ? options->passes * options->batches : options->passes;
+    return of->batches_max ? options->passes * options->batches : options->passes;
 }
 
 pixel_view integrator_view(const frame *of) {
@@ -99,7 +99,7 @@ static bool pass_is_over(const tile_pass *pass) {
 typedef struct tile_samples {
     pixel_request *asked;
     pixel_sample *found;
-    uint32_t count, most;
+    uint32_t count, maximum;
     uint64_t rays, nan_samples;
 } tile_samples;
 
@@ -143,7 +143,7 @@ static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_sampl
     const uint32_t done = film_samples(pass->to, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
         tile->asked[tile->count++] = (pixel_request){x, y, s};
-        if (tile->count == tile->most) take_samples(pass, tile);
+        if (tile->count == tile->maximum) take_samples(pass, tile);
     }
 }
 
@@ -166,13 +166,13 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
 
 /* The caller frees the returned block, which may be NULL. */
 static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t wanted) {
-    const uint32_t most = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
+    const uint32_t maximum = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
     pixel_sample *found =
-        (pixel_sample *)memory_spare(most * (sizeof *tile->found + sizeof *tile->asked));
-    tile->most = found ? most : FEW_SAMPLES;
+        (pixel_sample *)memory_spare(maximum * (sizeof *tile->found + sizeof *tile->asked));
+    tile->maximum = found ? maximum : FEW_SAMPLES;
     tile->found = found ? found : few->found;
-    tile->asked = found ? (pixel_request *)(void *)(found + most) : few->asked;
+    tile->asked = found ? (pixel_request *)(void *)(found + maximum) : few->asked;
     return found;
 }
 
@@ -246,8 +246,8 @@ static kd_status run_pass(frame *of, tile_pass *pass) {
    `keeping` (may be NULL), saves between launches if the keeper is due. */
 static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
-    const uint64_t most = frame_cuda_launch_samples(of->how, of->options);
-    const int32_t rows = frame_cuda_rows(to->width, to->height, pass->count, most);
+    const uint64_t maximum = frame_cuda_launch_samples(of->how, of->options);
+    const int32_t rows = frame_cuda_rows(to->width, to->height, pass->count, maximum);
     sample_range range = {to->x0, to->y0, to->width, top, 0, pass->begin, pass->count};
     while (range.top < bottom && !frame_is_over(of, pass->begin)) {
         sample_counts taken = {0, 0};
@@ -330,7 +330,7 @@ uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unse
     const uint32_t batch = batch_of(of, pass->samples, pass->begin);
     const uint32_t left = batch_begin(of, pass->samples, batch + 1) - pass->begin;
     const uint32_t begun = pass->begin ? pass->begin : 1;
-    const uint32_t seen = begun < PASS_MOST ? begun : PASS_MOST;
+    const uint32_t seen = begun < PASS_MAX ? begun : PASS_MAX;
     const uint32_t size = unseen > seen ? unseen : seen;
     return size < left ? size : left;
 }
@@ -368,7 +368,7 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     frame_pass *pass = &tiles.samples;
     kd_status status = KD_OK;
     pass->samples = samples;
-    pass->begin = film_least_samples(to);
+    pass->begin = film_min_samples(to);
     pass->batch = UINT32_MAX;
     if (of->keeper && of->keeper->every_seconds > 0)
         of->pause = timing_now() + of->keeper->every_seconds;

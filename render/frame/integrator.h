@@ -119,7 +119,7 @@ typedef struct integrator {
     /* mask of the photon maps needed; NULL: none */
     uint32_t (*maps)(const kd_render_options *options);
     /* largest number of photon batches; NULL: 1 */
-    int32_t (*batches_most)(const kd_render_options *options);
+    int32_t (*batches_max)(const kd_render_options *options);
     /* true if a sample depends on the number of samples; NULL: it never does */
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
@@ -128,9 +128,9 @@ typedef struct integrator {
     bool placed; /* supports instances (scene_view.placed); otherwise they are expanded to copies */
 } integrator;
 
-enum { BATCHES_MOST = 65536 };
+enum { BATCHES_MAX = 65536 };
 /* Largest number of photon batches; 1 if the integrator uses no photons. */
-int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
+int32_t integrator_batches_max(const integrator *of, const kd_render_options *options);
 /* Returns true if ranks can keep photons distributed and still render the same image. */
 bool integrator_may_be_apart(const integrator *of, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *of, const kd_render_options *options);

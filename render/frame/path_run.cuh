@@ -24,12 +24,12 @@ static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t 
     if (wave)
         w.counts->rays +=
             (uint64_t)before->rays - before->left_out + (shadows ? before->shadows : 0);
-    const uint32_t free_paths = w.capacity - now->rays, least = wave ? w.capacity / 4 : 0;
+    const uint32_t free_paths = w.capacity - now->rays, minimum = wave ? w.capacity / 4 : 0;
     const uint32_t begin = wave ? before->end : 0, left = w.slots - begin;
     now->fresh = wave ? before->fresh | (before->end - before->begin - before->left_out) : 0;
     now->kept = now->rays;
     now->begin = begin;
-    now->end = begin + (!more || free_paths < least ? 0 : min(left, free_paths));
+    now->end = begin + (!more || free_paths < minimum ? 0 : min(left, free_paths));
     now->rays += now->end - begin;
     memset(wave_at(w, wave + 1), 0, sizeof *now);
 }

@@ -128,7 +128,7 @@ __device__ __forceinline__ pixel_sample sample_of_slot(const path_waves &w, uint
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-enum { SCATTERED_MOST = 127, DEPTH_MOST = (1 << 24) - 1 };
+enum { SCATTERED_MAX = 127, DEPTH_MAX = (1 << 24) - 1 };
 
 struct wave_path {
     path_state state;
@@ -139,7 +139,7 @@ struct wave_path {
 __device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
     const path_state &s = p.state;
     const uint32_t scattered =
-        s.scattered < SCATTERED_MOST ? (uint32_t)s.scattered : SCATTERED_MOST;
+        s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
     store_ray(to.rays, at, s.cast);
     to.throughput[at] = with_fourth(s.throughput, s.pdf);
     to.from[at] = with_fourth(s.from, s.squeeze);
@@ -163,7 +163,7 @@ __device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t 
     p.state.scattered = (int32_t)(ids.z >> 24);
     p.state.where = ids.w;
     p.slot = ids.x;
-    p.depth = ids.z & DEPTH_MOST;
+    p.depth = ids.z & DEPTH_MAX;
     return p;
 }
 

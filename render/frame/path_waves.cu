@@ -146,7 +146,7 @@ kd_status reserve(wave_run *run) {
             lay_out_waves(w, &arena, run->general);
             return KD_OK;
         }
-        if (status != KD_ERROR_MEMORY || w->capacity <= WAVE_PATHS_LEAST) break;
+        if (status != KD_ERROR_MEMORY || w->capacity <= WAVE_PATHS_MIN) break;
         w->capacity /= 2;
     }
     return status_pass(status, __FILE__, __LINE__, "device_buffer_reserve");
@@ -162,8 +162,8 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
     w->view.scene = NULL;
     w->range = *range;
     w->options = *options;
-    if (w->options.max_depth > DEPTH_MOST) w->options.max_depth = DEPTH_MOST;
-    assert(options->scatterings <= SCATTERED_MOST || options->scatterings == INT32_MAX);
+    if (w->options.max_depth > DEPTH_MAX) w->options.max_depth = DEPTH_MAX;
+    assert(options->scatterings <= SCATTERED_MAX || options->scatterings == INT32_MAX);
     w->pixels = of->there->pixels;
     w->counts = of->there->counts;
     w->across = (uint32_t)(range->width + 7) / 8;

@@ -19,7 +19,7 @@
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 
-enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
+enum { PATHS_MAX = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MAX = 64 };
 
 /* Used for frames on a device only, so never NULL when used. */
 static const light_device *const on_device = KD_IF_CUDA(&light_on_device);
@@ -35,9 +35,9 @@ static kd_status light_prepare(frame *prepared) {
     const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
     light_state *state = NULL;
     KD_REQUIRE(
-        options->photons >= 1 && options->photons <= PATHS_MOST, KD_ERROR_USAGE,
+        options->photons >= 1 && options->photons <= PATHS_MAX, KD_ERROR_USAGE,
         "--photons is %llu; light tracing supports 1 to %d per pass: increase --passes instead",
-        (unsigned long long)options->photons, PATHS_MOST);
+        (unsigned long long)options->photons, PATHS_MAX);
     KD_REQUIRE(options->passes >= 1, KD_ERROR_USAGE, "--passes is %d; expected at least 1",
                options->passes);
     KD_REQUIRE(!(prepared->view.tall > 0), KD_ERROR_USAGE,
@@ -59,7 +59,7 @@ static kd_status light_prepare(frame *prepared) {
     state->eye.width = options->width;
     state->eye.height = options->height;
     state->eye.max_depth =
-        options->max_depth < LIGHT_DEPTH_MOST ? options->max_depth : LIGHT_DEPTH_MOST;
+        options->max_depth < LIGHT_DEPTH_MAX ? options->max_depth : LIGHT_DEPTH_MAX;
     state->eye.cutouts = integrator_has_cutouts(scene);
     state->straight.max_depth = state->straight.scatterings = 1;
     state->straight.cutouts = state->eye.cutouts;

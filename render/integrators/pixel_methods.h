@@ -20,7 +20,7 @@
 
 enum { WHITTED_RAYS = 32 };
 /* A ray with a smaller throughput is not split. */
-#define WHITTED_LEAST_SPLIT 0.015625f
+#define WHITTED_MIN_SPLIT 0.015625f
 
 typedef struct whitted_ray {
     ray cast;
@@ -70,7 +70,7 @@ KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ra
     const bool glass = at->kind == MATERIAL_GLASS && at->alpha == 0;
     if (!(odds > 0) && !glass) return;
     const bool splits =
-        tree->count + 2 <= WHITTED_RAYS && vec3_largest(from->throughput) >= WHITTED_LEAST_SPLIT;
+        tree->count + 2 <= WHITTED_RAYS && vec3_largest(from->throughput) >= WHITTED_MIN_SPLIT;
     if (glass && !splits) {
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
         whitted_push(tree, at, from, &drawn, 1);

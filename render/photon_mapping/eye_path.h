@@ -51,7 +51,7 @@ typedef struct photon_view {
                            over ranks */
     tile_view tiles;
     path_options path;     /* its `scatterings` is ignored */
-    uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MOST; 0: look up the
+    uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MAX; 0: look up the
                               global map directly */
     float near;            /* gather rays shorter than this, in scene units, go on as paths */
 } photon_view;

@@ -180,8 +180,8 @@ static kd_status find_last_keys(apart_chunk *work) {
 }
 
 static float radius_of(const apart_chunk *work, uint64_t slot) {
-    const float most = work->views[slot % MAPS]->radius;
-    if (!work->near || work->hi[slot] == UINT64_MAX) return most;
+    const float maximum = work->views[slot % MAPS]->radius;
+    if (!work->near || work->hi[slot] == UINT64_MAX) return maximum;
     return sqrtf(float_from_bits((uint32_t)(work->hi[slot] >> 32)));
 }
 
@@ -332,8 +332,8 @@ static uint64_t chunk_samples(uint32_t gather) {
 kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
                            const photon_view *view, const apart_range *range, uint32_t period,
                            sample_counts *counts, bool *over) {
-    const uint64_t most = chunk_samples(view->global.gather) / (uint64_t)to->width;
-    const int32_t rows = most < 1 ? 1 : most > INT32_MAX ? INT32_MAX : (int32_t)most;
+    const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)to->width;
+    const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
     for (int32_t top = 0; top < to->height && !*over;) {
         apart_chunk work = {.of = of,

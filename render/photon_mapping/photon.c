@@ -212,12 +212,12 @@ static kd_status begin_batch(frame *of, uint32_t batch) {
     return KD_OK;
 }
 
-/* At most one batch per sample, and at least BATCH_GATHER_LEAST photons per estimate. */
-static int32_t photon_batches_most(const kd_render_options *options) {
-    const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
+/* At most one batch per sample, and at least BATCH_GATHER_MIN photons per estimate. */
+static int32_t photon_batches_max(const kd_render_options *options) {
+    const int32_t samples = options->spp < BATCHES_MAX ? options->spp : BATCHES_MAX;
     if (photon_estimator_named(options->estimator)->one_radius) return samples;
-    const int32_t most = options->gather / BATCH_GATHER_LEAST;
-    return most < 1 ? 1 : most < samples ? most : samples;
+    const int32_t maximum = options->gather / BATCH_GATHER_MIN;
+    return maximum < 1 ? 1 : maximum < samples ? maximum : samples;
 }
 
 static void photon_close(frame *closed) {
@@ -238,12 +238,12 @@ static kd_status photon_prepare(frame *prepared) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     KD_TRY_GOTO(photon_read_options(&state->options, options));
-    status = options->batches <= photon_batches_most(options)
+    status = options->batches <= photon_batches_max(options)
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                                "--batches is %d; expected at most %d: one per sample of --spp, and "
                                "one per %d photons of --gather",
-                               options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
+                               options->batches, photon_batches_max(options), BATCH_GATHER_MIN);
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);
     state->options.among = prepared->among;
@@ -325,5 +325,5 @@ const integrator integrator_photon = {.name = "photon",
                                       .may_be_apart = photon_may_be_apart,
                                       .identify = photon_identify,
                                       .maps = photon_all_maps,
-                                      .batches_most = photon_batches_most,
+                                      .batches_max = photon_batches_max,
                                       .counts_samples = photon_counts_samples};

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* The smallest k of a batch: estimates by fewer photons are too noisy. */
-enum { BATCH_GATHER_LEAST = 5 };
+enum { BATCH_GATHER_MIN = 5 };
 
 /* Fills *out from the rendering options and checks them. */
 kd_status photon_read_options(photon_options *out, const kd_render_options *options);

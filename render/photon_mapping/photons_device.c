@@ -38,10 +38,10 @@ bool photon_cuda_gathers_by_waves(const scene_view *scene) {
 }
 
 uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
-    uint64_t most = pixels ? LAUNCH_SAMPLES / pixels : 1;
-    if (most < 1) most = 1;
-    if (most > GATHERS_TOGETHER) most = GATHERS_TOGETHER;
-    return most < final_gather ? (uint32_t)most : final_gather;
+    uint64_t maximum = pixels ? LAUNCH_SAMPLES / pixels : 1;
+    if (maximum < 1) maximum = 1;
+    if (maximum > GATHERS_TOGETHER) maximum = GATHERS_TOGETHER;
+    return maximum < final_gather ? (uint32_t)maximum : final_gather;
 }
 
 uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {

@@ -397,9 +397,9 @@ static kd_status ppm_launch(const frame *of, const struct sample_range *range) {
     return take_there(of, range, (uint32_t)of->options->spp);
 }
 
-static int32_t progressive_batches_most(const kd_render_options *options) {
+static int32_t progressive_batches_max(const kd_render_options *options) {
     (void)options;
-    return BATCHES_MOST;
+    return BATCHES_MAX;
 }
 
 /* ppm reuses its camera rays after spp samples, so every sample depends on spp. */
@@ -418,7 +418,7 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .take_apart = sppm_take_apart,
                                     .apart_there = true,
                                     .maps = photon_all_maps,
-                                    .batches_most = progressive_batches_most};
+                                    .batches_max = progressive_batches_max};
 
 const integrator integrator_ppm = {.name = "ppm",
                                    .source =
@@ -431,5 +431,5 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .take_apart = ppm_take_apart,
                                    .apart_there = true,
                                    .maps = photon_all_maps,
-                                   .batches_most = progressive_batches_most,
+                                   .batches_max = progressive_batches_max,
                                    .counts_samples = ppm_counts_samples};

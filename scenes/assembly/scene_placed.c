@@ -197,10 +197,10 @@ kd_status scene_copy_placements(scene *of) {
     mesh made;
     if (of->shape_count == 0) return KD_OK;
     const copy_counts more = count_copies(of);
-    const uint64_t most = KD_NONE;
-    KD_REQUIRE(more.triangles + of->plain_count < most &&
-                   more.positions + of->geometry.position_count < most &&
-                   more.normals + of->geometry.normal_count < most,
+    const uint64_t maximum = KD_NONE;
+    KD_REQUIRE(more.triangles + of->plain_count < maximum &&
+                   more.positions + of->geometry.position_count < maximum &&
+                   more.normals + of->geometry.normal_count < maximum,
                KD_ERROR_MEMORY,
                "copies of the %u instances have %llu triangles, more than a scene supports; some "
                "integrators, such as path, need no copies",

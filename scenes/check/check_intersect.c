@@ -21,7 +21,7 @@ typedef struct cutting {
     const examination *of;
     const tritree *tree;
     partner_cell *partner; /* per triangle: the first preceding triangle that it intersects */
-    uint64_t pairs_most;   /* leaves with more pairs are skipped */
+    uint64_t pairs_max;   /* leaves with more pairs are skipped */
     bool left_out;
 } cutting;
 
@@ -183,14 +183,14 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         const tritree_node node = c->tree->nodes[i];
         const uint64_t pairs = leaf_pairs(node);
-        if (pairs > 0 && pairs <= c->pairs_most) leaf_examine(c, node);
+        if (pairs > 0 && pairs <= c->pairs_max) leaf_examine(c, node);
     }
 }
 
 /* Finds the largest power of two such that skipping leaves with more pairs keeps the total within
    the limit. Returns the number of pairs. */
 static uint64_t bound_find(cutting *c) {
-    const uint64_t most = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
+    const uint64_t maximum = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
     uint64_t pairs_of[65] = {0}, sum = 0; /* indexed by the number of bits of (pairs - 1) */
     for (uint64_t i = 0; i < c->tree->node_count; ++i) {
         const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);
@@ -199,12 +199,12 @@ static uint64_t bound_find(cutting *c) {
         pairs_of[bits] += pairs;
     }
     for (int bits = 0; bits < 64; ++bits) {
-        if (sum + pairs_of[bits] > most) {
+        if (sum + pairs_of[bits] > maximum) {
             c->left_out = true;
             break;
         }
         sum += pairs_of[bits];
-        c->pairs_most = (uint64_t)1 << bits;
+        c->pairs_max = (uint64_t)1 << bits;
     }
     return sum;
 }

@@ -25,7 +25,7 @@ typedef struct bodies {
     /* The current ray, and the triangles that it hits. */
     double from[3];
     uint32_t *met;
-    uint64_t met_count, met_capacity, meetings, meetings_most;
+    uint64_t met_count, met_capacity, meetings, meetings_max;
     kd_status status;
 } bodies;
 
@@ -149,7 +149,7 @@ static int meet(const bodies *b, uint32_t triangle) {
 }
 
 static void node_walk(bodies *b, uint32_t at) {
-    while (b->meetings < b->meetings_most) {
+    while (b->meetings < b->meetings_max) {
         const tritree_node node = b->tree->nodes[at];
         if (tritree_is_leaf(node)) {
             const uint32_t *ids = b->tree->references + tritree_first(node);
@@ -224,7 +224,7 @@ static void lamps_mark(bodies *b) {
 }
 
 static bool is_beyond(const bodies *b) {
-    return b->meetings >= b->meetings_most;
+    return b->meetings >= b->meetings_max;
 }
 
 static kd_status shells_judge(bodies *b) {
@@ -232,7 +232,7 @@ static kd_status shells_judge(bodies *b) {
     int32_t *winding = NULL;
     KD_TRY(KD_RESERVE(winding, b->shell_count));
     kd_status status = KD_OK;
-    b->meetings_most = CHECK_WORK + CHECK_MEETINGS_EACH * (uint64_t)b->shell_count;
+    b->meetings_max = CHECK_WORK + CHECK_MEETINGS_EACH * (uint64_t)b->shell_count;
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count && !is_beyond(b); ++i) {
         status = surroundings_look(b, b->shells[i], &winding[i]);
         if (status == KD_OK) status = check_interruption(of);

@@ -9,7 +9,7 @@
 /* A polygon is bent if a corner is this fraction of its size away from its plane. */
 static const double bent_share = 0.01;
 /* Limit on pairs of edges tested per file: enough for polygons with ten thousand corners. */
-enum { PAIRS_MOST = 1 << 27 };
+enum { PAIRS_MAX = 1 << 27 };
 
 typedef struct text_walk {
     examination *of;
@@ -165,7 +165,7 @@ kd_status check_text(examination *of) {
     obj_line line;
     memset(&w, 0, sizeof w);
     w.of = of;
-    w.pairs_left = PAIRS_MOST;
+    w.pairs_left = PAIRS_MAX;
     kd_status status;
     KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, of->path));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(of->position_lines, of->body.position_count));

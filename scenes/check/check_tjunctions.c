@@ -29,7 +29,7 @@ typedef struct junctions {
     uint64_t place_count;
     junction *found;
     uint64_t found_count, found_capacity;
-    uint64_t found_most, looks_most; /* limits, for many edges in one place */
+    uint64_t found_max, looks_max; /* limits, for many edges in one place */
     uint64_t looks;
     kd_status status;
     /* The edge of the current query. */
@@ -120,7 +120,7 @@ static void place_examine(junctions *j, uint32_t place) {
 }
 
 static bool is_within_bounds(const junctions *j) {
-    return j->looks < j->looks_most && j->found_count < j->found_most;
+    return j->looks < j->looks_max && j->found_count < j->found_max;
 }
 
 /* Searches the k-d tree along the edge from t0 to t1. */
@@ -291,8 +291,8 @@ kd_status check_tjunctions(examination *of) {
     KD_TRY_GOTO(KD_RESERVE(j.places, 2 * count));
     KD_TRY_GOTO(KD_RESERVE(j.axes, 2 * count));
     KD_TRY_GOTO(open_gather(&j));
-    j.found_most = 4 * count + 1000000;
-    j.looks_most = CHECK_LOOKS_EACH * count + CHECK_WORK;
+    j.found_max = 4 * count + 1000000;
+    j.looks_max = CHECK_LOOKS_EACH * count + CHECK_WORK;
     tree_make(&j, 0, j.place_count);
     KD_TRY_GOTO(edges_examine(&j));
     if (j.found) qsort(j.found, j.found_count, sizeof *j.found, junction_order);

@@ -88,15 +88,15 @@ typedef struct corners3 {
    ascending. */
 static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *way) {
     corners3 c;
-    int least = 0;
+    int minimum = 0;
     uint32_t place[3];
     for (int k = 0; k < 3; ++k) {
         place[k] = check_place(of, triangle, k);
-        if (place[k] < place[least]) least = k;
+        if (place[k] < place[minimum]) minimum = k;
     }
-    const uint32_t second = place[(least + 1) % 3], third = place[(least + 2) % 3];
+    const uint32_t second = place[(minimum + 1) % 3], third = place[(minimum + 2) % 3];
     *way = second < third;
-    c.at[0] = place[least];
+    c.at[0] = place[minimum];
     c.at[1] = *way ? second : third;
     c.at[2] = *way ? third : second;
     return c;

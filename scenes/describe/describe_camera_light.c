@@ -36,8 +36,8 @@ static kd_status read_keys(describe_reader *in, const json_place *at, described_
     const json_place keys = json_place_key(at, "keys");
     const cJSON *list = words.keys, *item = NULL;
     const int count = cJSON_GetArraySize(list);
-    if (count < 1 || count > KEYFRAMES_MOST)
-        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+    if (count < 1 || count > KEYFRAMES_MAX)
+        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MAX);
     KD_TRY(KD_RESERVE_ZEROED(to->keys, (uint64_t)count));
     cJSON_ArrayForEach(item, list) {
         const uint32_t number = to->key_count;

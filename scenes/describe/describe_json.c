@@ -72,8 +72,8 @@ static void render_keys_fill(render_keys *out) {
         key->offset = row->offset;
         key->bytes = row->bytes;
         key->count = row->count;
-        key->least = row->least;
-        key->most = row->most;
+        key->minimum = row->minimum;
+        key->maximum = row->maximum;
         key->choices = row->choice ? out->choices[i] : NULL;
         if (row->by_build) key->expected = "a name that `kandela info` lists";
         key->unit = row->unit;

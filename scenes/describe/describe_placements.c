@@ -81,8 +81,8 @@ static kd_status read_keys(describe_reader *in, const json_place *at, const cJSO
     double *numbers = NULL, at_frame[STEP_NUMBERS];
     uint32_t used = 0;
     kd_status status = KD_OK;
-    if (count < 1 || count > KEYFRAMES_MOST)
-        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+    if (count < 1 || count > KEYFRAMES_MAX)
+        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MAX);
     KD_TRY(KD_RESERVE(numbers, (uint64_t)count * (STEP_NUMBERS + 1)));
     double *frames = numbers + (size_t)count * STEP_NUMBERS;
     cJSON_ArrayForEach(item, list) {

@@ -143,10 +143,10 @@ static kd_status material_begin(mtl_reader *from, uint64_t line) {
     return KD_OK;
 }
 
-/* Reads up to `most` numbers. Returns false if a word is not a number or not finite, which it
+/* Reads up to `maximum` numbers. Returns false if a word is not a number or not finite, which it
    reports. */
-static bool numbers_read(mtl_reader *from, text_span key, float *values, int *count, int most) {
-    for (*count = 0; *count < most; ++*count) {
+static bool numbers_read(mtl_reader *from, text_span key, float *values, int *count, int maximum) {
+    for (*count = 0; *count < maximum; ++*count) {
         text_skip_blanks(&from->cursor);
         if (text_at_end(&from->cursor) && *count > 0) return true;
         const char *next = number_float(from->cursor.at, &values[*count]);

@@ -9,7 +9,7 @@ typedef enum option_form { FORM_WORD, FORM_NUMBERS, FORM_SWITCH } option_form;
 typedef struct option_kind {
     const char *name;
     option_form form;
-    int least, most; /* allowed count of numbers */
+    int minimum, maximum; /* allowed count of numbers */
 } option_kind;
 
 static const option_kind option_kinds[] = {
@@ -36,9 +36,9 @@ static void option_apply(const option_kind *kind, const float values[3], int cou
     }
 }
 
-static int option_numbers(text_cursor *cursor, float values[3], int most) {
+static int option_numbers(text_cursor *cursor, float values[3], int maximum) {
     int count = 0;
-    while (count < most) {
+    while (count < maximum) {
         text_cursor ahead = *cursor;
         text_skip_blanks(&ahead);
         const char *next = number_float(ahead.at, &values[count]);
@@ -61,8 +61,8 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
         int count = 0;
         bool on = false;
         if (kind->form == FORM_NUMBERS) {
-            count = option_numbers(&ahead, values, kind->most);
-            if (count < kind->least) return false;
+            count = option_numbers(&ahead, values, kind->maximum);
+            if (count < kind->minimum) return false;
         } else {
             text_skip_blanks(&ahead);
             const text_span value = text_word(&ahead);

@@ -151,9 +151,9 @@ static kd_status totals_sum(obj_reader *from) {
         sum.lines += counts->lines;
     }
     from->target.totals = sum;
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(sum.positions <= most && sum.texcoords <= most && sum.normals <= most &&
-                   sum.faces <= most && sum.triangles <= most,
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(sum.positions <= maximum && sum.texcoords <= maximum && sum.normals <= maximum &&
+                   sum.faces <= maximum && sum.triangles <= maximum,
                KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
                from->path, (unsigned long long)sum.positions, (unsigned long long)sum.triangles);

@@ -145,10 +145,10 @@ done:
     return status;
 }
 
-static int words_split(text_span names, text_span *words, int most) {
+static int words_split(text_span names, text_span *words, int maximum) {
     int count = 0;
     uint64_t i = 0;
-    while (i < names.count && count < most) {
+    while (i < names.count && count < maximum) {
         while (i < names.count && text_is_blank(names.begin[i])) ++i;
         const uint64_t begin = i;
         while (i < names.count && !(text_is_blank(names.begin[i]) && names.begin[i - 1] != '\\'))

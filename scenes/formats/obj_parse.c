@@ -74,25 +74,25 @@ static void fail_here(parser *from, const char *expected) {
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
 }
 
-/* Reads `least` to `most` numbers; nothing else may be on the line. On failure, reports it and
+/* Reads `minimum` to `maximum` numbers; nothing else may be on the line. On failure, reports it and
    sets all values to 0. */
-static void numbers_read(parser *from, float *values, int least, int most, const char *expected) {
+static void numbers_read(parser *from, float *values, int minimum, int maximum, const char *expected) {
     int count = 0;
     for (;; ++count) {
         text_skip_blanks(&from->cursor);
         if (text_at_end(&from->cursor)) break;
-        const char *next = count < most ? number_float(from->cursor.at, &values[count]) : NULL;
+        const char *next = count < maximum ? number_float(from->cursor.at, &values[count]) : NULL;
         if (!next || !(text_ends_word(next) || *next == '#')) {
-            fail_here(from, count < most ? expected : "the end of the line");
-            memset(values, 0, (size_t)most * sizeof *values);
+            fail_here(from, count < maximum ? expected : "the end of the line");
+            memset(values, 0, (size_t)maximum * sizeof *values);
             obj_statement_skip(&from->cursor);
             return;
         }
         from->cursor.at = next;
     }
-    if (count < least) {
+    if (count < minimum) {
         fail_here(from, expected);
-        memset(values, 0, (size_t)most * sizeof *values);
+        memset(values, 0, (size_t)maximum * sizeof *values);
     }
     text_skip_comment(&from->cursor);
 }

@@ -136,8 +136,8 @@ static kd_status totals_sum(ply_reader *from, uint64_t *vertices, uint64_t *tria
         if (piece->element->kind == PLY_FACES) faces += piece->rows;
         if (piece->element->kind == PLY_STRIPS) faces += piece->triangles;
     }
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(*vertices <= most && *triangles <= most && faces <= most, KD_ERROR_INPUT,
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(*vertices <= maximum && *triangles <= maximum && faces <= maximum, KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
                from->file.path, (unsigned long long)*vertices, (unsigned long long)*triangles);
     from->target.into->face_count = (uint32_t)faces;

@@ -39,7 +39,7 @@ static void truncated(ply_file *from, const ply_element *element, uint64_t rows,
 /* Cuts rows of fixed size. Advances *at past the rows that exist. */
 static kd_status even_rows_cut(ply_file *from, const ply_element *element, const char **at) {
     const uint64_t left = (uint64_t)(from->view.bytes + from->view.count - *at);
-    const uint64_t bytes = element->least_bytes;
+    const uint64_t bytes = element->min_bytes;
     const uint64_t rows = element->count <= left / bytes ? element->count : left / bytes;
     const uint64_t step = piece_bytes(from) / bytes + 1;
     for (uint64_t i = 0; i < rows && element->kind == PLY_VERTICES; i += step) {
@@ -55,13 +55,13 @@ static kd_status even_rows_cut(ply_file *from, const ply_element *element, const
 
 /* Cuts rows with lists, the size of which is known only after reading them. */
 static kd_status listed_rows_cut(ply_file *from, const ply_element *element, const char **at) {
-    const uint64_t most = piece_bytes(from);
+    const uint64_t maximum = piece_bytes(from);
     uint64_t row = 0;
     bool whole = true;
     while (row < element->count && whole) {
         KD_TRY(piece_add(from, element, *at, row, 0));
         ply_piece *piece = &from->pieces[from->piece_count - 1];
-        for (; row < element->count && (uint64_t)(*at - piece->begin) < most; ++row) {
+        for (; row < element->count && (uint64_t)(*at - piece->begin) < maximum; ++row) {
             uint64_t triangles = 0;
             whole = ply_row_measure(from, element, at, &triangles);
             if (!whole) break;

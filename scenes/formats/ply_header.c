@@ -100,7 +100,7 @@ static kd_status property_add(header_reader *from, const ply_property *added) {
     ++element->property_count;
     element->roles |= 1u << added->role;
     element->has_lists = element->has_lists || added->is_list;
-    element->least_bytes += ply_type_bytes[added->is_list ? added->count_type : added->type];
+    element->min_bytes += ply_type_bytes[added->is_list ? added->count_type : added->type];
     return KD_OK;
 }
 

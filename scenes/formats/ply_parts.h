@@ -59,7 +59,7 @@ typedef struct ply_element {
     ply_kind kind;
     bool has_lists;
     /* minimum size of a row in a binary file; the exact size if has_lists is false */
-    uint64_t least_bytes;
+    uint64_t min_bytes;
     uint64_t line; /* 0-based */
 } ply_element;
 

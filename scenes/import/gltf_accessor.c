@@ -11,7 +11,7 @@ enum {
     TYPE_UINT = 5125,
     TYPE_FLOAT = 5126,
     UNBACKED_FACTOR = 16, /* limit on elements without a buffer view, per byte of the file */
-    UNBACKED_LEAST = 1 << 12
+    UNBACKED_MIN = 1 << 12
 };
 
 static uint32_t type_bytes(int32_t type) { /* 0: invalid type */
@@ -165,12 +165,12 @@ static kd_status base_find(gltf_file *of, const json_place *at, const gltf_acces
     KD_TRY(gltf_index(of, at, item, "bufferView", GLTF_VIEWS, &view));
     KD_TRY(gltf_count(of, at, item, "byteOffset", &offset));
     if (view != KD_NONE) return stretch_find(of, at, view, offset, form, from->count, first, step);
-    const uint64_t most = UNBACKED_LEAST + UNBACKED_FACTOR * of->bytes_there;
-    if (from->count > most)
+    const uint64_t maximum = UNBACKED_MIN + UNBACKED_FACTOR * of->bytes_there;
+    if (from->count > maximum)
         return gltf_fail(of, "bad-value", at,
                          "found %u elements without a bufferView, expected at most %llu for a file "
                          "of this size",
-                         from->count, (unsigned long long)most);
+                         from->count, (unsigned long long)maximum);
     return KD_OK;
 }
 

@@ -107,7 +107,7 @@ kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, ch
 #include <meshoptimizer.h>
 
 /* limit on decoded bytes, per compressed byte */
-enum { UNPACKED_FACTOR = 1024, UNPACKED_LEAST = 1 << 16 };
+enum { UNPACKED_FACTOR = 1024, UNPACKED_MIN = 1 << 16 };
 
 typedef struct packed_view {
     gltf_bytes from;
@@ -137,7 +137,7 @@ static kd_status packed_read(gltf_file *of, const json_place *at, const cJSON *p
                          "found %llu elements of %llu bytes, which the mode %s does not support",
                          (unsigned long long)out->count, (unsigned long long)out->stride,
                          out->mode);
-    if (out->count > (UNPACKED_LEAST + UNPACKED_FACTOR * out->from.count) / out->stride)
+    if (out->count > (UNPACKED_MIN + UNPACKED_FACTOR * out->from.count) / out->stride)
         return gltf_fail(of, "bad-value", at, "found %llu elements in %llu bytes, expected fewer",
                          (unsigned long long)out->count, (unsigned long long)out->from.count);
     return KD_OK;

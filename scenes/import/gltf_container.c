@@ -245,19 +245,19 @@ static const cJSON *get(const cJSON *object, const char *key) {
 }
 
 kd_status gltf_number(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
-                      double least, double most, double *value) {
+                      double minimum, double maximum, double *value) {
     const cJSON *found = get(object, key);
     if (!found) return KD_OK;
     const double number = cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
-    if (number >= least && number <= most && isfinite(number)) {
+    if (number >= minimum && number <= maximum && isfinite(number)) {
         *value = number;
         return KD_OK;
     }
     char expected[96];
-    if (isfinite(most))
-        snprintf(expected, sizeof expected, "a number >= %.9g and <= %.9g", least, most);
-    else if (isfinite(least))
-        snprintf(expected, sizeof expected, "a number >= %.9g", least);
+    if (isfinite(maximum))
+        snprintf(expected, sizeof expected, "a number >= %.9g and <= %.9g", minimum, maximum);
+    else if (isfinite(minimum))
+        snprintf(expected, sizeof expected, "a number >= %.9g", minimum);
     else
         snprintf(expected, sizeof expected, "a number");
     return unexpected(of, at, key, found, expected);

@@ -97,7 +97,7 @@ static inline const cJSON *gltf_item(const gltf_file *of, gltf_list list, uint32
 
 /* A finite number in [least, most]. */
 kd_status gltf_number(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
-                      double least, double most, double *value);
+                      double minimum, double maximum, double *value);
 /* A list of `count` finite numbers. *given, if not NULL, tells whether the property exists. */
 kd_status gltf_numbers(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
                        int count, double *values, bool *given);

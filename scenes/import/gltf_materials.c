@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 static kd_status number(gltf_surface *to, const json_place *at, const cJSON *from, const char *key,
-                        float most, float *value) {
+                        float maximum, float *value) {
     double read = (double)*value;
-    KD_TRY(gltf_number(to->of, at, from, key, 0, (double)most, &read));
+    KD_TRY(gltf_number(to->of, at, from, key, 0, (double)maximum, &read));
     *value = (float)read;
     return KD_OK;
 }

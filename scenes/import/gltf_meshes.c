@@ -139,9 +139,9 @@ static mesh_totals draws_walk(mesh_writer *to) {
 static kd_status arrays_reserve(mesh_writer *to) {
     mesh *into = to->into;
     const mesh_totals sum = draws_walk(to);
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(sum.vertices <= most && sum.triangles <= most && sum.texcoords <= most &&
-                   sum.draws <= most,
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(sum.vertices <= maximum && sum.triangles <= maximum && sum.texcoords <= maximum &&
+                   sum.draws <= maximum,
                KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles with all instances, expected less than "
                "2^32 of each",

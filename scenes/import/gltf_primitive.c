@@ -116,8 +116,8 @@ typedef struct packed_primitive {
 } packed_primitive;
 
 static double normal_divisor(int32_t type) { /* divisor of a normalized integer */
-    static const double most[4] = {127, 255, 32767, 65535};
-    return type >= 5120 && type <= 5123 ? most[type - 5120] : 1;
+    static const double maximum[4] = {127, 255, 32767, 65535};
+    return type >= 5120 && type <= 5123 ? maximum[type - 5120] : 1;
 }
 
 /* Returns an attribute as its accessor would (freed by memory_free). Attributes that are not in

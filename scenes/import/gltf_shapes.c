@@ -29,12 +29,12 @@ kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *
     KD_TRY_GOTO(KD_RESERVE(number, kinds));
     for (uint32_t i = 0; i < nodes->count; ++i)
         if (can_be_placed(nodes->placed + i)) ++seen[kind_of(nodes->placed + i)];
-    uint32_t most = 0;
+    uint32_t maximum = 0;
     for (uint64_t k = 0; k < kinds; ++k) {
         number[k] = KD_NONE;
-        most += seen[k] > 1;
+        maximum += seen[k] > 1;
     }
-    KD_TRY_GOTO(KD_RESERVE(out->shapes, most));
+    KD_TRY_GOTO(KD_RESERVE(out->shapes, maximum));
     for (uint32_t i = 0; i < nodes->count; ++i) {
         if (!can_be_placed(nodes->placed + i)) continue;
         const uint64_t kind = kind_of(nodes->placed + i);

@@ -144,12 +144,12 @@ static kd_status transform_read(gltf_surface *to, const json_place *at, const cJ
                                 mesh_map_form *form, uint64_t *texcoord) {
     const cJSON *moved = NULL;
     double offset[2] = {0, 0}, scale[2] = {1, 1}, turn = 0;
-    const double most = 1e6;
+    const double maximum = 1e6;
     KD_TRY(gltf_extension(to->of, at, info, "KHR_texture_transform", &moved));
     if (moved) {
         KD_TRY(gltf_numbers(to->of, at, moved, "offset", 2, offset, NULL));
         KD_TRY(gltf_numbers(to->of, at, moved, "scale", 2, scale, NULL));
-        KD_TRY(gltf_number(to->of, at, moved, "rotation", -most, most, &turn));
+        KD_TRY(gltf_number(to->of, at, moved, "rotation", -maximum, maximum, &turn));
         KD_TRY(gltf_count(to->of, at, moved, "texCoord", texcoord));
     }
     const double c = cos(turn), s = sin(turn);

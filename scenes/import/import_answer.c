@@ -250,15 +250,15 @@ static kd_status mesh_take(answer_reader *from, const answer_head *head) {
     return mesh_judge(from);
 }
 
-kd_status import_answer_read(mesh *out, const char *path, uint64_t most_bytes, import_source source,
+kd_status import_answer_read(mesh *out, const char *path, uint64_t max_bytes, import_source source,
                              void *context) {
-    answer_reader from = {out, path, source, context, most_bytes};
+    answer_reader from = {out, path, source, context, max_bytes};
     answer_head head;
     memset(out, 0, sizeof *out);
     KD_TRY(take(&from, &head, sizeof head));
-    const uint32_t most = KD_NONE - 1;
-    if (head.magic != magic || head.positions > most || head.triangles > most ||
-        head.normals > most || head.texcoords > most)
+    const uint32_t maximum = KD_NONE - 1;
+    if (head.magic != magic || head.positions > maximum || head.triangles > maximum ||
+        head.normals > maximum || head.texcoords > maximum)
         return unsound(&from, "the header is missing, or the data are too large");
     KD_TRY(words_take(&from, &head));
     const kd_status status = mesh_take(&from, &head);

@@ -16,9 +16,9 @@ bool import_answer_write(FILE *to, kd_status status, const char *error, const ch
                          const mesh *from);
 
 /* Reads an answer into `out`, which the caller closes by mesh_close; zeroed on failure. Allocates
-   at most `most_bytes`. Warnings are logged; the error becomes the status. Returns KD_ERROR_INPUT
+   at most `max_bytes`. Warnings are logged; the error becomes the status. Returns KD_ERROR_INPUT
    for an invalid answer; failures of the source are passed through. */
-kd_status import_answer_read(mesh *out, const char *path, uint64_t most_bytes, import_source source,
+kd_status import_answer_read(mesh *out, const char *path, uint64_t max_bytes, import_source source,
                              void *context);
 
 #endif

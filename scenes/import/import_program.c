@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum { WAIT_MS = 100 };
-static const uint64_t memory_least = 4ull << 30, memory_a_byte = 64;
+static const uint64_t memory_min = 4ull << 30, memory_a_byte = 64;
 
 static bool program_find(char found[PLACE_BYTES]) {
     static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
@@ -86,12 +86,12 @@ static double seconds_allowed(uint64_t bytes) {
 kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
     char program[PLACE_BYTES], memory[32], limit[32], form[32];
     const double seconds = seconds_allowed(asked->bytes);
-    const uint64_t most = memory_least + memory_a_byte * asked->bytes;
+    const uint64_t maximum = memory_min + memory_a_byte * asked->bytes;
     KD_REQUIRE(program_find(program), KD_ERROR_INPUT,
                "%s: this format needs kandela-import, which is not next to this program; set "
                "KANDELA_IMPORT to its path",
                asked->path);
-    snprintf(memory, sizeof memory, "%llu", (unsigned long long)most);
+    snprintf(memory, sizeof memory, "%llu", (unsigned long long)maximum);
     snprintf(limit, sizeof limit, "%.0f", ceil(seconds < 1e9 ? seconds : 1e9));
     snprintf(form, sizeof form, "%s", asked->form ? asked->form : "");
     char name[] = "kandela-import", *file = strdup(asked->file);
@@ -101,7 +101,7 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
     int code = 0;
     kd_status status = child_start(&run.process, program, arguments, seconds);
     if (status == KD_OK) {
-        status = take(to, asked->path, most, answer_take, &run);
+        status = take(to, asked->path, maximum, answer_take, &run);
         const child_end end = child_close(&run.process, !run.cut_short, &code);
         if (run.cut_short) {
             status_clear();
@@ -125,9 +125,9 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
 
 #endif
 
-static kd_status mesh_take(void *to, const char *path, uint64_t most_bytes, import_source source,
+static kd_status mesh_take(void *to, const char *path, uint64_t max_bytes, import_source source,
                            void *from) {
-    return import_answer_read((mesh *)to, path, most_bytes, source, from);
+    return import_answer_read((mesh *)to, path, max_bytes, source, from);
 }
 
 /* Resolves the texture paths, which the sandboxed process returns unresolved. */
@@ -215,9 +215,9 @@ static kd_status all_take(draco_reader *of) {
     return KD_OK;
 }
 
-static kd_status draco_take(void *to, const char *path, uint64_t most_bytes, import_source source,
+static kd_status draco_take(void *to, const char *path, uint64_t max_bytes, import_source source,
                             void *from) {
-    draco_reader of = {(draco_mesh *)to, path, most_bytes, source, from};
+    draco_reader of = {(draco_mesh *)to, path, max_bytes, source, from};
     return all_take(&of);
 }
 

@@ -21,8 +21,8 @@ typedef struct import_asked {
     job *watched;
 } import_asked;
 
-/* Reads the program's answer from `source`. Must allocate at most `most_bytes`. */
-typedef kd_status (*import_taker)(void *to, const char *path, uint64_t most_bytes,
+/* Reads the program's answer from `source`. Must allocate at most `max_bytes`. */
+typedef kd_status (*import_taker)(void *to, const char *path, uint64_t max_bytes,
                                   import_source source, void *from);
 
 /* Runs the program and passes its answer to `take`. Returns KD_ERROR_INPUT if the library crashed

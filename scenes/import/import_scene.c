@@ -293,8 +293,8 @@ static kd_status scene_visit(importer *to) {
 
 static kd_status arrays_reserve(importer *to) {
     mesh *into = to->into;
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(to->positions <= most && to->triangles <= most, KD_ERROR_INPUT,
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(to->positions <= maximum && to->triangles <= maximum, KD_ERROR_INPUT,
                "found %llu vertices and %llu triangles, expected less than 2^32 of each",
                (unsigned long long)to->positions, (unsigned long long)to->triangles);
     uint32_t largest = 3;

@@ -94,10 +94,10 @@ kd_status json_unexpected(const json_place *at, const cJSON *found, const char *
 
 static void append_range(char *text, size_t bytes, const json_key *row) {
     const char *above = row->open ? "> " : ">= ", *below = row->open ? "< " : "<= ";
-    const bool bounded = row->least != 0 || row->most != 0;
+    const bool bounded = row->minimum != 0 || row->maximum != 0;
     if (!bounded) return;
-    append(text, bytes, " %s%.9g", above, row->least);
-    if (isfinite(row->most)) append(text, bytes, " and %s%.9g", below, row->most);
+    append(text, bytes, " %s%.9g", above, row->minimum);
+    if (isfinite(row->maximum)) append(text, bytes, " and %s%.9g", below, row->maximum);
 }
 
 static void append_numbers(char *text, size_t bytes, const json_key *row, const char *noun) {
@@ -171,9 +171,9 @@ static bool number_fits(const json_key *row, const cJSON *item) {
     if (row->kind == JSON_INT || row->kind == JSON_COUNT)
         if (value != floor(value)) return false;
     if (row->kind == JSON_COUNT && value < 0) return false;
-    if (row->least == 0 && row->most == 0) return true;
-    return row->open ? value > row->least && value < row->most
-                     : value >= row->least && value <= row->most;
+    if (row->minimum == 0 && row->maximum == 0) return true;
+    return row->open ? value > row->minimum && value < row->maximum
+                     : value >= row->minimum && value <= row->maximum;
 }
 
 static void store_number(const json_key *row, void *field, int index, double value) {

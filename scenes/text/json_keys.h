@@ -32,7 +32,7 @@ typedef struct json_key {
     json_kind kind;
     size_t offset, bytes;
     int count;
-    double least, most;  /* range of each number; both 0: any finite value */
+    double minimum, maximum;  /* range of each number; both 0: any finite value */
     bool open;           /* the bounds are exclusive */
     const char *choices; /* separated: "diffuse|mirror" */
     const struct json_key *inner;

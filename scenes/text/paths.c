@@ -56,9 +56,9 @@ static bool walk_up(path_walk *walk) {
 
 /* Follows the link at `at`: prepends its target to `behind`. */
 static bool walk_link(path_walk *walk, const char *link, const char *behind) {
-    enum { LINKS_MOST = 40 };
+    enum { LINKS_MAX = 40 };
     const char *from = link;
-    if (++walk->links > LINKS_MOST || !walk_up(walk)) return false;
+    if (++walk->links > LINKS_MAX || !walk_up(walk)) return false;
     if (link[0] == '/') {
         if (!begins_with(link, walk->root, &from)) return false;
         snprintf(walk->at, sizeof walk->at, "%s", walk->root);

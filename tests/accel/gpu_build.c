@@ -35,7 +35,7 @@ static void check_set(const tritree_builder_cuda *builder, case_triangles which,
     if (which == CASE_SOUP && count >= 100) {
         tritree exact;
         assert_int_equal(tritree_open(&exact, &set.input, options, "sweep", NULL), KD_OK);
-        if (tree.statistics.sah_cost > builder->cost_most * exact.statistics.sah_cost)
+        if (tree.statistics.sah_cost > builder->cost_max * exact.statistics.sah_cost)
             fail_msg("%s, %s %u: SAH cost %g, exact %g", builder->name, name, count,
                      tree.statistics.sah_cost, exact.statistics.sah_cost);
         tritree_close(&exact);
@@ -62,7 +62,7 @@ static void trees_keep_the_invariants(void **state) {
         check_set(*row, CASE_SOUP, gpu_size(30000, 2000), &options);
 }
 
-static void compare_with_exact(const char *path, double most) {
+static void compare_with_exact(const char *path, double maximum) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find("binned");
     tritree_options options = tritree_options_default();
     options.traversal_cost = 1;
@@ -78,7 +78,7 @@ static void compare_with_exact(const char *path, double most) {
     tritree exact, tree = build_once(builder, &set, &options, path, model.triangle_count);
     assert_int_equal(tritree_check(&tree), KD_OK);
     assert_int_equal(tritree_open(&exact, &set.input, &options, "sweep", NULL), KD_OK);
-    if (tree.statistics.sah_cost > most * exact.statistics.sah_cost)
+    if (tree.statistics.sah_cost > maximum * exact.statistics.sah_cost)
         fail_msg("%s: SAH cost %g, exact %g", path, tree.statistics.sah_cost,
                  exact.statistics.sah_cost);
     tritree_close(&exact);
@@ -229,7 +229,7 @@ static void builders_take_turns(void **state) {
     assert_string_equal(of.names[0], "zhou");
     of = (attempts){.answers = {KD_OK}};
     assert_int_equal(
-        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MOST + 1ull, note_attempt, &of),
+        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MAX + 1ull, note_attempt, &of),
         KD_OK);
     assert_int_equal(of.count, 1);
     assert_string_equal(of.names[0], "cpu");

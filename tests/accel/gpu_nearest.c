@@ -26,13 +26,13 @@ static void expect_same(const char *what, const kd_near_triangle *want,
                      (double)want[i].distance);
 }
 
-static void ask_there(const kd_triangles *gpu, const vec3 *points, float most,
+static void ask_there(const kd_triangles *gpu, const vec3 *points, float maximum,
                       kd_near_triangle *found) {
     void *from = NULL, *to = NULL;
     assert_int_equal(device_memory_reserve(&from, POINTS * sizeof *points), KD_OK);
     assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *found), KD_OK);
     assert_int_equal(device_memory_upload(from, points, POINTS * sizeof *points), KD_OK);
-    if (kd_triangles_closest_point(gpu, (const float *)from, POINTS, most,
+    if (kd_triangles_closest_point(gpu, (const float *)from, POINTS, maximum,
                                    (kd_near_triangle *)to) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(device_memory_download(found, to, POINTS * sizeof *found), KD_OK);
@@ -49,16 +49,16 @@ static void same_answers(void **state) {
         const kd_triangle_mesh mesh = kd_triangle_mesh_make(
             &set.positions[0].x, set.input.position_count, set.triangles, set.input.triangle_count);
         kd_triangles *cpu = open_mesh(&mesh, "cpu"), *gpu = open_mesh(&mesh, "cuda:0");
-        const float most = which % 2 ? INFINITY : 0.05f * set.size;
+        const float maximum = which % 2 ? INFINITY : 0.05f * set.size;
         for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
         points[3].z = NAN;
-        assert_int_equal(kd_triangles_closest_point(cpu, &points[0].x, POINTS, most, of_cpu),
+        assert_int_equal(kd_triangles_closest_point(cpu, &points[0].x, POINTS, maximum, of_cpu),
                          KD_OK);
-        if (kd_triangles_closest_point(gpu, &points[0].x, POINTS, most, of_gpu) != KD_OK)
+        if (kd_triangles_closest_point(gpu, &points[0].x, POINTS, maximum, of_gpu) != KD_OK)
             fail_msg("%s", kd_last_error());
         expect_same(case_triangles_name((case_triangles)which), of_cpu, of_gpu);
         memset(of_gpu, 7, sizeof of_gpu);
-        ask_there(gpu, points, most, of_gpu);
+        ask_there(gpu, points, maximum, of_gpu);
         expect_same("points on the device", of_cpu, of_gpu);
         kd_triangles_close(cpu);
         kd_triangles_close(gpu);

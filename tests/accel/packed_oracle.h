@@ -25,7 +25,7 @@ typedef struct packed_few {
     uint32_t count;
     bool flat;      /* some of the boxes are flat along an axis */
     box3 cell, box; /* box: bounds of all */
-    box3 boxes[PACKED_FINER_MOST];
+    box3 boxes[PACKED_FINER_MAX];
 } packed_few;
 
 /* Counts the boxes on either side of a plane. */
@@ -54,7 +54,7 @@ KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
                         at = i & 1 ? hi : lo;
             const bool inside = at > along.lo && at < along.hi;
             uint32_t low, high;
-            if (inside ? of->count < PACKED_FINER_LEAST : lo < hi) continue;
+            if (inside ? of->count < PACKED_FINER_MIN : lo < hi) continue;
             packed_count_sides(of, k, at, at == along.hi, &low, &high);
             const float cost = sah_split_cost(&costs, &along, at, low, high);
             if (low == 0 || high == 0 || !(cost < best)) continue;
@@ -191,7 +191,7 @@ KD_FN void packed_share(const packed_source *from, const packed_item *of, packed
         *item = *of;
         item->first = of->first + packed_share_begin(of->count, i);
         item->count = packed_share_of(of->count, i);
-        out->triangles[i] = item->count <= PACKED_LEAF_MOST ? item->count : 0;
+        out->triangles[i] = item->count <= PACKED_LEAF_MAX ? item->count : 0;
         out->boxes[i] = nothing;
         for (uint32_t k = item->first; k < item->first + item->count; ++k)
             box3_join(&out->boxes[i],
@@ -243,7 +243,7 @@ KD_FN void packed_node_make(const packed_source *from, const packed_children *of
                             packed_node *out) {
     box3 box = box3_empty();
     for (int lane = 0; lane < of->count; ++lane) box3_join(&box, of->boxes[lane]);
-    const float side = float_max(vec3_largest(box3_size(box)), from->least_side);
+    const float side = float_max(vec3_largest(box3_size(box)), from->min_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
     for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
@@ -290,7 +290,7 @@ typedef struct maker {
 /* Adds two nodes; *left: the first. */
 static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
-    KD_REQUIRE(to->node_count < PACKED_MOST_UNITS - 2, KD_ERROR_MEMORY,
+    KD_REQUIRE(to->node_count < PACKED_MAX_UNITS - 2, KD_ERROR_MEMORY,
                "splitting large leaves makes more nodes than the compressed tree can have");
     if (to->node_count + 2 > m->node_capacity) {
         KD_TRY(KD_GROW(m->at, m->node_capacity, 2 * m->node_capacity + 2));
@@ -305,8 +305,8 @@ static inline kd_status add_pair(maker *m, uint32_t *left) {
 static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
     tritree_view *to = &m->from.tree;
     uint32_t count = 0;
-    if (to->reference_count + (uint64_t)PACKED_FINER_MOST > m->reference_capacity) {
-        const uint64_t capacity = 2 * m->reference_capacity + PACKED_FINER_MOST;
+    if (to->reference_count + (uint64_t)PACKED_FINER_MAX > m->reference_capacity) {
+        const uint64_t capacity = 2 * m->reference_capacity + PACKED_FINER_MAX;
         KD_TRY(KD_GROW(m->references, m->reference_capacity, capacity));
         m->reference_capacity = capacity;
     }
@@ -393,7 +393,7 @@ static inline kd_status make_finer(maker *m) {
 static inline void measure_all(maker *m) {
     packed_measure whole;
     m->from.at = m->at;
-    m->from.least_side = packed_least_side(m->tree.box);
+    m->from.min_side = packed_min_side(m->tree.box);
     measure(m, 0, &whole);
 }
 
@@ -429,7 +429,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     packed_node node;
     packed_children_find(&m->from, &m->items[i], &children);
     const uint64_t base = out->unit_count, units = packed_block_units(&children);
-    if (base + units > PACKED_MOST_UNITS) return KD_OK; /* too large */
+    if (base + units > PACKED_MAX_UNITS) return KD_OK; /* too large */
     KD_TRY(grow(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
     memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
     out->unit_count += units;

@@ -117,9 +117,9 @@ static uint32_t inner_node(const tritree *tree, uint32_t from) {
     while (tritree_is_leaf(tree->nodes[from])) ++from;
     return from;
 }
-static uint32_t full_leaf(const tritree *tree, uint32_t least) {
+static uint32_t full_leaf(const tritree *tree, uint32_t minimum) {
     uint32_t at = 0;
-    while (!tritree_is_leaf(tree->nodes[at]) || tritree_count(tree->nodes[at]) < least) ++at;
+    while (!tritree_is_leaf(tree->nodes[at]) || tritree_count(tree->nodes[at]) < minimum) ++at;
     return at;
 }
 

@@ -58,15 +58,15 @@ static void ask_set(case_triangles which, uint32_t count, float reach) {
     triangle_set set = triangle_set_make(which, count);
     kd_triangles *tree = open_set(&set);
     nearest_tree plain;
-    const float most = reach * set.size;
+    const float maximum = reach * set.size;
     for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
     points[8].y = NAN;
     points[16].x = -INFINITY;
-    assert_int_equal(kd_triangles_closest_point(tree, &points[0].x, POINTS, most, found), KD_OK);
+    assert_int_equal(kd_triangles_closest_point(tree, &points[0].x, POINTS, maximum, found), KD_OK);
     assert_int_equal(nearest_tree_open(&plain, set.positions, set.triangles, count), KD_OK);
     for (uint32_t i = 0; i < POINTS; ++i) {
-        const near_place want = brute_force(&set, points[i], most);
-        const near_place one = nearest_plain(&plain.view, points[i], most);
+        const near_place want = brute_force(&set, points[i], maximum);
+        const near_place one = nearest_plain(&plain.view, points[i], maximum);
         expect_same(case_triangles_name(which), i, &found[i], &want);
         expect_same("plain walk", i, &one, &want);
     }

@@ -158,7 +158,7 @@ static void growth_is_bounded(void **state) {
     const tritree_options options = tritree_options_default();
     tritree tree;
     assert_int_equal(tritree_open(&tree, &set.input, &options, "sweep", NULL), KD_OK);
-    assert_true(tree.statistics.references_per_triangle < 2 * EXACT_GROWTH_MOST);
+    assert_true(tree.statistics.references_per_triangle < 2 * EXACT_GROWTH_MAX);
     tritree_close(&tree);
     triangle_set_close(&set);
 }

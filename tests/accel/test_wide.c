@@ -25,7 +25,7 @@ static void check_leaf(visit *of, uint32_t word, const float lo[3], const float 
     const wide_tree *wide = of->wide;
     const uint32_t count = word & COUNT_MASK, first = word >> WIDE_COUNT_BITS;
     const float *leaf = wide->leaves + (uint64_t)first * WIDE_LEAF_FLOATS;
-    assert_in_range(count, 1, WIDE_LEAF_MOST);
+    assert_in_range(count, 1, WIDE_LEAF_MAX);
     assert_true(first + count <= wide->leaf_triangles);
     of->leaf_seen += count;
     for (uint32_t i = 0; i < count; ++i) {
@@ -33,14 +33,14 @@ static void check_leaf(visit *of, uint32_t word, const float lo[3], const float 
         assert_true(id < of->tree->input.triangle_count);
         for (uint32_t k = 0; k < i; ++k) assert_true(float_bits(leaf[9 * count + k]) != id);
         for (uint32_t axis = 0; axis < 3; ++axis) {
-            float least = INFINITY, most = -INFINITY;
+            float minimum = INFINITY, maximum = -INFINITY;
             for (uint32_t corner = 0; corner < 3; ++corner) {
                 const float x = leaf[(3 * axis + corner) * count + i];
                 assert_true(x == coordinate(of, id, corner, (int)axis));
-                least = fminf(least, x);
-                most = fmaxf(most, x);
+                minimum = fminf(minimum, x);
+                maximum = fmaxf(maximum, x);
             }
-            assert_true(least <= hi[axis] && most >= lo[axis]);
+            assert_true(minimum <= hi[axis] && maximum >= lo[axis]);
         }
     }
 }
@@ -97,20 +97,20 @@ static void walk(visit *of, uint32_t index, uint32_t depth, const float lo[3], c
     const uint32_t cells = check_node(of, node, lo, hi);
     assert_true(cells >= (index ? 2u : 1u));
     for (uint32_t i = 0; i < cells; ++i) {
-        float least[3], most[3], from[3], to[3];
+        float minimum[3], maximum[3], from[3], to[3];
         for (uint32_t axis = 0; axis < 3; ++axis) {
             const double centre = (double)vec3_axis(wide->centre, (int)axis);
             const double margin = (double)wide->margin;
-            least[axis] = node.bounds[2 * axis * wide->cells + i];
-            most[axis] = node.bounds[(2 * axis + 1) * wide->cells + i];
+            minimum[axis] = node.bounds[2 * axis * wide->cells + i];
+            maximum[axis] = node.bounds[(2 * axis + 1) * wide->cells + i];
             /* without the margin */
-            from[axis] = float_down((float)((double)least[axis] + margin + centre));
-            to[axis] = float_up((float)((double)most[axis] - margin + centre));
+            from[axis] = float_down((float)((double)minimum[axis] + margin + centre));
+            to[axis] = float_up((float)((double)maximum[axis] - margin + centre));
         }
         if (node.words[i] & COUNT_MASK)
             check_leaf(of, node.words[i], from, to);
         else
-            walk(of, node.words[i] >> WIDE_COUNT_BITS, depth + 1, least, most);
+            walk(of, node.words[i] >> WIDE_COUNT_BITS, depth + 1, minimum, maximum);
     }
 }
 
@@ -161,7 +161,7 @@ static void check_triangles(const tritree *tree, const wide_tree *wide) {
 /* With eight and with sixteen children, whichever this CPU uses. */
 static void check_both(const tritree *tree) {
     const tritree_view view = tritree_get_view(tree);
-    for (uint32_t cells = 8; cells <= WIDE_CELLS_MOST; cells += 8) {
+    for (uint32_t cells = 8; cells <= WIDE_CELLS_MAX; cells += 8) {
         wide_tree *wide = NULL;
         assert_int_equal(wide_tree_make(&wide, &view, cells), KD_OK);
         assert_true(!wide == !tree->wide);

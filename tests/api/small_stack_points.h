@@ -10,7 +10,7 @@
         if (said_ != KD_OK) fail_msg("%s: %s: %s", #call, kd_status_name(said_), kd_last_error()); \
     } while (0)
 
-enum { CLOUD = 300, MANY = 20000, ASKED = 6, K_MOST = 300 };
+enum { CLOUD = 300, MANY = 20000, ASKED = 6, K_MAX = 300 };
 
 static float cloud[8 * MANY];
 static double cloud_double[8 * MANY];
@@ -30,7 +30,7 @@ static double tell_all(void *context, uint64_t query, uint64_t id, double dist2,
 }
 
 static void ask_nearest(const kd_points *tree, const kd_points_query *query) {
-    static const uint32_t many[] = {1, 8, K_MOST};
+    static const uint32_t many[] = {1, 8, K_MAX};
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (size_t i = 0; i < sizeof many / sizeof *many; ++i) {
         OK(kd_points_nearest(tree, query, many[i], ids, stack_dist2, stack_counts));

@@ -4,7 +4,7 @@
 #include "core/parallel/tasks.h"
 #include "tests/test.h"
 
-enum { LEAF = 64, EACH = TASK_EACH_MOST };
+enum { LEAF = 64, EACH = TASK_EACH_MAX };
 
 typedef struct sum_task {
     task base;

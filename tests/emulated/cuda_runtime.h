@@ -138,7 +138,7 @@ template <class KERNEL> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *fo
     return cudaSuccess;
 }
 template <class KERNEL> cudaError_t cudaFuncSetAttribute(KERNEL, cudaFuncAttribute, int bytes) {
-    return (size_t)bytes <= emulated::shared_most() ? cudaSuccess : cudaErrorInvalidValue;
+    return (size_t)bytes <= emulated::shared_max() ? cudaSuccess : cudaErrorInvalidValue;
 }
 template <class... P>
 cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,

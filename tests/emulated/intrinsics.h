@@ -72,19 +72,19 @@ template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned on, int w
 #include "core/device/warp_reduce.cuh"
 /* Devices below 8.0 compute these by shuffles. */
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
-    if (emulated::capability() < 80) return shuffled::least(mask, value);
-    return (unsigned)emulated::meet(emulated::MEET_LEAST, mask, value, 0);
+    if (emulated::capability() < 80) return shuffled::minimum(mask, value);
+    return (unsigned)emulated::meet(emulated::MEET_MIN, mask, value, 0);
 }
 inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
-    if (emulated::capability() < 80) return shuffled::most(mask, value);
-    return (unsigned)emulated::meet(emulated::MEET_MOST, mask, value, 0);
+    if (emulated::capability() < 80) return shuffled::maximum(mask, value);
+    return (unsigned)emulated::meet(emulated::MEET_MAX, mask, value, 0);
 }
 inline int __reduce_min_sync(unsigned mask, int value) {
-    if (emulated::capability() < 80) return shuffled::least(mask, value);
+    if (emulated::capability() < 80) return shuffled::minimum(mask, value);
     return (int)(__reduce_min_sync(mask, (unsigned)value ^ 0x80000000u) ^ 0x80000000u);
 }
 inline int __reduce_max_sync(unsigned mask, int value) {
-    if (emulated::capability() < 80) return shuffled::most(mask, value);
+    if (emulated::capability() < 80) return shuffled::maximum(mask, value);
     return (int)(__reduce_max_sync(mask, (unsigned)value ^ 0x80000000u) ^ 0x80000000u);
 }
 inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {

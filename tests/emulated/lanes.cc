@@ -12,7 +12,7 @@
 #include <vector>
 
 thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
-thread_local char emulated::dynamic_shared[SHARED_MOST] __attribute__((aligned(128)));
+thread_local char emulated::dynamic_shared[SHARED_MAX] __attribute__((aligned(128)));
 
 namespace {
 
@@ -168,12 +168,12 @@ bool run_lanes(unsigned first, unsigned lanes) {
 
 void answer(unsigned first, unsigned lanes, unsigned mask, meeting kind) {
     lane_state *lane = &me.lanes[first];
-    uint64_t out = kind == MEET_LEAST ? UINT64_MAX : 0;
+    uint64_t out = kind == MEET_MIN ? UINT64_MAX : 0;
     for (unsigned i = 0; i < lanes; ++i) {
         if (!(mask >> i & 1)) continue;
         if (kind == MEET_BALLOT) out |= lane[i].in << i;
-        if (kind == MEET_LEAST && lane[i].in < out) out = lane[i].in;
-        if (kind == MEET_MOST && lane[i].in > out) out = lane[i].in;
+        if (kind == MEET_MIN && lane[i].in < out) out = lane[i].in;
+        if (kind == MEET_MAX && lane[i].in > out) out = lane[i].in;
         if (kind == MEET_SUM) out += lane[i].in;
     }
     for (unsigned i = 0; i < lanes; ++i) {
@@ -283,7 +283,7 @@ void run_block(const char *kernel, const shape &of, unsigned block,
 bool refused(const shape &of) {
     const bool wrong = of.grid.x == 0 || of.grid.y == 0 || of.block.x * of.block.y == 0 ||
                        of.block.x * of.block.y > 1024 || of.grid.y > 65535 || of.grid.z != 1 ||
-                       of.block.z != 1 || of.shared > shared_most();
+                       of.block.z != 1 || of.shared > shared_max();
     if (wrong) last_error = cudaErrorInvalidConfiguration;
     return wrong;
 }

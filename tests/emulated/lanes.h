@@ -44,8 +44,8 @@ enum meeting {
     MEET_WARP, /* from here on the lanes of a mask */
     MEET_BALLOT,
     MEET_SHUFFLE,
-    MEET_LEAST,
-    MEET_MOST,
+    MEET_MIN,
+    MEET_MAX,
     MEET_SUM
 };
 /* Waits for the other lanes of the mask. `from`: the lane whose value a shuffle returns. */
@@ -67,9 +67,9 @@ inline unsigned lane() {
 int capability();
 
 /* Dynamic shared memory, the limit per block of such a device, and 32-bit addresses. */
-enum { SHARED_MOST = 227 << 10 };
-size_t shared_most();
-extern thread_local char dynamic_shared[SHARED_MOST] __attribute__((aligned(128)));
+enum { SHARED_MAX = 227 << 10 };
+size_t shared_max();
+extern thread_local char dynamic_shared[SHARED_MAX] __attribute__((aligned(128)));
 inline uint32_t place_in_shared(const void *pointer) {
     return (uint32_t)((const char *)pointer - (const char *)__builtin_thread_pointer());
 }

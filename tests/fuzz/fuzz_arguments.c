@@ -23,10 +23,10 @@ static uint64_t any_count(fuzz_bytes *from) {
     return power + fuzz_byte(from) % 5 - 2;
 }
 
-static uint64_t any_stride(fuzz_bytes *from, uint64_t least) {
+static uint64_t any_stride(fuzz_bytes *from, uint64_t minimum) {
     const uint8_t kind = fuzz_byte(from);
     if (kind < 90) return 0;
-    if (kind < 130) return least;
+    if (kind < 130) return minimum;
     if (kind < 170) return fuzz_byte(from);
     return ((uint64_t)1 << (31 + kind % 33)) + fuzz_byte(from) % 9 - 4;
 }

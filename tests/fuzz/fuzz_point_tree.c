@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { POINTS_MOST = 300, QUERIES = 8, K_MOST = 20, DIMS_MOST = 8 };
+enum { POINTS_MAX = 300, QUERIES = 8, K_MAX = 20, DIMS_MAX = 8 };
 
-static float cloud[POINTS_MOST * DIMS_MOST], asked[QUERIES * DIMS_MOST];
-static double cloud_double[POINTS_MOST * DIMS_MOST], asked_double[QUERIES * DIMS_MOST];
+static float cloud[POINTS_MAX * DIMS_MAX], asked[QUERIES * DIMS_MAX];
+static double cloud_double[POINTS_MAX * DIMS_MAX], asked_double[QUERIES * DIMS_MAX];
 
 typedef struct answers {
-    uint32_t ids[QUERIES * K_MOST], counts[QUERIES];
-    double dist2[QUERIES * K_MOST]; /* or floats */
+    uint32_t ids[QUERIES * K_MAX], counts[QUERIES];
+    double dist2[QUERIES * K_MAX]; /* or floats */
 } answers;
 
 static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scalar scalar) {
@@ -37,7 +37,7 @@ static void check_row(const answers *found, const point_array *points, uint32_t 
     const bool is_double = points->scalar == POINT_DOUBLE;
     const double bound =
         is_double ? max_radius * max_radius : (double)((float)max_radius * (float)max_radius);
-    bool taken[POINTS_MOST] = {false};
+    bool taken[POINTS_MAX] = {false};
     for (uint32_t i = 0; i < k; ++i) {
         uint32_t want = KD_NONE;
         double best = (double)INFINITY;
@@ -101,13 +101,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     fuzz_bytes from = {bytes, count, 0};
     from.kind = fuzz_byte(&from);
     const uint8_t switches = fuzz_byte(&from);
-    const uint32_t dims = 1u + switches % 8u, k = 1u + fuzz_byte(&from) % K_MOST;
+    const uint32_t dims = 1u + switches % 8u, k = 1u + fuzz_byte(&from) % K_MAX;
     const double radius = switches & 128 ? (double)fabsf(fuzz_number(&from)) : (double)INFINITY;
     const pointtree_options options = {switches & 64 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
                                        false, 0};
     read_numbers(&from, asked, asked_double, QUERIES * dims);
     uint32_t points = (uint32_t)(from.left / (2 * dims));
-    if (points > POINTS_MOST) points = POINTS_MOST;
+    if (points > POINTS_MAX) points = POINTS_MAX;
     read_numbers(&from, cloud, cloud_double, points * dims);
     const bool is_double = (switches & 32) != 0;
     const point_array array =

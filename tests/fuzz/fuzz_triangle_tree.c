@@ -8,10 +8,10 @@
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 
-enum { CORNERS_MOST = 192, RAYS = 16 };
+enum { CORNERS_MAX = 192, RAYS = 16 };
 
-static vec3 corners[CORNERS_MOST];
-static uint32_t indices[CORNERS_MOST];
+static vec3 corners[CORNERS_MAX];
+static uint32_t indices[CORNERS_MAX];
 
 static vec3 read_vec3(fuzz_bytes *from) {
     const float x = fuzz_number(from), y = fuzz_number(from), z = fuzz_number(from);
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     tritree_options options = tritree_options_default();
     options.traversal_cost = (float)(fuzz_byte(&from) % 8) / 4;
     options.max_depth = fuzz_byte(&from) % 24;
-    const uint32_t corner_count = 3u + fuzz_byte(&from) % (CORNERS_MOST - 2);
+    const uint32_t corner_count = 3u + fuzz_byte(&from) % (CORNERS_MAX - 2);
     vec3 ends[2 * RAYS];
     ray rays[RAYS];
     ray_hit want[RAYS];
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     uint32_t corners_read = 0;
     while (corners_read < corner_count && from.left >= 6)
         corners[corners_read++] = read_vec3(&from);
-    for (uint32_t i = 0; i < CORNERS_MOST; ++i) /* the other triangles share corners */
+    for (uint32_t i = 0; i < CORNERS_MAX; ++i) /* the other triangles share corners */
         indices[i] = corners_read ? (i < corners_read ? i : i * 7 % corners_read) : 0;
     const uint32_t triangles = corners_read ? corner_count / 3 : 0;
     const tritree_input input = {corners, indices, corners_read, triangles};

@@ -340,7 +340,7 @@ static void an_even_plane_has_its_irradiance(void **state) {
 static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     (void)state;
     strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
-    even->map.gather = ADAPT_LEAST + 1;
+    even->map.gather = ADAPT_MIN + 1;
     const strewn_figures few = strewn_measure(even, -0.5f, 0.5f, 1);
     even->map.gather = step->map.gather = K_LARGE;
     even->map.adaptive = true;
@@ -351,7 +351,7 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     const strewn_figures sharp = strewn_measure(step, 0.06f, 0.12f, 0.1);
     print_message("even: %d photons %.3f, adaptive %.3f; step: %d photons %.3f (mean %.3f), "
                   "adaptive %.3f (%.3f)\n",
-                  ADAPT_LEAST, few.deviation, quiet.deviation, K_LARGE, blurred.error, blurred.mean,
+                  ADAPT_MIN, few.deviation, quiet.deviation, K_LARGE, blurred.error, blurred.mean,
                   sharp.error, sharp.mean);
     assert_true(fabs(sharp.mean - 0.1) < 0.5 * fabs(blurred.mean - 0.1));
     assert_true(sharp.error < blurred.error);

@@ -139,10 +139,10 @@ static kd_status open_bytes(const char *bytes, size_t count) {
     return status;
 }
 
-static size_t read_bytes(char *to, size_t most) {
+static size_t read_bytes(char *to, size_t maximum) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    const size_t count = fread(to, 1, most, file);
+    const size_t count = fread(to, 1, maximum, file);
     fclose(file);
     return count;
 }

@@ -40,7 +40,7 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
     const tile_view view = tile_set_get_view(&tiles);
     tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
     const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
-    assert_true(look.looked_at <= TILE_MOST);
+    assert_true(look.looked_at <= TILE_MAX);
     tile_set_close(&tiles);
     return found;
 }
@@ -126,13 +126,13 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
     return sum;
 }
 
-/* With few triangles, all are used. With many, in all directions: at most TILE_MOST per lookup,
+/* With few triangles, all are used. With many, in all directions: at most TILE_MAX per lookup,
    unbiased. Positions are corners of leaves. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
     tile_set tiles;
-    uint32_t most = 0, bounded = 0;
+    uint32_t maximum = 0, bounded = 0;
     double ratios = 0, squares = 0;
     put_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
@@ -143,16 +143,16 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
         const double expected = sum_of_all(scene, place, normal, radius);
         tile_look look = tile_look_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
         const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
-        assert_true(look.looked_at <= TILE_MOST);
-        if (look.looked_at > most) most = look.looked_at;
+        assert_true(look.looked_at <= TILE_MAX);
+        if (look.looked_at > maximum) maximum = look.looked_at;
         bounded += look.looked_at + TILE_LEAF >= TILE_EXACT;
-        const double ratio = found / fmax(expected, (double)TILE_LEAST_SHARE * M_PI / 3);
+        const double ratio = found / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
         ratios += ratio / LOOKS;
         squares += (ratio - 1) * (ratio - 1) / LOOKS;
     }
     if (!(fabs(ratios - 1) <= mean && sqrt(squares) <= worst))
         fail_msg("%u leaves: mean %.4f, spread %.4f", count, ratios, sqrt(squares));
-    assert_true(radius < 0.5f || most > TILE_EXACT);
+    assert_true(radius < 0.5f || maximum > TILE_EXACT);
     assert_int_equal(tile_set_looks_bounded(&tiles), bounded);
     tile_set_close(&tiles);
     photon_scene_free(scene);

@@ -8,7 +8,7 @@
 #include "tests/test.h"
 #include <kandela/points.h>
 
-enum { MODEL_MAX = 6000, QUERIES = 24, K_MOST = 40, DIMS_MAX = 4 };
+enum { MODEL_MAX = 6000, QUERIES = 24, K_MAX = 40, DIMS_MAX = 4 };
 
 /* The points present, in the order of insertion. */
 typedef struct model {
@@ -156,7 +156,7 @@ static inline void expect_same(const kd_points *changed, bool whole) {
     assert_int_equal(kd_points_open(&anew, &array, &options), KD_OK);
     const kd_points *const trees[2] = {changed, anew};
     kd_points_query query = query_of();
-    expect_same_rows(trees, &query, 1 + draw(K_MOST));
+    expect_same_rows(trees, &query, 1 + draw(K_MAX));
     query.max_radius = 0.3;
     expect_same_within(trees, &query);
     if (whole) {

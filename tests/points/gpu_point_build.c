@@ -151,12 +151,12 @@ static const case_points large_sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_CLU
 static void large_trees_too(void **state) {
     (void)state;
     static const uint32_t counts[] = {65535, 65536, 100003, 1000000};
-    const uint32_t most = gpu_size(1000000, 100003);
+    const uint32_t maximum = gpu_size(1000000, 100003);
     for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder)
         for (int set = 0; set < 4; ++set)
             for (int i = 0; i < 4; ++i)
                 for (int split = 0; split < 2; ++split) {
-                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > most)
+                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > maximum)
                         continue;
                     const build_case of = case_of(*builder, large_sets[set], counts[i], split);
                     compare(&of);
@@ -235,13 +235,13 @@ static void kandela_goes_by_groups(void **state) {
     (void)state;
     static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};
     static const float sigmas[] = {4.5f, 1, 0.02f};
-    const uint32_t most = gpu_size(300007, 140000);
+    const uint32_t maximum = gpu_size(300007, 140000);
     for (int set = 0; set < CASE_POINT_SETS; ++set)
         for (int i = 0; i < 8; ++i)
             for (uint32_t group = 0; group <= 3; ++group)
                 for (int sigma = 0; sigma < 3; ++sigma) {
                     if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
-                    if (counts[i] > most) continue;
+                    if (counts[i] > maximum) continue;
                     build_case of = case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
                     of.groups = (select_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
                                                     sigmas[sigma]};

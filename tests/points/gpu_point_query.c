@@ -8,7 +8,7 @@
 #include "tests/gpu.h"
 #include "tests/neighbours/device_answers.h"
 
-enum { QUERIES = 96, K_MOST = 1024 };
+enum { QUERIES = 96, K_MAX = 1024 };
 
 typedef struct asked_tree {
     pointtree host;
@@ -171,7 +171,7 @@ static void check_within(const char *name, asked_tree *t, point_query_method met
     device_memory_free(device_offsets);
 }
 
-static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 28, 50, 56, 100, 112, 300, 600, K_MOST};
+static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 28, 50, 56, 100, 112, 300, 600, K_MAX};
 enum { KS = sizeof ks / sizeof *ks };
 
 static void check_three_floats(case_points set, uint32_t count, pointtree_split split) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { COUNT = 3000, QUERIES = 400, K = 9, DIMS_MOST = 8 };
+enum { COUNT = 3000, QUERIES = 400, K = 9, DIMS_MAX = 8 };
 
 static void *to_device(const void *host, uint64_t bytes) {
     void *pointer = NULL;
@@ -139,7 +139,7 @@ static void check_pair(uint32_t dims, kd_scalar scalar, kd_points_split split, b
 
 static void same_answers(void **state) {
     (void)state;
-    for (uint32_t dims = 1; dims <= DIMS_MOST; ++dims)
+    for (uint32_t dims = 1; dims <= DIMS_MAX; ++dims)
         for (int i = 0; i < 4; ++i)
             check_pair(dims, (kd_scalar)(i % 2), (kd_points_split)(i / 2), i % 3 == 0);
 }

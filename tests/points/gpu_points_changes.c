@@ -103,12 +103,12 @@ static void bad_changes_change_nothing(void **state) {
 
 /* --- many, in device memory ------------------------------------------------------------------- */
 
-enum { MANY_MOST = 400000, ASKED_MOST = 300000, CHANGES = 6, ROW_MOST = 100 };
+enum { MANY_MAX = 400000, ASKED_MAX = 300000, CHANGES = 6, ROW_MAX = 100 };
 
 /* The points that the tree must hold, in host memory and as passed to the device. */
 static struct {
-    float at[MANY_MOST][3];
-    uint32_t ids[MANY_MOST];
+    float at[MANY_MAX][3];
+    uint32_t ids[MANY_MAX];
     uint32_t count, next;
 } many;
 
@@ -127,7 +127,7 @@ static kd_point_array many_from(uint32_t first) {
 
 static void add_many(uint32_t count, case_points from) {
     for (uint32_t i = 0; i < count; ++i, ++many.count, ++many.next) {
-        const vec3 at = case_point(from, many.next, MANY_MOST);
+        const vec3 at = case_point(from, many.next, MANY_MAX);
         many.at[many.count][0] = at.x;
         many.at[many.count][1] = at.y;
         many.at[many.count][2] = at.z;
@@ -139,7 +139,7 @@ static void add_many(uint32_t count, case_points from) {
 static void insert_many(kd_points *tree, uint32_t count, case_points from) {
     const uint32_t first = many.count;
     add_many(count, from);
-    static float apart[MANY_MOST][4];
+    static float apart[MANY_MAX][4];
     for (uint32_t i = 0; i < count; ++i) memcpy(apart[i], many.at[first + i], sizeof *many.at);
     void *coordinates = to_device(apart, count * sizeof *apart);
     void *names = to_device(many.ids + first, count * sizeof *many.ids);
@@ -153,7 +153,7 @@ static void insert_many(kd_points *tree, uint32_t count, case_points from) {
 
 /* Removes one point in `one_in`. */
 static void remove_many(kd_points *tree, uint32_t one_in) {
-    static uint32_t gone[MANY_MOST];
+    static uint32_t gone[MANY_MAX];
     uint32_t left = 0, count = 0;
     for (uint32_t i = 0; i < many.count; ++i)
         if (draw(one_in) == 0) {
@@ -168,7 +168,7 @@ static void remove_many(kd_points *tree, uint32_t one_in) {
     device_memory_free(names);
 }
 
-static uint32_t rows_of[2][ASKED_MOST * ROW_MOST];
+static uint32_t rows_of[2][ASKED_MAX * ROW_MAX];
 
 /* Compares the results of both trees, for queries in device memory. */
 static void expect_same_on_device(const kd_points *const trees[2], const kd_points_query *query,
@@ -213,7 +213,7 @@ static void ask_all_ways(const kd_points *tree, const void *places, uint32_t cou
 
 static void many_points_by_all_ways(void **state) {
     (void)state;
-    const uint32_t count = gpu_size(200000, 3000), queries = gpu_size(ASKED_MOST, 300);
+    const uint32_t count = gpu_size(200000, 3000), queries = gpu_size(ASKED_MAX, 300);
     const case_points sets[] = {CASE_UNIFORM, CASE_CLUSTERED, CASE_DUPLICATES};
     for (size_t s = 0; s < sizeof sets / sizeof *sets; ++s) {
         kd_points *tree = NULL;
@@ -224,9 +224,9 @@ static void many_points_by_all_ways(void **state) {
         assert_int_equal(kd_points_open(&tree, &array, &options), KD_OK);
         assert_int_equal(points_begin_change(tree), KD_OK);
         tree->changes->small = gpu_size(4000, 100);
-        static float places[ASKED_MOST][3];
+        static float places[ASKED_MAX][3];
         for (uint32_t i = 0; i < queries; ++i) {
-            const vec3 at = case_point(sets[s], draw(MANY_MOST), MANY_MOST);
+            const vec3 at = case_point(sets[s], draw(MANY_MAX), MANY_MAX);
             places[i][0] = at.x, places[i][1] = at.y, places[i][2] = at.z;
         }
         void *asked_there = to_device(places, queries * sizeof *places);

@@ -6,7 +6,7 @@
 #include <kandela/points.h>
 #include <stdio.h>
 
-enum { METRIC_MOST = 700, METRIC_ASKED = 24, METRIC_K = 11 };
+enum { METRIC_MAX = 700, METRIC_ASKED = 24, METRIC_K = 11 };
 
 typedef struct metric_case {
     const char *device;
@@ -18,9 +18,9 @@ typedef struct metric_case {
     uint32_t periodic; /* axes, one bit each */
 } metric_case;
 
-static double metric_cloud[METRIC_MOST][8], metric_asked[METRIC_ASKED][8];
-static uint32_t metric_names[METRIC_MOST];
-static char metric_capacity[2][METRIC_MOST * 8 * 8];
+static double metric_cloud[METRIC_MAX][8], metric_asked[METRIC_ASKED][8];
+static uint32_t metric_names[METRIC_MAX];
+static char metric_capacity[2][METRIC_MAX * 8 * 8];
 
 /* Rounds to the scalar type of the case. */
 static double metric_scalar(const metric_case *of, double x) {
@@ -44,24 +44,24 @@ static kd_point_array metric_array(const metric_case *of, void *to, const double
 }
 
 static void metric_fill(const metric_case *of) {
-    for (uint32_t i = 0; i < METRIC_MOST + METRIC_ASKED; ++i)
+    for (uint32_t i = 0; i < METRIC_MAX + METRIC_ASKED; ++i)
         for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const uint32_t seed = i < METRIC_MOST ? i : 7 * i + 1;
-            const vec3 p = case_point(of->which, seed + (axis / 3) * 9999, METRIC_MOST);
+            const uint32_t seed = i < METRIC_MAX ? i : 7 * i + 1;
+            const vec3 p = case_point(of->which, seed + (axis / 3) * 9999, METRIC_MAX);
             const double x = (double)vec3_axis(p, (int)axis % 3);
-            if (i < METRIC_MOST)
+            if (i < METRIC_MAX)
                 metric_cloud[i][axis] = x;
             else
-                metric_asked[i - METRIC_MOST][axis] = x;
+                metric_asked[i - METRIC_MAX][axis] = x;
         }
-    for (uint32_t i = 0; i < METRIC_MOST; ++i) metric_names[i] = 3 * METRIC_MOST - 2 * i;
+    for (uint32_t i = 0; i < METRIC_MAX; ++i) metric_names[i] = 3 * METRIC_MAX - 2 * i;
 }
 
 /* The period is the widest side of the box around the points and queries. */
 static double metric_period(const metric_case *of, uint32_t axis) {
     double lo = (double)INFINITY, hi = -(double)INFINITY;
     if (!(of->periodic >> axis & 1)) return 0;
-    for (uint32_t i = 0; i < METRIC_MOST; ++i) {
+    for (uint32_t i = 0; i < METRIC_MAX; ++i) {
         lo = fmin(lo, metric_cloud[i][axis]);
         hi = fmax(hi, metric_cloud[i][axis]);
     }
@@ -73,13 +73,13 @@ static double metric_apart(const metric_case *of, const kd_points_query *query, 
                            const double *y) {
     double all = 0;
     for (uint32_t axis = 0; axis < of->dims; ++axis) {
-        double least = fabs(metric_scalar(of, x[axis] - y[axis]));
+        double minimum = fabs(metric_scalar(of, x[axis] - y[axis]));
         for (int side = -1; side <= 1 && query->period[axis] > 0; side += 2) {
             const double image = metric_scalar(of, x[axis] + side * query->period[axis]);
-            least = fmin(least, fabs(metric_scalar(of, image - y[axis])));
+            minimum = fmin(minimum, fabs(metric_scalar(of, image - y[axis])));
         }
-        if (query->norm == 2) least = metric_scalar(of, least * least);
-        all = query->norm == (double)INFINITY ? fmax(all, least) : metric_scalar(of, all + least);
+        if (query->norm == 2) minimum = metric_scalar(of, minimum * minimum);
+        all = query->norm == (double)INFINITY ? fmax(all, minimum) : metric_scalar(of, all + minimum);
     }
     return all;
 }
@@ -95,7 +95,7 @@ static int metric_before(const void *a, const void *b) {
     return x->place < y->place ? -1 : 1;
 }
 
-static metric_answer metric_all[METRIC_MOST];
+static metric_answer metric_all[METRIC_MAX];
 
 /* Sorts all points by distance; returns how many lie within the radius. */
 static uint32_t metric_brute_force(const metric_case *of, const kd_points_query *query,
@@ -122,9 +122,9 @@ static void metric_expect(const metric_case *of, const uint32_t *ids, const void
     }
 }
 
-static uint32_t metric_ids[METRIC_MOST * METRIC_MOST], metric_counts[METRIC_MOST];
-static double metric_dist2[METRIC_MOST * METRIC_MOST];
-static uint64_t metric_offsets[METRIC_MOST + 1];
+static uint32_t metric_ids[METRIC_MAX * METRIC_MAX], metric_counts[METRIC_MAX];
+static double metric_dist2[METRIC_MAX * METRIC_MAX];
+static uint64_t metric_offsets[METRIC_MAX + 1];
 
 static void metric_check_asked(const metric_case *of, const kd_points *tree,
                                const kd_points_query *query) {
@@ -206,7 +206,7 @@ static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
 }
 
 static void metric_check(const metric_case *of) {
-    static char cloud[METRIC_MOST * 8 * 8], asked[METRIC_ASKED * 8 * 8];
+    static char cloud[METRIC_MAX * 8 * 8], asked[METRIC_ASKED * 8 * 8];
     metric_fill(of);
     kd_points_options options;
     kd_points_options_default(&options);

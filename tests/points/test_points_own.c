@@ -62,7 +62,7 @@ static void after_changes(void **state) {
     for (uint64_t i = 0, point = 0; i < count;
          ++i, ++point) { /* the nearest neighbour of each, by brute force */
         while (point < FIRST && point % 5 == 0) ++point;
-        float least = INFINITY;
+        float minimum = INFINITY;
         uint32_t nearest = KD_NO_POINT;
         for (uint32_t j = 0; j < FIRST + MORE; ++j) {
             if (j == point || (j < FIRST && j % 5 == 0)) continue;
@@ -71,7 +71,7 @@ static void after_changes(void **state) {
                 const float apart = cloud[point][axis] - cloud[j][axis];
                 dist2 += apart * apart;
             }
-            if (dist2 < least) least = dist2, nearest = j;
+            if (dist2 < minimum) minimum = dist2, nearest = j;
         }
         assert_int_equal(ids[i * K], nearest);
     }

@@ -7,7 +7,7 @@
 #include <kandela/points.h>
 #include <stdio.h>
 
-enum { MOST = 400, ASKED = 24, NEAREST = 5 };
+enum { LIMIT = 400, ASKED = 24, NEAREST = 5 };
 
 typedef struct visit_case {
     uint32_t count, dims;
@@ -19,24 +19,24 @@ typedef struct visit_case {
     bool periodic;
 } visit_case;
 
-static double cloud[MOST * 8], asked[ASKED * 8];
-static uint32_t names[MOST];
+static double cloud[LIMIT * 8], asked[ASKED * 8];
+static uint32_t names[LIMIT];
 
 static void fill(const visit_case *of) {
-    for (uint32_t i = 0; i < MOST + ASKED; ++i)
+    for (uint32_t i = 0; i < LIMIT + ASKED; ++i)
         for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const uint32_t seed = i < MOST ? i : 5 * i + 2;
-            const vec3 p = case_point(of->which, seed + (axis / 3) * 7777, MOST);
+            const uint32_t seed = i < LIMIT ? i : 5 * i + 2;
+            const vec3 p = case_point(of->which, seed + (axis / 3) * 7777, LIMIT);
             const double x = (double)vec3_axis(p, (int)axis % 3);
-            double *to = i < MOST ? cloud + i * of->dims : asked + (i - MOST) * of->dims;
+            double *to = i < LIMIT ? cloud + i * of->dims : asked + (i - LIMIT) * of->dims;
             if (of->scalar == KD_DOUBLE)
                 to[axis] = x;
             else
-                ((float *)(void *)(i < MOST ? cloud
-                                            : asked))[(i < MOST ? i : i - MOST) * of->dims + axis] =
+                ((float *)(void *)(i < LIMIT ? cloud
+                                            : asked))[(i < LIMIT ? i : i - LIMIT) * of->dims + axis] =
                     (float)x;
         }
-    for (uint32_t i = 0; i < MOST; ++i) names[i] = 2 * MOST + 1 - 2 * i;
+    for (uint32_t i = 0; i < LIMIT; ++i) names[i] = 2 * LIMIT + 1 - 2 * i;
 }
 
 /* The first `count` points, or as many left of more by insertions and removals. */
@@ -75,14 +75,14 @@ typedef struct heard {
 
 typedef struct ear {
     uint32_t counts[ASKED], calls[ASKED];
-    heard rows[ASKED][MOST];
+    heard rows[ASKED][LIMIT];
     double sums[ASKED];
     bool ends; /* stops after the first */
 } ear;
 
 static double hear_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
     ear *to = (ear *)context;
-    assert_true(query < ASKED && to->counts[query] < MOST && dist2 <= bound);
+    assert_true(query < ASKED && to->counts[query] < LIMIT && dist2 <= bound);
     heard *row = &to->rows[query][to->counts[query]++];
     row->id = (uint32_t)id;
     row->dist2 = dist2;
@@ -91,7 +91,7 @@ static double hear_all(void *context, uint64_t query, uint64_t id, double dist2,
 }
 
 static uint32_t place_of(const visit_case *of, uint32_t id) {
-    return of->named ? (2 * MOST + 1 - id) / 2 : id;
+    return of->named ? (2 * LIMIT + 1 - id) / 2 : id;
 }
 
 static const visit_case *sorted_for;
@@ -125,8 +125,8 @@ static double value(const visit_case *of, const void *at, uint64_t i) {
 
 static ear first_ear, second_ear;
 static uint64_t offsets[ASKED + 1];
-static uint32_t ids[ASKED * MOST];
-static double dist2[ASKED * MOST];
+static uint32_t ids[ASKED * LIMIT];
+static double dist2[ASKED * LIMIT];
 
 static void tell(const kd_points *tree, const kd_points_query *query, kd_points_visitor visit,
                  ear *to) {
@@ -204,7 +204,7 @@ static void check_case(const visit_case *of) {
 
 static void what_is_told_is_what_is_listed(void **state) {
     (void)state;
-    static const uint32_t counts[] = {0, 1, 17, 130, MOST};
+    static const uint32_t counts[] = {0, 1, 17, 130, LIMIT};
     for (uint32_t variant = 0; variant < 8 * 2 * CASE_POINT_SETS; ++variant)
         for (uint32_t c = 0; c < 5; ++c) {
             const uint32_t mixed = variant * 5 + c * 3;

@@ -243,9 +243,9 @@ static void test_plan(void **state) {
     const uint64_t samples = 640 * 480 * 16;
     assert_true(counted >= samples * (waves_path_bytes(false) + waves_sample_bytes()));
     assert_true(counted <= samples * (waves_path_bytes(false) + waves_sample_bytes()) + 100000);
-    const uint64_t most = whole.device_total - counted / 2;
-    assert_int_equal(render_plan_fit(&fitted, &view, &options, most), KD_OK);
-    assert_true(fitted.device_total <= most && options.device_paths > 0);
+    const uint64_t maximum = whole.device_total - counted / 2;
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, maximum), KD_OK);
+    assert_true(fitted.device_total <= maximum && options.device_paths > 0);
     scene_close(made);
 }
 

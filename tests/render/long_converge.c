@@ -96,7 +96,7 @@ static void expect_one_picture(const char *path) {
     static const struct {
         const char *name;
         int32_t final_gather, samples, photons; /* per map and pass */
-        double most;
+        double maximum;
     } methods[] = {{"photon", 16, 16, 200000, 0.002},
                    {"photon", 0, 16, 400000, 0.005},
                    {"sppm", 0, 32, 60000, 0.002}};
@@ -117,7 +117,7 @@ static void expect_one_picture(const char *path) {
         const double error = distance(&seen, &right);
         print_message("%s: %s with %d gather rays, relmse %.5f\n", path, methods[i].name,
                       methods[i].final_gather, error);
-        assert_true(error < methods[i].most);
+        assert_true(error < methods[i].maximum);
         for (int c = 0; c < 3; ++c)
             assert_float_equal(seen.mean_radiance[c], right.mean_radiance[c],
                                0.02f * right.mean_radiance[c]);

@@ -152,16 +152,16 @@ static void dark_pictures_are_raised(void **state) {
     }
 }
 
-/* A subject that covers `share` of the picture, of greys from `least` to twice that, before a
+/* A subject that covers `share` of the picture, of greys from `minimum` to twice that, before a
    backdrop. */
-static image make_subject(double share, float least, float backdrop) {
+static image make_subject(double share, float minimum, float backdrop) {
     enum { SIDE = 96 };
     float *planes[4];
     image picture = open_picture(SIDE, planes);
     const int rows = (int)(share * SIDE);
     for (int y = 0; y < SIDE; ++y)
         for (int x = 0; x < SIDE; ++x)
-            put(planes, SIDE * y + x, y < rows ? least + least * (float)x / SIDE : backdrop, 1);
+            put(planes, SIDE * y + x, y < rows ? minimum + minimum * (float)x / SIDE : backdrop, 1);
     return picture;
 }
 

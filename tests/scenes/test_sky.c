@@ -148,18 +148,18 @@ static scene *open_sky(const char *environment) {
 /* Integrates R, G and B within 1.5 degrees of a direction, projected onto a plane across it. */
 static void beam(double sum[3], const scene_view *view, const double towards[3]) {
     enum { STEPS = 400 };
-    const double most = 1.5 * pi / 180;
+    const double maximum = 1.5 * pi / 180;
     const vec3 axis = vec3_make((float)towards[0], (float)towards[1], (float)towards[2]);
     const frame3 axes = frame3_around(vec3_normalize(axis));
     sum[0] = sum[1] = sum[2] = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
-            const double angle = most * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
+            const double angle = maximum * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
             const vec3 way = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
                                                               (float)(sin(angle) * sin(turn)),
                                                               (float)cos(angle)));
             const vec3 seen = environment_radiance(view, way);
-            const double solid = sin(angle) * most / STEPS * 2 * pi / STEPS;
+            const double solid = sin(angle) * maximum / STEPS * 2 * pi / STEPS;
             sum[0] += (double)seen.x * solid;
             sum[1] += (double)seen.y * solid;
             sum[2] += (double)seen.z * solid;

@@ -22,7 +22,7 @@ static void count_boxes(const photon_emission *from, uint32_t d, int *counts) {
 
 /* Power of the strongest plane wave among the points, relative to independent ones. */
 static double strongest_wave(const photon_emission *from, uint32_t d) {
-    double most = 0;
+    double maximum = 0;
     for (int h = 0; h <= WAVES; ++h)
         for (int k = -WAVES; k <= WAVES; ++k) {
             if (h == 0 && k <= 0) continue;
@@ -34,9 +34,9 @@ static double strongest_wave(const photon_emission *from, uint32_t d) {
                 s += sin(2 * 3.141592653589793 * turns);
             }
             const double power = (c * c + s * s) / POINTS;
-            if (power > most) most = power;
+            if (power > maximum) maximum = power;
         }
-    return most;
+    return maximum;
 }
 
 static void boxes_keep_their_points(void **state) {

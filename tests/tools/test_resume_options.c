@@ -83,7 +83,7 @@ static void number_text(char text[TEXT], const option_row *row, const void *fiel
     for (int i = 0; i < count; ++i) {
         double value = whole ? ((const int32_t *)field)[i] : (double)((const float *)field)[i];
         if (i == changed) value = whole || value == 0 ? value + 1 : value * 1.25;
-        const bool above = row->least < row->most && value > row->most;
+        const bool above = row->minimum < row->maximum && value > row->maximum;
         if (above) value = whole ? value - 2 : value / 2;
         const char between[2] = {row->separator ? row->separator : ',', 0};
         used += (size_t)snprintf(text + used, TEXT - used, "%s%.9g", i ? between : "", value);
@@ -116,7 +116,7 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
         snprintf(texts[0], TEXT, "%llu", (unsigned long long)*(const uint64_t *)field + 1);
         return 1;
     case OPTION_DOUBLE: /* limits that are never reached, or never exceeded */
-        snprintf(texts[0], TEXT, "%.9g", isfinite(row->most) ? row->most : 1e9);
+        snprintf(texts[0], TEXT, "%.9g", isfinite(row->maximum) ? row->maximum : 1e9);
         return 1;
     case OPTION_INT32:
     case OPTION_FLOAT:

@@ -2,7 +2,7 @@
    row is represented by the mean of the logarithms of the faster half of its samples. The error of
    this mean is estimated from the spread of these samples or, if the file contains several runs of
    the row, from the spread of the runs if that is larger. Clock rates and memory layout differ
-   between processes, which one run does not show: LEAST_ERROR. A row fails if its ratio exceeds the
+   between processes, which one run does not show: MIN_ERROR. A row fails if its ratio exceeds the
    limit by SURE_ROW errors, the mean of all rows if it does by SURE_MEAN errors: the first detects
    a large loss of a single row, the second a small loss of all rows. */
 #include "core/memory.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LEAST_ERROR = 0.005, SURE_ROW = 3, SURE_MEAN = 2;
+static const double MIN_ERROR = 0.005, SURE_ROW = 3, SURE_MEAN = 2;
 enum { NAME = 192 };
 
 typedef struct estimate {
@@ -41,7 +41,7 @@ static double error_of(const double *values, int count) {
 
 /* Returns the logarithms of a line's samples, or of its quantiles in files of older versions. */
 static int logs_of(double *out, const result_line *line) {
-    const double quantiles[] = {line->least, line->first_quarter, line->median,
+    const double quantiles[] = {line->minimum, line->first_quarter, line->median,
                                 line->third_quarter};
     const double *from = line->sample_count ? line->samples : quantiles;
     const int count = line->sample_count ? line->sample_count : 4;
@@ -66,17 +66,17 @@ static estimate estimate_lines(const result_line *const *lines, int count, doubl
     return made;
 }
 
-static int most_samples(const result_line *const *lines, int count) {
-    int most = 4;
+static int max_samples(const result_line *const *lines, int count) {
+    int maximum = 4;
     for (int i = 0; i < count; ++i)
-        if (lines[i]->sample_count > most) most = lines[i]->sample_count;
-    return most;
+        if (lines[i]->sample_count > maximum) maximum = lines[i]->sample_count;
+    return maximum;
 }
 
 kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
                         const result_line *const *newer, int newer_count) {
-    const int samples = most_samples(older, older_count) +
-                        most_samples(newer, newer_count); /* an upper bound for both */
+    const int samples = max_samples(older, older_count) +
+                        max_samples(newer, newer_count); /* an upper bound for both */
     const int lines = older_count > newer_count ? older_count : newer_count;
     double *logs = NULL;
     KD_TRY(KD_RESERVE(logs, (uint64_t)(samples + lines)));
@@ -85,7 +85,7 @@ kd_status compare_lines(compare_ratio *out, const result_line *const *older, int
     memory_free(logs);
     out->log_ratio = after.log_ms - before.log_ms;
     out->error =
-        sqrt(LEAST_ERROR * LEAST_ERROR + before.error * before.error + after.error * after.error);
+        sqrt(MIN_ERROR * MIN_ERROR + before.error * before.error + after.error * after.error);
     return KD_OK;
 }
 
@@ -163,7 +163,7 @@ static compare_ratio mean_ratio(const tally *of) {
     return mean;
 }
 
-static kd_status judge(const tally *of, double most_regress) {
+static kd_status judge(const tally *of, double max_regress) {
     KD_REQUIRE(of->row_count > 0, KD_ERROR_CHECK, "the two files have no row in common");
     const compare_ratio mean = mean_ratio(of);
     printf("%8.3f +- %5.3f  mean of %d rows\n", exp(mean.log_ratio),
@@ -171,9 +171,9 @@ static kd_status judge(const tally *of, double most_regress) {
     fflush(stdout);
     KD_REQUIRE(of->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed", of->changed);
     KD_REQUIRE(of->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
-               of->slower, of->row_count, 100 * most_regress);
+               of->slower, of->row_count, 100 * max_regress);
     KD_REQUIRE(mean.log_ratio - of->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
-               "the mean of %d rows is more than %g %% slower", of->row_count, 100 * most_regress);
+               "the mean of %d rows is more than %g %% slower", of->row_count, 100 * max_regress);
     return KD_OK;
 }
 
@@ -187,12 +187,12 @@ static kd_status compare_all(tally *to, const results *older, const results *new
     return KD_OK;
 }
 
-kd_status compare_results(const results *older, const results *newer, double most_regress) {
+kd_status compare_results(const results *older, const results *newer, double max_regress) {
     tally counted;
     memset(&counted, 0, sizeof counted);
-    counted.limit = log1p(most_regress);
+    counted.limit = log1p(max_regress);
     kd_status status = compare_all(&counted, older, newer);
-    if (status == KD_OK) status = judge(&counted, most_regress);
+    if (status == KD_OK) status = judge(&counted, max_regress);
     memory_free((void *)counted.older);
     memory_free((void *)counted.newer);
     memory_free(counted.rows);

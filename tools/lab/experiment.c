@@ -328,7 +328,7 @@ const experiment_lists experiment_lists_usual = {
 
 static const struct {
     const char *option;
-    double least, most;
+    double minimum, maximum;
 } limits[VARY_AXES] = {{"--spp-ladder", 1, 1 << 24}, {"--photons-ladder", 1, 1e12},
                        {"--ladder", 2, 1024},        {"--radius-ladder", 1e-3, 1e3},
                        {"--passes-ladder", 1, 1e6},  {"--alpha-ladder", 0.01, 1}};
@@ -344,7 +344,7 @@ static bool next_part(const char **at, char out[16]) {
 }
 
 static kd_status read_ladder(experiment_ladder *out, const char *text, int axis) {
-    const double least = limits[axis].least, most = limits[axis].most;
+    const double minimum = limits[axis].minimum, maximum = limits[axis].maximum;
     out->count = 0;
     for (const char *at = text; *at;) {
         const char *end = NULL;
@@ -354,11 +354,11 @@ static kd_status read_ladder(experiment_ladder *out, const char *text, int axis)
             value = strtod(at, &stop);
             if (stop != at) end = stop;
         }
-        KD_REQUIRE(end && (*end == ',' || !*end) && value >= least && value <= most &&
+        KD_REQUIRE(end && (*end == ',' || !*end) && value >= minimum && value <= maximum &&
                        out->count < EXPERIMENT_RUNGS,
                    KD_ERROR_USAGE,
                    "%s %s: expected at most %d numbers from %g to %g, separated by commas",
-                   limits[axis].option, text, EXPERIMENT_RUNGS, least, most);
+                   limits[axis].option, text, EXPERIMENT_RUNGS, minimum, maximum);
         out->rungs[out->count++] = value;
         at = *end ? end + 1 : end;
     }

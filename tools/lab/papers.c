@@ -76,7 +76,7 @@ kd_status bench_table(const char *name, const bench_request *request) {
 }
 
 paper_table paper_table_make(const bench_request *request, const char *name,
-                             const char *published_on, bool is_rate, uint64_t cpu_most) {
+                             const char *published_on, bool is_rate, uint64_t cpu_threads_max) {
     paper_table table;
     memset(&table, 0, sizeof table);
     table.request = request;
@@ -87,7 +87,7 @@ paper_table paper_table_make(const bench_request *request, const char *name,
     /* --quick uses a device only if --devices names it */
     table.on_cuda = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0") &&
                     (!request->quick || request->devices.count > 0);
-    table.cpu_most = request->sizes.count ? UINT64_MAX : cpu_most;
+    table.cpu_threads_max = request->sizes.count ? UINT64_MAX : cpu_threads_max;
     return table;
 }
 
@@ -115,9 +115,9 @@ bench_row paper_row_ours(const paper_table *table, int on, const char *builder, 
     row.n = n;
     row.dims = (int32_t)dims;
     row.items = (double)n;
-    const bool runs = on == TABLE_CPU ? table->on_cpu && n <= table->cpu_most : table->on_cuda;
-    const int32_t most = table->request->quick ? 3 : BENCH_RUNS_MAX;
-    row.runs = !runs ? 0 : table->request->runs < most ? table->request->runs : most;
+    const bool runs = on == TABLE_CPU ? table->on_cpu && n <= table->cpu_threads_max : table->on_cuda;
+    const int32_t maximum = table->request->quick ? 3 : BENCH_RUNS_MAX;
+    row.runs = !runs ? 0 : table->request->runs < maximum ? table->request->runs : maximum;
     return row;
 }
 
@@ -146,11 +146,11 @@ bool paper_wants_size(const bench_request *request, uint64_t n) {
 }
 
 int paper_threads(int32_t out[PAPER_THREADS]) {
-    const int32_t most = parallel_threads();
+    const int32_t maximum = parallel_threads();
     int count = 0;
-    for (int32_t threads = 1; threads < most && count < PAPER_THREADS - 1; threads *= 2)
+    for (int32_t threads = 1; threads < maximum && count < PAPER_THREADS - 1; threads *= 2)
         out[count++] = threads;
-    out[count++] = most;
+    out[count++] = maximum;
     return count;
 }
 

@@ -13,7 +13,7 @@ typedef struct paper_table {
     const char *other_on[PAPER_OTHERS]; /* further columns of the paper; NULL: none */
     bool is_rate;                       /* results in M/s, else in ms */
     bool on_cpu, on_cuda;
-    uint64_t cpu_most; /* larger cases run on the CPU only if --sizes names them */
+    uint64_t cpu_threads_max; /* larger cases run on the CPU only if --sizes names them */
 } paper_table;
 
 typedef struct paper_row {
@@ -26,7 +26,7 @@ typedef struct paper_row {
 } paper_row;
 
 paper_table paper_table_make(const bench_request *request, const char *name,
-                             const char *published_on, bool is_rate, uint64_t cpu_most);
+                             const char *published_on, bool is_rate, uint64_t cpu_threads_max);
 void paper_table_head(const paper_table *table, const char *title);
 /* Prints a line of the table, and writes a JSON line for each measurement. */
 kd_status paper_table_row(const paper_table *table, const paper_row *row);

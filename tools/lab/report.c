@@ -110,7 +110,7 @@ kd_status report_table(const char *folder, const results *measured) {
         char name[192];
         results_name(name, sizeof name, line);
         fprintf(output.stream, "| %s | %.4g | %.4g | %.4g to %.4g |", name, line->median,
-                line->least, line->first_quarter, line->third_quarter);
+                line->minimum, line->first_quarter, line->third_quarter);
         const double values[] = {line->rate * 1e-6, line->sah_cost, line->published, line->ratio};
         for (int v = 0; v < 4; ++v)
             fprintf(output.stream, values[v] > 0 ? " %.4g |" : " |", values[v]);

@@ -70,7 +70,7 @@ static void take_numbers(result_line *to, const cJSON *line, const cJSON *ms) {
     to->dims = (int32_t)fmin(number_of(line, "dims"), 1e6);
     to->k = (int32_t)fmin(number_of(line, "k"), 1e9);
     to->median = number_of(ms, "median");
-    to->least = number_of(ms, "min");
+    to->minimum = number_of(ms, "min");
     to->first_quarter = number_of(ms, "q1");
     to->third_quarter = number_of(ms, "q3");
     to->rate = number_of(line, "rate");

@@ -11,7 +11,7 @@
 
 typedef struct visiting {
     const tritree *tree;
-    uint32_t most_level;
+    uint32_t max_level;
     tree_visitor visit;
     void *context;
 } visiting;
@@ -19,7 +19,7 @@ typedef struct visiting {
 static void visit_below(const visiting *v, uint32_t at, uint32_t level, box3 box) {
     const tritree_node node = v->tree->nodes[at];
     v->visit(v->context, at, level, box);
-    if (tritree_is_leaf(node) || level == v->most_level) return;
+    if (tritree_is_leaf(node) || level == v->max_level) return;
     const int axis = tritree_axis(node);
     box3 left = box, right = box;
     vec3_set_axis(&left.hi, axis, node.split);
@@ -28,8 +28,8 @@ static void visit_below(const visiting *v, uint32_t at, uint32_t level, box3 box
     visit_below(v, tritree_left(node) + 1, level + 1, right);
 }
 
-void tree_visit(const tritree *tree, uint32_t most_level, tree_visitor visit, void *context) {
-    const visiting all = {tree, most_level, visit, context};
+void tree_visit(const tritree *tree, uint32_t max_level, tree_visitor visit, void *context) {
+    const visiting all = {tree, max_level, visit, context};
     if (tree->statistics.nodes > 0) visit_below(&all, 0, 0, tritree_get_view(tree).box);
 }
 
@@ -175,7 +175,7 @@ static void colour_of(int rgb[3], uint32_t level) {
 typedef struct writing {
     FILE *to;
     const tritree *tree;
-    uint32_t most_level;
+    uint32_t max_level;
     uint64_t boxes;
 } writing;
 
@@ -212,17 +212,17 @@ static void write_edges(void *context, uint32_t at, uint32_t level, box3 box) {
 }
 
 static void write_ply(writing *w) {
-    tree_visit(w->tree, w->most_level, count_box, w);
+    tree_visit(w->tree, w->max_level, count_box, w);
     fprintf(w->to,
             "ply\nformat ascii 1.0\ncomment boxes of a k-d tree's nodes down to level %u\n"
             "element vertex %" PRIu64 "\nproperty float x\nproperty float y\nproperty float z\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\n"
             "element edge %" PRIu64 "\nproperty int vertex1\nproperty int vertex2\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n",
-            w->most_level, 8 * w->boxes, 12 * w->boxes);
-    tree_visit(w->tree, w->most_level, write_corners, w);
+            w->max_level, 8 * w->boxes, 12 * w->boxes);
+    tree_visit(w->tree, w->max_level, write_corners, w);
     w->boxes = 0;
-    tree_visit(w->tree, w->most_level, write_edges, w);
+    tree_visit(w->tree, w->max_level, write_edges, w);
 }
 
 static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box) {
@@ -235,7 +235,7 @@ static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box)
     }
     fprintf(w->to, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
             (double)node.split);
-    for (uint32_t side = 0; side < 2 && level < w->most_level; ++side)
+    for (uint32_t side = 0; side < 2 && level < w->max_level; ++side)
         fprintf(w->to, "  n%u -> n%u;\n", at, tritree_left(node) + side);
 }
 
@@ -243,8 +243,8 @@ static void write_dot(writing *w) {
     fprintf(w->to,
             "// a k-d tree down to level %u: inner nodes with their planes, leaves with their "
             "triangles\ndigraph tree {\n  node [fontname=\"sans-serif\", fontsize=10];\n",
-            w->most_level);
-    tree_visit(w->tree, w->most_level, write_dot_node, w);
+            w->max_level);
+    tree_visit(w->tree, w->max_level, write_dot_node, w);
     fputs("}\n", w->to);
 }
 
@@ -280,12 +280,12 @@ bool tree_export_knows(const char *path) {
 }
 
 kd_status tree_export(const char *path, const tritree *tree, const tree_levels *of,
-                      uint32_t most_level) {
+                      uint32_t max_level) {
     KD_REQUIRE(tree_export_knows(path), KD_ERROR_USAGE,
                "%s: unknown suffix; expected .ply, .dot or .json", path);
     file_output output;
     KD_TRY(file_output_open(&output, path));
-    writing w = {output.stream, tree, most_level, 0};
+    writing w = {output.stream, tree, max_level, 0};
     const char *suffix = file_suffix(path);
     if (strcmp(suffix, ".ply") == 0)
         write_ply(&w);

@@ -211,13 +211,13 @@ static kd_status read_percent(double *out, const char *text) {
 }
 
 static kd_status compare_files(const bench_values *values, char *const *paths) {
-    double most = 0;
-    KD_TRY(read_percent(&most, values->max_regress ? values->max_regress : "3%"));
+    double maximum = 0;
+    KD_TRY(read_percent(&maximum, values->max_regress ? values->max_regress : "3%"));
     results older, newer;
     memset(&newer, 0, sizeof newer);
     KD_TRY(results_open(&older, paths[0]));
     kd_status status = results_open(&newer, paths[1]);
-    if (status == KD_OK) status = compare_results(&older, &newer, most);
+    if (status == KD_OK) status = compare_results(&older, &newer, maximum);
     results_close(&newer);
     results_close(&older);
     return status;
@@ -289,8 +289,8 @@ static const option_row input_rows[] = {
      .help = "distance between points in memory, such as 16 for float4; 0: packed",
      .initial = "0",
      .kind = OPTION_INT32,
-     .least = 0,
-     .most = 4096,
+     .minimum = 0,
+     .maximum = 4096,
      .unit = "bytes",
      OPTION_FIELD(bench_values, stride)},
     {.name = "double",
@@ -308,23 +308,23 @@ static const option_row input_rows[] = {
      .help = "knn: use the CUDA kernels for K neighbours; 0: those for --k",
      .initial = "0",
      .kind = OPTION_INT32,
-     .least = 0,
-     .most = 4096,
+     .minimum = 0,
+     .maximum = 4096,
      OPTION_FIELD(bench_values, kernel_k)},
     {.name = "radius",
      .argument = "R",
      .help = "knn: also measure radius queries, with one radius for all and with one per query",
      .kind = OPTION_DOUBLE,
-     .least = 0,
-     .most = 1e30,
+     .minimum = 0,
+     .maximum = 1e30,
      OPTION_FIELD(bench_values, radius)},
     {.name = "traversal-cost",
      .argument = "C",
      .help = "trace: SAH cost of a traversal step; 0: default",
      .initial = "0",
      .kind = OPTION_DOUBLE,
-     .least = 0,
-     .most = 1e30,
+     .minimum = 0,
+     .maximum = 1e30,
      OPTION_FIELD(bench_values, traversal_cost)},
     LIST(
         "table", "NAME",
@@ -354,8 +354,8 @@ static const option_row output_rows[] = {
      .help = "timed runs, after one warm-up run; the median is reported",
      .initial = "5",
      .kind = OPTION_INT32,
-     .least = 1,
-     .most = BENCH_RUNS_MAX,
+     .minimum = 1,
+     .maximum = BENCH_RUNS_MAX,
      OPTION_FIELD(bench_values, runs)},
     {.name = "max-regress",
      .argument = "PERCENT",

@@ -127,8 +127,8 @@ typedef struct tracing {
     scene_view view;
     image heat;
     double mean_nodes, mean_triangles;
-    uint64_t most_nodes, most_triangles; /* maxima over all rays */
-    int32_t worst[2];                    /* the pixel of most_nodes */
+    uint64_t max_nodes, max_triangles; /* maxima over all rays */
+    int32_t worst[2];                    /* the pixel of max_nodes */
     ray cast;
     trace_walk walk;
     job watched;
@@ -184,9 +184,9 @@ static void add_up(tracing *work, const heat_planes *to, uint64_t first,
         to->triangles[first + i] = (float)c->triangles;
         work->mean_nodes += (double)c->nodes;
         work->mean_triangles += (double)c->triangles;
-        if (c->triangles > work->most_triangles) work->most_triangles = c->triangles;
-        if (c->nodes <= work->most_nodes) continue;
-        work->most_nodes = c->nodes;
+        if (c->triangles > work->max_triangles) work->max_triangles = c->triangles;
+        if (c->nodes <= work->max_nodes) continue;
+        work->max_nodes = c->nodes;
         work->worst[0] = (int32_t)((first + i) % width);
         work->worst[1] = (int32_t)((first + i) / width);
     }
@@ -232,8 +232,8 @@ static kd_status measure_picture(tracing *work) {
         float *plane = NULL;
         KD_TRY_GOTO(image_add(heat, grey[k], &plane));
         const uint64_t pixels = (uint64_t)heat->width * (uint64_t)heat->height;
-        for (uint64_t i = 0; i < pixels && work->most_nodes; ++i)
-            plane[i] = planes.nodes[i] / (float)work->most_nodes;
+        for (uint64_t i = 0; i < pixels && work->max_nodes; ++i)
+            plane[i] = planes.nodes[i] / (float)work->max_nodes;
     }
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
     if (work->values.heat) KD_TRY_GOTO(image_write(heat, work->values.heat, &encoding));
@@ -258,8 +258,8 @@ static void print_text(const tracing *work) {
         printf("hit: triangle %u at t %.9g\n", walk->hit.triangle, (double)walk->hit.t);
     printf("all pixels: %.4g nodes and %.4g triangles a ray; most %" PRIu64
            " nodes (pixel %d,%d), %" PRIu64 " triangles\n",
-           work->mean_nodes, work->mean_triangles, work->most_nodes, work->worst[0], work->worst[1],
-           work->most_triangles);
+           work->mean_nodes, work->mean_triangles, work->max_nodes, work->worst[0], work->worst[1],
+           work->max_triangles);
     printf("tree: %s, %" PRIu64 " nodes, depth %u, SAH cost %.4g\n", work->builder, tree->nodes,
            tree->depth, tree->sah_cost);
     if (walk->counts.leaves) puts("      leaf  depth  triangles          from            to");
@@ -316,8 +316,8 @@ static cJSON *make_json(const tracing *work) {
     cJSON *picture = cJSON_AddObjectToObject(root, "picture");
     cJSON_AddNumberToObject(picture, "mean_nodes", work->mean_nodes);
     cJSON_AddNumberToObject(picture, "mean_triangles", work->mean_triangles);
-    cJSON_AddNumberToObject(picture, "most_nodes", (double)work->most_nodes);
-    cJSON_AddNumberToObject(picture, "most_triangles", (double)work->most_triangles);
+    cJSON_AddNumberToObject(picture, "most_nodes", (double)work->max_nodes);
+    cJSON_AddNumberToObject(picture, "most_triangles", (double)work->max_triangles);
     cJSON_AddItemToObject(picture, "most_nodes_pixel", cJSON_CreateIntArray(work->worst, 2));
     cJSON *tree = cJSON_AddObjectToObject(root, "tree");
     cJSON_AddStringToObject(tree, "builder", work->builder);
@@ -359,7 +359,7 @@ static kd_status write_report(const tracing *work, const char *folder) {
              "nodes and %.1f triangles; the most nodes, %" PRIu64 ", at pixel %d,%d. The ray of "
              "pixel %d,%d reads %" PRIu64 " nodes, visits %" PRIu64 " leaves and tests %" PRIu64
              " triangles.",
-             work->path, work->builder, work->mean_nodes, work->mean_triangles, work->most_nodes,
+             work->path, work->builder, work->mean_nodes, work->mean_triangles, work->max_nodes,
              work->worst[0], work->worst[1], values->pixel[0], values->pixel[1], counts->nodes,
              counts->leaves, counts->triangles);
     return report_write(folder, "What rays take", text);
@@ -411,8 +411,8 @@ static const option_row rows[] = {
      .help = "pixel whose centre the ray passes (required); 0,0 is the top left pixel",
      .kind = OPTION_INT32,
      .count = 2,
-     .least = 0,
-     .most = 65535,
+     .minimum = 0,
+     .maximum = 65535,
      OPTION_FIELD(trace_values, pixel)},
     {.name = "json",
      .help = "print the result as JSON",

@@ -16,7 +16,7 @@ typedef struct tree_values {
     general_options general;
     kd_render_options render; /* uses its builder and costs */
     const char *export_path, *report;
-    int32_t most_level, lines;
+    int32_t max_level, lines;
     bool level_stats;
 } tree_values;
 
@@ -99,7 +99,7 @@ static kd_status look(xray *work, const option_line *line) {
     if (values->level_stats) print_levels(&work->levels);
     if (values->export_path)
         KD_TRY(tree_export(values->export_path, &work->tree, &work->levels,
-                           (uint32_t)values->most_level));
+                           (uint32_t)values->max_level));
     return values->report ? tree_report(values->report, &work->tree, &work->levels, path) : KD_OK;
 }
 
@@ -107,7 +107,7 @@ static kd_status run(const option_line *line) {
     static xray work; /* static: a late signal may still access its job */
     job_init(&work.watched);
     interrupt_watch(&work.watched, false);
-    work.values = (tree_values){.most_level = 6, .lines = 20000};
+    work.values = (tree_values){.max_level = 6, .lines = 20000};
     kd_render_options_default(&work.values.render);
     KD_TRY(option_line_apply(line, &work.values));
     general_apply(&work.values.general);
@@ -134,16 +134,16 @@ static const option_row rows[] = {
      .help = "deepest level in .ply and .dot files",
      .initial = "6",
      .kind = OPTION_INT32,
-     .least = 0,
-     .most = 60,
-     OPTION_FIELD(tree_values, most_level)},
+     .minimum = 0,
+     .maximum = 60,
+     OPTION_FIELD(tree_values, max_level)},
     {.name = "lines",
      .argument = "N",
      .help = "number of random lines for which visits are counted",
      .initial = "20000",
      .kind = OPTION_INT32,
-     .least = 1,
-     .most = 100000000,
+     .minimum = 1,
+     .maximum = 100000000,
      OPTION_FIELD(tree_values, lines)},
     {.name = "report",
      .argument = "FOLDER",

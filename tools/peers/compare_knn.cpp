@@ -140,8 +140,8 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
             let_threads_sleep(threads);
             const double started = seconds_now(threads);
             work(*all[i], rows[i]);
-            double &least = rows[i].figure[column];
-            least = std::min(least, seconds_now(threads) - started);
+            double &minimum = rows[i].figure[column];
+            minimum = std::min(minimum, seconds_now(threads) - started);
         }
 }
 
@@ -237,11 +237,11 @@ bool read_line(Asked &asked, int argc, char **argv) {
            given[1] >= (long long)std::max(asked.k[0], asked.k[1]);
 }
 
-// Reads floats x, y, z of at most `most` points.
-Cloud cloud_of_file(const char *path, size_t most) {
-    Cloud cloud(3 * most);
+// Reads floats x, y, z of at most `maximum` points.
+Cloud cloud_of_file(const char *path, size_t maximum) {
+    Cloud cloud(3 * maximum);
     std::FILE *file = std::fopen(path, "rb");
-    if (file) cloud.resize(std::fread(cloud.data(), 12, most, file) * 3);
+    if (file) cloud.resize(std::fread(cloud.data(), 12, maximum, file) * 3);
     if (file) std::fclose(file);
     if (file && !cloud.empty()) return cloud;
     std::fprintf(stderr, "%s: no floats x, y, z there\n", path);

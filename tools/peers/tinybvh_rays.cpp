@@ -42,9 +42,9 @@ static void cast(const Tree &tree, const ray *rays, uint64_t count, bool any, ra
         }
         to.hit.prim = KD_NONE;
         to.hit.u = to.hit.v = 0;
-        const float most = to.hit.t;
+        const float maximum = to.hit.t;
         tree.Intersect(to);
-        const bool hit = to.hit.t < most;
+        const bool hit = to.hit.t < maximum;
         hits[i] = {hit ? to.hit.t + from.tmin : from.tmax, to.hit.u, to.hit.v,
                    hit ? to.hit.prim : KD_NONE};
     }

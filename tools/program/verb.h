@@ -33,8 +33,8 @@ typedef struct verb {
 
 extern const verb *const verbs[]; /* terminated by NULL */
 
-/* Returns KD_ERROR_USAGE unless there are `least` to `most` arguments (most < 0: no limit). */
-kd_status verb_arguments(const option_line *line, const verb *command, int least, int most);
+/* Returns KD_ERROR_USAGE unless there are `minimum` to `maximum` arguments (most < 0: no limit). */
+kd_status verb_arguments(const option_line *line, const verb *command, int minimum, int maximum);
 
 enum { HELP_DAILY, HELP_ALL };
 

@@ -299,7 +299,7 @@ static kd_status consider_plan(rendering *work) {
                plan.rows[i].on_device ? 18 : 25, plan.rows[i].name, plan.rows[i].bytes);
     printf("%-25s %14" PRIu64 "\n", "total", plan.total);
     if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
-    if (integrator_find(values->render.integrator)->batches_most)
+    if (integrator_find(values->render.integrator)->batches_max)
         printf("%-25s %14d\n", "batches", batches);
     if (choice->rank_count > 1) render_values_print_choice(values, &view, choice);
     return KD_OK;

@@ -7,7 +7,7 @@
 #include "core/memory.h"
 #include <stdlib.h>
 
-enum { LEAF_TRIANGLES = 8, GROWTH_MOST = 4 };
+enum { LEAF_TRIANGLES = 8, GROWTH_MAX = 4 };
 
 typedef struct toy {
     const tritree_input *input;
@@ -30,7 +30,7 @@ static kd_status halve(toy *build, uint32_t at, box3 box, const uint32_t *ids, u
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;
-    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MOST ||
+    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MAX ||
         !(lo < split && split < hi)) {
         uint32_t *leaf = NULL;
         KD_TRY(tree_writer_leaf(&build->writer, at, count, &leaf));

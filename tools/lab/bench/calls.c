@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CALL_K = 8, HOST_QUERIES_MOST = 10000, QUERIES_MOST = 100000 };
+enum { CALL_K = 8, HOST_QUERIES_MAX = 10000, QUERIES_MAX = 100000 };
 
 typedef struct call_case {
     const bench_request *request;
     const char *set;
-    vec3 *points; /* points of the tree, then QUERIES_MOST others */
+    vec3 *points; /* points of the tree, then QUERIES_MAX others */
     void *device_points;
     uint64_t count;
     kd_points *tree, *oracle; /* trees on the device and on the CPU */
@@ -28,7 +28,7 @@ typedef struct call_case {
 
 typedef kd_status (*timed_call)(call_case *of);
 
-/* Builds the CPU's tree; the last QUERIES_MOST points are queries only. */
+/* Builds the CPU's tree; the last QUERIES_MAX points are queries only. */
 static kd_status open_oracle(call_case *of) {
     const kd_point_array points = kd_point_array_make(of->points, of->count, 3, KD_FLOAT);
     kd_points_options options;
@@ -182,9 +182,9 @@ done:
 }
 
 static kd_status run_case(call_case *of) {
-    static const uint64_t queries[] = {1, 100, HOST_QUERIES_MOST, QUERIES_MOST};
+    static const uint64_t queries[] = {1, 100, HOST_QUERIES_MAX, QUERIES_MAX};
     const bench_names *ks = &of->request->counts;
-    const uint64_t all = of->count + QUERIES_MOST;
+    const uint64_t all = of->count + QUERIES_MAX;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(of->points, all));
     KD_TRY_GOTO(bench_set_fill(of->points, all, of->set));
@@ -194,7 +194,7 @@ static kd_status run_case(call_case *of) {
     KD_TRY_GOTO(time_call(of, open_tree, "open", "and the one before closed", of->count));
     for (int i = 0; i < 4; ++i) {
         KD_TRY_GOTO(time_queries(of, queries[i], false));
-        if (queries[i] <= HOST_QUERIES_MOST) KD_TRY_GOTO(time_queries(of, queries[i], true));
+        if (queries[i] <= HOST_QUERIES_MAX) KD_TRY_GOTO(time_queries(of, queries[i], true));
     }
     for (int i = 0; i < (ks->count ? ks->count : 1); ++i) {
         uint64_t k = CALL_K;

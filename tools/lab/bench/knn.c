@@ -14,7 +14,7 @@
 #include "tools/lab/bench/inputs.h"
 #include <string.h>
 
-enum { CHECKED_QUERIES = 64, K_MOST = 4096 };
+enum { CHECKED_QUERIES = 64, K_MAX = 4096 };
 enum { QUERIES = 10000000, IMAGE_QUERIES = 2000000, WITHIN_QUERIES = 1000000 };
 enum { HASHED_ANSWERS = 1 << 20 }; /* only the first results are hashed */
 enum { WITHIN_ANSWERS = 1 << 28 }; /* more results are counted but not checked */
@@ -22,15 +22,15 @@ enum { WITHIN_ANSWERS = 1 << 28 }; /* more results are counted but not checked *
 typedef struct knn_method {
     const char *name;
     point_query_method method;
-    uint32_t k_most;
+    uint32_t k_max;
 } knn_method;
 
-static const knn_method methods[] = {{"auto", POINT_QUERY_AUTO, K_MOST},
+static const knn_method methods[] = {{"auto", POINT_QUERY_AUTO, K_MAX},
                                      {"packets", POINT_QUERY_PACKETS, POINT_PACKETS_K_MAX},
                                      {"groups", POINT_QUERY_GROUPS, POINT_GROUPS_K_MAX},
                                      {"threads", POINT_QUERY_THREADS, POINT_THREADS_K_MAX},
                                      {"leaves", POINT_QUERY_LEAVES, POINT_LEAVES_K_MAX},
-                                     {"walk", POINT_QUERY_WALK, K_MOST},
+                                     {"walk", POINT_QUERY_WALK, K_MAX},
                                      {NULL, POINT_QUERY_AUTO, 0}};
 
 /* Points and queries are consecutive in one array, on the host and on the device. */
@@ -62,8 +62,8 @@ static uint64_t checked_query(const knn_case *of, uint64_t i) {
 }
 
 static float bound2_of(const knn_case *of, uint64_t query) {
-    const float most = (float)of->query.max_radius;
-    return pointtree_bound2(of->radii && of->radii[query] < most ? of->radii[query] : most);
+    const float maximum = (float)of->query.max_radius;
+    return pointtree_bound2(of->radii && of->radii[query] < maximum ? of->radii[query] : maximum);
 }
 
 static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -71,7 +71,7 @@ static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
     oracle_work *work = (oracle_work *)context;
     const knn_case *of = work->of;
     const uint32_t k = of->query.k;
-    neighbour best[K_MOST];
+    neighbour best[K_MAX];
     for (int64_t i = begin; i < end; ++i) {
         const vec3 q = of->points[of->count + checked_query(of, (uint64_t)i)];
         uint32_t count = 0;
@@ -314,9 +314,9 @@ done:
 
 /* Whether the method has kernels for this k. */
 static bool takes(const knn_method *method, uint32_t k, uint32_t kernel_k) {
-    if (kernel_k == 0) return k <= method->k_most;
+    if (kernel_k == 0) return k <= method->k_max;
     return method->method != POINT_QUERY_AUTO && method->method != POINT_QUERY_WALK &&
-           k <= kernel_k && kernel_k <= method->k_most;
+           k <= kernel_k && kernel_k <= method->k_max;
 }
 
 /* Measures all methods for one k. */
@@ -384,8 +384,8 @@ static kd_status run_counts(knn_case *of) {
     for (int i = 0; i < request->counts.count; ++i) {
         uint64_t k = 0;
         KD_TRY(bench_count(&k, &request->counts, i));
-        KD_REQUIRE(k >= 1 && k <= K_MOST, KD_ERROR_USAGE, "k is %llu; expected 1 to %d",
-                   (unsigned long long)k, K_MOST);
+        KD_REQUIRE(k >= 1 && k <= K_MAX, KD_ERROR_USAGE, "k is %llu; expected 1 to %d",
+                   (unsigned long long)k, K_MAX);
         KD_TRY(run_k(of, (uint32_t)k));
     }
     return KD_OK;

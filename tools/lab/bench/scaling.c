@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NEIGHBOURS = 8, QUERIES_MOST = 100000 };
+enum { NEIGHBOURS = 8, QUERIES_MAX = 100000 };
 
 /* Larger differences between exponents are reported. */
 static const double same_slope = 0.15;
@@ -67,10 +67,10 @@ void bench_growth_print(const bench_growth *of) {
 }
 
 kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row) {
-    const double least = bench_summarise(row).least;
-    if (to->count < BENCH_LIST_MAX && least > 0) {
+    const double minimum = bench_summarise(row).minimum;
+    if (to->count < BENCH_LIST_MAX && minimum > 0) {
         to->n[to->count] = (double)row->n;
-        to->seconds[to->count++] = to->per_item ? least / row->items : least;
+        to->seconds[to->count++] = to->per_item ? minimum / row->items : minimum;
     }
     return bench_report(request, row);
 }
@@ -115,7 +115,7 @@ static kd_status ask(bench_row *row, const bench_cloud *cloud, bool cuda) {
     kd_status status = KD_OK;
     kd_points_query_default(&query);
     query.points = points;
-    query.points.count = points.count < QUERIES_MOST ? points.count : QUERIES_MOST;
+    query.points.count = points.count < QUERIES_MAX ? points.count : QUERIES_MAX;
     row->items = (double)query.points.count;
     KD_TRY_GOTO(reserve_ids(&ids, query.points.count * NEIGHBOURS, cuda));
     for (int run = -1; run < row->runs; ++run) {

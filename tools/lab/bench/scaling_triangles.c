@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Larger trees are not checked on the host, which would take minutes. */
-enum { CHECKED_MOST = 4 << 20 };
+enum { CHECKED_MAX = 4 << 20 };
 
 typedef struct scale_case {
     const bench_request *request;
@@ -35,7 +35,7 @@ static kd_status take_tree(bench_row *row, const tritree *tree) {
     row->sah_cost = tree->statistics.sah_cost;
     row->references_per_triangle = tree->statistics.references_per_triangle;
     row->hash = tritree_hash(tree);
-    if (tree->input.triangle_count > CHECKED_MOST) return KD_OK;
+    if (tree->input.triangle_count > CHECKED_MAX) return KD_OK;
     KD_TRY(tritree_check(tree));
     row->checked = true;
     return KD_OK;
