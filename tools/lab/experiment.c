@@ -9,7 +9,7 @@
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "core/status.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "core/job.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <kandela/status.h>
 #include <pthread.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include "shaders/scene_view.h"
 #include "tools/program/options.h"
 #include "tools/program/progress.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <kandela/render.h>
 
 struct maps_choice;

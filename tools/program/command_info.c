@@ -10,7 +10,7 @@
 #include "points/select/builders.h"
 #include "render/integrators/integrators.h"
 #include "scenes/describe/describe_json.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #if KD_HAVE_OPENEXR
@@ -65,7 +65,7 @@ static kd_status run(const option_line *line) {
     info_values values = {.triangles = 1000000, .points = 1000000};
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
-    KD_TRY(verb_arguments(line, &verb_info, 0, 0));
+    KD_TRY(command_arguments(line, &command_info, 0, 0));
     if (values.keys) {
         describe_json_list(print_line, NULL);
         return KD_OK;
@@ -130,7 +130,7 @@ static const help_pair examples[] = {
      "list the memory for building trees of 100 million triangles"},
     {NULL, NULL}};
 
-const verb verb_info = {
+const subcommand command_info = {
     .name = "info",
     .arguments = "",
     .summary = "list devices, picture formats, tree builders and integrators",

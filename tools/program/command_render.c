@@ -21,7 +21,7 @@
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
 #include "tools/program/sequence.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
     work->values.general.threads = work->values.render.threads;
     general_apply(&work->values.general);
     rank_place_apply(&work->among, &work->values.render, line);
-    KD_TRY(verb_arguments(line, &verb_render, 1, 1));
+    KD_TRY(command_arguments(line, &command_render, 1, 1));
     work->path = line->arguments[0];
     waking_begin(&work->devices, work->values.render.device);
     if (work->among.rank > 0) return KD_OK; /* only rank 0 writes */
@@ -484,7 +484,7 @@ static kd_status run(const option_line *line) {
     return status;
 }
 
-const verb verb_render = {
+const subcommand command_render = {
     .name = "render",
     .arguments = "SCENE",
     .summary = "render a scene or a mesh file to pictures",

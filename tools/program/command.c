@@ -1,9 +1,9 @@
 /* Positional arguments of a command. */
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <string.h>
 
 /* Explains superfluous arguments, which may be switches of POV-Ray, such as +W640. */
-static kd_status refuse_arguments(const option_line *line, const verb *command, int maximum) {
+static kd_status refuse_arguments(const option_line *line, const subcommand *command, int maximum) {
     for (int i = 0; i < line->argument_count; ++i) {
         char word[4];
         snprintf(word, sizeof word, "%.2s", line->arguments[i]);
@@ -16,7 +16,7 @@ static kd_status refuse_arguments(const option_line *line, const verb *command, 
             command->name, text, command->name, command->arguments);
 }
 
-kd_status verb_arguments(const option_line *line, const verb *command, int minimum, int maximum) {
+kd_status command_arguments(const option_line *line, const subcommand *command, int minimum, int maximum) {
     KD_REQUIRE(line->argument_count >= minimum, KD_ERROR_USAGE,
                "%s: an argument is missing; usage: kandela %s %s", command->name, command->name,
                command->arguments);

@@ -1,8 +1,8 @@
-/* A command of the program: one source file and a row in verbs.inc. Also the options that all
+/* A command of the program: one source file and a row in commands.inc. Also the options that all
    commands share (threads, verbosity) and output to stderr. --help, the man pages and shell
    completion are generated from the tables of options. */
-#ifndef KD_TOOLS_PROGRAM_VERB_H
-#define KD_TOOLS_PROGRAM_VERB_H
+#ifndef KD_TOOLS_PROGRAM_COMMAND_H
+#define KD_TOOLS_PROGRAM_COMMAND_H
 #include "tools/program/options.h"
 #include <stdio.h>
 
@@ -11,7 +11,7 @@ typedef struct help_pair {
     const char *name, *meaning;
 } help_pair;
 
-typedef struct verb {
+typedef struct subcommand {
     const char *name;
     const char *arguments;   /* "SCENE"; "" if there are none */
     const char *summary;     /* one line, starting with a verb in lower case, without a full stop */
@@ -25,16 +25,16 @@ typedef struct verb {
     /* Runs the command. The line is parsed but not applied. The caller prints kd_last_error() and
        exits with the status. */
     kd_status (*run)(const option_line *line);
-} verb;
+} subcommand;
 
-#define VERB(name) extern const verb verb_##name;
-#include "tools/program/verbs.inc"
-#undef VERB
+#define COMMAND(name) extern const subcommand command_##name;
+#include "tools/program/commands.inc"
+#undef COMMAND
 
-extern const verb *const verbs[]; /* terminated by NULL */
+extern const subcommand *const commands[]; /* terminated by NULL */
 
 /* Returns KD_ERROR_USAGE unless there are `minimum` to `maximum` arguments (most < 0: no limit). */
-kd_status verb_arguments(const option_line *line, const verb *command, int minimum, int maximum);
+kd_status command_arguments(const option_line *line, const subcommand *command, int minimum, int maximum);
 
 enum { HELP_DAILY, HELP_ALL };
 

@@ -12,7 +12,7 @@
 #include "tools/lab/report.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -345,7 +345,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(option_line_apply(line, &work.values));
     general_apply(&work.values.general);
     const int arguments = work.values.lists.integrators ? 1 : 2;
-    KD_TRY(verb_arguments(line, &verb_estimate, arguments, arguments));
+    KD_TRY(command_arguments(line, &command_estimate, arguments, arguments));
     KD_REQUIRE(work.values.reference, KD_ERROR_USAGE,
                "a reference image is needed: set --reference");
     work.map = line->arguments[0];
@@ -436,7 +436,7 @@ static const help_pair examples[] = {
      "compare integrators"},
     {NULL, NULL}};
 
-const verb verb_estimate = {
+const subcommand command_estimate = {
     .laboratory = true,
     .name = "estimate",
     .arguments = "MAP SCENE | SCENE --integrators A,B,C",

@@ -13,7 +13,7 @@
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -370,7 +370,7 @@ static kd_status trace(tracing *work, const option_line *line) {
     kd_render_options_default(&values->render);
     KD_TRY(option_line_apply(line, values));
     general_apply(&values->general);
-    KD_TRY(verb_arguments(line, &verb_trace, 1, 1));
+    KD_TRY(command_arguments(line, &command_trace, 1, 1));
     KD_REQUIRE(option_line_has(line, "pixel"), KD_ERROR_USAGE,
                "a pixel is needed: set --pixel X,Y");
     if (values->heat) {
@@ -446,7 +446,7 @@ static const help_pair examples[] = {
     {"kandela trace scene.json --pixel 0,0 --heat heat.exr", "write a heat map of all pixels"},
     {NULL, NULL}};
 
-const verb verb_trace = {
+const subcommand command_trace = {
     .laboratory = true,
     .name = "trace",
     .arguments = "SCENE",

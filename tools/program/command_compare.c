@@ -3,7 +3,7 @@
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
 #include "tools/program/output.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static kd_status run(const option_line *line) {
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
     values.limited = option_line_has(line, "max");
-    KD_TRY(verb_arguments(line, &verb_compare, 2, 2));
+    KD_TRY(command_arguments(line, &command_compare, 2, 2));
     if (values.difference) {
         KD_TRY(image_writable(values.difference));
         KD_TRY(output_check(values.difference));
@@ -130,7 +130,7 @@ static const help_pair examples[] = {
      "exit with status 6 if the pictures look different"},
     {NULL, NULL}};
 
-const verb verb_compare = {
+const subcommand command_compare = {
     .name = "compare",
     .arguments = "A B",
     .summary = "measure the difference between a picture and a reference",

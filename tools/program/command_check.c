@@ -5,7 +5,7 @@
 #include "scenes/text/paths.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <string.h>
 #include <strings.h>
 
@@ -31,7 +31,7 @@ static kd_status run(const option_line *line) {
     check_values values = {.json = false};
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
-    KD_TRY(verb_arguments(line, &verb_check, 1, 1));
+    KD_TRY(command_arguments(line, &command_check, 1, 1));
     const char *path = line->arguments[0];
     KD_REQUIRE(strcasecmp(file_suffix(path), ".json") != 0 || strncmp(path, "gen:", 4) == 0,
                KD_ERROR_USAGE,
@@ -100,7 +100,7 @@ static const help_pair examples[] = {
     {"kandela check model.stl --fix model.obj", "write a repaired mesh as OBJ"},
     {NULL, NULL}};
 
-const verb verb_check = {
+const subcommand command_check = {
     .name = "check",
     .arguments = "FILE",
     .summary = "list the problems of a mesh file, and repair some of them",

@@ -3,7 +3,7 @@
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
 #include "tools/program/output.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ typedef struct developing {
 static kd_status check_line(developing *work, const option_line *line) {
     KD_TRY(option_line_apply(line, &work->values));
     general_apply(&work->values.general);
-    KD_TRY(verb_arguments(line, &verb_develop, 1, 1));
+    KD_TRY(command_arguments(line, &command_develop, 1, 1));
     work->path = line->arguments[0];
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
@@ -151,7 +151,7 @@ static const help_pair examples[] = {
     {"kandela develop picture.exr --denoise --resize 640x0", "write a small picture.png"},
     {NULL, NULL}};
 
-const verb verb_develop = {
+const subcommand command_develop = {
     .name = "develop",
     .arguments = "PICTURE",
     .summary = "expose, tone-map, denoise, crop and resize a picture",

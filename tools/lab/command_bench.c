@@ -7,7 +7,7 @@
 #include "tools/lab/report.h"
 #include "tools/lab/results.h"
 #include "tools/program/output.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <errno.h>
 #include <kandela/version.h>
 #include <stdlib.h>
@@ -229,11 +229,11 @@ static kd_status run(const option_line *line) {
     general_apply(&values.general);
     const char *word = line->argument_count ? line->arguments[0] : "";
     if (strcmp(word, "compare") == 0) {
-        KD_TRY(verb_arguments(line, &verb_bench, 3, 3));
+        KD_TRY(command_arguments(line, &command_bench, 3, 3));
         return compare_files(&values, line->arguments + 1);
     }
     if (strcmp(word, "report") == 0) {
-        KD_TRY(verb_arguments(line, &verb_bench, 2, 2));
+        KD_TRY(command_arguments(line, &command_bench, 2, 2));
         KD_REQUIRE(values.report, KD_ERROR_USAGE, "bench report needs --report FOLDER");
         return write_page(line->arguments[1], values.report, false);
     }
@@ -242,7 +242,7 @@ static kd_status run(const option_line *line) {
         return KD_OK;
     }
     const bool all = !values.table && values.quick; /* --quick alone runs all benchmarks */
-    KD_TRY(verb_arguments(line, &verb_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
+    KD_TRY(command_arguments(line, &command_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
     const bench_kind *kind = word[0] ? find_kind(word) : NULL;
     if (word[0] && !kind) return fail_kind(word);
     return measure_to_files(kind, &values);
@@ -376,7 +376,7 @@ static const help_pair examples[] = {
     {"kandela bench compare old.jsonl new.jsonl", "fail if the new results are slower"},
     {NULL, NULL}};
 
-const verb verb_bench = {
+const subcommand command_bench = {
     .laboratory = true,
     .name = "bench",
     .arguments = "BENCHMARK | compare OLD NEW | report FILE",

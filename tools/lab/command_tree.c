@@ -6,7 +6,7 @@
 #include "tools/lab/tree_levels.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static kd_status check_outputs(const tree_values *values, const char *path) {
 static kd_status look(xray *work, const option_line *line) {
     tree_values *values = &work->values;
     kd_render_options from_file;
-    KD_TRY(verb_arguments(line, &verb_tree, 1, 1));
+    KD_TRY(command_arguments(line, &command_tree, 1, 1));
     const char *path = line->arguments[0];
     KD_TRY(check_outputs(values, path));
     kd_render_options_default(&from_file);
@@ -165,7 +165,7 @@ static const help_pair examples[] = {
     {"kandela tree bunny.obj --export boxes.ply --max-level 4", "write the boxes of five levels"},
     {NULL, NULL}};
 
-const verb verb_tree = {
+const subcommand command_tree = {
     .laboratory = true,
     .name = "tree",
     .arguments = "SCENE",

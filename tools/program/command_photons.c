@@ -6,7 +6,7 @@
 #include "scenes/describe/render_options.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -142,10 +142,10 @@ static kd_status run(const option_line *line) {
     kd_render_options_default(&values.render);
     KD_TRY(option_line_apply(line, &values));
     general_apply(&values.general);
-    KD_TRY(verb_arguments(line, &verb_photons, 1, -1));
+    KD_TRY(command_arguments(line, &command_photons, 1, -1));
     for (int i = 0; i < 4; ++i)
         if (strcmp(line->arguments[0], actions[i]) == 0) return work_on(&values, line, actions[i]);
-    KD_TRY(verb_arguments(line, &verb_photons, 1, 1));
+    KD_TRY(command_arguments(line, &command_photons, 1, 1));
     static job watched; /* static, because a late signal may still access it */
     job_init(&watched);
     interrupt_watch(&watched, true);
@@ -206,7 +206,7 @@ static const help_pair examples[] = {
      "render with the photons of a file"},
     {NULL, NULL}};
 
-const verb verb_photons = {
+const subcommand command_photons = {
     .name = "photons",
     .arguments = "SCENE | info MAP | dump MAP | merge MAP... | filter MAP",
     .summary = "write photon maps to files; inspect, merge and filter them",
