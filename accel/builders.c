@@ -58,7 +58,7 @@ kd_status tritree_builder_choose(const tritree_builder **out, const char *name) 
 }
 
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
-                       const char *builder, job *watched) {
+                       const char *builder, job_control *job) {
     memset(out, 0, sizeof *out);
     const tritree_builder *row = NULL;
     KD_TRY(tritree_builder_choose(&row, builder));
@@ -68,7 +68,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     kd_status status = KD_OK;
     const double started = timing_now();
     KD_TRY_GOTO(tritree_check_triangles(out));
-    KD_TRY_GOTO(row->build(out, input, options, watched));
+    KD_TRY_GOTO(row->build(out, input, options, job));
     KD_TRY_GOTO(tree_rows_fill(out));
     out->statistics.build_seconds = timing_now() - started;
     tritree_take_stock(out);

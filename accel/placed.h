@@ -87,7 +87,7 @@ typedef struct placed_trees {
    scene's triangles and positions, and the top-level tree. `view` then points to them; its list
    must outlive them. */
 kd_status placed_trees_open(placed_trees *out, placed_view *view, const tritree_input *scene,
-                            const tritree_options *options, const char *builder, job *watched);
+                            const tritree_options *options, const char *builder, job_control *job);
 void placed_trees_close(placed_trees *owned); /* accepts a zeroed one */
 
 /* Builds only the top-level tree: nodes and order of `out`, which must be zeroed. */

@@ -186,13 +186,13 @@ kd_status placed_boxes_build(placed_trees *out, const placed_view *view) {
 
 static kd_status build_shapes(placed_trees *out, const placed_view *view,
                               const tritree_input *scene, const tritree_options *options,
-                              const char *builder, job *watched) {
+                              const char *builder, job_control *job) {
     for (uint32_t i = 0; i < view->shape_count; ++i) {
         placed_shape *shape = out->shapes + i;
         *shape = view->shapes[i];
         const tritree_input input = {scene->positions, scene->triangles + 3 * (size_t)shape->first,
                                      scene->position_count, shape->count};
-        KD_TRY(tritree_open(out->trees + i, &input, options, builder, watched));
+        KD_TRY(tritree_open(out->trees + i, &input, options, builder, job));
         ++out->shape_count;
         shape->tree = tritree_get_view(out->trees + i);
         shape->box = shape->tree.box;
@@ -201,12 +201,12 @@ static kd_status build_shapes(placed_trees *out, const placed_view *view,
 }
 
 kd_status placed_trees_open(placed_trees *out, placed_view *view, const tritree_input *scene,
-                            const tritree_options *options, const char *builder, job *watched) {
+                            const tritree_options *options, const char *builder, job_control *job) {
     memset(out, 0, sizeof *out);
     if (view->count == 0) return KD_OK;
     kd_status status = KD_RESERVE_ZEROED(out->trees, view->shape_count);
     if (status == KD_OK) status = KD_RESERVE_ZEROED(out->shapes, view->shape_count);
-    if (status == KD_OK) status = build_shapes(out, view, scene, options, builder, watched);
+    if (status == KD_OK) status = build_shapes(out, view, scene, options, builder, job);
     if (status == KD_OK) {
         placed_view made = *view;
         made.shapes = out->shapes;

@@ -15,11 +15,11 @@ extern "C" {
    not NULL, counts[i] is the work of rays[i]. Returns KD_INTERRUPTED if the job was cancelled; some
    hits are then missing. */
 kd_status trace_closest(const tritree_view *tree, const ray *rays, ray_hit *hits, uint64_t count,
-                        tritree_counts *counts, job *watched);
+                        tritree_counts *counts, job_control *job);
 
 /* Occlusion queries: blocked[i] is 1 if rays[i] hits anything, else 0. */
 kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blocked,
-                         uint64_t count, tritree_counts *counts, job *watched);
+                         uint64_t count, tritree_counts *counts, job_control *job);
 
 /* Single rays, by the fastest traversal that the tree has on the processor that this is compiled
    for: the wide form on a CPU (accel/wide), `pairs` on a device (accel/tree/walk.h), else the

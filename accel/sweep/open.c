@@ -66,7 +66,7 @@ static uint32_t list_all(sweep *work, const sweep_rows *rows) {
 }
 
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
-                     const tritree_options *options, task_pool *pool, const job *watched) {
+                     const tritree_options *options, task_pool *pool, const job_control *job) {
     const uint32_t n = input->triangle_count;
     memset(out, 0, sizeof *out);
     memset(root, 0, sizeof *root);
@@ -74,7 +74,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
                "the mesh has %u triangles; builder sweep supports fewer than 2^%d", n,
                EVENT_ID_BITS);
     out->input = input;
-    out->watched = watched;
+    out->job = job;
     out->pool = pool;
     out->costs.traversal = options->traversal_cost;
     out->costs.intersect = options->intersect_cost;
@@ -91,7 +91,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node) {
     memset(out, 0, sizeof *out);
     out->input = from->input;
-    out->watched = from->watched;
+    out->job = from->job;
     out->pool = from->pool;
     out->costs = from->costs;
     out->max_depth = from->max_depth;

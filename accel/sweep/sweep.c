@@ -277,7 +277,7 @@ static kd_status finish_small(sweep *work, const sweep_node *node) {
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,
                      sweep_node *right) {
     *split = false;
-    KD_REQUIRE(!job_cancelled(work->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(work->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     if (node->count <= SMALL_NODE_MAX) return finish_small(work, node);
     sah_split plane = {.axis = -1};

@@ -16,7 +16,7 @@ typedef struct tritree_builder {
     uint32_t references; /* expected per triangle; as many nodes are expected */
     /* Fills nodes, references and their counts; box, input and options of `out` are already set. */
     kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
-                       job *watched);
+                       job_control *job);
     /* Properties of the builder. */
     bool exact;     /* its tree equals that of `exact`, bit for bit */
     bool all_cores; /* multithreaded; the tree does not depend on the number of threads */

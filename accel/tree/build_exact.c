@@ -24,7 +24,7 @@ typedef struct exact_build {
     const tritree_input *input;
     sah_costs costs;
     int32_t max_depth;
-    const job *watched;
+    const job_control *job;
     tree_writer writer;
 } exact_build;
 
@@ -190,7 +190,7 @@ done:
 }
 
 static kd_status subdivide(exact_build *build, const exact_node *node) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     sah_split split;
     KD_TRY(find_split(&split, build, node));
@@ -212,9 +212,9 @@ static void fill_root(exact_node *root, const tritree_input *input) {
 }
 
 static kd_status build_exact(tritree *out, const tritree_input *input,
-                             const tritree_options *options, job *watched) {
+                             const tritree_options *options, job_control *job) {
     kd_status status = KD_OK;
-    exact_build build = {.input = input, .watched = watched};
+    exact_build build = {.input = input, .job = job};
     exact_node root = {.box = out->box, .growth = 1};
     build.costs.traversal = options->traversal_cost;
     build.costs.intersect = options->intersect_cost;

@@ -21,7 +21,7 @@ typedef struct median_build {
     uint32_t *ids; /* a stack of id lists: a node's list lies above those of its ancestors */
     uint64_t id_capacity;
     int32_t max_depth;
-    const job *watched;
+    const job_control *job;
 } median_build;
 
 static uint64_t build_median_scratch_bytes(uint32_t triangle_count) {
@@ -35,7 +35,7 @@ static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) 
 
 static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t first,
                            uint32_t count, int32_t depth, double growth) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
@@ -79,9 +79,9 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
 }
 
 static kd_status build_median(tritree *out, const tritree_input *input,
-                              const tritree_options *options, job *watched) {
+                              const tritree_options *options, job_control *job) {
     const uint32_t n = input->triangle_count;
-    median_build build = {.input = input, .watched = watched, .id_capacity = 8 * (uint64_t)n};
+    median_build build = {.input = input, .job = job, .id_capacity = 8 * (uint64_t)n};
     build.max_depth = tritree_depth_limit(options, n);
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(build.ids, build.id_capacity));

@@ -236,7 +236,7 @@ static void begin_root(zhou_node *root, box3 box) {
 }
 
 static kd_status build_zhou(tritree *out, const tritree_input *input,
-                            const tritree_options *options, job *watched) {
+                            const tritree_options *options, job_control *job) {
     whole_tree tree;
     memset(&tree, 0, sizeof tree);
     zhou_build *build = &tree.build;
@@ -244,7 +244,7 @@ static kd_status build_zhou(tritree *out, const tritree_input *input,
     build->costs =
         (sah_costs){options->traversal_cost, options->intersect_cost, options->empty_factor};
     build->max_depth = (uint32_t)tritree_depth_limit(options, input->triangle_count);
-    build->watched = watched;
+    build->job = job;
     begin_root(&tree.root, out->box);
     kd_status status = KD_OK;
     const double started = timing_now();

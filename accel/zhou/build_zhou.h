@@ -28,7 +28,7 @@ typedef struct zhou_build {
     const tritree_input *input;
     sah_costs costs;
     uint32_t max_depth;
-    const job *watched;
+    const job_control *job;
     task_pool *pool;
     tree_writer writer;
     double seconds[2]; /* of the thread, in large and in small nodes */

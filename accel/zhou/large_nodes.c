@@ -197,7 +197,7 @@ static uint32_t add_up(division *of, int side) {
 kd_status zhou_large_step(zhou_build *build, const zhou_node *node, const zhou_part *parts,
                           bool *leaf, zhou_split *out) {
     division of = {.input = build->input, .parts = parts, .split = out};
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     zhou_plan_make(&out->plan, node, build->max_depth);
     *leaf = true;

@@ -14,7 +14,7 @@ struct beside_task {
     int32_t device;
     beside_work work;
     void *context;
-    job own;
+    job_control own;
     kd_status status;
     char words[1024]; /* error message of a failed task */
     pthread_mutex_t mutex;
@@ -91,10 +91,10 @@ static bool wait_a_while(beside_task *of) {
     return over;
 }
 
-kd_status beside_end(beside_task *ended, const job *watched) {
+kd_status beside_end(beside_task *ended, const job_control *job) {
     if (!ended) return KD_OK;
     while (!wait_a_while(ended))
-        if (job_cancelled(watched)) atomic_store(&ended->own.cancelled, true);
+        if (job_cancelled(job)) atomic_store(&ended->own.cancelled, true);
     pthread_join(ended->thread, NULL);
     const kd_status status = ended->status;
     if (status != KD_OK) status_fail(status, __FILE__, __LINE__, "%s", ended->words);

@@ -13,17 +13,17 @@
 extern "C" {
 #endif
 
-/* The function that a task executes. `watched` is the task's job: it has no progress callback and
+/* The function that a task executes. `job` is the task's job: it has no progress callback and
    is cancelled when the caller's job is. All launches and copies must use
    device_thread_stream(). */
-typedef kd_status (*beside_work)(void *context, job *watched);
+typedef kd_status (*beside_work)(void *context, job_control *job);
 typedef struct beside_task beside_task;
 
 /* Starts a task on the current device. `context` must stay valid until the task has ended. */
 kd_status beside_begin(beside_task **out, beside_work work, void *context);
 /* Waits for the task and its stream, frees the task, and returns its status with its error message.
-   Cancels the task if `watched` (may be NULL) is cancelled meanwhile. Accepts NULL. */
-kd_status beside_end(beside_task *ended, const job *watched);
+   Cancels the task if `job` (may be NULL) is cancelled meanwhile. Accepts NULL. */
+kd_status beside_end(beside_task *ended, const job_control *job);
 /* Cancels the task, waits for it and ignores its result. Accepts NULL. */
 void beside_drop(beside_task *dropped);
 

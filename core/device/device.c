@@ -192,13 +192,13 @@ void waking_begin(waking *out, const char *names) {
     out->has_thread = threads_start(&out->thread, wake, out) == 0;
 }
 
-kd_status waking_end(waking *ended, job *watched) {
+kd_status waking_end(waking *ended, job_control *job) {
     if (!ended->has_thread) return KD_OK;
-    job_stage_begin(watched, "context", 0);
+    job_stage_begin(job, "context", 0);
     pthread_join(ended->thread, NULL);
     ended->has_thread = false;
     const kd_status status = ended->found == KD_OK ? KD_OK : find_devices(ended->names);
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 

@@ -106,7 +106,7 @@ typedef struct waking {
 void waking_begin(waking *out, const char *names);
 /* Waits for the contexts, in the stage "context" of the job; fails if a device is absent. Accepts a
    struct that is zeroed or already ended. */
-kd_status waking_end(waking *ended, job *watched);
+kd_status waking_end(waking *ended, job_control *job);
 
 typedef struct retiring {
     pthread_t thread;

@@ -211,8 +211,8 @@ kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figu
     if (of->among->rank == 0 && of->keeper && of->keeper->every_seconds > 0)
         pass.pause = timing_now() + of->keeper->every_seconds;
     if (!how->pass && !of->begin_batch) {
-        job_stage_begin(of->watched, "render", pixels * pass.samples.samples);
-        job_advance(of->watched, pixels * pass.samples.begin);
+        job_stage_begin(of->job, "render", pixels * pass.samples.samples);
+        job_advance(of->job, pixels * pass.samples.begin);
     }
     KD_TRY_GOTO(pass_open(&pass));
     if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
@@ -226,11 +226,11 @@ kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figu
     const kd_status told = tell_figures(&pass, waited, sent, figures);
     if (told != KD_OK) status = told;
     if (status == KD_OK) {
-        const bool cancelled = job_cancelled(of->watched);
+        const bool cancelled = job_cancelled(of->job);
         status = shared_frame_agree(of->among, cancelled ? KD_INTERRUPTED : KD_OK);
     }
 done:
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     pass_close(&pass);
     return status;
 }

@@ -76,7 +76,7 @@ static kd_status take_answer(dealer *of, int32_t *sender) {
                           rows_bytes(to, done.top, done.bottom), NULL);
         pthread_mutex_unlock(&of->mutex);
         KD_TRY(status);
-        job_advance(of->pass->of->watched,
+        job_advance(of->pass->of->job,
                     (int64_t)(done.bottom - done.top) * to->width * of->pass->samples.count);
     }
     note_chunk(of, *sender, &done);

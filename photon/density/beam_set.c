@@ -146,10 +146,10 @@ static box3 box_leaves(beam_set *to, uint32_t begin, uint32_t end, uint32_t at) 
     return box;
 }
 
-static kd_status make_tree(beam_making *work, job *watched) {
+static kd_status make_tree(beam_making *work, job_control *job) {
     beam_set *to = work->to;
     const uint32_t leaves = (to->piece_count + BEAM_LEAF - 1) / BEAM_LEAF;
-    KD_TRY(pointtree_open(&work->order, work->middles, to->piece_count, NULL, NULL, watched));
+    KD_TRY(pointtree_open(&work->order, work->middles, to->piece_count, NULL, NULL, job));
     KD_TRY(KD_RESERVE(to->pieces, to->piece_count));
     put_in_order(work, 0);
     to->node_count = 2 * leaves - 1;
@@ -159,7 +159,7 @@ static kd_status make_tree(beam_making *work, job *watched) {
 }
 
 kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
-                        const scene_view *scene, uint32_t gather, job *watched) {
+                        const scene_view *scene, uint32_t gather, job_control *job) {
     kd_status status = KD_OK;
     beam_making work;
     memset(out, 0, sizeof *out);
@@ -172,7 +172,7 @@ kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
     out->radius = (float)find_radius(out, scene, gather);
     out->slack = SLACK_SHARE * scene->environment.scene_radius;
     KD_TRY_GOTO(cut_beams(&work));
-    KD_TRY_GOTO(make_tree(&work, watched));
+    KD_TRY_GOTO(make_tree(&work, job));
 done:
     memory_free(work.cut);
     memory_free(work.middles);

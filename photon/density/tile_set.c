@@ -292,7 +292,7 @@ static void tile_parts_close(tile_parts *owned) {
 }
 
 kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
-                        float radius, bool reach, job *watched) {
+                        float radius, bool reach, job_control *job) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
                "the gather radius is %g; expected a finite value above 0", (double)radius);
@@ -310,7 +310,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
     KD_TRY_GOTO(tile_set_find_wide(out, &parts));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->bounded, 1));
-    if (job_cancelled(watched))
+    if (job_cancelled(job))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                              "building the photon tiles was interrupted");
 done:

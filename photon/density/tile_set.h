@@ -29,7 +29,7 @@ typedef struct tile_set {
    their openness, by rays on the current device if the scene's copy `there` is not NULL, otherwise
    on the host; without `reach` all sides count equally. */
 kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
-                        float radius, bool reach, job *watched);
+                        float radius, bool reach, job_control *job);
 void tile_set_close(tile_set *owned); /* `owned` may be zeroed */
 tile_view tile_set_get_view(const tile_set *from);
 /* Number of traversals through its views that met more than TILE_EXACT boxes and tiles. */

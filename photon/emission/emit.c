@@ -305,7 +305,7 @@ static kd_status begin_run(photon_list *list, uint64_t place, uint64_t photons) 
 
 /* Traces a batch, by all ranks, and appends its photons. */
 static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
-                           bool *stopped, job *watched) {
+                           bool *stopped, job_control *job) {
     emit_share *share = &batch->share;
     uint64_t paths = batch_choose_paths(batch, list), landed = 0;
     list->cut = emit_is_overdue(batch->order, list->emitted);
@@ -315,7 +315,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     batch->first_path = list->emitted + share->first;
     batch->paths = (uint32_t)share->paths;
     KD_TRY(trace_batch(batch, &landed));
-    KD_TRY(emit_share_landed(share, landed, job_cancelled(watched), stopped));
+    KD_TRY(emit_share_landed(share, landed, job_cancelled(job), stopped));
     const uint64_t before = list->count, all_before = before + list->others;
     const emit_part counted = {batch->first_path, all_before + share->before, 0, 0};
     emit_part own = scan_batch(batch, counted), all;
@@ -338,7 +338,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     const uint32_t pieces = (uint32_t)((own.paths + PIECE_PATHS - 1) / PIECE_PATHS);
     parallel_for(pieces, 16, copy_pieces, batch);
     if (!apart) KD_TRY(emit_share_photons(share, list->photons));
-    job_advance(watched, (int64_t)all.photons);
+    job_advance(job, (int64_t)all.photons);
     return KD_OK;
 }
 
@@ -347,7 +347,7 @@ bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
 }
 
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
-                           job *watched) {
+                           job_control *job) {
     memset(out, 0, sizeof *out);
     const bool apart = order->apart && ranks_shared(order->among);
     const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
@@ -369,7 +369,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     KD_TRY_GOTO(emit_share_open(&batch.share, order->among));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
     while (!done) {
-        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, watched));
+        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, job));
         if (!done && stopped) {
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "photon emission was interrupted after %llu of %llu photons",

@@ -295,11 +295,11 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
 /* Runs one batch on all ranks. */
 kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
                     const scene_view *scene, const photon_order *order, emission_state *told,
-                    emit_share *share, bool *stopped, job *watched) {
+                    emit_share *share, bool *stopped, job_control *job) {
     emission_state *state = (emission_state *)with->state.memory;
     emit_part all;
     KD_TRY(trace_batch(with, batch, scene, order, told, share));
-    KD_TRY(emit_share_landed(share, told->landed, job_cancelled(watched), stopped));
+    KD_TRY(emit_share_landed(share, told->landed, job_cancelled(job), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
     KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
     const bool apart = order->apart && share->among;
@@ -313,7 +313,7 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
     list->emitted += all.paths;
     list->complete = all.complete != 0;
     told->done = all.ended;
-    job_advance(watched, (int64_t)all.photons);
+    job_advance(job, (int64_t)all.photons);
     return KD_OK;
 }
 
@@ -401,7 +401,7 @@ kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *wit
 }
 
 kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scene_view *scene,
-                   const photon_order *order, emit_share *share, job *watched) {
+                   const photon_order *order, emit_share *share, job_control *job) {
     const double scale = ledger_scale(scene->total_power);
     emission_state told;
     bool done = false, stopped = false;
@@ -410,7 +410,7 @@ kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scen
         KD_TRY(plan_batch(&batch, list, with, order, share));
         if (list->cut) break;
         batch.scale = scale;
-        KD_TRY(run_batch(list, with, &batch, scene, order, &told, share, &stopped, watched));
+        KD_TRY(run_batch(list, with, &batch, scene, order, &told, share, &stopped, job));
         done = told.done != 0;
         if (list->count) with->yield = (double)list->count / (double)list->emitted;
         if (!done && stopped)
@@ -424,7 +424,7 @@ kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scen
 
 extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
                                            const scene_view *scene, const photon_order *order,
-                                           job *watched) {
+                                           job_control *job) {
     clear_list(list);
     const bool apart = order->apart && ranks_shared(order->among);
     const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
@@ -445,7 +445,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
                      (cudaStream_t)device_thread_stream()));
     emit_share share;
     kd_status status = emit_share_open(&share, order->among);
-    if (status == KD_OK) status = emit_all(list, with, scene, order, &share, watched);
+    if (status == KD_OK) status = emit_all(list, with, scene, order, &share, job);
     emit_share_close(&share);
     return status;
 }

@@ -101,7 +101,7 @@ kd_status aim_targets(emission_target *targets, uint32_t *count, const scene_vie
 /* Emits a photon list; `out` is the caller's to close. Logs nothing: photon_map_say_missing reports
    incomplete lists. */
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
-                           job *watched);
+                           job_control *job);
 /* Returns true if the order's deadline has passed and at least one batch is complete. */
 bool emit_is_overdue(const photon_order *order, uint64_t emitted);
 /* Replaces borrowed photons by a copy that the list owns. */
@@ -147,7 +147,7 @@ void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* `owned` may be ze
    memory is reused. */
 KD_DEVICE_CALL(photon_list_cuda_emit,
                (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *world,
-                const photon_order *order, job *watched));
+                const photon_order *order, job_control *job));
 /* Copies photons from host memory, e.g. from a file. */
 KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
 /* After emit_share_parts: exchanges photons with the other ranks, so that each has the whole

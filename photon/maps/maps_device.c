@@ -38,15 +38,15 @@ typedef struct list_emission {
     photon_map_cuda *map;
     const scene_view *device_scene;
     const photon_order *order;
-    job *watched; /* shared by all of them */
+    job_control *job; /* shared by all of them */
 } list_emission;
 
-static kd_status emit_list(void *context, job *unheard) {
+static kd_status emit_list(void *context, job_control *unheard) {
     const list_emission *of = (const list_emission *)context;
     (void)unheard;
     of->map->planted = false;
     KD_TRY(photon_list_cuda_emit(&of->map->list, &of->map->emitter, of->device_scene, of->order,
-                                 of->watched));
+                                 of->job));
     if (of->order->apart && ranks_shared(of->order->among))
         KD_TRY(meet_list(&of->map->list, of->order->among));
     return KD_OK;
@@ -80,23 +80,23 @@ static void say_missing(const photon_map_cuda *map, const char *name, const phot
 }
 
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
-                                const photon_order orders[PHOTON_LISTS], job *watched) {
+                                const photon_order orders[PHOTON_LISTS], job_control *job) {
     list_emission lists[PHOTON_LISTS];
     kd_status status = KD_OK;
     bool alone = true;
     int64_t wanted = 0;
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        lists[l] = (list_emission){&out->map[l], device_scene, &orders[l], watched};
+        lists[l] = (list_emission){&out->map[l], device_scene, &orders[l], job};
         alone = alone && !ranks_shared(orders[l].among);
         wanted += (int64_t)orders[l].wanted;
     }
-    job_stage_begin(watched, "emit", wanted);
+    job_stage_begin(job, "emit", wanted);
     if (alone)
         status = emit_side_by_side(lists);
     else
         for (int l = 0; l < PHOTON_LISTS && status == KD_OK; ++l)
             status = emit_list(&lists[l], NULL);
-    job_stage_end(watched);
+    job_stage_end(job);
     for (int l = 0; l < PHOTON_LISTS && status == KD_OK; ++l)
         say_missing(&out->map[l], photon_list_names[l], &orders[l]);
     return status;
@@ -166,17 +166,17 @@ static kd_status bring_beams(photon_maps_cuda *maps, const beam_set *from) {
 }
 
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
-                                      const photon_options *options, job *watched) {
+                                      const photon_options *options, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_MEDIA];
     photon_list here;
     beam_set found;
     memset(&maps->beams, 0, sizeof maps->beams);
     if (!photon_media_rows[options->media].beams || map->list.count == 0) return KD_OK;
     KD_TRY(photon_list_cuda_download(&here, &map->list));
-    job_stage_begin(watched, "photon_tree", (int64_t)here.count);
+    job_stage_begin(job, "photon_tree", (int64_t)here.count);
     kd_status status =
-        beam_set_open(&found, here.photons, here.count, scene, options->gather, watched);
-    job_stage_end(watched);
+        beam_set_open(&found, here.photons, here.count, scene, options->gather, job);
+    job_stage_end(job);
     photon_list_close(&here);
     if (status != KD_OK) return status;
     if (!(options->radius > 0)) map->radius = found.radius;
@@ -226,8 +226,8 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
     return hash_combine(both, &media->hash, sizeof media->hash);
 }
 
-kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job *watched) {
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     return photon_irradiance_meet(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
-                                  ranks_device_gather, watched);
+                                  ranks_device_gather, job);
 }

@@ -229,7 +229,7 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
 }
 
 extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
-                                            bool ordered, job *watched) {
+                                            bool ordered, job_control *job) {
     KD_TRY(photon_options_check(options));
     maps->among = options->among;
     maps->gather = options->gather;
@@ -237,7 +237,7 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->estimator = options->estimator;
     maps->lookup = options->lookup;
     maps->media = options->media;
-    job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
+    job_stage_begin(job, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
     kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
     if (status == KD_OK)
         status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
@@ -246,7 +246,7 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     else if (status == KD_OK)
         status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
     if (status == KD_OK) status = device_stream_wait(device_thread_stream());
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 

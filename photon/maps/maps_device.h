@@ -45,7 +45,7 @@ void photon_maps_cuda_close(photon_maps_cuda *owned); /* `owned` may be zeroed *
 /* Emits the lists; any `wanted` may be 0. `out` is zeroed or was used before. Stage of the job:
    emit. */
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
-                                const photon_order orders[PHOTON_LISTS], job *watched);
+                                const photon_order orders[PHOTON_LISTS], job_control *job);
 /* Copies photons from host memory, e.g. from a file, with their trees if the lists have them. */
 kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[PHOTON_LISTS]);
 /* Builds the trees and indices. With `ordered`, also stores the photons in tree order, for kernels
@@ -53,25 +53,25 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
    density. Returns KD_ERROR_INPUT if a tree that came with its photons is not valid for them.
    Stage: photon_tree. */
 KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_options *options,
-                                        bool ordered, job *watched));
+                                        bool ordered, job_control *job));
 /* Builds the beams of the media map on the host from its photons, after the map is built; none if
    it keeps points. */
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
-                                      const photon_options *options, job *watched);
+                                      const photon_options *options, job_control *job);
 /* Copies the tiles to the device; the scene is there already. */
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene);
 /* Number of lookups on the device that exceeded the limit of tiles, as tile_set_looks_bounded. */
 uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from); /* `from` may be zeroed */
 /* As photon_maps_precompute; requires `ordered`. */
-KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job *watched));
+KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job_control *job));
 
 /* Bytes of device memory that precomputing for `photons` photons needs temporarily; 0 without
    CUDA. */
 KD_DEVICE_ANSWER(uint64_t, photon_maps_cuda_precompute_bytes, (uint64_t photons), 0);
 
 /* Exchanges the irradiances of the global map that ranks have computed. */
-kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job *watched);
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job);
 
 /* Bytes of device memory of a map of `photons` photons while it is built; 0 without CUDA. `ordered`
    as for photon_maps_cuda_plant. */

@@ -76,14 +76,14 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
 /* Builds the tree and sorts the photons into tree order, so that neighbours in space are neighbours
    in memory. */
 static kd_status map_plant(photon_map *out, const photon_list *list, photon_lookup lookup,
-                           job *watched) {
+                           job_control *job) {
     kd_status status = KD_OK;
     photon_ordering work = {list->photons, NULL, NULL, NULL};
     KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
     parallel_for((int64_t)list->count, ORDER_GRAIN, take_positions, &work);
     out->built = list->nodes == NULL;
     if (out->built)
-        KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
+        KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, job));
     else
         KD_TRY_GOTO(pointtree_adopt(&out->tree, work.positions, list->count, list->nodes));
     KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
@@ -198,9 +198,9 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
 }
 
 static kd_status emit_list(photon_list *out, const scene_view *scene, const photon_order *order,
-                           const char *name, job *watched) {
-    job_stage_begin(watched, "emit", (int64_t)order->wanted);
-    KD_TRY(photon_list_open(out, scene, order, watched));
+                           const char *name, job_control *job) {
+    job_stage_begin(job, "emit", (int64_t)order->wanted);
+    KD_TRY(photon_list_open(out, scene, order, job));
     photon_map_say_missing(out, name, order);
     return KD_OK;
 }
@@ -219,7 +219,7 @@ static void map_take_figures(photon_map *out, photon_list *list) {
 
 /* Builds a map, and closes the list. */
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
-                          bool is_apart, job *watched) {
+                          bool is_apart, job_control *job) {
     kd_status status = KD_OK;
     ranks *apart = is_apart && ranks_shared(options->among) ? options->among : NULL;
     pointtree whole;
@@ -229,8 +229,8 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     status = map_read_list(out, list, apart);
     list->runs = NULL;
     KD_TRY_GOTO(status);
-    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
-    KD_TRY_GOTO(map_plant(out, list, options->lookup, watched));
+    job_stage_begin(job, "photon_tree", (int64_t)list->count);
+    KD_TRY_GOTO(map_plant(out, list, options->lookup, job));
     out->radius = options->radius;
     if (out->radius > 0) goto done;
     if (apart) KD_TRY_GOTO(photon_apart_whole_tree(&whole, apart, list, out->runs, out->run_count));
@@ -238,7 +238,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     if (apart) KD_TRY_GOTO(ranks_broadcast(apart, &out->radius, sizeof out->radius));
 done:
     pointtree_close(&whole);
-    job_stage_end(watched);
+    job_stage_end(job);
     photon_list_close(list);
     return status;
 }
@@ -246,13 +246,13 @@ done:
 /* Builds a media map of beams, kept in `beams`, and closes the list. */
 static kd_status map_open_beams(photon_map *out, beam_set *beams, photon_list *list,
                                 const scene_view *scene, const photon_options *options,
-                                job *watched) {
+                                job_control *job) {
     map_take_figures(out, list);
     kd_status status = map_read_list(out, list, NULL);
-    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
+    job_stage_begin(job, "photon_tree", (int64_t)list->count);
     if (status == KD_OK)
-        status = beam_set_open(beams, list->photons, list->count, scene, options->gather, watched);
-    job_stage_end(watched);
+        status = beam_set_open(beams, list->photons, list->count, scene, options->gather, job);
+    job_stage_end(job);
     out->radius = options->radius > 0 ? options->radius : beams->radius;
     photon_list_close(list);
     return status;
@@ -340,15 +340,15 @@ bool photon_scene_scatters(const scene_view *scene) {
 }
 
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
-                            const photon_options *options, job *watched) {
+                            const photon_options *options, job_control *job) {
     kd_status status = KD_OK;
     photon_order orders[PHOTON_LISTS];
     memset(out, 0, PHOTON_LISTS * sizeof *out);
     KD_TRY_GOTO(photon_orders_make(orders, scene, options));
     for (int l = 0; l < PHOTON_LISTS; ++l)
-        KD_TRY_GOTO(emit_list(&out[l], scene, &orders[l], photon_list_names[l], watched));
+        KD_TRY_GOTO(emit_list(&out[l], scene, &orders[l], photon_list_names[l], job));
 done:
-    job_stage_end(watched);
+    job_stage_end(job);
     for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);
     return status;
 }
@@ -364,17 +364,17 @@ kd_status photon_options_check(const photon_options *options) {
 }
 
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
-                           job *watched) {
+                           job_control *job) {
     photon_list lists[PHOTON_LISTS];
     memset(out, 0, sizeof *out);
     KD_TRY(photon_options_check(options));
-    KD_TRY(photon_lists_open(lists, scene, options, watched));
-    return photon_maps_plant(out, scene, lists, options, watched);
+    KD_TRY(photon_lists_open(lists, scene, options, job));
+    return photon_maps_plant(out, scene, lists, options, job);
 }
 
 kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
                             photon_list lists[PHOTON_LISTS], const photon_options *options,
-                            job *watched) {
+                            job_control *job) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     KD_TRY_GOTO(photon_options_check(options));
@@ -384,21 +384,21 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
     out->estimator = options->estimator;
     out->lookup = options->lookup;
     KD_TRY_GOTO(
-        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, watched));
+        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, job));
     KD_TRY_GOTO(
-        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, watched));
+        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, job));
     photon_list *strayed = &lists[PHOTON_LIST_MEDIA];
     status = photon_media_rows[options->media].beams
-                 ? map_open_beams(&out->media, &out->beams, strayed, scene, options, watched)
-                 : map_open(&out->media, strayed, options, false, watched);
+                 ? map_open_beams(&out->media, &out->beams, strayed, scene, options, job)
+                 : map_open(&out->media, strayed, options, false, job);
     KD_TRY_GOTO(status);
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->tiles) {
-        job_stage_begin(watched, "surface", 0);
-        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius, true, watched));
+        job_stage_begin(job, "surface", 0);
+        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius, true, job));
     }
 done:
-    job_stage_end(watched);
+    job_stage_end(job);
     for (int i = 0; i < PHOTON_LISTS; ++i) photon_list_close(&lists[i]);
     if (status != KD_OK) photon_maps_close(out);
     return status;

@@ -72,24 +72,24 @@ photon_options photon_options_default(void);
 /* Emits photons and builds the maps. Stages of the job: emit, photon_tree. A map may be empty or
    smaller than requested: then `complete` is false and the reason has been logged. */
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
-                           job *watched);
+                           job_control *job);
 /* The two steps of photon_maps_open: emits the lists of photons in the order (path, bounce); builds
    maps of such lists, which it takes over and closes. */
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
-                            const photon_options *options, job *watched);
+                            const photon_options *options, job_control *job);
 kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
                             photon_list lists[PHOTON_LISTS], const photon_options *options,
-                            job *watched);
+                            job_control *job);
 /* Computes the irradiance of both maps at every photon of the global one, for a final gather with
    more rays than photons. Work: an estimate per photon, on all cores. Stage of the job:
    photon_tree. */
-kd_status photon_maps_precompute(photon_maps *maps, job *watched);
+kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
 /* Exchanges irradiances of which each rank has computed its ranks_part, by `gather`
    (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
    on all ranks if the job of one was cancelled. */
 kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
                                  kd_status (*gather)(struct ranks *, void *, const uint64_t *),
-                                 job *watched);
+                                 job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.
    Scans the whole mesh; photon_orders_renew suffices for another pass. */
 kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,

@@ -16,7 +16,7 @@ typedef struct precomputation {
     const tile_view *tiles;
     vec3 *irradiance;
     uint64_t first; /* index of this rank's first photon */
-    job *watched;
+    job_control *job;
 } precomputation;
 
 static void precompute(void *context, int64_t begin, int64_t end, int thread) {
@@ -25,18 +25,18 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     photon_last last[2];
     const photon_map_view map = photon_map_followed(work->map, &last[0]),
                           caustic = photon_map_followed(work->caustic, &last[1]);
-    if (job_cancelled(work->watched)) return;
+    if (job_cancelled(work->job)) return;
     for (int64_t i = begin; i < end; ++i) {
         const uint64_t at = work->first + (uint64_t)i;
         work->irradiance[at] = photon_irradiance_at(&map, &caustic, work->tiles, (uint32_t)at);
     }
-    job_advance(work->watched, end - begin);
+    job_advance(work->job, end - begin);
 }
 
 kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
                                  kd_status (*gather)(ranks *, void *, const uint64_t *),
-                                 job *watched) {
-    bool stopped = job_cancelled(watched);
+                                 job_control *job) {
+    bool stopped = job_cancelled(job);
     if (ranks_shared(among)) {
         uint64_t *begins = NULL, end = 0;
         KD_TRY(KD_RESERVE(begins, (uint64_t)among->size + 1));
@@ -54,7 +54,7 @@ kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
     return KD_OK;
 }
 
-kd_status photon_maps_precompute(photon_maps *maps, job *watched) {
+kd_status photon_maps_precompute(photon_maps *maps, job_control *job) {
     photon_map *map = &maps->global;
     if (map->count == 0 || map->irradiance) return KD_OK;
     vec3 *irradiance = NULL;
@@ -64,12 +64,12 @@ kd_status photon_maps_precompute(photon_maps *maps, job *watched) {
     const photon_map_view caustic = photon_maps_caustic(maps);
     uint64_t first = 0, end = 0;
     ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->count, &first, &end);
-    precomputation work = {&view, &caustic, &tiles, irradiance, first, watched};
-    job_stage_begin(watched, "photon_tree", (int64_t)map->count);
+    precomputation work = {&view, &caustic, &tiles, irradiance, first, job};
+    job_stage_begin(job, "photon_tree", (int64_t)map->count);
     parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
     const kd_status status =
-        photon_irradiance_meet(maps->among, irradiance, map->count, ranks_all_gather, watched);
-    job_stage_end(watched);
+        photon_irradiance_meet(maps->among, irradiance, map->count, ranks_all_gather, job);
+    job_stage_end(job);
     if (status == KD_OK)
         map->irradiance = irradiance;
     else

@@ -275,17 +275,17 @@ extern "C" uint64_t photon_maps_cuda_precompute_bytes(uint64_t photons) {
     return arena.used;
 }
 
-extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job *watched) {
+extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     if (map->list.count == 0) return KD_OK;
-    job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
+    job_stage_begin(job, "photon_tree", (int64_t)map->list.count);
     kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
     uint64_t first, end;
     ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
     if (status == KD_OK && end > first) status = know_range(maps, first, end);
     if (status == KD_OK && ranks_shared(maps->among))
-        status = photon_maps_cuda_irradiance(maps, watched);
+        status = photon_maps_cuda_irradiance(maps, job);
     map->known = status == KD_OK;
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }

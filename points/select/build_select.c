@@ -47,7 +47,7 @@ typedef struct select_work {
     select_range ranges[SELECT_SUBTREES_MAX], parents[SELECT_SUBTREES_MAX / 2];
     uint32_t range_count; /* sub-trees, each built by one core */
     bool alone;           /* one split at a time, on all cores */
-    job *watched;
+    job_control *job;
 } select_work;
 
 typedef struct select_split {
@@ -127,17 +127,17 @@ static uint32_t select_subtrees(uint32_t count) {
 #include "points/select/fill.h"
 #include "points/select/subtree.h"
 
-static kd_status build_select(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_select(pointtree *out, const point_array *points, job_control *job) {
     kd_status status = KD_OK;
     select_work *work = NULL;
     KD_TRY(KD_RESERVE_ZEROED(work, 1));
     work->out = out;
     work->points = points;
-    work->watched = watched;
+    work->job = job;
     point_places_choose(&work->places, points, &out->box);
     if (!work->places.points) KD_TRY_GOTO(point_keys_open(&work->keys, points));
     KD_TRY_GOTO(select_run(work));
-    if (job_cancelled(watched))
+    if (job_cancelled(job))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                              "building the point tree was cancelled");
 done:

@@ -310,10 +310,10 @@ static void subtree_piece(void *context, int64_t begin, int64_t end, int thread)
     (void)thread;
     select_work *work = (select_work *)context;
     for (int64_t i = begin; i < end; ++i) {
-        if (job_cancelled(work->watched)) return;
+        if (job_cancelled(work->job)) return;
         point_box domain = select_domain(work, work->ranges[i].node);
         subtree_build(work, work->ranges[i], domain.lo, domain.hi, NULL);
-        job_advance(work->watched, pointtree_subtree_size(work->ranges[i].node, work->out->count));
+        job_advance(work->job, pointtree_subtree_size(work->ranges[i].node, work->out->count));
     }
 }
 
@@ -411,7 +411,7 @@ static void top_build(select_work *work) {
     work->ranges[0] = root;
     work->range_count = 1;
     const uint32_t wanted = select_subtrees(work->out->count);
-    while (work->range_count < wanted && !job_cancelled(work->watched)) {
+    while (work->range_count < wanted && !job_cancelled(work->job)) {
         const uint32_t parents = work->range_count;
         memcpy(work->parents, work->ranges, parents * sizeof *work->parents);
         work->alone = parents < (uint32_t)parallel_threads();

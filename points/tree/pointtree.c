@@ -73,7 +73,7 @@ point_box pointtree_domain(const pointtree *out, const point_array *points, uint
 }
 
 static kd_status build(pointtree *out, const point_array *points, const pointtree_builder *row,
-                       job *watched) {
+                       job_control *job) {
     kd_status status = KD_OK;
     void *packed = NULL;
     point_array input = point_array_make(NULL, points->count, points->dims, points->scalar);
@@ -86,7 +86,7 @@ static kd_status build(pointtree *out, const point_array *points, const pointtre
                    input.stride_bytes);
         input.coordinates = packed;
     }
-    KD_TRY_GOTO(row->build(out, &input, watched));
+    KD_TRY_GOTO(row->build(out, &input, job));
 done:
     memory_free(packed);
     return status;
@@ -94,7 +94,7 @@ done:
 
 kd_status pointtree_open_by(pointtree *out, const point_array *points,
                             const pointtree_options *options, const pointtree_builder *row,
-                            job *watched) {
+                            job_control *job) {
     memset(out, 0, sizeof *out);
     const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
     if (!options) options = &defaults;
@@ -114,7 +114,7 @@ kd_status pointtree_open_by(pointtree *out, const point_array *points,
     if (options->split == POINTTREE_WIDEST) KD_TRY_GOTO(KD_RESERVE(out->axes, count));
     large_pages_prefer(out->coordinates, count * points->dims * point_scalar_bytes(out->scalar));
     large_pages_prefer(out->ids, count * sizeof *out->ids);
-    if (count) KD_TRY_GOTO(build(out, points, row, watched));
+    if (count) KD_TRY_GOTO(build(out, points, row, job));
     out->build_seconds = timing_now() - started;
 done:
     if (status != KD_OK) pointtree_close(out);

@@ -6,7 +6,7 @@
 #include <thread>
 
 /* State shared by the worker and the waiting thread, guarded by `mutex`. */
-struct watched {
+struct job {
     std::mutex mutex;
     std::condition_variable changed;
     bool over = false, news = false, stop = false;
@@ -16,7 +16,7 @@ struct watched {
 };
 
 static int hear(void *context, const char *stage, int64_t done, int64_t total) {
-    watched *by = (watched *)context;
+    job *by = (job *)context;
     std::lock_guard<std::mutex> locked(by->mutex);
     by->stage = stage;
     by->done = done;
@@ -25,7 +25,7 @@ static int hear(void *context, const char *stage, int64_t done, int64_t total) {
     return by->stop;
 }
 
-static void run(watched *by, const std::function<kd_status(kd_progress, void *)> *work) {
+static void run(job *by, const std::function<kd_status(kd_progress, void *)> *work) {
     const kd_status status = (*work)(hear, by);
     std::lock_guard<std::mutex> locked(by->mutex);
     by->status = status;
@@ -35,13 +35,13 @@ static void run(watched *by, const std::function<kd_status(kd_progress, void *)>
 }
 
 /* Waits up to 50 ms without the GIL; returns true when the work is finished. */
-static bool wait_for_it(watched *by) {
+static bool wait_for_it(job *by) {
     nb::gil_scoped_release unlocked;
     std::unique_lock<std::mutex> locked(by->mutex);
     return by->changed.wait_for(locked, std::chrono::milliseconds(50), [&] { return by->over; });
 }
 
-static bool told_to_stop(watched *by, const nb::object &progress) {
+static bool told_to_stop(job *by, const nb::object &progress) {
     std::unique_lock<std::mutex> locked(by->mutex);
     const std::string stage = by->stage;
     const int64_t done = by->done, total = by->total;
@@ -52,14 +52,14 @@ static bool told_to_stop(watched *by, const nb::object &progress) {
     return news && !progress.is_none() && nb::cast<bool>(nb::bool_(progress(stage, done, total)));
 }
 
-static void tell_to_stop(watched *by) {
+static void tell_to_stop(job *by) {
     std::lock_guard<std::mutex> locked(by->mutex);
     by->stop = true;
 }
 
 kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work,
                 nb::object progress, const std::function<void()> &clean) {
-    watched by;
+    job by;
     std::exception_ptr raised;
     std::thread worker(run, &by, &work);
     while (!wait_for_it(&by)) {

@@ -100,23 +100,23 @@ kd_scene_counts kd_scene_count(const kd_scene *of) {
 typedef struct listener {
     kd_progress progress;
     void *context;
-    job watched;
+    job_control job;
 } listener;
 
 static void pass_on(void *context, const char *stage, int64_t done, int64_t total) {
     listener *to = (listener *)context;
     if (to->progress(to->context, stage, done, total) != 0)
-        atomic_store(&to->watched.cancelled, true);
+        atomic_store(&to->job.cancelled, true);
 }
 
 /* Initialises *hears, which must not move afterwards: the job points to it. */
 static void listen_to(listener *hears, kd_progress progress, void *context) {
     hears->progress = progress;
     hears->context = context;
-    job_init(&hears->watched);
+    job_init(&hears->job);
     if (!progress) return;
-    hears->watched.report = pass_on;
-    hears->watched.context = hears;
+    hears->job.report = pass_on;
+    hears->job.context = hears;
 }
 
 kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_options *options,
@@ -134,7 +134,7 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     scene_cameras_at(from->held, &taken, ends);
     scene_set_cameras(from->held, &ends[0], &ends[1]);
     kd_status status = render_settle_placements(from->held, &taken, 0, RENDER_PLACING_AUTO);
-    if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.watched);
+    if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");
@@ -188,7 +188,7 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
     listener hears;
     listen_to(&hears, progress, context);
     parallel_set_threads(taken.threads);
-    const kd_status status = photons_emit(&handle->held, from->held, &taken, &hears.watched);
+    const kd_status status = photons_emit(&handle->held, from->held, &taken, &hears.job);
     if (status != KD_OK) {
         kd_photons_close(handle);
         return status_pass(status, __FILE__, __LINE__, "photons_emit");

@@ -106,10 +106,10 @@ bool render_is_on_devices(const kd_render_options *options) {
 }
 
 static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *how,
-                            const char *builder, job *watched) {
+                            const char *builder, job_control *job) {
     const tritree_input input = {view->mesh.positions, view->mesh.triangles,
                                  view->mesh.position_count, view->mesh.triangle_count};
-    return tritree_open(tree, &input, how, builder, watched);
+    return tritree_open(tree, &input, how, builder, job);
 }
 
 /* Logs the out-of-memory error and the fallback, and clears the error. */
@@ -126,7 +126,7 @@ typedef struct wanted_tree {
     const kd_render_options *options;
     tritree_options how;
     const char *builder; /* out: the builder used */
-    job *watched;
+    job_control *job;
 } wanted_tree;
 
 /* Builds the tree by the device builder `row`; if that is NULL, on the host, and copies it to the
@@ -145,7 +145,7 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
     const tritree_builder *found = NULL;
     KD_TRY(tritree_builder_choose(&found, of->options->builder));
     of->builder = found->name;
-    KD_TRY(build_here(of->tree, of->view, &of->how, found->name, of->watched));
+    KD_TRY(build_here(of->tree, of->view, &of->how, found->name, of->job));
     if (of->there)
         KD_TRY(frame_cuda_place_scene(of->there, of->view, of->tree, &of->how, NULL, NULL));
     return KD_OK;
@@ -153,8 +153,8 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
 
 static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
                             const scene_view *view, const kd_render_options *options,
-                            job *watched) {
-    wanted_tree of = {there, tree, view, options, tree_options(options), "", watched};
+                            job_control *job) {
+    wanted_tree of = {there, tree, view, options, tree_options(options), "", job};
     const kd_status status =
         there ? tritree_build_by_turns(options->builder, view->mesh.position_count,
                                        view->mesh.triangle_count, attempt_tree, &of)
@@ -171,31 +171,31 @@ typedef struct render_trees {
 
 /* Builds the trees of instanced meshes, always on the host. */
 static kd_status build_placed(placed_trees *out, scene_view *view, const kd_render_options *options,
-                              job *watched) {
+                              job_control *job) {
     const tritree_options how = tree_options(options);
     const tritree_input all = {view->mesh.positions, view->mesh.triangles,
                                view->mesh.position_count, view->mesh.stored_count};
     const char *builder = tritree_builder_find(options->builder) ? options->builder : "auto";
-    return placed_trees_open(out, &view->placed, &all, &how, builder, watched);
+    return placed_trees_open(out, &view->placed, &all, &how, builder, job);
 }
 
 static kd_status make_tree(render_result *out, frame_cuda *there, render_trees *trees,
-                           scene_view *view, const kd_render_options *options, job *watched) {
+                           scene_view *view, const kd_render_options *options, job_control *job) {
     const char *builder = "";
     tritree *tree = &trees->plain;
-    job_stage_begin(watched, "build", view->mesh.stored_count);
-    kd_status status = build_placed(&trees->placed, view, options, watched);
-    if (status == KD_OK) status = build_tree(&builder, there, tree, view, options, watched);
+    job_stage_begin(job, "build", view->mesh.stored_count);
+    kd_status status = build_placed(&trees->placed, view, options, job);
+    if (status == KD_OK) status = build_tree(&builder, there, tree, view, options, job);
     if (status != KD_OK) {
-        job_stage_end(watched);
+        job_stage_end(job);
         return status_pass(status, __FILE__, __LINE__, "build_tree");
     }
     view->tree = tritree_get_view(tree);
     strncpy(out->tree_builder, builder, sizeof out->tree_builder - 1);
     out->tree = tree->statistics;
-    job_stage_begin(watched, "hash", 0);
+    job_stage_begin(job, "hash", 0);
     out->tree_hash = tritree_hash(tree);
-    job_stage_end(watched);
+    job_stage_end(job);
     return KD_OK;
 }
 
@@ -274,9 +274,9 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
     const bool cut = status == KD_INTERRUPTED ||
                      (int32_t)film_min_samples(from) < integrator_samples(of->how, of->options);
     if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
-    job_stage_begin(of->watched, "save", 0);
+    job_stage_begin(of->job, "save", 0);
     const kd_status kept = state_write(keeping->state, of, from);
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
@@ -287,7 +287,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     const render_keeping *keeping = saving->keeping;
     ranks *among = of->among;
     KD_TRY(shared_frame_agree(among,
-                              make_tree(out, of->there, trees, view, of->options, of->watched)));
+                              make_tree(out, of->there, trees, view, of->options, of->job)));
     if (camera_is_default && view->placed.count == 0 && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
@@ -304,9 +304,9 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
                                      : frame_run(of, how, to);
     else if (prepared != KD_OK)
         return status;
-    job_stage_begin(of->watched, "free", 0);
+    job_stage_begin(of->job, "free", 0);
     if (how->close) how->close(of);
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     return keep_state(saving, of, to, status);
 }
 
@@ -322,9 +322,9 @@ static kd_status open_figures(render_result *out, const ranks *among) {
 static kd_status finish(render_saving *saving, const frame *of, const film *from) {
     if (of->among && of->among->rank > 0) return KD_OK;
     if (saving->keeping->display) display_show(&saving->viewer, from, true);
-    job_stage_begin(of->watched, "develop", 0);
+    job_stage_begin(of->job, "develop", 0);
     const kd_status status = develop(saving->out, from, of, saving->started);
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     return status;
 }
 
@@ -337,9 +337,9 @@ static void aim(frame *of, const scene *from) {
 /* Opens the device if there is one, then the NCCL communicator if every rank has a device. */
 static kd_status open_device(frame *of, frame_cuda *there, const device *where) {
     if (where->kind == DEVICE_CUDA) {
-        job_stage_begin(of->watched, "context", 0);
+        job_stage_begin(of->job, "context", 0);
         const kd_status status = frame_cuda_open(there, where);
-        job_stage_end(of->watched);
+        job_stage_end(of->job);
         KD_TRY(status);
         of->there = there;
     }
@@ -361,16 +361,16 @@ static kd_status check_apart(const frame *of) {
 /* Releases the device as soon as it is no longer needed. */
 static void leave_device(frame *of, frame_cuda *there, const render_keeping *keeping) {
     if (!of->there || !keeping->done_with || ranks_shared(of->among)) return;
-    job_stage_begin(of->watched, "free", 0);
+    job_stage_begin(of->job, "free", 0);
     frame_cuda_close(there);
     of->there = NULL;
     retiring_begin(keeping->done_with, of->options->device);
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
 }
 
 static kd_status run_on(const device *where, render_result *out, const scene *from,
                         const kd_render_options *options, const render_keeping *keeping,
-                        double started, job *watched) {
+                        double started, job_control *job) {
     int32_t crop[4];
     memset(out, 0, sizeof *out);
     KD_TRY(check_options(options, crop));
@@ -392,7 +392,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
                 .among = keeping->among,
                 .apart = ranks_shared(keeping->among) && rank_maps_apart(options->maps),
                 .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
-                .watched = watched};
+                .job = job};
     render_trees trees;
     frame_cuda there;
     film negative;
@@ -400,9 +400,9 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     aim(&of, from);
     memset(&trees, 0, sizeof trees);
     memset(&there, 0, sizeof there);
-    job_stage_begin(watched, "film", 0);
+    job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
-    job_stage_end(watched);
+    job_stage_end(job);
     KD_TRY_GOTO(status);
     if (ranks_shared(of.among)) KD_TRY_GOTO(open_figures(out, of.among));
     KD_TRY_GOTO(open_device(&of, &there, &out->where));
@@ -416,23 +416,23 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
 done:
     ranks_link_close(of.among, status != KD_OK && status != KD_INTERRUPTED);
     if (keeping->display) display_close(&saving.viewer);
-    job_stage_begin(watched, "free", 0);
+    job_stage_begin(job, "free", 0);
     frame_cuda_close(&there);
     film_close(&negative);
     tritree_close(&trees.plain);
     placed_trees_close(&trees.placed);
-    job_stage_end(watched);
+    job_stage_end(job);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;
 }
 
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
-                     job *watched) {
-    return render_run_kept(out, from, options, NULL, watched);
+                     job_control *job) {
+    return render_run_kept(out, from, options, NULL, job);
 }
 
 kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
-                          const render_keeping *keeping, job *watched) {
+                          const render_keeping *keeping, job_control *job) {
     static const render_keeping nothing = {.state = NULL};
     const double started = timing_now();
     device where;
@@ -441,12 +441,12 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
     if (device_list_count(options->device) > 1)
-        return render_on_devices(out, from, options, keeping, watched);
-    job_stage_begin(watched, "context", 0);
+        return render_on_devices(out, from, options, keeping, job);
+    job_stage_begin(job, "context", 0);
     const kd_status chosen = render_choose_device(&where, options);
-    job_stage_end(watched);
+    job_stage_end(job);
     KD_TRY(chosen);
-    const kd_status status = run_on(&where, out, from, options, keeping, started, watched);
+    const kd_status status = run_on(&where, out, from, options, keeping, started, job);
     const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
     if (!full || ranks_shared(keeping->among) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
@@ -454,7 +454,7 @@ kd_status render_run_kept(render_result *out, const scene *from, const kd_render
     if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");
     say_retreat(where.name, "the CPU");
     device_cpu_describe(&where);
-    return run_on(&where, out, from, &here, keeping, started, watched);
+    return run_on(&where, out, from, &here, keeping, started, job);
 }
 
 void render_close(render_result *owned) {

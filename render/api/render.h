@@ -65,10 +65,10 @@ bool render_is_on_devices(const kd_render_options *options);
    is logged. Returns KD_INTERRUPTED if the job was cancelled: `out` then holds the partial result,
    which the caller must close as after KD_OK. After other errors `out` is closed. */
 kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
-                     job *watched);
+                     job_control *job);
 /* As render_run, with saving and resuming; `keeping` may be NULL. */
 kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
-                          const render_keeping *keeping, job *watched);
+                          const render_keeping *keeping, job_control *job);
 void render_close(render_result *owned); /* `owned` may be zeroed */
 
 /* --- several devices of one machine ----------------------------------------------------------- */
@@ -77,7 +77,7 @@ void render_close(render_result *owned); /* `owned` may be zeroed */
    per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
  */
 kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
-                            const render_keeping *keeping, job *watched);
+                            const render_keeping *keeping, job_control *job);
 
 /* --- instances or copies ---------------------------------------------------------------------- */
 
@@ -104,6 +104,6 @@ struct photon_file;
    close it by photon_file_close, after an error, too. Expands instances to copies. Stages of the
    job: build, emit. */
 kd_status photons_emit(struct photon_file *out, struct scene *from,
-                       const kd_render_options *options, job *watched);
+                       const kd_render_options *options, job_control *job);
 
 #endif

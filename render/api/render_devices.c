@@ -7,7 +7,7 @@ typedef struct device_party {
     const scene *from;
     const kd_render_options *options;
     const render_keeping *keeping;
-    job *watched;
+    job_control *job;
 } device_party;
 
 static kd_status render_one(void *context, ranks *among) {
@@ -20,7 +20,7 @@ static kd_status render_one(void *context, ranks *among) {
     render_keeping keeping = *party->keeping;
     keeping.among = among;
     if (among->rank == 0)
-        return render_run_kept(party->out, party->from, &own, &keeping, party->watched);
+        return render_run_kept(party->out, party->from, &own, &keeping, party->job);
     const render_keeping nothing = {.resume = keeping.resume, .among = among};
     render_result unseen;
     const kd_status status = render_run_kept(&unseen, party->from, &own, &nothing, NULL);
@@ -29,8 +29,8 @@ static kd_status render_one(void *context, ranks *among) {
 }
 
 kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
-                            const render_keeping *keeping, job *watched) {
-    device_party party = {out, from, options, keeping, watched};
+                            const render_keeping *keeping, job_control *job) {
+    device_party party = {out, from, options, keeping, job};
     KD_REQUIRE(!ranks_shared(keeping->among), KD_ERROR_USAGE,
                "--device is %s; with several ranks, each rank supports one device",
                options->device);

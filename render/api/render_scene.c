@@ -42,7 +42,7 @@ kd_status render_settle_placements(scene *of, const kd_render_options *options, 
 }
 
 kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,
-                       job *watched) {
+                       job_control *job) {
     kd_status status = KD_OK;
     kd_render_options method = *asked;
     strcpy(method.integrator, "photon");
@@ -53,8 +53,8 @@ kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *a
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
     const tritree_options how = tritree_options_default();
-    job_stage_begin(watched, "build", view.mesh.triangle_count);
-    KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", watched));
+    job_stage_begin(job, "build", view.mesh.triangle_count);
+    KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", job));
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
     options.seed = asked->seed;
@@ -63,7 +63,7 @@ kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *a
     options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
     options.max_depth = (uint32_t)asked->max_depth;
     out->scene = scene_hash(&view);
-    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
+    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, job));
 done:
     tritree_close(&tree);
     return status;

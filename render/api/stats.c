@@ -39,7 +39,7 @@ static void add_run(cJSON *root, const stats_input *input) {
                                          "free",    "develop", "save",        "write"};
     cJSON *seconds = cJSON_AddObjectToObject(root, "seconds");
     for (size_t i = 0; i < sizeof stages / sizeof *stages; ++i)
-        add_number(seconds, stages[i], job_seconds(input->watched, stages[i]));
+        add_number(seconds, stages[i], job_seconds(input->job, stages[i]));
     const frame_statistics *spent = &input->result->frame;
     if (spent->look_seconds > 0) {
         add_number(seconds, "render_eye_rays", spent->look_seconds);

@@ -78,9 +78,9 @@ bool frame_is_overdue(const frame *of) {
 }
 
 bool frame_is_over(const frame *of, uint32_t begin) {
-    if (job_cancelled(of->watched)) return true;
+    if (job_cancelled(of->job)) return true;
     if (begin == 0) return false; /* the first sample of every pixel is always taken */
-    return job_overdue(of->watched) || frame_is_overdue(of);
+    return job_overdue(of->job) || frame_is_overdue(of);
 }
 
 static bool keeper_waits(const frame *of) {
@@ -199,7 +199,7 @@ static void render_tile(tile_pass *pass, int64_t tile) {
     atomic_fetch_add(&pass->rays, taken.rays);
     atomic_fetch_add(&pass->nan_samples, taken.nan_samples);
     atomic_fetch_add(&pass->fresh, 1);
-    job_advance(pass->of->watched, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
+    job_advance(pass->of->job, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
 }
 
 static void render_tiles(void *context, int64_t begin, int64_t end, int thread) {
@@ -264,7 +264,7 @@ static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, in
         }
         /* stopped early to let the keeper save; repeat these rows */
         if (of->there->stopped) continue;
-        job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
+        job_advance(of->job, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
     return KD_OK;
@@ -311,7 +311,7 @@ bool frame_is_looked_at(const frame *of) {
 
 bool frame_is_awaited(const frame *of) {
     return frame_is_looked_at(of) || of->deadline > 0 || of->pause > 0 ||
-           (of->watched && of->watched->deadline > 0);
+           (of->job && of->job->deadline > 0);
 }
 
 /* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
@@ -347,7 +347,7 @@ kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass) {
     }
     const int64_t pixels = (int64_t)to->width * to->height;
     const uint32_t end = batch_begin(of, pass->samples, wanted + 1);
-    job_stage_begin(of->watched, "render", of->how->pass ? pixels : pixels * (end - pass->begin));
+    job_stage_begin(of->job, "render", of->how->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
 }
 
@@ -372,8 +372,8 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     pass->batch = UINT32_MAX;
     if (of->keeper && of->keeper->every_seconds > 0)
         of->pause = timing_now() + of->keeper->every_seconds;
-    if (!how->pass && !of->begin_batch) job_stage_begin(of->watched, "render", pixels * samples);
-    job_advance(of->watched, pixels * pass->begin);
+    if (!how->pass && !of->begin_batch) job_stage_begin(of->job, "render", pixels * samples);
+    job_advance(of->job, pixels * pass->begin);
     if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
     while (pass->begin < samples && !(of->on_target = frame_is_on_target(of, pass, to))) {
         pass->count = frame_pass_count(of, pass, pass_unseen(of, to));
@@ -390,7 +390,7 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
     if (of->there) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
     if (pass->begin >= samples) of->on_target = frame_is_on_target(of, pass, to);
 done:
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     if (status != KD_OK) return status;
-    return job_cancelled(of->watched) ? KD_INTERRUPTED : KD_OK;
+    return job_cancelled(of->job) ? KD_INTERRUPTED : KD_OK;
 }

@@ -61,7 +61,7 @@ typedef struct frame {
     double carried[FRAME_CARRIED]; /* numbers of the integrator that are saved for resuming; 0 at
                                       first */
     frame_statistics statistics;
-    job *watched;
+    job_control *job;
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
     struct ranks *among; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */

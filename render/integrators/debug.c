@@ -26,7 +26,7 @@ static uint32_t debug_maps(const kd_render_options *options) {
 }
 
 static kd_status make_maps(debug_state *state, frame *of, const photon_options *options) {
-    KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->watched));
+    KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->job));
     state->shown.photons.global = photon_maps_global(&state->maps);
     state->shown.photons.tiles = photon_maps_tiles(&state->maps);
     of->statistics.photons_stored = state->maps.global.count;

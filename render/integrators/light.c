@@ -148,10 +148,10 @@ static kd_status light_pass(frame *of, uint32_t pass) {
     state->first = (uint32_t)begin;
     state->own = (uint32_t)(end - begin);
     state->counts.cut = 0;
-    job_stage_begin(of->watched, "emit", state->paths);
+    job_stage_begin(of->job, "emit", state->paths);
     kd_status status = trace_pass(of, state);
     if (status == KD_OK) status = add_ranks(of, state);
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     KD_TRY(status);
     state->counts.cut += cut;
     const uint64_t rays = state->counts.rays;

@@ -355,7 +355,7 @@ kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
         chunk_free(&work);
         KD_TRY(status);
         top += work.rows;
-        job_advance(of->watched, (int64_t)work.rows * to->width);
+        job_advance(of->job, (int64_t)work.rows * to->width);
     }
     return KD_OK;
 }

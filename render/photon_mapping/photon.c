@@ -131,8 +131,8 @@ static bool walks_trees(const photon_state *of) {
 static kd_status maps_from_lists(photon_state *to, const frame *of,
                                  photon_list lists[PHOTON_LISTS]) {
     if (!of->there)
-        return photon_maps_plant(&to->maps, of->scene, lists, &to->options, of->watched);
-    return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), of->watched);
+        return photon_maps_plant(&to->maps, of->scene, lists, &to->options, of->job);
+    return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), of->job);
 }
 
 static kd_status photon_identify(frame *of) {
@@ -146,7 +146,7 @@ static kd_status open_maps(photon_state *to, const frame *of) {
     const photon_options *options = &to->options;
     const char *path = of->options->photon_map;
     if (!path && of->there) return photon_cuda_make_maps(&to->there, of, options, walks_trees(to));
-    if (!path) return photon_maps_open(&to->maps, of->scene, options, of->watched);
+    if (!path) return photon_maps_open(&to->maps, of->scene, options, of->job);
     KD_REQUIRE(
         !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
         "%s: a photon map file contains points of media, but --media is beams; set --media points",
@@ -167,7 +167,7 @@ static kd_status open_maps(photon_state *to, const frame *of) {
 
 static kd_status view_maps(photon_state *to, frame *of) {
     if (precomputation_pays(of->options, to->maps.global.count))
-        KD_TRY(photon_maps_precompute(&to->maps, of->watched));
+        KD_TRY(photon_maps_precompute(&to->maps, of->job));
     to->view.global = photon_maps_global(&to->maps);
     to->view.caustic = photon_maps_caustic(&to->maps);
     to->view.media = photon_maps_media(&to->maps);
@@ -182,7 +182,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
     if (largest > 0) KD_TRY(photon_cuda_find_tiles(&to->there, of, largest));
     if (precomputation_pays(of->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
-        KD_TRY(photon_maps_cuda_precompute(maps, of->watched));
+        KD_TRY(photon_maps_cuda_precompute(maps, of->job));
     to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     to->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
     to->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);

@@ -79,7 +79,7 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
 void photon_cuda_renew_orders(photon_cuda *of, const photon_options *options);
 /* Builds maps from photon lists in host memory. */
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
-                                 const photon_options *options, bool ordered, job *watched);
+                                 const photon_options *options, bool ordered, job_control *job);
 /* Finds the tiles for estimates within `radius` (scene units) and copies them to the device. */
 kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *from);

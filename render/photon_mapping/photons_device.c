@@ -76,31 +76,31 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     to->has_orders = true;
     photon_cuda_renew_orders(to, options);
     KD_TRY(frame_cuda_pack(of->there));
-    KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
-    KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->watched));
-    return photon_maps_cuda_find_beams(&to->maps, of->scene, options, of->watched);
+    KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->job));
+    KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->job));
+    return photon_maps_cuda_find_beams(&to->maps, of->scene, options, of->job);
 }
 
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
-                                 const photon_options *options, bool ordered, job *watched) {
+                                 const photon_options *options, bool ordered, job_control *job) {
     KD_TRY(photon_maps_cuda_take(&to->maps, lists));
-    return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
+    return photon_maps_cuda_plant(&to->maps, options, ordered, job);
 }
 
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     tile_set found;
     to->looks_bounded += photon_maps_cuda_looks_bounded(&to->maps);
     kd_status status =
-        tile_set_open(&found, of->scene, &of->there->scene.view, radius, true, of->watched);
+        tile_set_open(&found, of->scene, &of->there->scene.view, radius, true, of->job);
     if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
     tile_set_close(&found);
     return status;
 }
 
 kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius) {
-    job_stage_begin(of->watched, "surface", 0);
+    job_stage_begin(of->job, "surface", 0);
     const kd_status status = bring_tiles(to, of, radius);
-    job_stage_end(of->watched);
+    job_stage_end(of->job);
     return status;
 }
 

@@ -56,10 +56,10 @@ typedef struct maps_ahead {
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
-static kd_status make_ahead(void *context, job *watched) {
+static kd_status make_ahead(void *context, job_control *job) {
     maps_ahead *ahead = (maps_ahead *)context;
-    KD_TRY(photon_maps_cuda_emit(&ahead->maps, &ahead->scene, ahead->orders, watched));
-    return photon_maps_cuda_plant(&ahead->maps, &ahead->options, ahead->ordered, watched);
+    KD_TRY(photon_maps_cuda_emit(&ahead->maps, &ahead->scene, ahead->orders, job));
+    return photon_maps_cuda_plant(&ahead->maps, &ahead->options, ahead->ordered, job);
 }
 
 /* Starts building the maps of the pass that `options` describe; `there`, the integrator's state on
@@ -92,9 +92,9 @@ static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame 
                                  const photon_options *options, bool *taken) {
     *taken = false;
     if (!from->by) return KD_OK;
-    job_stage_begin(of->watched, "emit", 0);
-    const kd_status status = beside_end(from->by, of->watched);
-    job_stage_end(of->watched);
+    job_stage_begin(of->job, "emit", 0);
+    const kd_status status = beside_end(from->by, of->job);
+    job_stage_end(of->job);
     from->by = NULL;
     if (status == KD_ERROR_MEMORY) {
         status_clear();
@@ -224,7 +224,7 @@ static double first_media_radius(const progressive_state *state, const kd_render
 static kd_status make_maps(progressive_state *state, frame *of, bool first) {
     double *radius = of->carried + CARRIED_RADIUS;
     photon_maps_close(&state->maps);
-    KD_TRY(photon_maps_open(&state->maps, of->scene, &state->photons, of->watched));
+    KD_TRY(photon_maps_open(&state->maps, of->scene, &state->photons, of->job));
     const photon_map *maps[2] = {&state->maps.global, &state->maps.caustic};
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(of->options, maps[m]->count, maps[m]->radius);
@@ -256,10 +256,10 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
 }
 
 static kd_status find_tiles_here(progressive_state *state, const frame *of, float radius) {
-    job_stage_begin(of->watched, "surface", 0);
+    job_stage_begin(of->job, "surface", 0);
     const kd_status status =
-        tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->watched);
-    job_stage_end(of->watched);
+        tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->job);
+    job_stage_end(of->job);
     return status;
 }
 
@@ -311,7 +311,7 @@ static void leave_out_empty(photon_options *options, const frame *of) {
    short. */
 static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
     const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
-    const bool timed = of->deadline > 0 || (of->watched && of->watched->deadline > 0);
+    const bool timed = of->deadline > 0 || (of->job && of->job->deadline > 0);
     if (!of->there || !of->options->maps_ahead || !state->has_capacity || timed || of->maps_cut ||
         pass + 1 >= passes)
         return;

@@ -122,9 +122,9 @@ static kd_status draft_parts(scene_draft *to) {
 }
 
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
-static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
+static kd_status draft_mesh(scene_draft *to, const char *path, job_control *job) {
     const obj_options options = {.keep_parts = true};
-    KD_TRY(mesh_load(&to->geometry, path, &options, watched));
+    KD_TRY(mesh_load(&to->geometry, path, &options, job));
     KD_TRY(draft_parts(to));
     for (uint32_t i = 0; i < to->geometry.light_count; ++i)
         KD_TRY(scene_draft_add_light(to, &to->geometry.lights[i]));
@@ -160,8 +160,8 @@ static kd_status replace_sky(scene_draft *of, const char *environment) {
     return KD_OK;
 }
 
-kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched) {
-    return scene_open_lit(out, path, NULL, options, watched);
+kd_status scene_open(scene **out, const char *path, kd_render_options *options, job_control *job) {
+    return scene_open_lit(out, path, NULL, options, job);
 }
 
 /* Expands all placements, for integrators without support for instances. Closes the scene on
@@ -175,47 +175,47 @@ static kd_status copy_all(scene **of, kd_status status) {
 }
 
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
-                         kd_render_options *options, job *watched) {
-    return copy_all(out, scene_open_placed(out, path, environment, options, watched));
+                         kd_render_options *options, job_control *job) {
+    return copy_all(out, scene_open_placed(out, path, environment, options, job));
 }
 
 kd_status scene_open_placed(scene **out, const char *path, const char *environment,
-                            kd_render_options *options, job *watched) {
+                            kd_render_options *options, job_control *job) {
     scene_draft draft;
     path_scope scope;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
     path_scope_begin(&scope, path, options->allow_outside);
-    job_stage_begin(watched, "load", 0);
+    job_stage_begin(job, "load", 0);
     if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
-        KD_TRY_GOTO(describe_json_read(&draft, path, options, watched));
+        KD_TRY_GOTO(describe_json_read(&draft, path, options, job));
     else {
-        KD_TRY_GOTO(draft_mesh(&draft, path, watched));
+        KD_TRY_GOTO(draft_mesh(&draft, path, job));
         options->exposure = NAN;
     }
     if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));
-    job_stage_begin(watched, "load", 0); /* restart the stage: the mesh readers have ended it */
+    job_stage_begin(job, "load", 0); /* restart the stage: the mesh readers have ended it */
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());
 done:
     path_scope_end(&scope);
     scene_draft_close(&draft);
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
-                      job *watched) {
+                      job_control *job) {
     return copy_all(
-        out, scene_parse_placed(out, text, bytes, folder, given, given_count, options, watched));
+        out, scene_parse_placed(out, text, bytes, folder, given, given_count, options, job));
 }
 
 kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
                              const kd_scene_mesh *given, uint64_t given_count,
-                             kd_render_options *options, job *watched) {
+                             kd_render_options *options, job_control *job) {
     static const char name[] = "description";
     describe_source source = {name, scene_load_mesh, given, given_count};
     char *path = NULL;
@@ -225,7 +225,7 @@ kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, cons
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
-    job_stage_begin(watched, "load", 0);
+    job_stage_begin(job, "load", 0);
     if (folder) {
         const size_t capacity = strlen(folder) + sizeof name + 1;
         KD_TRY_GOTO(KD_RESERVE(path, capacity));
@@ -234,7 +234,7 @@ kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, cons
     }
     path_scope_begin(&scope, source.path, options->allow_outside);
     scoped = true;
-    KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, watched));
+    KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, job));
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", source.path, kd_last_error());
@@ -242,7 +242,7 @@ done:
     if (scoped) path_scope_end(&scope);
     scene_draft_close(&draft);
     memory_free(path);
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 

@@ -136,7 +136,7 @@ kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t 
 }
 
 kd_status check_interruption(const examination *of) {
-    KD_REQUIRE(!job_cancelled(of->watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+    KD_REQUIRE(!job_cancelled(of->job), KD_INTERRUPTED, "%s: interrupted", of->path);
     return KD_OK;
 }
 
@@ -165,7 +165,7 @@ static void reader_gave_up(examination *of) {
 static kd_status body_read(examination *of) {
     const obj_options options = {hear, of, true, &of->lines, 0, false};
     of->is_obj = !procedural_is_path(of->path) && mesh_reader_find(of->path)->load == obj_load;
-    const kd_status status = mesh_load(&of->body, of->path, &options, of->watched);
+    const kd_status status = mesh_load(&of->body, of->path, &options, of->job);
     if (status != KD_ERROR_INPUT) return status;
     reader_gave_up(of);
     status_clear();
@@ -200,7 +200,7 @@ static kd_status tree_examine(examination *of) {
     const tritree_options how = tritree_options_default();
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_open(&tree, &input, &how, "auto", of->watched));
+    KD_TRY(tritree_open(&tree, &input, &how, "auto", of->job));
     kd_status status = check_inwards(of, &tree);
     if (status == KD_OK) status = check_intersections(of, &tree);
     tritree_close(&tree);
@@ -257,13 +257,13 @@ static void examination_close(examination *owned) {
 }
 
 kd_status check_file_if(check_report *out, const char *path, const char *fixed,
-                        kd_status (*allowed)(void), job *watched) {
+                        kd_status (*allowed)(void), job_control *job) {
     examination of = {0};
     memset(out, 0, sizeof *out);
     out->renderable = true;
     of.report = out;
     of.path = path;
-    of.watched = watched;
+    of.job = job;
     kd_status status = examine(&of);
     if (status == KD_OK && fixed && allowed) status = allowed();
     if (status == KD_OK && fixed) status = check_fix(&of, fixed);
@@ -271,8 +271,8 @@ kd_status check_file_if(check_report *out, const char *path, const char *fixed,
     return status;
 }
 
-kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched) {
-    return check_file_if(out, path, fixed, NULL, watched);
+kd_status check_file(check_report *out, const char *path, const char *fixed, job_control *job) {
+    return check_file_if(out, path, fixed, NULL, job);
 }
 
 void check_close(check_report *owned) {

@@ -67,11 +67,11 @@ typedef struct check_report {
    everything repaired that can be repaired safely (see the README). In that case also fails if
    `path` cannot be read completely (KD_ERROR_INPUT) or `fixed` cannot be written
    (KD_ERROR_RUNTIME); the report is valid then, too. */
-kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched);
+kd_status check_file(check_report *out, const char *path, const char *fixed, job_control *job);
 /* As check_file, but calls `allowed` (if not NULL) after reading all files and before writing
    `fixed`; if it fails, nothing is written and its status is returned. */
 kd_status check_file_if(check_report *out, const char *path, const char *fixed,
-                        kd_status (*allowed)(void), job *watched);
+                        kd_status (*allowed)(void), job_control *job);
 void check_close(check_report *owned); /* accepts a zeroed struct */
 
 /* Writes the report as JSON with a final newline:

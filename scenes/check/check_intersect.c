@@ -164,7 +164,7 @@ static void leaf_examine(cutting *c, tritree_node node) {
     const uint32_t *ids = c->tree->references + tritree_first(node);
     const uint32_t count = tritree_count(node);
     for (uint32_t i = 0; i < count; ++i) {
-        if (job_cancelled(c->of->watched)) return;
+        if (job_cancelled(c->of->job)) return;
         if (c->of->marks[ids[i]] & CHECK_IDLE) continue;
         const corner3 a = corners_of(c->of, ids[i]);
         for (uint32_t j = i + 1; j < count; ++j) {

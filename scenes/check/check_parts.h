@@ -31,7 +31,7 @@ typedef struct check_half {
 typedef struct examination {
     check_report *report;
     const char *path;
-    job *watched; /* NULL: not cancellable */
+    job_control *job; /* NULL: not cancellable */
     mesh body;
     uint32_t *lines;          /* line of each triangle's face; NULL: a format without lines */
     uint32_t *position_lines; /* line of each position; NULL: a format without lines */

@@ -250,7 +250,7 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
 
 kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               const describe_source *source, kd_render_options *options,
-                              job *watched) {
+                              job_control *job) {
     describe_reader reader;
     cJSON *root = NULL;
     memset(&reader, 0, sizeof reader);
@@ -260,7 +260,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     reader.load = source->load;
     reader.given = source->given;
     reader.given_count = source->given_count;
-    reader.watched = watched;
+    reader.job = job;
     KD_TRY(json_parse(&root, text, bytes, source->path));
     kd_status status = read_scene(&reader, root, options);
     cJSON_Delete(root);
@@ -273,12 +273,12 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
 }
 
 kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
-                             job *watched) {
+                             job_control *job) {
     const describe_source source = {path, scene_load_mesh, NULL, 0};
     file_view file;
     KD_TRY(file_open(&file, path));
     const kd_status status =
-        describe_json_parse(out, file.bytes, file.count, &source, options, watched);
+        describe_json_parse(out, file.bytes, file.count, &source, options, job);
     file_close(&file);
     KD_TRY(status);
     return KD_OK;

@@ -140,7 +140,7 @@ static kd_status read_sphere(describe_reader *in, const json_place *at, const cJ
     mesh unit;
     KD_TRY(json_read(at, object, describe_sphere_keys, &words));
     snprintf(generator, sizeof generator, "gen:sphere:%llu", (unsigned long long)words.triangles);
-    KD_TRY(in->load(&unit, generator, in->watched));
+    KD_TRY(in->load(&unit, generator, in->job));
     const transform larger = transform_scale(vec3_all(words.radius));
     const transform moved = transform_translate(words.centre);
     const transform placed = transform_compose(&moved, &larger);
@@ -154,7 +154,7 @@ static kd_status read_file(describe_reader *in, const json_place *at, const char
         const procedural_generator *row = NULL;
         KD_TRY(procedural_find(&row, name));
         in->draft->inside = in->draft->inside || row->inside;
-        KD_TRY(in->load(out, name, in->watched));
+        KD_TRY(in->load(out, name, in->job));
         return KD_OK;
     }
     if (describe_is_given(name)) return describe_given(in, at, name, out);
@@ -162,7 +162,7 @@ static kd_status read_file(describe_reader *in, const json_place *at, const char
         return json_fail(at, "found the scene description \"%.60s\", expected a mesh file", name);
     char *path = NULL;
     KD_TRY(describe_path(in, name, &path));
-    const kd_status status = in->load(out, path, in->watched);
+    const kd_status status = in->load(out, path, in->job);
     memory_free(path);
     KD_TRY(status);
     return KD_OK;

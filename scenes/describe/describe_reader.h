@@ -16,7 +16,7 @@ typedef struct describe_reader {
     describe_loader load;
     const kd_scene_mesh *given; /* meshes given by the caller, in memory */
     uint64_t given_count;
-    job *watched;
+    job_control *job;
 } describe_reader;
 
 /* Sets *path to `name` relative to the description's directory; freed by memory_free. Returns

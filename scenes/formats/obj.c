@@ -19,7 +19,7 @@ enum { CHUNK_BYTES = 1 << 20 };
 typedef struct obj_reader {
     const char *path;
     const obj_options *options;
-    job *watched;
+    job_control *job;
     file_view file;
     char *tail; /* copy of the last line with a line end, if the file lacks one */
     obj_chunk *chunks;
@@ -101,19 +101,19 @@ static void chunk_release(const obj_reader *from, const obj_chunk *chunk) {
 static void count_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         obj_chunk_count(&from->chunks[i]);
-        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+        job_advance(from->job, (int64_t)from->chunks[i].text.count);
     }
 }
 
 static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         obj_chunk_parse(&from->chunks[i], &from->target);
         chunk_release(from, &from->chunks[i]);
-        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+        job_advance(from->job, (int64_t)from->chunks[i].text.count);
     }
 }
 
@@ -128,7 +128,7 @@ static void polygon_body(void *context, int64_t begin, int64_t end, int thread) 
 
 static kd_status pass(obj_reader *from, parallel_body body, const char *name) {
     parallel_for((int64_t)from->chunk_count, 1, body, from);
-    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+    KD_REQUIRE(!job_cancelled(from->job), KD_INTERRUPTED, "%s: interrupted while reading",
                from->path);
     const int failed = atomic_load(&from->failed);
     KD_REQUIRE(failed == KD_OK, (kd_status)failed, "%s: out of memory to %s", from->path, name);
@@ -236,16 +236,16 @@ static kd_status passes_run(obj_reader *from) {
     return KD_OK;
 }
 
-kd_status obj_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status obj_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     obj_reader from = {0};
     from.path = path;
     from.options = options;
-    from.watched = watched;
+    from.job = job;
     from.target.into = out;
     memset(out, 0, sizeof *out);
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.file, path));
-    job_stage_begin(watched, "load", 2 * (int64_t)from.file.count);
+    job_stage_begin(job, "load", 2 * (int64_t)from.file.count);
     const kd_status status = passes_run(&from);
     for (uint64_t i = 0; i < from.chunk_count; ++i) obj_chunk_close(&from.chunks[i]);
     memory_free(from.chunks);

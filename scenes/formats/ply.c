@@ -15,7 +15,7 @@ typedef struct ply_reader {
     ply_file file;
     ply_target target;
     const obj_options *options;
-    job *watched;
+    job_control *job;
 } ply_reader;
 
 /* --- vertices -------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static void vertices_read(ply_reader *to, ply_piece *piece) {
 static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     ply_reader *to = (ply_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (to->file.pieces[i].element->kind == PLY_VERTICES)
             vertices_read(to, &to->file.pieces[i]);
 }
@@ -98,7 +98,7 @@ static bool has_faces(const ply_piece *piece) {
 static void count_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     ply_reader *to = (ply_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (has_faces(&to->file.pieces[i]))
             to->file.pieces[i].triangles = ply_text_triangles(&to->file, &to->file.pieces[i]);
 }
@@ -106,7 +106,7 @@ static void count_body(void *context, int64_t begin, int64_t end, int thread) {
 static void faces_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     ply_reader *to = (ply_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (has_faces(&to->file.pieces[i]))
             ply_faces_read(&to->file, &to->file.pieces[i], &to->target);
 }
@@ -116,7 +116,7 @@ static void faces_body(void *context, int64_t begin, int64_t end, int thread) {
 static kd_status pass(ply_reader *from, parallel_body body) {
     ply_file *file = &from->file;
     parallel_for((int64_t)file->piece_count, 1, body, from);
-    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+    KD_REQUIRE(!job_cancelled(from->job), KD_INTERRUPTED, "%s: interrupted while reading",
                file->path);
     for (uint64_t i = 0; i < file->piece_count; ++i)
         KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: out of memory to read it",
@@ -231,7 +231,7 @@ static kd_status file_read(ply_reader *from) {
     return KD_OK;
 }
 
-kd_status ply_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status ply_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     ply_reader from;
     memset(&from, 0, sizeof from);
     memset(out, 0, sizeof *out);
@@ -239,10 +239,10 @@ kd_status ply_load(mesh *out, const char *path, const obj_options *options, job 
     from.file.piece_bytes = options ? options->chunk_bytes : 0;
     from.target.into = out;
     from.options = options;
-    from.watched = watched;
+    from.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.file.view, path));
-    job_stage_begin(watched, "load", (int64_t)from.file.view.count);
+    job_stage_begin(job, "load", (int64_t)from.file.view.count);
     const kd_status status = file_read(&from);
     for (uint64_t i = 0; i < from.file.piece_count; ++i)
         problem_list_close(&from.file.pieces[i].problems);

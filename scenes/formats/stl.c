@@ -18,7 +18,7 @@ enum { PIECE_BYTES = 1 << 20 };
 typedef struct stl_reader {
     const char *path;
     const obj_options *options;
-    job *watched;
+    job_control *job;
     file_view view;
     text_chunks chunks; /* text only */
     stl_piece *pieces;
@@ -108,13 +108,13 @@ static kd_status text_cut(stl_reader *from) {
 static void read_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     stl_reader *from = (stl_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         stl_piece *piece = &from->pieces[i];
         if (from->is_text)
             stl_text_read(piece, (uint64_t)i + 1 == from->piece_count);
         else
             bytes_read(from, piece);
-        job_advance(from->watched, (int64_t)piece->bytes.count);
+        job_advance(from->job, (int64_t)piece->bytes.count);
     }
 }
 
@@ -242,7 +242,7 @@ done:
 static kd_status facets_read(stl_reader *from, mesh *into) {
     KD_TRY(from->is_text ? text_cut(from) : bytes_cut(from));
     parallel_for((int64_t)from->piece_count, 1, read_body, from);
-    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+    KD_REQUIRE(!job_cancelled(from->job), KD_INTERRUPTED, "%s: interrupted while reading",
                from->path);
     uint64_t facets = 0;
     for (uint64_t i = 0; i < from->piece_count; ++i) {
@@ -278,16 +278,16 @@ static void reader_close(stl_reader *owned) {
     file_close(&owned->view);
 }
 
-kd_status stl_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status stl_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     stl_reader from;
     memset(&from, 0, sizeof from);
     memset(out, 0, sizeof *out);
     from.path = path;
     from.options = options;
-    from.watched = watched;
+    from.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.view, path));
-    job_stage_begin(watched, "load", (int64_t)from.view.count);
+    job_stage_begin(job, "load", (int64_t)from.view.count);
     const kd_status status = file_read(&from, out);
     reader_close(&from);
     if (status != KD_OK) {

@@ -46,13 +46,13 @@ static kd_status troubles_tell(gltf_file *of, kd_status status) {
     return KD_OK;
 }
 
-kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     gltf_file of;
     memset(&of, 0, sizeof of);
     memset(out, 0, sizeof *out);
     of.path = path;
     of.options = options;
-    of.watched = watched;
+    of.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     kd_status status = parts_read(&of, out);
     if (status != KD_OK) mesh_close(out);

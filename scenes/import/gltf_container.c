@@ -195,7 +195,7 @@ static kd_status lists_take(gltf_file *of) {
 kd_status gltf_file_open(gltf_file *of) {
     gltf_bytes json;
     KD_TRY(file_open(&of->view, of->path));
-    job_stage_begin(of->watched, "load", (int64_t)of->view.count);
+    job_stage_begin(of->job, "load", (int64_t)of->view.count);
     of->place = json_place_file(of->path);
     of->bytes_there = of->view.count;
     of->kind = "not-gltf";

@@ -51,7 +51,7 @@ typedef struct gltf_view {
 typedef struct gltf_file {
     const char *path;
     const obj_options *options;
-    job *watched;
+    job_control *job;
     file_view view;
     gltf_bytes binary; /* the BIN chunk of a .glb */
     bool has_binary;

@@ -401,7 +401,7 @@ static kd_status mesh_write(mesh_writer *to) {
     KD_TRY(primitives_list(to));
     KD_TRY(arrays_reserve(to));
     for (uint32_t i = 0; i < to->primitive_count; ++i) {
-        KD_REQUIRE(!job_cancelled(to->of->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+        KD_REQUIRE(!job_cancelled(to->of->job), KD_INTERRUPTED, "%s: interrupted while reading",
                    to->of->path);
         KD_TRY(primitive_write(to, &to->primitives[i]));
     }

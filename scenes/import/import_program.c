@@ -38,7 +38,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
     import_run *run = (import_run *)context;
     char *next = (char *)to;
     while (bytes > 0) {
-        KD_REQUIRE(!job_cancelled(run->asked->watched), KD_INTERRUPTED,
+        KD_REQUIRE(!job_cancelled(run->asked->job), KD_INTERRUPTED,
                    "%s: interrupted while reading", run->asked->path);
         const ssize_t got = read(run->process.answer, next, bytes < INT_MAX ? bytes : INT_MAX);
         if (got > 0) {
@@ -148,12 +148,12 @@ static kd_status textures_find(mesh *in, const char *path) {
     return KD_OK;
 }
 
-kd_status assimp_load(mesh *out, const char *path, job *watched) {
+kd_status assimp_load(mesh *out, const char *path, job_control *job) {
     memset(out, 0, sizeof *out);
     file_view view; /* assimp's error for a missing file is vague, so open it here first */
     KD_TRY(file_open(&view, path));
-    const import_asked asked = {path, path, "assimp", NULL, view.count, watched};
-    job_stage_begin(watched, "load", (int64_t)view.count);
+    const import_asked asked = {path, path, "assimp", NULL, view.count, job};
+    job_stage_begin(job, "load", (int64_t)view.count);
     file_close(&view);
     kd_status status = import_program_run(&asked, mesh_take, out);
     if (status == KD_OK) status = textures_find(out, path);
@@ -222,12 +222,12 @@ static kd_status draco_take(void *to, const char *path, uint64_t max_bytes, impo
 }
 
 kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, uint64_t count,
-                          job *watched) {
+                          job_control *job) {
     char file[64];
     memset(out, 0, sizeof *out);
     const int held = process_file_hold(file, sizeof file, bytes, count);
     KD_REQUIRE(held >= 0, KD_ERROR_RUNTIME, "%s: out of memory to decode it", path);
-    const import_asked asked = {path, file, "Draco", "draco", count, watched};
+    const import_asked asked = {path, file, "Draco", "draco", count, job};
     const kd_status status = import_program_run(&asked, draco_take, out);
     process_file_release(held);
     if (status != KD_OK) draco_mesh_close(out);

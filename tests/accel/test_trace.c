@@ -94,10 +94,10 @@ static void batches_answer_as_single_rays_do(void **state) {
         }
     }
     parallel_set_threads(0);
-    job watched;
-    job_init(&watched);
-    watched.cancelled = true;
-    assert_int_equal(trace_closest(&view, rays, hits, BATCH, NULL, &watched), KD_INTERRUPTED);
+    job_control job;
+    job_init(&job);
+    job.cancelled = true;
+    assert_int_equal(trace_closest(&view, rays, hits, BATCH, NULL, &job), KD_INTERRUPTED);
     memory_free(rays);
     memory_free(hits);
     memory_free(blocked);

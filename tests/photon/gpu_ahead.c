@@ -20,16 +20,16 @@ typedef struct errand {
     bool has_stream;
 } errand;
 
-static kd_status run_errand(void *context, job *watched) {
+static kd_status run_errand(void *context, job_control *job) {
     errand *of = (errand *)context;
     static uint8_t ones[BYTES];
     memset(ones, 1, sizeof ones);
     of->has_stream = device_thread_stream() != NULL;
     atomic_store(&of->has_begun, true);
     KD_TRY(device_copy(of->memory, ones, sizeof ones, device_thread_stream()));
-    while (atomic_load(&of->waits) && !job_cancelled(watched)) continue;
+    while (atomic_load(&of->waits) && !job_cancelled(job)) continue;
     if (of->ends_with != KD_OK) KD_FAIL(of->ends_with, "an errand of %d bytes failed", BYTES);
-    return job_cancelled(watched) ? KD_INTERRUPTED : KD_OK;
+    return job_cancelled(job) ? KD_INTERRUPTED : KD_OK;
 }
 
 static void test_errands(void **state) {
@@ -49,7 +49,7 @@ static void test_errands(void **state) {
     assert_string_equal(kd_last_error(), "an errand of 1048576 bytes failed");
     of.ends_with = KD_OK;
     atomic_store(&of.waits, true);
-    job cancelled;
+    job_control cancelled;
     job_init(&cancelled);
     atomic_store(&cancelled.cancelled, true);
     assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
@@ -81,25 +81,25 @@ static int room_make(void **state) {
 
 typedef struct patience {
     int left; /* stages "render" still to begin before the interruption */
-    job *watched;
+    job_control *job;
 } patience;
 
 static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
     patience *of = (patience *)context;
     (void)total;
     if (stage && strcmp(stage, "render") == 0 && done == 0 && --of->left == 0)
-        atomic_store(&of->watched->cancelled, true);
+        atomic_store(&of->job->cancelled, true);
 }
 
 /* Renders `passes` passes, then interrupts; 0: does not interrupt. */
 static finished run(const char *path, const kd_render_options *options, const char *kept,
                     bool resume, int passes) {
-    job watched;
-    job_init(&watched);
-    patience of = {passes, &watched};
-    if (passes) watched.report = lose_patience, watched.context = &of;
+    job_control job;
+    job_init(&job);
+    patience of = {passes, &job};
+    if (passes) job.report = lose_patience, job.context = &of;
     const render_keeping keeping = {.state = kept, .resume = resume};
-    return run_kept(path, options, "cuda:0", &keeping, &watched);
+    return run_kept(path, options, "cuda:0", &keeping, &job);
 }
 
 static kd_render_options options_for(const char *method) {

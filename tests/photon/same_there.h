@@ -12,7 +12,7 @@ typedef struct finished {
 } finished;
 
 static inline finished run_kept(const char *path, const kd_render_options *options,
-                                const char *where, const render_keeping *keeping, job *watched) {
+                                const char *where, const render_keeping *keeping, job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
@@ -21,7 +21,7 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    end.status = render_run_kept(&result, made, &used, keeping, job);
     if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
         end.image = result.image_hash;
         end.frame = result.frame;

@@ -293,11 +293,11 @@ static void cancelled_builds_leave_nothing(void **state) {
     (void)state;
     fill(CASE_UNIFORM, 1000);
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
-        job watched;
-        job_init(&watched);
-        atomic_store(&watched.cancelled, true);
+        job_control job;
+        job_init(&job);
+        atomic_store(&job.cancelled, true);
         pointtree tree;
-        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, (*row)->name, &watched),
+        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, (*row)->name, &job),
                          KD_INTERRUPTED);
         assert_null(tree.points);
     }

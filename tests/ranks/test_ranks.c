@@ -43,10 +43,10 @@ static scene *open_scene(const char *name) {
 
 /* Renders and returns the hash of the state file, which it leaves. */
 static uint64_t run(const scene *from, const kd_render_options *options, const char *state,
-                    bool resume, job *watched) {
+                    bool resume, job_control *job) {
     render_result result;
     const render_keeping keeping = {.state = state, .resume = resume};
-    const kd_status status = render_run_kept(&result, from, options, &keeping, watched);
+    const kd_status status = render_run_kept(&result, from, options, &keeping, job);
     if (status != KD_OK && status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
     render_close(&result);
     file_view file;
@@ -236,7 +236,7 @@ static void test_choice_of_devices(void **state) {
 
 /* Cancels after this many progress reports. */
 typedef struct impatience {
-    job watched;
+    job_control job;
     int reports_left;
 } impatience;
 
@@ -245,7 +245,7 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
     (void)done;
     (void)total;
     if (stage && strcmp(stage, "render") == 0 && --of->reports_left <= 0)
-        atomic_store(&of->watched.cancelled, true);
+        atomic_store(&of->job.cancelled, true);
 }
 
 /* Interrupted on `before` ranks, resumed on `after`. */
@@ -257,12 +257,12 @@ static void expect_resumed(const char *name, int before, int after) {
     strcpy(options.device, "cpu");
     const uint64_t alone = run(made, &options, "alone.state", false, NULL);
     impatience of = {.reports_left = 3};
-    job_init(&of.watched);
-    of.watched.report = lose_patience;
-    of.watched.context = &of;
+    job_init(&of.job);
+    of.job.report = lose_patience;
+    of.job.context = &of;
     name_devices(&options, before);
-    const uint64_t cut = run(made, &options, "together.state", false, &of.watched);
-    assert_true(atomic_load(&of.watched.cancelled));
+    const uint64_t cut = run(made, &options, "together.state", false, &of.job);
+    assert_true(atomic_load(&of.job.cancelled));
     assert_true(cut != alone);
     name_devices(&options, after);
     if (run(made, &options, "together.state", true, NULL) != alone)

@@ -252,7 +252,7 @@ static void test_resumed(void **state) {
    is. */
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
-    atomic_store(&((job *)context)->cancelled, true);
+    atomic_store(&((job_control *)context)->cancelled, true);
     return KD_OK;
 }
 
@@ -267,11 +267,11 @@ static void test_interrupted(void **state) {
     char kept[512];
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
     render_keeping keeping = {.state = kept, .every_seconds = 1e-4};
-    job watched;
-    job_init(&watched);
+    job_control job;
+    job_init(&job);
     keeping.show = cancel;
-    keeping.context = &watched;
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &watched);
+    keeping.context = &job;
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &job);
     assert_int_equal(last.status, KD_INTERRUPTED);
     assert_true(last.samples < 40);
     keeping.resume = true;

@@ -62,7 +62,7 @@ static uint64_t all_planes(const image *of) {
 }
 
 static finished run_kept(const char *path, const kd_render_options *options, const char *where,
-                         const render_keeping *keeping, job *watched) {
+                         const render_keeping *keeping, job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
@@ -75,7 +75,7 @@ static finished run_kept(const char *path, const kd_render_options *options, con
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    end.status = render_run_kept(&result, made, &used, keeping, job);
     if (end.status != KD_OK && end.status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
     end.planes = all_planes(&result.picture);
     end.rays = result.frame.rays;
@@ -147,7 +147,7 @@ static void test_sizes(void **state) {
 
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
-    atomic_store(&((job *)context)->cancelled, true);
+    atomic_store(&((job_control *)context)->cancelled, true);
     return KD_OK;
 }
 
@@ -161,16 +161,16 @@ static void test_saved_all_the_time(void **state) {
         const finished whole = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("saved.state"));
-        job watched;
+        job_control job;
         render_keeping keeping = {
-            .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &watched};
+            .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &job};
         options.device_paths = gpu_size(1 << 15, 1024);
         finished last = {.status = KD_INTERRUPTED};
         int runs = 0;
         for (; last.status == KD_INTERRUPTED && runs < 100; ++runs) {
-            job_init(&watched);
+            job_init(&job);
             keeping.resume = runs > 0;
-            last = run_kept(scene_path(i), &options, "cuda", &keeping, &watched);
+            last = run_kept(scene_path(i), &options, "cuda", &keeping, &job);
             assert_true(last.samples >= 1);
         }
         print_message("%d runs\n", runs);
@@ -180,7 +180,7 @@ static void test_saved_all_the_time(void **state) {
 }
 
 typedef struct canceller {
-    job watched;
+    job_control job;
     atomic_bool renders;
 } canceller;
 
@@ -193,7 +193,7 @@ static void *cancel_soon(void *context) {
     canceller *on = (canceller *)context;
     while (!atomic_load(&on->renders)) usleep(1000);
     usleep(gpu_is_emulated() ? 300000 : 5000);
-    atomic_store(&on->watched.cancelled, true);
+    atomic_store(&on->job.cancelled, true);
     return NULL;
 }
 
@@ -209,12 +209,12 @@ static void test_interrupted(void **state) {
     render_keeping keeping = {.state = kept};
     pthread_t thread;
     canceller on;
-    job_init(&on.watched);
-    on.watched.report = note_stage;
-    on.watched.context = &on;
+    job_init(&on.job);
+    on.job.report = note_stage;
+    on.job.context = &on;
     atomic_init(&on.renders, false);
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &on), 0);
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.watched);
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.job);
     pthread_join(thread, NULL);
     print_message("interrupted with at least %d samples of 64, %llu rays\n", last.samples,
                   (unsigned long long)last.rays);

@@ -19,7 +19,7 @@ typedef struct shot {
 
 /* Expects KD_OK or an interruption; any other status gives a zero picture. */
 static inline shot shoot(const scene_fixture *stage, const camera *view,
-                         const kd_render_options *options, job *watched) {
+                         const kd_render_options *options, job_control *job) {
     shot taken;
     memset(&taken, 0, sizeof taken);
     scene_view shown = fixture_view(stage);
@@ -32,7 +32,7 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     memset(&tree, 0, sizeof tree);
     memset(&negative, 0, sizeof negative);
     parallel_set_threads(options->threads);
-    frame of = {.scene = &shown, .options = options, .view = *view, .watched = watched};
+    frame of = {.scene = &shown, .options = options, .view = *view, .job = job};
     if (options->time_seconds > 0) of.deadline = timing_now() + options->time_seconds;
     const integrator *with = integrator_find(options->integrator);
     taken.status = render_options_check(options); /* as render_run does */

@@ -353,19 +353,19 @@ static void cancelled_at_last(void *context, const char *stage, int64_t done, in
     (void)stage;
     (void)done;
     (void)total;
-    atomic_store(&((job *)context)->cancelled, true);
+    atomic_store(&((job_control *)context)->cancelled, true);
 }
 
 /* A job that is cancelled while it runs ends without the remaining work. */
 static void cancelling_ends_it(void **state) {
     (void)state;
     check_report report;
-    static job watched;
+    static job_control job;
     heap_put(2, 20000);
-    job_init(&watched);
-    watched.report = cancelled_at_last;
-    watched.context = &watched;
-    assert_int_equal(check_file(&report, file_in("h.obj"), NULL, &watched), KD_INTERRUPTED);
+    job_init(&job);
+    job.report = cancelled_at_last;
+    job.context = &job;
+    assert_int_equal(check_file(&report, file_in("h.obj"), NULL, &job), KD_INTERRUPTED);
     assert_int_equal(report.pairs, 0);
     check_close(&report);
 }

@@ -273,11 +273,11 @@ static void chunks_and_threads_change_nothing(void **state) {
 static void cancelled_is_interrupted(void **state) {
     (void)state;
     file_put_text("a.obj", square);
-    job watched;
+    job_control job;
     mesh read;
-    job_init(&watched);
-    atomic_store(&watched.cancelled, true);
-    assert_int_equal(obj_load(&read, file_in("a.obj"), NULL, &watched), KD_INTERRUPTED);
+    job_init(&job);
+    atomic_store(&job.cancelled, true);
+    assert_int_equal(obj_load(&read, file_in("a.obj"), NULL, &job), KD_INTERRUPTED);
     assert_int_equal(obj_load(&read, file_in("none.obj"), NULL, NULL), KD_ERROR_INPUT);
     assert_int_equal(obj_load(&read, test_folder, NULL, NULL), KD_ERROR_INPUT);
 }

@@ -48,7 +48,7 @@ typedef struct laboratory {
     scene *loaded;
     kd_render_options base;
     image reference;
-    job watched;
+    job_control job;
 } laboratory;
 
 /* --- what is asked ---------------------------------------------------------------------------- */
@@ -185,11 +185,11 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     memset(options.lookup, 0, sizeof options.lookup);
     strcpy(options.lookup, work->values.render.lookup);
     options.gather = out->gather = work->ladder[rung];
-    const double before = job_seconds(&work->watched, "render");
-    const kd_status status = render_run(&seen, work->loaded, &options, &work->watched);
+    const double before = job_seconds(&work->job, "render");
+    const kd_status status = render_run(&seen, work->loaded, &options, &work->job);
     if (status == KD_INTERRUPTED) render_close(&seen);
     KD_TRY(status);
-    out->seconds = job_seconds(&work->watched, "render") - before;
+    out->seconds = job_seconds(&work->job, "render") - before;
     out->radius = seen.frame.radius;
     const kd_status judged = judge(out, work, &seen, of);
     render_close(&seen);
@@ -249,7 +249,7 @@ static kd_status prepare(laboratory *work) {
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
     render_options_take_input(&work->base, &work->values.render);
-    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
+    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->job));
     KD_TRY(open_report(work->values.report));
     KD_TRY(check_report(work));
     kd_render_options *base = &work->base;
@@ -315,7 +315,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
     KD_TRY(image_read(&work->reference, work->values.reference));
     kd_render_options_default(&work->base);
     render_options_take_input(&work->base, &work->values.render);
-    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->watched));
+    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->job));
     KD_TRY(open_report(work->values.report));
     base_of_scene(&work->base, work);
     made.scene_path = work->path;
@@ -323,7 +323,7 @@ static kd_status compare_integrators(laboratory *work, bool own_estimators) {
     made.loaded = work->loaded;
     made.reference = &work->reference;
     made.base = work->base;
-    made.watched = &work->watched;
+    made.job = &work->job;
     KD_TRY(KD_RESERVE_ZEROED(made.trials, EXPERIMENT_TRIALS));
     kd_status status = experiment_run(&made);
     if (status == KD_INTERRUPTED)
@@ -350,8 +350,8 @@ static kd_status run(const option_line *line) {
                "a reference image is needed: set --reference");
     work.map = line->arguments[0];
     work.path = line->arguments[arguments - 1];
-    job_init(&work.watched);
-    interrupt_watch(&work.watched, true);
+    job_init(&work.job);
+    interrupt_watch(&work.job, true);
     const kd_status status = work.values.lists.integrators
                                  ? compare_integrators(&work, option_line_has(line, "estimators"))
                                  : experiment_of_map(&work);

@@ -131,7 +131,7 @@ typedef struct tracing {
     int32_t worst[2];                    /* the pixel of max_nodes */
     ray cast;
     trace_walk walk;
-    job watched;
+    job_control job;
 } tracing;
 
 /* Returns the ray through the centre of a pixel. */
@@ -146,7 +146,7 @@ static kd_status load(tracing *work, const option_line *line) {
     kd_render_options from_file;
     kd_render_options_default(&from_file);
     render_options_take_input(&from_file, &values->render);
-    KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->watched));
+    KD_TRY(scene_open(&work->loaded, work->path, &from_file, &work->job));
     values->render = from_file;
     values->view = scene_camera(work->loaded);
     KD_TRY(option_line_apply(line, values));
@@ -164,7 +164,7 @@ static kd_status load(tracing *work, const option_line *line) {
                                  view->mesh.position_count, view->mesh.triangle_count};
     const tritree_options how = {options->sah_traversal_cost, options->sah_intersect_cost,
                                  options->sah_empty_factor, 0};
-    KD_TRY(tritree_open(&work->tree, &input, &how, work->builder, &work->watched));
+    KD_TRY(tritree_open(&work->tree, &input, &how, work->builder, &work->job));
     view->tree = tritree_get_view(&work->tree);
     if (scene_camera_is_default(work->loaded) && room_camera_is_room(view))
         values->view = room_camera(view, (float)options->width / (float)options->height);
@@ -203,7 +203,7 @@ static kd_status cast_picture(tracing *work, const heat_planes *to, ray *rays, r
         for (uint64_t i = 0; i < count; ++i)
             rays[i] =
                 pixel_ray(work, (int32_t)((first + i) % width), (int32_t)((first + i) / width));
-        KD_TRY(trace_closest(&work->view.tree, rays, hits, count, counts, &work->watched));
+        KD_TRY(trace_closest(&work->view.tree, rays, hits, count, counts, &work->job));
         add_up(work, to, first, counts, count);
     }
     work->mean_nodes /= (double)pixels;
@@ -382,7 +382,7 @@ static kd_status trace(tracing *work, const option_line *line) {
                    "%s: cannot create the folder: %s", values->report, strerror(errno));
     work->path = line->arguments[0];
     KD_TRY(output_check_input(work->path));
-    interrupt_watch(&work->watched, false);
+    interrupt_watch(&work->job, false);
     KD_TRY(load(work, line));
     KD_TRY(output_check_inputs());
     KD_TRY(measure_picture(work));
@@ -396,7 +396,7 @@ static kd_status trace(tracing *work, const option_line *line) {
 
 static kd_status run(const option_line *line) {
     static tracing work; /* static: a late signal may still access its job */
-    job_init(&work.watched);
+    job_init(&work.job);
     const kd_status status = trace(&work, line);
     trace_walk_close(&work.walk);
     image_close(&work.heat);

@@ -25,7 +25,7 @@ typedef struct xray {
     scene *loaded;
     tritree tree;
     tree_levels levels;
-    job watched;
+    job_control job;
 } xray;
 
 static void print_levels(const tree_levels *of) {
@@ -83,7 +83,7 @@ static kd_status look(xray *work, const option_line *line) {
     KD_TRY(check_outputs(values, path));
     kd_render_options_default(&from_file);
     render_options_take_input(&from_file, &values->render);
-    KD_TRY(scene_open(&work->loaded, path, &from_file, &work->watched));
+    KD_TRY(scene_open(&work->loaded, path, &from_file, &work->job));
     values->render = from_file;
     KD_TRY(option_line_apply(line, values));
     KD_TRY(output_check_inputs());
@@ -93,7 +93,7 @@ static kd_status look(xray *work, const option_line *line) {
                                  view.mesh.triangle_count};
     const tritree_options how = {options->sah_traversal_cost, options->sah_intersect_cost,
                                  options->sah_empty_factor, 0};
-    KD_TRY(tritree_open(&work->tree, &input, &how, options->builder, &work->watched));
+    KD_TRY(tritree_open(&work->tree, &input, &how, options->builder, &work->job));
     tree_levels_measure(&work->levels, &work->tree, (uint64_t)values->lines);
     print_summary(work, path);
     if (values->level_stats) print_levels(&work->levels);
@@ -105,8 +105,8 @@ static kd_status look(xray *work, const option_line *line) {
 
 static kd_status run(const option_line *line) {
     static xray work; /* static: a late signal may still access its job */
-    job_init(&work.watched);
-    interrupt_watch(&work.watched, false);
+    job_init(&work.job);
+    interrupt_watch(&work.job, false);
     work.values = (tree_values){.max_level = 6, .lines = 20000};
     kd_render_options_default(&work.values.render);
     KD_TRY(option_line_apply(line, &work.values));

@@ -204,11 +204,11 @@ static kd_render_options options_of(const experiment *work, const experiment_tri
 static kd_status measure(const experiment *work, experiment_trial *of, FILE *lines) {
     const kd_render_options options = options_of(work, of);
     render_result seen;
-    const double built = job_seconds(work->watched, "build"), started = timing_now();
-    const kd_status status = render_run(&seen, work->loaded, &options, work->watched);
+    const double built = job_seconds(work->job, "build"), started = timing_now();
+    const kd_status status = render_run(&seen, work->loaded, &options, work->job);
     if (status == KD_INTERRUPTED) render_close(&seen);
     KD_TRY(status);
-    of->seconds = timing_now() - started - (job_seconds(work->watched, "build") - built);
+    of->seconds = timing_now() - started - (job_seconds(work->job, "build") - built);
     const image *truth = work->reference;
     kd_status judged = compare_images(&of->relmse, &seen.picture, truth, COMPARE_RELMSE, 1, NULL);
     if (judged == KD_OK)
@@ -268,7 +268,7 @@ static kd_status find_radius(experiment *work) {
         kd_render_options options = options_of(work, &trial);
         options.width = options.height = 8;
         render_result seen;
-        const kd_status status = render_run(&seen, work->loaded, &options, work->watched);
+        const kd_status status = render_run(&seen, work->loaded, &options, work->job);
         if (status == KD_OK || status == KD_INTERRUPTED) {
             for (int i = 0; i < work->ladders[VARY_RADIUS].count; ++i)
                 work->ladders[VARY_RADIUS].rungs[i] *= seen.frame.radius;

@@ -37,15 +37,15 @@ static kd_status run(const option_line *line) {
                KD_ERROR_USAGE,
                "%s is a scene description; check the mesh files that it names, one by one", path);
     KD_TRY(fix_examine(path, values.fix));
-    static job watched; /* static, because a late signal may still access it */
-    job_init(&watched);
-    interrupt_watch(&watched, false);
-    progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
+    static job_control job; /* static, because a late signal may still access it */
+    job_init(&job);
+    interrupt_watch(&job, false);
+    progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &job);
     check_report report;
     memset(&report, 0, sizeof report);
     path_scope scope;
     path_scope_begin(&scope, path, values.render.allow_outside);
-    kd_status status = check_file_if(&report, path, values.fix, output_check_inputs, &watched);
+    kd_status status = check_file_if(&report, path, values.fix, output_check_inputs, &job);
     path_scope_end(&scope);
     progress_close();
     if (status != KD_INTERRUPTED) {

@@ -28,7 +28,7 @@ static kd_status save(const photons_values *values, const photon_file *file) {
     return KD_OK;
 }
 
-static kd_status make(const photons_values *values, const char *path, job *watched) {
+static kd_status make(const photons_values *values, const char *path, job_control *job) {
     kd_status status = KD_OK;
     scene *loaded = NULL;
     photon_file file;
@@ -38,9 +38,9 @@ static kd_status make(const photons_values *values, const char *path, job *watch
     render_options_take_input(&unused, &values->render);
     KD_TRY(output_check(values->output));
     KD_TRY(output_check_input(path));
-    KD_TRY_GOTO(scene_open(&loaded, path, &unused, watched));
+    KD_TRY_GOTO(scene_open(&loaded, path, &unused, job));
     KD_TRY_GOTO(output_check_inputs());
-    KD_TRY_GOTO(photons_emit(&file, loaded, &values->render, watched));
+    KD_TRY_GOTO(photons_emit(&file, loaded, &values->render, job));
     progress_close();
     KD_TRY_GOTO(save(values, &file));
 done:
@@ -146,11 +146,11 @@ static kd_status run(const option_line *line) {
     for (int i = 0; i < 4; ++i)
         if (strcmp(line->arguments[0], actions[i]) == 0) return work_on(&values, line, actions[i]);
     KD_TRY(command_arguments(line, &command_photons, 1, 1));
-    static job watched; /* static, because a late signal may still access it */
-    job_init(&watched);
-    interrupt_watch(&watched, true);
-    progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &watched);
-    const kd_status status = make(&values, line->arguments[0], &watched);
+    static job_control job; /* static, because a late signal may still access it */
+    job_init(&job);
+    interrupt_watch(&job, true);
+    progress_open(values.general.quiet ? PROGRESS_OFF : (progress_mode)values.progress, &job);
+    const kd_status status = make(&values, line->arguments[0], &job);
     progress_close();
     return status;
 }

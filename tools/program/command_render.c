@@ -41,7 +41,7 @@ typedef struct rendering {
     option_list patterns; /* outputs before inserting the frame number */
     scene *loaded;
     render_result result;
-    job watched;
+    job_control job;
     double started; /* by timing_now() */
     bool rendered;  /* all ranks have finished rendering, or all were interrupted */
     waking devices;
@@ -215,9 +215,9 @@ static kd_status settle_exposure(rendering *work) {
 
 static kd_status denoise(rendering *work) {
     if (!work->values.denoise) return KD_OK;
-    job_stage_begin(&work->watched, "denoise", 0);
+    job_stage_begin(&work->job, "denoise", 0);
     const kd_status status = denoise_image(&work->result.picture);
-    job_stage_end(&work->watched);
+    job_stage_end(&work->job);
     return status;
 }
 
@@ -225,9 +225,9 @@ static kd_status write_pictures(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     KD_TRY(denoise(work));
     KD_TRY(settle_exposure(work));
-    job_stage_begin(&work->watched, "write", outputs->count);
+    job_stage_begin(&work->job, "write", outputs->count);
     const kd_status status = write_files(work, &work->result);
-    job_stage_end(&work->watched);
+    job_stage_end(&work->job);
     progress_close();
     for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
     return status;
@@ -235,7 +235,7 @@ static kd_status write_pictures(rendering *work) {
 
 static void say_result(const rendering *work) {
     const render_result *result = &work->result;
-    const double seconds = job_seconds(&work->watched, "render");
+    const double seconds = job_seconds(&work->job, "render");
     char photons[80] = "";
     if (result->frame.photons_emitted)
         snprintf(photons, sizeof photons, "%" PRIu64 " photons, %" PRIu64 " caustic photons, ",
@@ -259,7 +259,7 @@ static kd_status keep_result(rendering *work, bool interrupted) {
     const stats_input input = {.scene = work->path,
                                .options = options,
                                .result = &work->result,
-                               .watched = &work->watched,
+                               .job = &work->job,
                                .total_seconds = timing_now() - work->started,
                                .choice = &work->choice,
                                .outcome = interrupted              ? "interrupted"
@@ -342,12 +342,12 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     uint64_t count = 0;
     if (!ranks_shared(among))
         return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
-                                 &work->watched);
+                                 &work->job);
     if (among->rank == 0) {
         file_view map;
         file_parcel_pack();
         KD_TRY(scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
-                                 &work->watched));
+                                 &work->job));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
         if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
@@ -365,7 +365,7 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     }
     file_parcel_unpack(&work->parcel); /* the bundle stays open, since a photon map is read later */
     return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
-                             &work->watched);
+                             &work->job);
 }
 
 /* Loads the scene at a frame. If only the camera moves, keeps the loaded scene. */
@@ -374,7 +374,7 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     scene_close(work->loaded);
     work->loaded = NULL;
     const kd_status loaded = load_scene(work, from_file);
-    KD_TRY(waking_end(&work->devices, &work->watched));
+    KD_TRY(waking_end(&work->devices, &work->job));
     KD_TRY(loaded);
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
     return KD_OK;
@@ -386,9 +386,9 @@ static kd_status render_frame(rendering *work, const option_line *line,
     KD_TRY(settle_options(work, line, from_file));
     KD_TRY(render_settle_placements(work->loaded, &work->values.render, work->values.max_memory,
                                     (render_placing)work->values.placements));
-    job_stage_begin(&work->watched, "plan", 0);
+    job_stage_begin(&work->job, "plan", 0);
     const kd_status planned = consider_plan(work);
-    job_stage_end(&work->watched);
+    job_stage_end(&work->job);
     KD_TRY(planned);
     if (work->values.plan) return KD_OK;
     render_keeping keeping;
@@ -398,7 +398,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
         KD_TRY(output_check_inputs());
     }
     const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
-                                             &keeping, &work->watched);
+                                             &keeping, &work->job);
     work->rendered = true;
     if (keeping.done_with) retiring_begin(keeping.done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)
@@ -419,12 +419,12 @@ static void open_progress(rendering *work) {
     const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
     progress_open(silent || work->among.rank > 0 ? PROGRESS_OFF
                                                  : (progress_mode)work->values.progress,
-                  &work->watched);
+                  &work->job);
 }
 
 static kd_status render(rendering *work, const option_line *line) {
     KD_TRY(check_line(work, line));
-    interrupt_watch(&work->watched, true);
+    interrupt_watch(&work->job, true);
     open_progress(work);
     kd_render_options from_file;
     kd_render_options_default(&from_file);
@@ -439,10 +439,10 @@ static kd_status render(rendering *work, const option_line *line) {
             work->values.outputs = patterns;
             KD_TRY(name_files(work, number));
             render_close(&work->result);
-            if (job_cancelled(&work->watched)) return KD_INTERRUPTED;
+            if (job_cancelled(&work->job)) return KD_INTERRUPTED;
             work->started = timing_now();
             progress_close();
-            job_init(&work->watched); /* each image has its own timing */
+            job_init(&work->job); /* each image has its own timing */
             open_progress(work);
         }
         from_file.frame = (float)number;
@@ -469,7 +469,7 @@ static kd_status run(const option_line *line) {
     static rendering work; /* static, because a late signal may still access its job */
     work.started = timing_now();
     work.first_stops = NAN;
-    job_init(&work.watched);
+    job_init(&work.job);
     KD_TRY(ranks_open(&work.among));
     const kd_status status = render(&work, line);
     if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);

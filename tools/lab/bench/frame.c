@@ -19,14 +19,14 @@ typedef struct frame_timing {
 
 static kd_status run_frames(frame_timing *out, const scene *from,
                             const kd_render_options *options) {
-    job watched;
+    job_control job;
     render_result result;
-    job_init(&watched);
-    KD_TRY(render_run(&result, from, options, &watched));
+    job_init(&job);
+    KD_TRY(render_run(&result, from, options, &job));
     double *seconds = out->seconds;
-    seconds[1] = job_seconds(&watched, "emit");
-    seconds[2] = job_seconds(&watched, "photon_tree");
-    seconds[3] = job_seconds(&watched, "render");
+    seconds[1] = job_seconds(&job, "emit");
+    seconds[2] = job_seconds(&job, "photon_tree");
+    seconds[3] = job_seconds(&job, "render");
     seconds[0] = seconds[1] + seconds[2] + seconds[3];
     seconds[4] = result.frame.look_seconds;
     seconds[5] = result.frame.gather_seconds;
