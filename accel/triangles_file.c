@@ -14,7 +14,7 @@
    triangles, and all invariants of the tree. */
 #include "accel/builders.h"
 #include "accel/triangles.h"
-#include "core/files/parts_file.h"
+#include "core/files/sectioned_file.h"
 #include "core/memory.h"
 #include <assert.h>
 
@@ -73,7 +73,7 @@ static kd_status write_tree(const kd_triangles *tree, const char *path) {
     const triangles_header header = make_header(tree);
     file_part parts[PARTS];
     list_parts(tree, parts);
-    return parts_file_write(path, &header, sizeof header, parts, PARTS);
+    return sectioned_file_write(path, &header, sizeof header, parts, PARTS);
 }
 
 kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
@@ -87,7 +87,7 @@ kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
 }
 
 static kd_status read_header(triangles_header *header, const file_view *file, const char *path) {
-    KD_TRY(parts_file_header(file, path, magic, "file of a triangle tree", header, sizeof *header));
+    KD_TRY(sectioned_file_header(file, path, magic, "file of a triangle tree", header, sizeof *header));
     KD_REQUIRE(header->version == TRIANGLES_VERSION, KD_ERROR_INPUT,
                "%s: found file version %u, expected %d", path, header->version, TRIANGLES_VERSION);
     KD_REQUIRE(header->nodes >= 1 && header->triangles < KD_NONE && header->max_depth >= 0 &&
@@ -98,7 +98,7 @@ static kd_status read_header(triangles_header *header, const file_view *file, co
     const uint64_t bytes =
         header->vertices * sizeof(vec3) + header->triangles * 3 * sizeof(uint32_t) +
         header->nodes * sizeof(tritree_node) + header->references * sizeof(uint32_t);
-    return parts_file_check_size(file, path, sizeof *header, bytes);
+    return sectioned_file_check_size(file, path, sizeof *header, bytes);
 }
 
 static kd_status read_parts(kd_triangles *out, const triangles_header *header,
@@ -114,7 +114,7 @@ static kd_status read_parts(kd_triangles *out, const triangles_header *header,
         (tritree_input){out->positions, out->triangles, header->vertices, header->triangles};
     file_part parts[PARTS];
     list_parts(out, parts);
-    return parts_file_read(file, path, sizeof *header, parts, PARTS);
+    return sectioned_file_read(file, path, sizeof *header, parts, PARTS);
 }
 
 static kd_status read_tree(kd_triangles *out, const triangles_header *header, const char *path) {

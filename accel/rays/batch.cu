@@ -117,7 +117,7 @@ kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaS
     cast_packed<any><<<blocks, PACKED_BLOCK, 0, stream>>>(*c, scene, list);
     kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
     if (status == KD_OK)
-        status = cuda_launch_following(settle_batch<any>, 4 * processors, PACKED_BLOCK, stream, *c,
+        status = cuda_launch_dependent(settle_batch<any>, 4 * processors, PACKED_BLOCK, stream, *c,
                                        tree->view, list);
     device_pool_release(list.records, stream);
     KD_CUDA_LAUNCHED("cast_packed");

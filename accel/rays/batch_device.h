@@ -4,7 +4,7 @@
 #define KD_ACCEL_RAYS_BATCH_DEVICE_H
 #include "accel/rays/tree_device.h"
 #include "accel/tree/walk.h"
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/math/geometry.h"
 
 #ifdef __cplusplus

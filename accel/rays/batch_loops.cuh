@@ -5,7 +5,7 @@
 #include "accel/rays/batch_device.h"
 #include "accel/tree/walk.h"
 #include "accel/wide/packed_loops.cuh"
-#include "core/device/follow.cuh"
+#include "core/device/dependent_launch.cuh"
 #include <stdint.h>
 
 enum {
@@ -98,7 +98,7 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ca
    go to a list in device memory. If the list is full, the ray's result is marked as open, and
    settle_batch scans all results for such rays. settle_batch also resets the cursor for the next
    batch, once all of its blocks have read it, so a batch takes exactly two launches. Its blocks are
-   launched while the last rays are still in flight (core/device/follow.cuh).
+   launched while the last rays are still in flight (core/device/dependent_launch.cuh).
    Data flow: cast_packed, persistent warps that fetch rays by a cursor: rays, compressed form ->
    results, and the list of deferred triangles; settle_batch, the next launch: list, tree -> the
    remaining results, the cursor reset to 0. cast_packed_once: one thread per ray, which resolves

@@ -5,7 +5,7 @@
    -> hits or blocked. */
 #include "accel/rays/batch_device.h"
 #include "accel/rays/batch_loops.cuh"
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/wave_parts.cuh"
 

@@ -10,7 +10,7 @@
    or corners. Must be compiled without contraction. */
 #ifndef KD_ACCEL_RAYS_NEAREST_H
 #define KD_ACCEL_RAYS_NEAREST_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/math/geometry.h"
 #include "core/status.h"
 

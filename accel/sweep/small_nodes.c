@@ -218,7 +218,7 @@ static inline sweep_rows rows_of(small_node *node) {
 }
 
 /* Appends the triangles of `mask`, of the eight from `k` on. */
-static void give(small_node *child, small_node *node, uint32_t k, uint32_t mask) {
+static void assign(small_node *child, small_node *node, uint32_t k, uint32_t mask) {
     const sweep_rows to = rows_of(child), from = rows_of(node);
     rows_give(&to, child->count, &from, k, mask);
     child->count += (uint32_t)__builtin_popcount(mask);
@@ -303,8 +303,8 @@ static void share_out(const small_build *build, small_node *node, const sah_spli
             straddlers.right[straddlers.count++] =
                 (uint8_t)(right->count + (uint32_t)__builtin_popcount(to_right & below));
         }
-        give(left, node, k, to_left);
-        give(right, node, k, to_right);
+        assign(left, node, k, to_left);
+        assign(right, node, k, to_right);
     }
     cut_straddlers(build, node, split, &straddlers, left, right);
 }

@@ -164,7 +164,7 @@ static uint32_t cut_straddler(const sharing *of, const clip_split *by, uint32_t 
 
 #define NOTHING_LEFT UINT32_MAX /* replaces an id */
 
-static void give(const sharing *of, int side, uint32_t to, uint32_t end, uint32_t k,
+static void assign(const sharing *of, int side, uint32_t to, uint32_t end, uint32_t k,
                  uint32_t mask) {
     const sweep_rows *child = side ? &of->right->rows : &of->left->rows, *rows = &of->node->rows;
     if (end - to >= LANES) {
@@ -193,7 +193,7 @@ static void share_piece(void *context, int i) {
     for (uint32_t k = piece_begin(of, i); k < end; k += LANES) {
         uint32_t to[2];
         sides_of(of, k, end, to);
-        for (int side = 0; side < 2; ++side) give(of, side, at[side], last[side], k, to[side]);
+        for (int side = 0; side < 2; ++side) assign(of, side, at[side], last[side], k, to[side]);
         for (uint32_t both = to[0] & to[1]; both; both &= both - 1) {
             const uint32_t below = (both & (0u - both)) - 1;
             uint32_t place[2];

@@ -3,7 +3,7 @@
 #ifndef KD_ACCEL_TREE_BUILD_H
 #define KD_ACCEL_TREE_BUILD_H
 #include "accel/tree/tritree.h"
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -129,7 +129,7 @@ static kd_status find_split(sah_split *best, const exact_build *build, const exa
     return KD_OK;
 }
 
-static void give(exact_node *child, uint32_t id, box3 part) {
+static void add_part(exact_node *child, uint32_t id, box3 part) {
     child->parts[child->count].id = id;
     child->parts[child->count++].box = part;
 }
@@ -143,11 +143,11 @@ static void share_out(const exact_build *build, const exact_node *node, const sa
         const float lo = vec3_axis(part->box.lo, split->axis);
         const float hi = vec3_axis(part->box.hi, split->axis);
         if (lo == hi && lo == split->position) {
-            give(&child[split->planar_left ? 0 : 1], part->id, part->box);
+            add_part(&child[split->planar_left ? 0 : 1], part->id, part->box);
         } else if (hi <= split->position) {
-            give(&child[0], part->id, part->box);
+            add_part(&child[0], part->id, part->box);
         } else if (lo >= split->position) {
-            give(&child[1], part->id, part->box);
+            add_part(&child[1], part->id, part->box);
         } else {
             const uint32_t *index = build->input->triangles + 3 * (uint64_t)part->id;
             const vec3 *corner = build->input->positions;
@@ -156,7 +156,7 @@ static void share_out(const exact_build *build, const exact_node *node, const sa
                 triangle_clip_halves(corner[index[0]], corner[index[1]], corner[index[2]],
                                      node->box, split->axis, split->position, &half[0], &half[1]);
             for (int side = 0; side < 2; ++side)
-                if (halves & 1 << side) give(&child[side], part->id, half[side]);
+                if (halves & 1 << side) add_part(&child[side], part->id, half[side]);
         }
     }
 }
@@ -207,7 +207,7 @@ static void fill_root(exact_node *root, const tritree_input *input) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
-        if (!triangle_is_degenerate(a, b, c)) give(root, id, triangle_box(a, b, c));
+        if (!triangle_is_degenerate(a, b, c)) add_part(root, id, triangle_box(a, b, c));
     }
 }
 

@@ -15,7 +15,7 @@
 #ifndef KD_ACCEL_WIDE_PACKED_FORM_H
 #define KD_ACCEL_WIDE_PACKED_FORM_H
 #include "accel/tree/layout.h"
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 
 #ifdef __cplusplus
 extern "C" {

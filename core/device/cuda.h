@@ -114,9 +114,9 @@ struct entered {
 
 /* Scope guard: memory of the current device's pool, allocated and released on the default
    stream. */
-struct borrowed {
+struct device_guard {
     void *memory = NULL;
-    ~borrowed() { device_pool_release(memory, NULL); }
+    ~device_guard() { device_pool_release(memory, NULL); }
     kd_status take(uint64_t bytes) { return device_pool_reserve(&memory, bytes ? bytes : 1, NULL); }
     template <class T> T *as() const { return (T *)memory; }
 };

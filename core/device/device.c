@@ -181,18 +181,18 @@ static kd_status find_devices(const char *names) {
 }
 
 static void *wake(void *context) {
-    waking *of = (waking *)context;
+    context_init *of = (context_init *)context;
     of->found = find_devices(of->names);
     return NULL;
 }
 
-void waking_begin(waking *out, const char *names) {
+void context_init_begin(context_init *out, const char *names) {
     out->names = names;
     out->found = KD_OK;
     out->has_thread = threads_start(&out->thread, wake, out) == 0;
 }
 
-kd_status waking_end(waking *ended, job_control *job) {
+kd_status context_init_end(context_init *ended, job_control *job) {
     if (!ended->has_thread) return KD_OK;
     job_stage_begin(job, "context", 0);
     pthread_join(ended->thread, NULL);

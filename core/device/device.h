@@ -3,7 +3,7 @@
    passes, and creates and destroys CUDA contexts in the background. */
 #ifndef KD_CORE_DEVICE_DEVICE_H
 #define KD_CORE_DEVICE_DEVICE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/job.h"
 #include "core/status.h"
 #include <pthread.h>
@@ -94,19 +94,19 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
    as a scene of moderate size takes to load, so a thread creates the contexts while the program
    reads files. Another thread destroys them while the program writes the picture, work that the
    driver would otherwise do at process exit with nothing to overlap it. */
-typedef struct waking {
+typedef struct context_init {
     pthread_t thread;
     bool has_thread;
     const char *names; /* such as "cuda:0,cuda:1" */
     kd_status found;
-} waking;
+} context_init;
 
 /* Starts a thread that creates the contexts; does nothing if no thread can be started. `names` is
-   borrowed until waking_end. */
-void waking_begin(waking *out, const char *names);
+   borrowed until context_init_end. */
+void context_init_begin(context_init *out, const char *names);
 /* Waits for the contexts, in the stage "context" of the job; fails if a device is absent. Accepts a
    struct that is zeroed or already ended. */
-kd_status waking_end(waking *ended, job_control *job);
+kd_status context_init_end(context_init *ended, job_control *job);
 
 typedef struct retiring {
     pthread_t thread;

@@ -1,4 +1,4 @@
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include <atomic>

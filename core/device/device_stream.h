@@ -3,7 +3,7 @@
    call returns KD_ERROR_DEVICE. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_CORE_DEVICE_DEVICE_STREAM_H
 #define KD_CORE_DEVICE_DEVICE_STREAM_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>

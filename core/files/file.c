@@ -1,6 +1,6 @@
 /* Parallel reading into memory, atomic replacement on output, and the search for companions. */
 #include "core/files/file.h"
-#include "core/files/file_parcel.h"
+#include "core/files/file_bundle.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/system/files.h"
@@ -64,14 +64,14 @@ mapping_end file_source_read(file_view *view, const mapping_source *from) {
 kd_status file_open(file_view *view, const char *path) {
     memset(view, 0, sizeof *view);
     view->bytes = "";
-    if (file_parcel_find(path, &view->bytes, &view->count)) return KD_OK; /* borrowed */
+    if (file_bundle_find(path, &view->bytes, &view->count)) return KD_OK; /* borrowed */
     mapping_source from;
     mapping_end end = mapping_find(&from, path);
     KD_REQUIRE(end != MAPPING_CANNOT_OPEN, KD_ERROR_INPUT, "%s: cannot open: %s", path,
                strerror(errno));
     KD_REQUIRE(end != MAPPING_NOT_REGULAR, KD_ERROR_INPUT, "%s: not a regular file", path);
     if (witness) witness(path, from.which);
-    file_parcel_note(path);
+    file_bundle_note(path);
     end = file_source_read(view, &from);
     const int reason = errno;
     mapping_drop(&from);
@@ -86,12 +86,12 @@ kd_status file_open(file_view *view, const char *path) {
 bool file_is_there(const char *path) {
     const char *bytes;
     size_t count;
-    if (file_parcel_find(path, &bytes, &count)) return true;
+    if (file_bundle_find(path, &bytes, &count)) return true;
     return file_identify(NULL, path) == FILE_REGULAR;
 }
 
 void file_release(const char *begin, size_t count) {
-    if (file_parcel_holds(begin)) return; /* other views share the bytes of the parcel */
+    if (file_bundle_holds(begin)) return; /* other views share the bytes of the bundle */
     machine_pages_drop(begin, count);
 }
 

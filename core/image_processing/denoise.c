@@ -78,7 +78,7 @@ static bool pattern_try(const char *folder, const char *pattern) {
 
 /* Searches the directory that tools/quickstart creates: build-denoise, next to the build directory
    (BUILD/bin/kandela). */
-static bool beside_try(void) {
+static bool try_library_folder(void) {
     char program[PLACE_BYTES];
     if (!place_of_program(program)) return false;
     for (int i = 0; i < 3; ++i) {
@@ -98,7 +98,7 @@ static void look(void) {
                   pattern_try(given, "/lib*/libOpenImageDenoise.so*");
         return;
     }
-    is_here = library_try("libOpenImageDenoise.so.2") || beside_try();
+    is_here = library_try("libOpenImageDenoise.so.2") || try_library_folder();
 }
 
 kd_status denoise_check(void) {

@@ -41,8 +41,8 @@ struct chunk {
     uint64_t rows;         /* capacity of the result arrays */
     asking of;
     questions out;
-    borrowed points, radii, homes, fill, ids, dist2, begins, flags, wide;
-    borrowed who, asked, asked_points, asked_radii;
+    device_guard points, radii, homes, fill, ids, dist2, begins, flags, wide;
+    device_guard who, asked, asked_points, asked_radii;
 };
 
 uint64_t scalar_bytes(const parts_call *call) {
@@ -50,7 +50,7 @@ uint64_t scalar_bytes(const parts_call *call) {
 }
 
 /* Provides the caller's array on this device: the array itself, or a copy. */
-kd_status bring(const void **out, borrowed *buffer, const void *given, uint64_t bytes,
+kd_status bring(const void **out, device_guard *buffer, const void *given, uint64_t bytes,
                 int32_t device) {
     *out = given;
     if (!given || bytes == 0 || device_of_pointer(given) == device) return KD_OK;
@@ -80,7 +80,7 @@ kd_status bring_queries(chunk *at) {
                                                                    validated before */
 }
 
-kd_status clear(borrowed *buffer, uint64_t bytes) {
+kd_status clear(device_guard *buffer, uint64_t bytes) {
     KD_TRY(buffer->take(bytes));
     KD_CUDA(cudaMemsetAsync(buffer->memory, 0, bytes, (cudaStream_t)NULL));
     return KD_OK;
@@ -142,10 +142,10 @@ kd_status bring_begins(chunk *at) {
    that of the querying device. */
 struct serving {
     entered on;
-    borrowed points, radii, ids, dist2, counts, offsets;
+    device_guard points, radii, ids, dist2, counts, offsets;
 };
 struct heard {
-    borrowed ids, dist2, counts, offsets;
+    device_guard ids, dist2, counts, offsets;
 };
 
 kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_points_query *query,
@@ -200,7 +200,7 @@ kd_status find_answers(serving *at, const parts_call *call, const kd_points *tre
 }
 
 /* Copies an array from the part's device to the querying one, which is current. */
-kd_status fetch(const void **out, borrowed *here, const borrowed *there, uint64_t bytes,
+kd_status fetch(const void **out, device_guard *here, const device_guard *there, uint64_t bytes,
                 bool apart) {
     *out = there->memory;
     if (!there->memory || !apart) return KD_OK;
@@ -359,7 +359,7 @@ void size_chunk(chunk *at, uint64_t maximum) {
 
 kd_status answer_all(const parts_call *call, uint64_t maximum, uint64_t *done) {
     const uint64_t bytes = (uint64_t)call->of->size * sizeof *call->of->all;
-    borrowed summaries;
+    device_guard summaries;
     const part_reach reach = parts_reach(call);
     KD_TRY(summaries.take(bytes));
     KD_TRY(device_copy(summaries.memory, call->of->all, bytes, NULL));

@@ -2,7 +2,7 @@
    parts that may have results, and those merged. */
 #ifndef KD_DISTRIBUTED_POINTS_CALL_H
 #define KD_DISTRIBUTED_POINTS_CALL_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "distributed/points/parts.h"
 #include "points/api/kinds.h"
 #include "points/tree/walk_metric.h"

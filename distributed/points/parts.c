@@ -379,8 +379,8 @@ void parts_close(points_parts *owned) {
     memory_free(owned->all);
     owned->part = NULL;
     owned->all = NULL;
-    if (owned->hang_up) owned->hang_up(owned->shared.with);
-    owned->hang_up = NULL;
+    if (owned->on_close) owned->on_close(owned->shared.with);
+    owned->on_close = NULL;
 }
 
 uint64_t parts_bytes(const points_parts *of) {

@@ -29,7 +29,7 @@ int blocks_for(uint64_t count) {
     return blocks < 1 ? 1 : blocks < BLOCKS_MAX ? (int)blocks : BLOCKS_MAX;
 }
 
-kd_status upload(borrowed *to, const void *from, uint64_t bytes) {
+kd_status upload(device_guard *to, const void *from, uint64_t bytes) {
     KD_TRY(to->take(bytes));
     return device_copy(to->memory, from, bytes, NULL);
 }
@@ -141,7 +141,7 @@ __global__ void move_points(point_share share, const uint32_t *indices, void *co
 }
 
 struct divide_scratch {
-    borrowed nodes, begins, targets, indices, sorted_targets, sorted, scratch;
+    device_guard nodes, begins, targets, indices, sorted_targets, sorted, scratch;
 };
 
 kd_status sort_targets(divide_scratch *split_scratch, uint64_t count, uint32_t parts) {
@@ -225,7 +225,7 @@ kd_status share_device_reach(int32_t other) {
 #endif
 
 kd_status share_device_scan(point_box *box, const point_array *points) {
-    borrowed split_scratch;
+    device_guard split_scratch;
     scan_box found;
     *box = point_box_empty();
     memset(&found, 0xff, sizeof found);
@@ -248,7 +248,7 @@ kd_status share_device_scan(point_box *box, const point_array *points) {
 kd_status share_device_count(const point_share *share, const top_node *nodes, uint32_t node_count,
                              const uint32_t *slots, const top_bracket *brackets,
                              uint32_t bracket_count, int64_t *bins) {
-    borrowed on_nodes, on_slots, on_brackets, on_bins;
+    device_guard on_nodes, on_slots, on_brackets, on_bins;
     const uint64_t bytes = (uint64_t)bracket_count * TOP_BINS * sizeof(word);
     const int blocks = blocks_for(share->points.count);
     KD_TRY(upload(&on_nodes, nodes, node_count * sizeof *nodes));

@@ -2,7 +2,7 @@
    their shares simultaneously. A share is in host memory or in that of a CUDA device. */
 #ifndef KD_DISTRIBUTED_POINTS_SHARE_H
 #define KD_DISTRIBUTED_POINTS_SHARE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include "distributed/ranks/ranks.h"
 #include "points/tree/layout.h"

@@ -284,7 +284,7 @@ static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
     parts->shared.with = exchange->with;
     parts->shared.rank = exchange->rank;
     parts->shared.size = exchange->size;
-    parts->hang_up = exchange->close;
+    parts->on_close = exchange->close;
 }
 
 kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,

@@ -42,7 +42,7 @@ typedef struct nccl_calls {
                       nccl_communicator of, cuda_stream stream);
 } nccl_calls;
 
-struct ranks_link {
+struct ranks_nccl {
     void *library;
     nccl_calls calls;
     nccl_communicator with;
@@ -56,7 +56,7 @@ static const char *library_name(void) {
 }
 
 /* Resolves all functions; returns false if one is missing or the version is too old. */
-static bool take_names(struct ranks_link *of) {
+static bool take_names(struct ranks_nccl *of) {
     const struct {
         const char *name;
         void **to;
@@ -76,91 +76,91 @@ static bool take_names(struct ranks_link *of) {
     return of->calls.version(&of->version) == 0 && of->version >= NCCL_VERSION_MIN;
 }
 
-static bool load(struct ranks_link *of) {
+static bool load(struct ranks_nccl *of) {
     const char *name = library_name();
     if (strcmp(name, "off") == 0) return false;
     of->library = plugin_open(name, false);
     return of->library && take_names(of);
 }
 
-static void drop(struct ranks_link *of) {
+static void drop(struct ranks_nccl *of) {
     if (of && of->library && !of->begun) plugin_close(of->library);
     memory_free(of);
 }
 
 /* Creates the communicator on all ranks or on none; `why` is set to NCCL's reason on failure. */
-static kd_status join(struct ranks_link *link, ranks *of, bool *joined, const char **why) {
+static kd_status join(struct ranks_nccl *nccl, ranks *of, bool *joined, const char **why) {
     nccl_id id;
     bool failed = false;
     memset(&id, 0, sizeof id);
-    link->begun = true;
-    int error = of->rank == 0 ? link->calls.unique_id(&id) : 0;
+    nccl->begun = true;
+    int error = of->rank == 0 ? nccl->calls.unique_id(&id) : 0;
     KD_TRY(ranks_any(of, error != 0, &failed));
     if (!failed) {
         KD_TRY(ranks_broadcast(of, &id, sizeof id));
-        error = link->calls.init_rank(&link->with, of->size, id, of->rank);
+        error = nccl->calls.init_rank(&nccl->with, of->size, id, of->rank);
         KD_TRY(ranks_any(of, error != 0, &failed));
     }
     *joined = !failed;
-    if (error) *why = link->calls.error_string(error);
-    if (failed && link->with) link->calls.abort(link->with);
+    if (error) *why = nccl->calls.error_string(error);
+    if (failed && nccl->with) nccl->calls.abort(nccl->with);
     return KD_OK;
 }
 
-kd_status ranks_link_open(ranks *of, bool on_device) {
-    struct ranks_link *link = NULL;
+kd_status ranks_nccl_open(ranks *of, bool on_device) {
+    struct ranks_nccl *nccl = NULL;
     const char *why = "another rank could not";
     bool lacking = false, joined = false;
     if (!ranks_shared(of)) return KD_OK;
     KD_TRY(ranks_any(of, !on_device, &lacking));
     if (lacking) return KD_OK; /* at least one rank uses the CPU */
     /* a failure is shared with all ranks, which would otherwise wait */
-    const bool none = KD_RESERVE_ZEROED(link, 1) != KD_OK;
-    kd_status status = ranks_any(of, none || !load(link), &lacking);
-    if (status == KD_OK && !lacking) status = join(link, of, &joined, &why);
+    const bool none = KD_RESERVE_ZEROED(nccl, 1) != KD_OK;
+    kd_status status = ranks_any(of, none || !load(nccl), &lacking);
+    if (status == KD_OK && !lacking) status = join(nccl, of, &joined, &why);
     if (status != KD_OK || !joined) {
         if (of->rank == 0 && status == KD_OK && !lacking)
             log_message(LOG_INFO, "NCCL: %s; the ranks exchange data through the host instead",
                         why);
-        drop(link);
+        drop(nccl);
         return status;
     }
-    of->link = link;
+    of->nccl = nccl;
     if (of->rank == 0)
-        log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", link->version / 10000,
-                    link->version / 100 % 100, link->version % 100, of->size);
+        log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", nccl->version / 10000,
+                    nccl->version / 100 % 100, nccl->version % 100, of->size);
     return KD_OK;
 }
 
 static bool ranks_linked(const ranks *of) {
-    return of && of->link != NULL;
+    return of && of->nccl != NULL;
 }
 
-void ranks_link_close(ranks *of, bool failed) {
+void ranks_nccl_close(ranks *of, bool failed) {
     if (!ranks_linked(of)) return;
-    (failed ? of->link->calls.abort : of->link->calls.destroy)(of->link->with);
-    drop(of->link);
-    of->link = NULL;
+    (failed ? of->nccl->calls.abort : of->nccl->calls.destroy)(of->nccl->with);
+    drop(of->nccl);
+    of->nccl = NULL;
 }
 
 static kd_status tell(const ranks *of, int error, const char *what) {
-    if (error == 0) of->link->calls.async_error(of->link->with, &error);
+    if (error == 0) of->nccl->calls.async_error(of->nccl->with, &error);
     KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", of->rank,
-               of->size, what, of->link->calls.error_string(error));
+               of->size, what, of->nccl->calls.error_string(error));
     return KD_OK;
 }
 
 /* Asynchronous on the default stream. A group of broadcasts, one from each rank, because parts
    differ in length. */
 static kd_status link_gather(ranks *of, void *bytes, const uint64_t *begins) {
-    const nccl_calls *calls = &of->link->calls;
+    const nccl_calls *calls = &of->nccl->calls;
     const double begun = timing_now();
     int error = calls->group_start();
     for (int32_t r = 0; r < of->size; ++r) {
         char *part = (char *)bytes + begins[r];
         const uint64_t count = begins[r + 1] - begins[r];
         if (count == 0 || error) continue;
-        error = calls->broadcast(part, part, count, NCCL_UINT8, r, of->link->with, NULL);
+        error = calls->broadcast(part, part, count, NCCL_UINT8, r, of->nccl->with, NULL);
     }
     const int ended = calls->group_end();
     of->waited += timing_now() - begun;
@@ -170,8 +170,8 @@ static kd_status link_gather(ranks *of, void *bytes, const uint64_t *begins) {
 
 static kd_status link_sum(ranks *of, int64_t *values, uint64_t count) {
     const double begun = timing_now();
-    const int error = of->link->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
-                                                 of->link->with, NULL);
+    const int error = of->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
+                                                 of->nccl->with, NULL);
     of->waited += timing_now() - begun;
     of->sent += count * sizeof *values;
     return tell(of, error, "sum");

@@ -55,7 +55,7 @@ typedef struct ranks {
     const ranks_calls *calls;
     void *with;
     void *library;           /* handle of the plug-in */
-    struct ranks_link *link; /* NCCL communicator for device memory (nccl.c); NULL: data pass
+    struct ranks_nccl *nccl; /* NCCL communicator for device memory (nccl.c); NULL: data pass
                                 through host memory */
     /* For threads: copies between the memories of two ranks and returns 0 on success; NULL:
        memcpy. */
@@ -128,10 +128,10 @@ kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, u
 /* Collective. Initialises NCCL if every rank is `on_device`, each with the current device that it
    will use. Rank 0 logs success, or why NCCL refused; nothing is logged if a rank has no device or
    no NCCL. Returns KD_OK without a link as well. */
-kd_status ranks_link_open(ranks *of, bool on_device);
+kd_status ranks_nccl_open(ranks *of, bool on_device);
 /* Collective, with the same current device. If `failed`, does not wait for the other ranks. Does
    nothing without a link. */
-void ranks_link_close(ranks *of, bool failed);
+void ranks_nccl_close(ranks *of, bool failed);
 
 /* ranks_all_gather for device memory of the current device, through NCCL or the host. Blocks. */
 kd_status ranks_device_gather(ranks *among, void *bytes, const uint64_t *begins);

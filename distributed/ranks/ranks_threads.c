@@ -93,20 +93,20 @@ static int threads_all_sum(void *with, int64_t *values, uint64_t count) {
     return meet(own->at);
 }
 
-typedef struct parcel {
+typedef struct message_copy {
     const char *bytes;
     const uint64_t *begins;
-} parcel;
+} message_copy;
 
 static int threads_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
                               const uint64_t *into_begins) {
     member *own = (member *)with;
-    parcel given = {(const char *)bytes, begins};
+    message_copy given = {(const char *)bytes, begins};
     int wrong = 0;
     if (place(own, &given)) return 1;
     const int32_t rank = own->among.rank;
     for (int32_t r = 0; r < own->among.size; ++r) {
-        const parcel *from = (const parcel *)own->at->places[r];
+        const message_copy *from = (const message_copy *)own->at->places[r];
         const uint64_t count = from->begins[rank + 1] - from->begins[rank];
         wrong |= count != into_begins[r + 1] - into_begins[r];
         if (!wrong)

@@ -5,18 +5,18 @@
 enum { TASTES = 16 }; /* a rank's first chunk is at most its even share divided by this */
 static const double min_seconds = 0.02, max_seconds = 0.5; /* limits of a chunk's duration */
 
-kd_status deal_open(deal *out, int32_t ranks) {
+kd_status row_scheduler_open(row_scheduler *out, int32_t ranks) {
     memset(out, 0, sizeof *out);
     out->size = ranks;
     return KD_RESERVE_ZEROED(out->speed, (uint64_t)ranks);
 }
 
-void deal_close(deal *owned) {
+void row_scheduler_close(row_scheduler *owned) {
     memory_free(owned->speed);
     memset(owned, 0, sizeof *owned);
 }
 
-void deal_begin(deal *of, int32_t rows, double row_samples) {
+void row_scheduler_begin(row_scheduler *of, int32_t rows, double row_samples) {
     of->next = 0;
     of->rows = rows;
     of->weight = row_samples;
@@ -24,7 +24,7 @@ void deal_begin(deal *of, int32_t rows, double row_samples) {
 
 /* Returns the rank's fraction of the total speed; ranks of unknown speed count as the mean of the
    known ones. */
-static double share_of(const deal *of, int32_t rank) {
+static double share_of(const row_scheduler *of, int32_t rank) {
     double sum = 0;
     int32_t known = 0;
     for (int32_t r = 0; r < of->size; ++r) {
@@ -35,7 +35,7 @@ static double share_of(const deal *of, int32_t rank) {
     return of->speed[rank] / (sum * of->size / known);
 }
 
-void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom) {
+void row_scheduler_next(row_scheduler *of, int32_t rank, int32_t *top, int32_t *bottom) {
     const int32_t left = of->rows - of->next;
     const double speed = of->speed[rank] / of->weight; /* rows per second */
     double wanted = left * share_of(of, rank) / 2;
@@ -51,11 +51,11 @@ void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom) {
     *bottom = of->next += rows < left ? rows : left;
 }
 
-void deal_note(deal *of, int32_t rank, int32_t rows, double seconds) {
+void row_scheduler_note(row_scheduler *of, int32_t rank, int32_t rows, double seconds) {
     if (rows > 0 && seconds > 0) of->speed[rank] = rows * of->weight / seconds;
 }
 
-double deal_slowest(const deal *of) {
+double row_scheduler_slowest(const row_scheduler *of) {
     double slowest = 0;
     for (int32_t r = 0; r < of->size; ++r)
         if (of->speed[r] > 0 && (!(slowest > 0) || of->speed[r] < slowest)) slowest = of->speed[r];

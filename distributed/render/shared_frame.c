@@ -71,7 +71,7 @@ static kd_status keep(shared_pass *pass) {
    row below row_seconds. */
 static uint32_t unseen_samples(const shared_pass *pass) {
     if (pass->samples.begin == 0 || frame_is_awaited(pass->of)) return 0;
-    const double slowest = deal_slowest(&pass->dealing);
+    const double slowest = row_scheduler_slowest(&pass->scheduler);
     const double count = slowest * row_seconds / pass->to->width;
     return count < SAMPLES_MIN  ? SAMPLES_MIN
            : count < SAMPLES_MAX ? (uint32_t)count
@@ -137,7 +137,7 @@ static kd_status between_passes(shared_pass *pass, bool looked, bool *over) {
     return KD_OK;
 }
 
-static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *spoilt) {
+static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *truncated) {
     frame *of = pass->of;
     const bool bands = has_bands(of);
     if (plan->save && bands) {
@@ -149,8 +149,8 @@ static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *spoilt
     pass->worked += timing_now() - begun - (pass->among->waited - waited);
     status = shared_frame_agree(pass->among, status);
     KD_TRY(status);
-    *spoilt = of->maps_cut && pass->samples.begin > 0 && !of->film_cut;
-    if (*spoilt) return KD_OK;
+    *truncated = of->maps_cut && pass->samples.begin > 0 && !of->film_cut;
+    if (*truncated) return KD_OK;
     of->film_cut |= of->maps_cut;
     KD_TRY(of->apart ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
@@ -159,14 +159,14 @@ static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *spoilt
 
 static kd_status run_passes(shared_pass *pass) {
     int32_t looked = frame_is_looked_at(pass->of);
-    bool over = false, spoilt = false;
+    bool over = false, truncated = false;
     KD_TRY(ranks_broadcast(pass->among, &looked, sizeof looked));
-    while (!spoilt) {
+    while (!truncated) {
         pass_plan plan;
         KD_TRY(between_passes(pass, looked && pass->samples.begin > 0, &over));
         KD_TRY(plan_pass(pass, &plan, over));
         if (plan.end) return KD_OK;
-        KD_TRY(run_pass(pass, &plan, &spoilt));
+        KD_TRY(run_pass(pass, &plan, &truncated));
     }
     return KD_OK;
 }
@@ -183,7 +183,7 @@ static kd_status tell_figures(const shared_pass *pass, double waited, uint64_t s
 
 static kd_status pass_open(shared_pass *pass) {
     const uint64_t size = (uint64_t)pass->among->size;
-    KD_TRY(deal_open(&pass->dealing, pass->among->size));
+    KD_TRY(row_scheduler_open(&pass->scheduler, pass->among->size));
     KD_TRY(KD_RESERVE(pass->bounds, size + 1));
     KD_TRY(KD_RESERVE(pass->old, size + 1));
     KD_TRY(KD_RESERVE_ZEROED(pass->seconds, size));
@@ -192,7 +192,7 @@ static kd_status pass_open(shared_pass *pass) {
 }
 
 static void pass_close(shared_pass *pass) {
-    deal_close(&pass->dealing);
+    row_scheduler_close(&pass->scheduler);
     memory_free(pass->bounds);
     memory_free(pass->old);
     memory_free(pass->seconds);

@@ -20,7 +20,7 @@ typedef struct chunk_message {
     double seconds;
 } chunk_message;
 
-typedef struct dealer {
+typedef struct scheduler_thread {
     shared_pass *pass;
     ranks among; /* a copy for the dealer's thread */
     pthread_t thread;
@@ -28,7 +28,7 @@ typedef struct dealer {
     bool over;
     kd_status status;
     char words[1024];
-} dealer;
+} scheduler_thread;
 
 static uint64_t rows_bytes(const film *of, int32_t top, int32_t bottom) {
     return (uint64_t)(bottom - top) * (uint64_t)of->width * sizeof *of->pixels;
@@ -43,18 +43,18 @@ static bool is_summed(const shared_pass *pass) {
     return pass->samples.begin > 0 || pass->to->resumed;
 }
 
-static void next_chunk(dealer *of, int32_t rank, chunk_message *out) {
+static void next_chunk(scheduler_thread *of, int32_t rank, chunk_message *out) {
     memset(out, 0, sizeof *out);
     out->summed = is_summed(of->pass);
     pthread_mutex_lock(&of->mutex);
-    if (!of->over) deal_next(&of->pass->dealing, rank, &out->top, &out->bottom);
+    if (!of->over) row_scheduler_next(&of->pass->scheduler, rank, &out->top, &out->bottom);
     pthread_mutex_unlock(&of->mutex);
 }
 
-static void note_chunk(dealer *of, int32_t rank, const chunk_message *done) {
+static void note_chunk(scheduler_thread *of, int32_t rank, const chunk_message *done) {
     shared_pass *pass = of->pass;
     pthread_mutex_lock(&of->mutex);
-    deal_note(&pass->dealing, rank, done->bottom - done->top, done->seconds);
+    row_scheduler_note(&pass->scheduler, rank, done->bottom - done->top, done->seconds);
     pass->counts.rays += done->rays;
     pass->counts.nan_samples += done->nan_samples;
     of->over |= done->over != 0;
@@ -62,7 +62,7 @@ static void note_chunk(dealer *of, int32_t rank, const chunk_message *done) {
 }
 
 /* Receives the result of a rank's chunk. */
-static kd_status take_answer(dealer *of, int32_t *sender) {
+static kd_status take_answer(scheduler_thread *of, int32_t *sender) {
     chunk_message done;
     film *to = of->pass->to;
     KD_TRY(ranks_receive(&of->among, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
@@ -83,7 +83,7 @@ static kd_status take_answer(dealer *of, int32_t *sender) {
     return KD_OK;
 }
 
-static kd_status answer_all(dealer *of) {
+static kd_status answer_all(scheduler_thread *of) {
     const film *to = of->pass->to;
     for (int32_t asking = of->among.size - 1; asking > 0;) {
         int32_t sender = 0;
@@ -100,8 +100,8 @@ static kd_status answer_all(dealer *of) {
     return KD_OK;
 }
 
-static void *run_dealer(void *context) {
-    dealer *of = (dealer *)context;
+static void *run_scheduler(void *context) {
+    scheduler_thread *of = (scheduler_thread *)context;
     of->status = answer_all(of);
     if (of->status != KD_OK) snprintf(of->words, sizeof of->words, "%s", kd_last_error());
     return NULL;
@@ -126,7 +126,7 @@ static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
 }
 
 /* Renders rank 0's own chunks, and saves the film in between. */
-static kd_status work_here(dealer *of) {
+static kd_status work_here(scheduler_thread *of) {
     shared_pass *pass = of->pass;
     for (;;) {
         chunk_message chunk;
@@ -147,12 +147,12 @@ static kd_status work_here(dealer *of) {
     }
 }
 
-static kd_status deal_and_work(shared_pass *pass) {
-    dealer made = {.pass = pass, .among = *pass->among, .mutex = PTHREAD_MUTEX_INITIALIZER};
+static kd_status schedule_and_work(shared_pass *pass) {
+    scheduler_thread made = {.pass = pass, .among = *pass->among, .mutex = PTHREAD_MUTEX_INITIALIZER};
     const film *to = pass->to;
-    deal_begin(&pass->dealing, to->height, (double)to->width * pass->samples.count);
+    row_scheduler_begin(&pass->scheduler, to->height, (double)to->width * pass->samples.count);
     made.among.sent = 0;
-    KD_REQUIRE(threads_start(&made.thread, run_dealer, &made) == 0, KD_ERROR_RUNTIME,
+    KD_REQUIRE(threads_start(&made.thread, run_scheduler, &made) == 0, KD_ERROR_RUNTIME,
                "cannot create the row-scheduler thread");
     const kd_status status = work_here(&made);
     if (status != KD_OK) ranks_abort(pass->among, (int32_t)status);
@@ -184,7 +184,7 @@ static kd_status ask_and_work(shared_pass *pass) {
 }
 
 kd_status pass_by_chunks(shared_pass *pass) {
-    return pass->among->rank == 0 ? deal_and_work(pass) : ask_and_work(pass);
+    return pass->among->rank == 0 ? schedule_and_work(pass) : ask_and_work(pass);
 }
 
 /* Bands: each rank keeps a band of rows and its sums for many passes, so that a pass transfers no

@@ -1,7 +1,7 @@
 /* Probes at the sides of parts (tile_reach.c), for CPU and device. */
 #ifndef KD_PHOTON_DENSITY_TILE_PROBE_H
 #define KD_PHOTON_DENSITY_TILE_PROBE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "photon/density/tile_parts.h"
 #include "shaders/light_sampling.h"
 #include "shaders/passage.h"

@@ -15,7 +15,7 @@
               place_photons, one thread per position, reads order and heap, and writes the list;
               begin_next_batch, one thread. After the last batch: finish_photons, one thread per
               photon, scales powers to W and writes positions and hash. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/memory.h"
 #include "photon/emission/emit.h"

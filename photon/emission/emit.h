@@ -2,7 +2,7 @@
    result does not depend on the number of threads or the batch size. */
 #ifndef KD_PHOTON_EMISSION_EMIT_H
 #define KD_PHOTON_EMISSION_EMIT_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/status.h"

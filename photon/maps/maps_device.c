@@ -1,6 +1,6 @@
 /* Host code of photon maps on a device. */
 #include "photon/maps/maps_device.h"
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "photon/maps/apart.h"
@@ -55,13 +55,13 @@ static kd_status emit_list(void *context, job_control *unheard) {
 /* Emits the lists concurrently: when a list is emitted alone, most of the device is idle at the
    end, when few paths are left. */
 static kd_status emit_side_by_side(list_emission lists[PHOTON_LISTS]) {
-    beside_task *others[PHOTON_LISTS] = {NULL};
+    async_task *others[PHOTON_LISTS] = {NULL};
     kd_status status = KD_OK;
     for (int l = 1; l < PHOTON_LISTS; ++l)
-        if (lists[l].order->wanted && beside_begin(&others[l], emit_list, &lists[l]) != KD_OK)
+        if (lists[l].order->wanted && async_begin(&others[l], emit_list, &lists[l]) != KD_OK)
             status_clear(); /* it is emitted after the first list instead */
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const kd_status own = others[l]         ? beside_end(others[l], NULL)
+        const kd_status own = others[l]         ? async_end(others[l], NULL)
                               : status == KD_OK ? emit_list(&lists[l], NULL)
                                                 : KD_OK;
         if (status == KD_OK) status = own;

@@ -6,7 +6,7 @@
               writes the photons in tree order, or photon_leaves.cuh makes the index; take_probes,
               one thread per probe, reads photons and writes requests, whose radii the host
               reads. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "photon/maps/map_index.cuh"

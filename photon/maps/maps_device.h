@@ -3,7 +3,7 @@
    KD_ERROR_DEVICE. */
 #ifndef KD_PHOTON_MAPS_MAPS_DEVICE_H
 #define KD_PHOTON_MAPS_MAPS_DEVICE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 

@@ -2,7 +2,7 @@
    call returns KD_ERROR_DEVICE. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_POINTS_API_ARGUMENTS_H
 #define KD_POINTS_API_ARGUMENTS_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/device/device_stream.h"
 #include "points/tree/point_array.h"
 

@@ -4,7 +4,7 @@
    synchronises. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_POINTS_API_DEVICE_KERNELS_H
 #define KD_POINTS_API_DEVICE_KERNELS_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/neighbours/request.h"
 
 #ifdef __cplusplus

@@ -179,7 +179,7 @@ template <class ASKED> struct nearest_call {
 
     template <int PARTS> kd_status apart_of() const {
         const uint64_t blocks = blocks_for(queries.count, LEAVES_WARPS);
-        return cuda_launch_following(nearest_apart<PARTS, ASKED>,
+        return cuda_launch_dependent(nearest_apart<PARTS, ASKED>,
                                      (unsigned)(blocks < APART_BLOCKS ? blocks : APART_BLOCKS),
                                      32 * LEAVES_WARPS, (cudaStream_t)query->stream,
                                      view_of(query->index), queries, query->k, to, out);

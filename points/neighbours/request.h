@@ -3,7 +3,7 @@
    points/tree/walk.h, bit for bit: input ids and dist2, ordered by (dist2, id). */
 #ifndef KD_POINTS_NEIGHBOURS_REQUEST_H
 #define KD_POINTS_NEIGHBOURS_REQUEST_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/tree/build_device.h"
 #include "points/tree/walk_metric.h"
 #include <stdbool.h>

@@ -14,7 +14,7 @@
               the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
-#include "core/device/follow.cuh"
+#include "core/device/dependent_launch.cuh"
 #include "points/neighbours/leaf_index.cuh"
 #include <limits.h>
 

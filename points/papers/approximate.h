@@ -9,7 +9,7 @@
          branches. */
 #ifndef KD_POINTS_PAPERS_APPROXIMATE_H
 #define KD_POINTS_PAPERS_APPROXIMATE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include "points/tree/walk_nd.h"
 

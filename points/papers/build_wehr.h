@@ -1,7 +1,7 @@
 /* Tuning parameters of the chunk-sorting builder; they do not affect the tree. */
 #ifndef KD_POINTS_PAPERS_BUILD_WEHR_H
 #define KD_POINTS_PAPERS_BUILD_WEHR_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/tree/build.h"
 #include "points/tree/build_device.h"
 

@@ -343,7 +343,7 @@ static kd_status open_device(frame *of, frame_cuda *there, const device *where) 
         KD_TRY(status);
         of->there = there;
     }
-    return ranks_link_open(of->among, of->there != NULL);
+    return ranks_nccl_open(of->among, of->there != NULL);
 }
 
 /* CPU and GPU ranks exchange different data for distributed photons and cannot be combined. */
@@ -414,7 +414,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
         if (developed != KD_OK) status = developed;
     }
 done:
-    ranks_link_close(of.among, status != KD_OK && status != KD_INTERRUPTED);
+    ranks_nccl_close(of.among, status != KD_OK && status != KD_INTERRUPTED);
     if (keeping->display) display_close(&saving.viewer);
     job_stage_begin(job, "free", 0);
     frame_cuda_close(&there);

@@ -1,7 +1,7 @@
 /* Interfaces shared by the integrators that use photon maps: `photon`, `sppm` and `ppm`. */
 #ifndef KD_RENDER_PHOTON_MAPPING_PHOTON_H
 #define KD_RENDER_PHOTON_MAPPING_PHOTON_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "photon/maps/maps_device.h"
 #include "photon/maps/photon_map.h"
 #include "render/frame/frame.h"

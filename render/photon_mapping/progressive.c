@@ -20,7 +20,7 @@
          photons. `ppm` has fixed measurement points: it draws spp camera rays per pixel and reuses
          them in turn in later passes; scattering at rough specular surfaces behind them is drawn
          anew in each pass. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "render/photon_mapping/eye_path.h"
@@ -52,7 +52,7 @@ typedef struct maps_ahead {
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
     bool ordered;     /* as for photon_cuda_make_maps */
-    beside_task *by;  /* the asynchronous task that builds the maps; NULL: none is running */
+    async_task *by;  /* the asynchronous task that builds the maps; NULL: none is running */
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
@@ -74,7 +74,7 @@ static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *o
     out->ordered = ordered;
     out->scene = of->there->scene.view;
     /* built later, when needed */
-    if (beside_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
+    if (async_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
 }
 
 static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
@@ -93,7 +93,7 @@ static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame 
     *taken = false;
     if (!from->by) return KD_OK;
     job_stage_begin(of->job, "emit", 0);
-    const kd_status status = beside_end(from->by, of->job);
+    const kd_status status = async_end(from->by, of->job);
     job_stage_end(of->job);
     from->by = NULL;
     if (status == KD_ERROR_MEMORY) {
@@ -110,7 +110,7 @@ static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame 
 }
 
 static void maps_ahead_close(maps_ahead *owned) {
-    beside_drop(owned->by);
+    async_drop(owned->by);
     photon_maps_cuda_close(&owned->maps);
     memset(owned, 0, sizeof *owned);
 }

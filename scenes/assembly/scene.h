@@ -64,7 +64,7 @@ kd_status scene_find_camera(const scene *from, const char *wanted, camera *view)
 /* Returns true if the camera is the default one, which frames the bounding box. */
 bool scene_camera_is_default(const scene *from);
 
-/* Makes solid glass of all materials that may be glass (mesh_material.perhaps_glass). */
+/* Makes solid glass of all materials that may be glass (mesh_material.may_be_glass). */
 kd_status scene_take_glass(scene *to);
 
 /* Hashes everything that light can interact with: mesh, materials, textures, lights and

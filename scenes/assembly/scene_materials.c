@@ -148,7 +148,7 @@ kd_status scene_build_materials(scene *to) {
 kd_status scene_take_glass(scene *to) {
     const mesh *geometry = &to->geometry;
     for (uint32_t i = 0; i < geometry->material_count; ++i) {
-        if (!geometry->materials[i].perhaps_glass) continue;
+        if (!geometry->materials[i].may_be_glass) continue;
         if (to->materials[i].flags & MATERIAL_THIN) { /* glTF: the roughness is kept */
             to->materials[i].flags &= (uint8_t)~MATERIAL_THIN;
             continue;

@@ -113,7 +113,7 @@ static void entry_finish(mtl_reader *from) {
         entry->blender = from->blender;
         mtl_entry_convert(entry, &from->library->materials[from->current]);
         if (!from->glass_told && entry->blender &&
-            from->library->materials[from->current].perhaps_glass) {
+            from->library->materials[from->current].may_be_glass) {
             problem_add(&from->problems, false, "perhaps-glass", entry->line,
                         "found a shiny material with Ni %g but no key that marks it as glass "
                         "(Blender writes none); it is opaque, or glass with --glass-by-ni",

@@ -341,7 +341,7 @@ void mtl_entry_convert(mtl_entry *entry, mesh_material *into) {
     } else {
         phong_set(entry, record);
     }
-    into->perhaps_glass = record->kind != MATERIAL_GLASS && is_sharp_and_bends(entry);
+    into->may_be_glass = record->kind != MATERIAL_GLASS && is_sharp_and_bends(entry);
     coat_map_set(entry, record);
     maps_take(entry, into);
 }

@@ -80,7 +80,7 @@ static kd_status transmission_read(gltf_surface *to, const json_place *at, const
     KD_TRY(number(to, at, from, "transmissionFactor", 1, &to->to->layers.transmission));
     if (!(to->to->layers.transmission > 0)) return KD_OK;
     to->to->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
-    to->to->perhaps_glass = true;          /* Blender exports no volume even for solid glass */
+    to->to->may_be_glass = true;          /* Blender exports no volume even for solid glass */
     KD_TRY(gltf_map_read(to, at, from, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;
@@ -95,7 +95,7 @@ static kd_status volume_read(gltf_surface *to, const json_place *at, const cJSON
     KD_TRY(gltf_colour(to->of, at, from, "attenuationColor", &left));
     if (!(thickness > 0)) return KD_OK;
     to->to->record.flags &= (uint8_t)~MATERIAL_THIN;
-    to->to->perhaps_glass = false;
+    to->to->may_be_glass = false;
     left = vec3_max(vec3_min(left, vec3_all(1)), vec3_all(1e-6f));
     if (!(distance > 1e-20) || vec3_luminance(left) >= 1) return KD_OK;
     gltf_materials *all = to->all;

@@ -56,7 +56,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
 }
 
 /* Converts the way in which the process ended to an error. */
-static kd_status grief(const import_asked *asked, const char *program, double seconds,
+static kd_status import_error(const import_asked *asked, const char *program, double seconds,
                        child_end end, int code) {
     const char *path = asked->path, *library = asked->library;
     switch (end) {
@@ -105,7 +105,7 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
         const child_end end = child_close(&run.process, !run.cut_short, &code);
         if (run.cut_short) {
             status_clear();
-            status = grief(asked, program, seconds, end, code);
+            status = import_error(asked, program, seconds, end, code);
         }
     }
     free(file);

@@ -59,7 +59,7 @@ typedef struct mesh_material {
     bool map_clamp;
     /* The file suggests glass but does not say so. MTL: sharp specular and an index of refraction
        above 1; glTF: transmission without a volume. */
-    bool perhaps_glass;
+    bool may_be_glass;
     principled layers; /* used if record.kind is MATERIAL_PRINCIPLED; its map indices are KD_NONE */
     char *layer_maps[MESH_MAPS - MESH_MAPS_PLAIN]; /* paths as above, in the order of mesh_map */
     mesh_map_form forms[MESH_MAPS];

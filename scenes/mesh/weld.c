@@ -17,7 +17,7 @@ typedef struct welder {
     uint32_t *hashes; /* hash of each place; later, the new number of each first occurrence */
     uint32_t *order;  /* indices by part, ascending within each */
     uint32_t *first;  /* index of each place's first occurrence; later, its number */
-    uint64_t (*dealt)[PARTS]; /* per block: count for each part, then the next write position */
+    uint64_t (*assigned)[PARTS]; /* per block: count for each part, then the next write position */
     uint64_t part_begin[PARTS + 1];
     uint64_t *firsts; /* per block: count of first occurrences, then their prefix sum */
     vec3 *kept;
@@ -42,33 +42,33 @@ static void hash_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     welder *in = (welder *)context;
     for (int64_t b = begin; b < end; ++b) {
-        memset(in->dealt[b], 0, sizeof in->dealt[b]);
+        memset(in->assigned[b], 0, sizeof in->assigned[b]);
         for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i) {
             in->hashes[i] = place_hash(in->places[i]);
-            ++in->dealt[b][in->hashes[i] % PARTS];
+            ++in->assigned[b][in->hashes[i] % PARTS];
         }
     }
 }
 
-static void deal_sum(welder *in) {
+static void assign_sum(welder *in) {
     uint64_t sum = 0;
     for (int part = 0; part < PARTS; ++part) {
         in->part_begin[part] = sum;
         for (uint64_t b = 0; b < in->blocks; ++b) {
-            const uint64_t more = in->dealt[b][part];
-            in->dealt[b][part] = sum;
+            const uint64_t more = in->assigned[b][part];
+            in->assigned[b][part] = sum;
             sum += more;
         }
     }
     in->part_begin[PARTS] = sum;
 }
 
-static void deal_body(void *context, int64_t begin, int64_t end, int thread) {
+static void assign_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     welder *in = (welder *)context;
     for (int64_t b = begin; b < end; ++b)
         for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i)
-            in->order[in->dealt[b][in->hashes[i] % PARTS]++] = (uint32_t)i;
+            in->order[in->assigned[b][in->hashes[i] % PARTS]++] = (uint32_t)i;
 }
 
 static void part_weld(welder *in, const uint32_t *order, uint64_t count, uint32_t *table,
@@ -134,8 +134,8 @@ static void all_number(void *context, int64_t begin, int64_t end, int thread) {
 static kd_status weld(welder *in, uint32_t *kept_count) {
     const int64_t blocks = (int64_t)in->blocks;
     parallel_for(blocks, 1, hash_body, in);
-    deal_sum(in);
-    parallel_for(blocks, 1, deal_body, in);
+    assign_sum(in);
+    parallel_for(blocks, 1, assign_body, in);
     parallel_for(PARTS, 1, weld_body, in);
     KD_REQUIRE(!atomic_load(&in->failed), KD_ERROR_MEMORY, "out of memory to weld %llu corners",
                (unsigned long long)in->count);
@@ -165,14 +165,14 @@ kd_status weld_places(const vec3 *places, uint64_t count, uint32_t *numbers, vec
     *kept_count = 0;
     KD_TRY_GOTO(KD_RESERVE(in.hashes, count));
     KD_TRY_GOTO(KD_RESERVE(in.order, count));
-    KD_TRY_GOTO(KD_RESERVE(in.dealt, in.blocks));
+    KD_TRY_GOTO(KD_RESERVE(in.assigned, in.blocks));
     KD_TRY_GOTO(KD_RESERVE(in.firsts, in.blocks));
     KD_TRY_GOTO(weld(&in, kept_count));
     *kept = in.kept;
 done:
     memory_free(in.hashes);
     memory_free(in.order);
-    memory_free(in.dealt);
+    memory_free(in.assigned);
     memory_free(in.firsts);
     return status;
 }

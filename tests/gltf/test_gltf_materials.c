@@ -94,7 +94,7 @@ static void layers_become_numbers(void **state) {
     NEAR(made->layers.sheen_roughness, 0.6);
     NEAR(made->layers.transmission, 0.9);
     assert_int_equal(made->record.flags & MATERIAL_THIN, 0); /* it has a volume */
-    assert_false(made->perhaps_glass);
+    assert_false(made->may_be_glass);
     assert_int_equal(read.medium_count, 1);
     assert_int_equal(made->record.medium, 0);
     NEAR(read.media[0].absorption.x, -log(0.25) / 2);
@@ -113,7 +113,7 @@ static void layers_become_numbers(void **state) {
            "");
     read = load("thin.glb");
     assert_int_equal(read.materials[0].record.flags & MATERIAL_THIN, MATERIAL_THIN);
-    assert_true(read.materials[0].perhaps_glass);
+    assert_true(read.materials[0].may_be_glass);
     mesh_close(&read);
     scene *made_of = NULL;
     kd_render_options options;

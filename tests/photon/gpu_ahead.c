@@ -1,7 +1,7 @@
 /* Overlapped tasks on one device: running, failing, cancelling; and pictures by `sppm` and `ppm`,
    which make the next pass's maps while they render this one, equal those without overlap, bit for
    bit, also if a rendering is interrupted and resumed. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 
@@ -36,29 +36,29 @@ static void test_errands(void **state) {
     (void)state;
     static uint8_t found[BYTES];
     errand of = {.memory = NULL};
-    beside_task *task = NULL;
+    async_task *task = NULL;
     assert_int_equal(device_memory_reserve(&of.memory, BYTES), KD_OK);
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    assert_int_equal(beside_end(task, NULL), KD_OK);
+    assert_int_equal(async_begin(&task, run_errand, &of), KD_OK);
+    assert_int_equal(async_end(task, NULL), KD_OK);
     assert_true(of.has_stream && device_thread_stream() == NULL);
     assert_int_equal(device_memory_download(found, of.memory, BYTES), KD_OK);
     for (int i = 0; i < BYTES; ++i) assert_int_equal(found[i], 1);
     of.ends_with = KD_ERROR_INPUT;
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    assert_int_equal(beside_end(task, NULL), KD_ERROR_INPUT);
+    assert_int_equal(async_begin(&task, run_errand, &of), KD_OK);
+    assert_int_equal(async_end(task, NULL), KD_ERROR_INPUT);
     assert_string_equal(kd_last_error(), "an errand of 1048576 bytes failed");
     of.ends_with = KD_OK;
     atomic_store(&of.waits, true);
     job_control cancelled;
     job_init(&cancelled);
     atomic_store(&cancelled.cancelled, true);
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    assert_int_equal(beside_end(task, &cancelled), KD_INTERRUPTED);
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    beside_drop(task);
+    assert_int_equal(async_begin(&task, run_errand, &of), KD_OK);
+    assert_int_equal(async_end(task, &cancelled), KD_INTERRUPTED);
+    assert_int_equal(async_begin(&task, run_errand, &of), KD_OK);
+    async_drop(task);
     assert_string_equal(kd_last_error(), "");
-    assert_int_equal(beside_end(NULL, NULL), KD_OK);
-    beside_drop(NULL);
+    assert_int_equal(async_end(NULL, NULL), KD_OK);
+    async_drop(NULL);
     device_memory_free(of.memory);
 }
 

@@ -298,18 +298,18 @@ static void test_dealing(void **state) {
     const double speed[RANKS] = {100, 90, 110, 5, 1000}; /* rows per second */
     double clock[RANKS] = {0};
     bool done[RANKS] = {false};
-    deal cards;
-    assert_int_equal(deal_open(&cards, RANKS), KD_OK);
+    row_scheduler cards;
+    assert_int_equal(row_scheduler_open(&cards, RANKS), KD_OK);
     for (int pass = 0; pass < 3; ++pass) {
         int32_t covered = 0, left = RANKS;
         memset(clock, 0, sizeof clock);
         memset(done, 0, sizeof done);
-        deal_begin(&cards, ROWS, 64);
+        row_scheduler_begin(&cards, ROWS, 64);
         while (left) {
             int32_t rank = -1, top, bottom; /* the first idle rank */
             for (int32_t r = 0; r < RANKS; ++r)
                 if (!done[r] && (rank < 0 || clock[r] < clock[rank])) rank = r;
-            deal_next(&cards, rank, &top, &bottom);
+            row_scheduler_next(&cards, rank, &top, &bottom);
             if (top == bottom) {
                 done[rank] = true;
                 --left;
@@ -318,7 +318,7 @@ static void test_dealing(void **state) {
             assert_int_equal(top, covered);
             covered = bottom;
             clock[rank] += (bottom - top) / speed[rank];
-            deal_note(&cards, rank, bottom - top, (bottom - top) / speed[rank]);
+            row_scheduler_note(&cards, rank, bottom - top, (bottom - top) / speed[rank]);
         }
         assert_int_equal(covered, ROWS);
         double last = 0;
@@ -326,7 +326,7 @@ static void test_dealing(void **state) {
         const double best = ROWS / (100.0 + 90 + 110 + 5 + 1000);
         if (pass) assert_true(last < 1.35 * best); /* one row takes the slow rank 0.2 s of 0.77 s */
     }
-    deal_close(&cards);
+    row_scheduler_close(&cards);
 }
 
 /* Bands become balanced in a few steps, whatever rows cost and however fast ranks are. */

@@ -184,14 +184,14 @@ static void glass_is_guessed_but_not_taken(void **state) {
     assert_string_equal(to.kinds[0], "perhaps-glass");
     assert_int_equal(to.lines[0], 2);
     assert_true(made_library.materials[0].layers.transmission == 0);
-    assert_true(made_library.materials[0].perhaps_glass &&
+    assert_true(made_library.materials[0].may_be_glass &&
                 made_library.materials[0].record.roughness == 0);
     assert_true(material_of(glass + 9)
-                    ->perhaps_glass); /* flagged for any program; reported for Blender only */
-    assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->perhaps_glass);
-    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1\n")->perhaps_glass);
-    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nd .5\n")->perhaps_glass);
-    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nPr 0\n")->perhaps_glass);
+                    ->may_be_glass); /* flagged for any program; reported for Blender only */
+    assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->may_be_glass);
+    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1\n")->may_be_glass);
+    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nd .5\n")->may_be_glass);
+    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nPr 0\n")->may_be_glass);
 }
 
 static void cut_outs_are_no_glass(void **state) {

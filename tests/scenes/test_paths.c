@@ -11,8 +11,8 @@ static char *in_scene(const char *name) {
     return file_in(path);
 }
 
-static bool allowed(const char *beside, const char *name) {
-    return path_is_allowed(in_scene(beside), name);
+static bool allowed(const char *other_path, const char *name) {
+    return path_is_allowed(in_scene(other_path), name);
 }
 
 static int tree_make(void **state) {

@@ -2,7 +2,7 @@
    writes images and statistics. */
 #include "core/device/device.h"
 #include "core/files/file.h"
-#include "core/files/file_parcel.h"
+#include "core/files/file_bundle.h"
 #include "core/image/formats.h"
 #include "core/image_processing/develop.h"
 #include "core/job.h"
@@ -44,11 +44,11 @@ typedef struct rendering {
     job_control job;
     double started; /* by timing_now() */
     bool rendered;  /* all ranks have finished rendering, or all were interrupted */
-    waking devices;
+    context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
     ranks among;        /* communicator of the ranks of mpirun, or of this process alone */
     maps_choice choice; /* how the photons are distributed among ranks */
-    file_parcel parcel; /* all input files, sent from rank 0 to the others */
+    file_bundle bundle; /* all input files, sent from rank 0 to the others */
 } rendering;
 
 /* If a host has several ranks, gives each its own device and a share of the cores, unless the
@@ -115,7 +115,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
     rank_place_apply(&work->among, &work->values.render, line);
     KD_TRY(command_arguments(line, &command_render, 1, 1));
     work->path = line->arguments[0];
-    waking_begin(&work->devices, work->values.render.device);
+    context_init_begin(&work->devices, work->values.render.device);
     if (work->among.rank > 0) return KD_OK; /* only rank 0 writes */
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
@@ -345,25 +345,25 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
                                  &work->job);
     if (among->rank == 0) {
         file_view map;
-        file_parcel_pack();
+        file_bundle_pack();
         KD_TRY(scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
                                  &work->job));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
         if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
         if (path) file_close(&map);
-        KD_TRY(file_parcel_seal(&work->parcel));
+        KD_TRY(file_bundle_seal(&work->bundle));
     }
-    count = work->parcel.count;
+    count = work->bundle.count;
     KD_TRY(ranks_broadcast(among, &count, sizeof count));
-    if (among->rank > 0) KD_TRY(KD_RESERVE(work->parcel.bytes, count));
-    work->parcel.count = count;
-    KD_TRY(ranks_broadcast(among, work->parcel.bytes, count));
+    if (among->rank > 0) KD_TRY(KD_RESERVE(work->bundle.bytes, count));
+    work->bundle.count = count;
+    KD_TRY(ranks_broadcast(among, work->bundle.bytes, count));
     if (among->rank == 0) {
-        file_parcel_close(&work->parcel);
+        file_bundle_close(&work->bundle);
         return KD_OK;
     }
-    file_parcel_unpack(&work->parcel); /* the bundle stays open, since a photon map is read later */
+    file_bundle_unpack(&work->bundle); /* the bundle stays open, since a photon map is read later */
     return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
                              &work->job);
 }
@@ -374,7 +374,7 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
     scene_close(work->loaded);
     work->loaded = NULL;
     const kd_status loaded = load_scene(work, from_file);
-    KD_TRY(waking_end(&work->devices, &work->job));
+    KD_TRY(context_init_end(&work->devices, &work->job));
     KD_TRY(loaded);
     if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
     return KD_OK;
@@ -479,8 +479,8 @@ static kd_status run(const option_line *line) {
     ranks_close(&work.among);
     render_close(&work.result);
     scene_close(work.loaded);
-    file_parcel_unpack(NULL);
-    file_parcel_close(&work.parcel);
+    file_bundle_unpack(NULL);
+    file_bundle_close(&work.bundle);
     return status;
 }
 

@@ -5,8 +5,8 @@
          of the next kernel occupy the resources that the last blocks of the first release. The
          next kernel waits until all writes of the first are visible (grid_waits_for_last). Below
          compute capability 9.0 the kernels are serialised as usual. */
-#ifndef KD_CORE_DEVICE_FOLLOW_CUH
-#define KD_CORE_DEVICE_FOLLOW_CUH
+#ifndef KD_CORE_DEVICE_DEPENDENT_LAUNCH_CUH
+#define KD_CORE_DEVICE_DEPENDENT_LAUNCH_CUH
 #include "core/device/cuda.h"
 
 __device__ __forceinline__ void grid_lets_next_begin(void) {
@@ -23,7 +23,7 @@ __device__ __forceinline__ void grid_waits_for_last(void) {
 
 /* Launches a kernel whose first statement is grid_waits_for_last. */
 template <class... PARAMETERS>
-static kd_status cuda_launch_following(void (*kernel)(PARAMETERS...), unsigned blocks, int threads,
+static kd_status cuda_launch_dependent(void (*kernel)(PARAMETERS...), unsigned blocks, int threads,
                                        cudaStream_t stream, PARAMETERS... arguments) {
 #ifdef KD_CUDA_EMULATED
     kernel<<<blocks, threads, 0, stream>>>(arguments...);

@@ -1,11 +1,11 @@
-#include "core/files/parts_file.h"
+#include "core/files/sectioned_file.h"
 #include "core/hash.h"
 #include <assert.h>
 #include <string.h>
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's order is the machine's");
 
-kd_status parts_file_write(const char *path, const void *header, size_t header_bytes,
+kd_status sectioned_file_write(const char *path, const void *header, size_t header_bytes,
                            const file_part *parts, int part_count) {
     file_output output;
     KD_TRY(file_output_open(&output, path));
@@ -20,7 +20,7 @@ kd_status parts_file_write(const char *path, const void *header, size_t header_b
     return file_output_commit(&output);
 }
 
-kd_status parts_file_header(const file_view *file, const char *path, const char *magic,
+kd_status sectioned_file_header(const file_view *file, const char *path, const char *magic,
                             const char *what, void *header, size_t header_bytes) {
     KD_REQUIRE(file->count >= header_bytes + sizeof(uint64_t) && memcmp(file->bytes, magic, 8) == 0,
                KD_ERROR_INPUT, "%s: not a %s", path, what);
@@ -28,7 +28,7 @@ kd_status parts_file_header(const file_view *file, const char *path, const char 
     return KD_OK;
 }
 
-kd_status parts_file_check_size(const file_view *file, const char *path, size_t header_bytes,
+kd_status sectioned_file_check_size(const file_view *file, const char *path, size_t header_bytes,
                                 uint64_t bytes) {
     const uint64_t expected = header_bytes + bytes + sizeof(uint64_t);
     KD_REQUIRE(file->count == expected, KD_ERROR_INPUT,
@@ -37,11 +37,11 @@ kd_status parts_file_check_size(const file_view *file, const char *path, size_t 
     return KD_OK;
 }
 
-kd_status parts_file_read(const file_view *file, const char *path, size_t header_bytes,
+kd_status sectioned_file_read(const file_view *file, const char *path, size_t header_bytes,
                           const file_part *parts, int part_count) {
     uint64_t total = 0, stored;
     for (int i = 0; i < part_count; ++i) total += parts[i].count;
-    KD_TRY(parts_file_check_size(file, path, header_bytes, total));
+    KD_TRY(sectioned_file_check_size(file, path, header_bytes, total));
     const char *bytes = file->bytes + header_bytes;
     uint64_t hash = hash_bytes(file->bytes, header_bytes);
     for (int i = 0; i < part_count; ++i) {

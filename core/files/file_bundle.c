@@ -1,6 +1,6 @@
 /* Layout of a record: size of the name with its terminating zero, size of the file, then both; each
    part is aligned to 64 bytes, as readers expect of a file in memory. */
-#include "core/files/file_parcel.h"
+#include "core/files/file_bundle.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include <pthread.h>
@@ -9,10 +9,10 @@
 
 enum { ALIGN = 64 };
 
-typedef struct parcel_record {
+typedef struct bundle_record {
     uint64_t name, bytes;
     char padding[ALIGN - 2 * sizeof(uint64_t)];
-} parcel_record;
+} bundle_record;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -20,7 +20,7 @@ static struct {
     char **names;
     uint64_t count, capacity;
 } packing;
-static const file_parcel *unpacked; /* changes only while no thread opens files */
+static const file_bundle *unpacked; /* changes only while no thread opens files */
 
 static uint64_t rounded(uint64_t bytes) {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -32,7 +32,7 @@ static void drop_names(void) {
     memset(&packing, 0, sizeof packing);
 }
 
-void file_parcel_pack(void) {
+void file_bundle_pack(void) {
     pthread_mutex_lock(&mutex);
     drop_names();
     packing.open = true;
@@ -53,7 +53,7 @@ static kd_status add_name(const char *path) {
     return KD_OK;
 }
 
-void file_parcel_note(const char *path) {
+void file_bundle_note(const char *path) {
     pthread_mutex_lock(&mutex);
     if (packing.open && add_name(path) != KD_OK) {
         packing.full = true;
@@ -63,19 +63,19 @@ void file_parcel_note(const char *path) {
 }
 
 /* Appends a file's record. */
-static kd_status add_file(file_parcel *to, uint64_t *capacity, const char *path) {
+static kd_status add_file(file_bundle *to, uint64_t *capacity, const char *path) {
     file_view file;
     kd_status status = KD_OK;
     KD_TRY(file_open(&file, path));
     const uint64_t name = strlen(path) + 1;
-    const uint64_t more = sizeof(parcel_record) + rounded(name) + rounded(file.count);
+    const uint64_t more = sizeof(bundle_record) + rounded(name) + rounded(file.count);
     if (to->count + more > *capacity) {
         const uint64_t larger = 2 * *capacity > to->count + more ? 2 * *capacity : to->count + more;
         KD_TRY_GOTO(KD_GROW(to->bytes, to->count, larger));
         *capacity = larger;
     }
     char *at = to->bytes + to->count;
-    const parcel_record record = {.name = name, .bytes = file.count};
+    const bundle_record record = {.name = name, .bytes = file.count};
     memset(at, 0, more);
     memcpy(at, &record, sizeof record);
     memcpy(at + sizeof record, path, name);
@@ -86,7 +86,7 @@ done:
     return status;
 }
 
-kd_status file_parcel_seal(file_parcel *out) {
+kd_status file_bundle_seal(file_bundle *out) {
     uint64_t capacity = 0;
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
@@ -95,24 +95,24 @@ kd_status file_parcel_seal(file_parcel *out) {
     for (uint64_t i = 0; i < packing.count && status == KD_OK; ++i)
         status = add_file(out, &capacity, packing.names[i]);
     drop_names();
-    if (status != KD_OK) file_parcel_close(out);
+    if (status != KD_OK) file_bundle_close(out);
     return status;
 }
 
-void file_parcel_unpack(const file_parcel *from) {
+void file_bundle_unpack(const file_bundle *from) {
     unpacked = from;
 }
 
-void file_parcel_close(file_parcel *owned) {
+void file_bundle_close(file_bundle *owned) {
     memory_free(owned->bytes);
     memset(owned, 0, sizeof *owned);
 }
 
-bool file_parcel_find(const char *path, const char **bytes, size_t *count) {
+bool file_bundle_find(const char *path, const char **bytes, size_t *count) {
     if (!unpacked) return false;
     for (uint64_t at = 0; at < unpacked->count;) {
         const char *here = unpacked->bytes + at;
-        parcel_record record;
+        bundle_record record;
         memcpy(&record, here, sizeof record);
         *bytes = here + sizeof record + rounded(record.name);
         *count = record.bytes;
@@ -122,6 +122,6 @@ bool file_parcel_find(const char *path, const char **bytes, size_t *count) {
     return false;
 }
 
-bool file_parcel_holds(const char *bytes) {
+bool file_bundle_holds(const char *bytes) {
     return unpacked && bytes >= unpacked->bytes && bytes < unpacked->bytes + unpacked->count;
 }

@@ -1,4 +1,4 @@
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
 #include "core/system/machine.h"
@@ -7,12 +7,12 @@
 
 enum {
     LOOK_NANOSECONDS = 10 * 1000 * 1000
-}; /* interval at which beside_end polls for cancellation */
+}; /* interval at which async_end polls for cancellation */
 
-struct beside_task {
+struct async_task {
     pthread_t thread;
     int32_t device;
-    beside_work work;
+    async_work work;
     void *context;
     job_control own;
     kd_status status;
@@ -22,7 +22,7 @@ struct beside_task {
     bool is_over;
 };
 
-static kd_status do_work(beside_task *of) {
+static kd_status do_work(async_task *of) {
     int32_t before;
     KD_TRY(device_enter(of->device, &before));
     kd_status status = device_thread_stream_begin();
@@ -36,7 +36,7 @@ static kd_status do_work(beside_task *of) {
 }
 
 static void *run(void *context) {
-    beside_task *of = (beside_task *)context;
+    async_task *of = (async_task *)context;
     of->status = do_work(of);
     if (of->status != KD_OK) strncpy(of->words, kd_last_error(), sizeof of->words - 1);
     pthread_mutex_lock(&of->mutex);
@@ -46,14 +46,14 @@ static void *run(void *context) {
     return NULL;
 }
 
-static void close_beside(beside_task *owned) {
+static void async_close(async_task *owned) {
     pthread_mutex_destroy(&owned->mutex);
     pthread_cond_destroy(&owned->changed);
     memory_free(owned);
 }
 
-kd_status beside_begin(beside_task **out, beside_work work, void *context) {
-    beside_task *made = NULL;
+kd_status async_begin(async_task **out, async_work work, void *context) {
+    async_task *made = NULL;
     *out = NULL;
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     made->work = work;
@@ -71,12 +71,12 @@ kd_status beside_begin(beside_task **out, beside_work work, void *context) {
     if (status == KD_OK)
         *out = made;
     else
-        close_beside(made);
+        async_close(made);
     return status;
 }
 
 /* Waits until the task is over or the polling interval has passed. Returns true if it is over. */
-static bool wait_a_while(beside_task *of) {
+static bool wait_a_while(async_task *of) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += LOOK_NANOSECONDS;
@@ -91,19 +91,19 @@ static bool wait_a_while(beside_task *of) {
     return over;
 }
 
-kd_status beside_end(beside_task *ended, const job_control *job) {
+kd_status async_end(async_task *ended, const job_control *job) {
     if (!ended) return KD_OK;
     while (!wait_a_while(ended))
         if (job_cancelled(job)) atomic_store(&ended->own.cancelled, true);
     pthread_join(ended->thread, NULL);
     const kd_status status = ended->status;
     if (status != KD_OK) status_fail(status, __FILE__, __LINE__, "%s", ended->words);
-    close_beside(ended);
+    async_close(ended);
     return status;
 }
 
-void beside_drop(beside_task *dropped) {
+void async_drop(async_task *dropped) {
     if (!dropped) return;
     atomic_store(&dropped->own.cancelled, true);
-    if (beside_end(dropped, NULL) != KD_OK) status_clear();
+    if (async_end(dropped, NULL) != KD_OK) status_clear();
 }
