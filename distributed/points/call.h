@@ -17,7 +17,7 @@ typedef struct parts_call {
     kd_points_query query; /* validated; its points are this rank's queries, or lower corners */
     kd_point_array hi;     /* upper corners */
     points_kind kind;
-    points_asks asks;
+    points_query_calls asks;
     uint32_t k;
     const uint64_t *offsets; /* of the rows to fill */
     uint64_t first_row;      /* row of the first query, if `row_of` is NULL; the others follow */

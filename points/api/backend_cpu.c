@@ -102,7 +102,7 @@ static point_rows rows_of(const points_search *search) {
     return rows;
 }
 
-kd_status points_ask_one(const kd_points *tree, const points_search *search, const void *bounds2) {
+kd_status points_query_one(const kd_points *tree, const points_search *search, const void *bounds2) {
     prepared_query ready;
     const point_rows rows = rows_of(search);
     KD_TRY(prepare(&ready, tree, &search->query));
@@ -120,7 +120,7 @@ kd_status points_ask_one(const kd_points *tree, const points_search *search, con
 }
 
 static kd_status ask(const kd_points *tree, const points_search *search) {
-    return points_ask_one(tree, search, NULL);
+    return points_query_one(tree, search, NULL);
 }
 
 kd_status points_visit(const kd_points *tree, const points_search *search,
@@ -237,8 +237,8 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
 
 const points_backend points_backend_cpu = {
     .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
-const points_backend points_backend_layers = {.nearest = points_changes_ask,
-                                              .count = points_changes_ask,
-                                              .fill = points_changes_ask,
+const points_backend points_backend_layers = {.nearest = points_changes_query,
+                                              .count = points_changes_query,
+                                              .fill = points_changes_query,
                                               .box = ask_boxes,
                                               .self = ask_self};

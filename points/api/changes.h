@@ -128,6 +128,6 @@ kd_point_array pile_array(const point_pile *of);
 
 /* --- queries of a changed tree on the CPU; the arguments must be valid ---------------------- */
 
-kd_status points_changes_ask(const kd_points *tree, const struct points_search *search);
+kd_status points_changes_query(const kd_points *tree, const struct points_search *search);
 
 #endif

@@ -101,7 +101,7 @@ static kd_status ask_layer(const kd_points *layer, points_kind kind, const point
     search.offsets = rows->offsets;
     search.out = (points_rows){
         .ids = rows->ids, .dist2 = rows->dist2, .counts = rows->counts, .sums = rows->offsets};
-    return points_ask_one(layer, &search, bounds2);
+    return points_query_one(layer, &search, bounds2);
 }
 
 static void rows_close(layer_rows *rows, int layers) {
@@ -263,9 +263,9 @@ static kd_status within(const kd_points *tree, const points_search *search) {
     return KD_OK;
 }
 
-kd_status points_changes_ask(const kd_points *tree, const points_search *search) {
+kd_status points_changes_query(const kd_points *tree, const points_search *search) {
     KD_TRY(check_method(tree->changes, &search->query));
-    if (tree->changes->count == 1) return points_ask_one(tree, search, NULL);
+    if (tree->changes->count == 1) return points_query_one(tree, search, NULL);
     return search->kind == POINTS_NEAREST ? nearest(tree, search)
            : search->kind == POINTS_COUNT ? count_all(tree, search)
                                           : within(tree, search);

@@ -242,7 +242,7 @@ static void nearest_own(const points_handle &of, const points_query &query, uint
     uint32_t *to_counts =
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[3]);
     all_ask(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_nearest_own(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
+        return kd_points_self_nearest(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
     });
 }
 
@@ -256,7 +256,7 @@ static void within_own_count(const points_handle &of, const points_query &query,
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep[1]);
     all_ask(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_within_own_count(tree.c, all, to_order, to);
+        return kd_points_self_within_count(tree.c, all, to_order, to);
     });
 }
 
@@ -277,7 +277,7 @@ static void within_own(const points_handle &of, const points_query &query, nb::h
         array_data(dist2, "dist2", tree->told.scalar == KD_DOUBLE ? "float64" : "float32", answers,
                    true, &keep[3]);
     all_ask(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_within_own(tree.c, all, to_order, from, to_ids, to_dist2);
+        return kd_points_self_within(tree.c, all, to_order, from, to_ids, to_dist2);
     });
 }
 
@@ -364,14 +364,14 @@ static void bind_own(nb::module_ &m) {
           nb::arg("offsets").none(), "Fills offsets (count + 1,) for boxes of two PointArrays.");
     m.def("kd_points_in_box", in_box, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("offsets").none(), nb::arg("ids").none(), "Fills ids (offsets[-1],).");
-    m.def("kd_points_nearest_own", nearest_own, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+    m.def("kd_points_self_nearest", nearest_own, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
           nb::arg("order").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),
           "All points ask: order (count,) uint32 or None, ids (count, k), dist2, counts.");
-    m.def("kd_points_within_own_count", within_own_count, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_self_within_count", within_own_count, nb::arg("tree"), nb::arg("query"),
           nb::arg("order").none(), nb::arg("offsets").none(),
           "All points ask: fills offsets (count + 1,) of 64 bits.");
-    m.def("kd_points_within_own", within_own, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_self_within", within_own, nb::arg("tree"), nb::arg("query"),
           nb::arg("order").none(), nb::arg("offsets").none(), nb::arg("ids").none(),
           nb::arg("dist2").none(), "All points ask: fills ids and dist2 by the offsets' rows.");
 }

@@ -57,11 +57,11 @@ static void ask_own(const kd_points *tree, kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (int skip = 0; skip < 2; ++skip) {
         query->skip_self = skip;
-        OK(kd_points_nearest_own(tree, query, 8, NULL, ids, stack_dist2, stack_counts));
-        OK(kd_points_nearest_own(tree, query, 30, stack_counts, ids, stack_dist2, NULL));
+        OK(kd_points_self_nearest(tree, query, 8, NULL, ids, stack_dist2, stack_counts));
+        OK(kd_points_self_nearest(tree, query, 30, stack_counts, ids, stack_dist2, NULL));
         query->max_radius = 0.05;
-        OK(kd_points_within_own_count(tree, query, NULL, stack_offsets));
-        OK(kd_points_within_own(tree, query, NULL, stack_offsets, ids, stack_dist2));
+        OK(kd_points_self_within_count(tree, query, NULL, stack_offsets));
+        OK(kd_points_self_within(tree, query, NULL, stack_offsets, ids, stack_dist2));
         query->max_radius = (double)INFINITY;
     }
     query->skip_self = 0;
@@ -181,7 +181,7 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     kd_points_query_default(&query);
     query.points = points;
     OK(kd_points_closest(tree, &query, (uint32_t *)(void *)stack_ids, stack_dist2));
-    OK(kd_points_nearest_own(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
+    OK(kd_points_self_nearest(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
                              NULL));
     kd_points_close(tree);
     if (strchr(where, ',')) {

@@ -58,7 +58,7 @@ static void own_points_boxes_walks_and_norms(void **state) {
     own.points.count = 0;
     own.skip_self = 1;
     for (int t = 0; t < 2; ++t)
-        assert_int_equal(kd_points_nearest_own(trees[t], &own, 3, NULL, near[t], NULL, NULL),
+        assert_int_equal(kd_points_self_nearest(trees[t], &own, 3, NULL, near[t], NULL, NULL),
                          KD_OK);
     assert_memory_equal(near[0], near[1], there.count * sizeof(uint32_t[3]));
     const float lo[3] = {-0.4f, -0.3f, -0.2f}, hi[3] = {0.5f, 0.6f, 0.7f};

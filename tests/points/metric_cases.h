@@ -148,7 +148,7 @@ static void metric_check_asked(const metric_case *of, const kd_points *tree,
 /* A self-query; compares some of the rows. */
 static void metric_check_own(const metric_case *of, const kd_points *tree,
                              const kd_points_query *query) {
-    if (kd_points_nearest_own(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
+    if (kd_points_self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
                               metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
     for (uint32_t i = 0; i < of->count; i += 13) {
@@ -157,9 +157,9 @@ static void metric_check_own(const metric_case *of, const kd_points *tree,
         assert_int_equal(metric_counts[i], within < METRIC_K ? within : METRIC_K);
         metric_expect(of, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
     }
-    assert_int_equal(kd_points_within_own_count(tree, query, NULL, metric_offsets), KD_OK);
+    assert_int_equal(kd_points_self_within_count(tree, query, NULL, metric_offsets), KD_OK);
     assert_int_equal(
-        kd_points_within_own(tree, query, NULL, metric_offsets, metric_ids, metric_dist2), KD_OK);
+        kd_points_self_within(tree, query, NULL, metric_offsets, metric_ids, metric_dist2), KD_OK);
     for (uint32_t i = 0; i < of->count; i += 13) {
         const uint32_t left_out = query->skip_self ? i : KD_NO_POINT;
         const uint32_t within = metric_brute_force(of, query, metric_cloud[i], left_out);
