@@ -7,7 +7,7 @@
    finds which triangles to test.
    Memory: 184 bytes per instance, 32 per box, at most two boxes per instance; each mesh's tree
    once.
-   Invariants: a placement's inverse scales by at most PLACED_SQUEEZE. One that mirrors has a shape
+   Invariants: a placement's inverse scales by at most PLACED_ANISOTROPY_MAX. One that mirrors has a shape
    whose triangles are stored with reversed winding, so that front faces stay front faces.
    Differs from a copy in: a triangle without area in its own mesh is in no tree and never hit, even
    if rounding gives it an area in world space. */
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define PLACED_SQUEEZE 0x1p16 /* limit of transform_squeeze */
+#define PLACED_ANISOTROPY_MAX 0x1p16 /* limit of transform_anisotropy */
 
 /* A mesh that is instanced: a range of the scene's triangles, in object space. */
 typedef struct placed_shape {

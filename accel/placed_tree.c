@@ -15,16 +15,16 @@ enum { BINS = 16, LEAF_MAX = 2, SAH_DEPTH = 40 };
 kd_status placement_make(placement *out, const transform *to_world, uint32_t shape) {
     double c[3][3];
     const double volume = transform_determinant(to_world);
-    const double squeeze = transform_squeeze(to_world);
+    const double anisotropy = transform_anisotropy(to_world);
     memset(out, 0, sizeof *out);
     KD_REQUIRE(
         fabs(volume) > 0 && isfinite(volume), KD_ERROR_INPUT,
         "the transform of an instance has determinant %g; expected a finite value other than 0",
         volume);
     KD_REQUIRE(
-        squeeze <= PLACED_SQUEEZE, KD_ERROR_INPUT,
+        anisotropy <= PLACED_ANISOTROPY_MAX, KD_ERROR_INPUT,
         "the transform of an instance scales its axes in a ratio of %g; supported: at most %g",
-        squeeze, PLACED_SQUEEZE);
+        anisotropy, PLACED_ANISOTROPY_MAX);
     out->to_world = *to_world;
     out->shape = shape;
     transform_cofactors(to_world, c);

@@ -11,7 +11,7 @@
    an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is the largest distance
    along an axis from that origin to the mesh's box and B the box's largest coordinate. Planes add
    an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B) never rejects a cell
-   that contains Q. The errors of double arithmetic, with an inverse of at most PLACED_SQUEEZE, are
+   that contains Q. The errors of double arithmetic, with an inverse of at most PLACED_ANISOTROPY_MAX, are
    within the factor of two. Boxes in world space are treated as in walk.h.
    Ties: of hits at the same t the one with the smallest (placement, triangle) wins; triangles that
    are not instanced come before all others. */

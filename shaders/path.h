@@ -20,7 +20,7 @@
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"
 #include "shaders/material.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
 /* Dimensions of sobol_draw. The camera uses bounce 0; dimension 4 belongs to eye_path.h. */
@@ -60,12 +60,12 @@ typedef struct path_state {
     float pdf;              /* 1/sr, with which cast.direction was sampled there */
     bool specular;          /* light sampling could not have sampled the direction */
     /* eta scale: product of eta^2 of the media entered; radiance is scaled by its inverse */
-    float squeeze;
+    float eta_scale;
     int32_t scattered;
     uint32_t step;    /* surfaces hit, skipped ones included: the bounce of random numbers */
     float wavelength; /* micrometres; 0: white */
     bool flies;       /* media are sampled; else they are ignored */
-    bool strayed;     /* path_advance ended in a medium, which scatters at `place` */
+    bool in_volume;     /* path_advance ended in a medium, which scatters at `place` */
     uint32_t where;   /* the current medium */
     uint32_t placed;  /* instance that the ray has hit; KD_NONE: not instanced */
     uint32_t layers;  /* cut-outs passed since the last vertex */
@@ -105,7 +105,7 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
     if (both && !drawn.delta)
         weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
     asked->cast = light_shadow_ray(at, &drawn);
-    asked->where = passage_from(at, wo, drawn.direction, where);
+    asked->where = medium_beyond_surface(at, wo, drawn.direction, where);
     asked->sent = vec3_mul(f, drawn.radiance);
     asked->weight = weight;
     return true;
@@ -142,7 +142,7 @@ KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_o
     path_asked asked;
     if (!path_ask_at(scene, at, wo, where, true, random, &asked)) return vec3_all(0);
     return path_asked_light(
-        &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
+        &asked, path_transmittance(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
 /* path_light without BSDF sampling: w is 1. */
@@ -154,8 +154,8 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return f;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, extent, light_shadow_ray(at, &drawn),
-                                      passage_from(at, wo, drawn.direction, where), cutouts, rays);
+    const vec3 visible = path_transmittance(scene, extent, light_shadow_ray(at, &drawn),
+                                      medium_beyond_surface(at, wo, drawn.direction, where), cutouts, rays);
     const vec3 sent = vec3_mul(f, drawn.radiance);
     return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
                      sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
@@ -169,7 +169,7 @@ KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const pat
     path_asked asked;
     if (!path_ask_in(scene, place, where, direction, both, random, &asked)) return vec3_all(0);
     return path_asked_light(
-        &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
+        &asked, path_transmittance(scene, extent, asked.cast, asked.where, options->cutouts, rays));
 }
 
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
@@ -203,7 +203,7 @@ KD_FN vec3 path_emission(const scene_view *scene, const path_state *state, const
 /* Russian roulette; returns false if the path ends. */
 KD_FN bool path_survives(path_state *state, int32_t depth, float random) {
     if (depth < PATH_ROULETTE_DEPTH) return true;
-    const float survival = float_min(vec3_largest(state->throughput) * state->squeeze, 1);
+    const float survival = float_min(vec3_largest(state->throughput) * state->eta_scale, 1);
     if (!(random < survival)) return false;
     state->throughput = vec3_scale(state->throughput, 1 / survival);
     return true;
@@ -222,7 +222,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
     if (!drawn.specular) ++state->scattered;
     if (drawn.transmitted) {
         const float eta = surface_eta(at);
-        state->squeeze *= eta * eta;
+        state->eta_scale *= eta * eta;
         if (at->beyond != MEDIUM_SAME) state->where = at->beyond;
     }
     state->layers = 0;
@@ -236,7 +236,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
 KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_key key) {
     const medium *in = medium_of(scene, state->where);
     if (!in) return false;
-    const medium_span span = passage_span(scene, &state->cast, end);
+    const medium_span span = transmittance_span(scene, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_MEDIUM);
@@ -248,19 +248,19 @@ KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_k
 }
 
 /* Returns true if the ray, which has found *hit, continues there, through a cut-out. Sets
-   hit->triangle to KD_NONE after too many cut-outs. Sets state->strayed if a medium scatters the
+   hit->triangle to KD_NONE after too many cut-outs. Sets state->in_volume if a medium scatters the
    path before the hit. */
 KD_FN bool path_passes(const scene_view *scene, const path_options *options, path_state *state,
                        rng_key key, ray_hit *hit) {
-    state->strayed = false;
+    state->in_volume = false;
     if (state->flies)
-        state->strayed = path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
-    if (state->strayed || hit->triangle == KD_NONE || !options->cutouts) return false;
+        state->in_volume = path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
+    if (state->in_volume || hit->triangle == KD_NONE || !options->cutouts) return false;
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
-        state->where = passage_beyond_placed(scene, hit->triangle, state->placed,
+        state->where = transmittance_beyond_placed(scene, hit->triangle, state->placed,
                                              state->cast.direction, state->where);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
@@ -268,7 +268,7 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
 }
 
 /* Returns the next surface that the path does not pass; hit.triangle is KD_NONE if there is none.
-   If state->strayed is set, the path does not reach it. */
+   If state->in_volume is set, the path does not reach it. */
 KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
                            const path_options *options, path_state *state, rng_key key,
                            path_result *result) {
@@ -308,11 +308,11 @@ KD_FN path_state path_begin(ray cast) {
     state.from_normal = vec3_all(0);
     state.pdf = 0;
     state.specular = true; /* light sampling does not apply to camera rays */
-    state.squeeze = 1;
+    state.eta_scale = 1;
     state.scattered = 0;
     state.step = 0;
     state.wavelength = 0;
-    state.flies = state.strayed = false;
+    state.flies = state.in_volume = false;
     state.where = MEDIUM_FOG;
     state.placed = KD_NONE;
     state.layers = 0;
@@ -326,7 +326,7 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
     path_state state = path_begin(cast);
     if (scene->medium_count == 0) return state;
     state.flies = true;
-    state.where = passage_around(scene, extent, cast, rays);
+    state.where = transmittance_around(scene, extent, cast, rays);
     return state;
 }
 
@@ -339,11 +339,11 @@ typedef enum path_turn {
     PATH_ENDS,
     PATH_PASSES,   /* a cut-out: the ray continues (path_passes) */
     PATH_SCATTERS, /* at a surface */
-    PATH_STRAYS    /* in a medium, at state->place */
+    PATH_SCATTERS_IN_VOLUME    /* in a medium, at state->place */
 } path_turn;
 
 /* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
-   or state->strayed. *at: the surface; its triangle is KD_NONE if there is none; after the first
+   or state->in_volume. *at: the surface; its triangle is KD_NONE if there is none; after the first
    hit it is defined only if the path scatters there. *sent: the contribution of the environment or
    of the surface's emission. */
 KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
@@ -351,10 +351,10 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     const bool last = depth == options->max_depth || state->scattered >= options->scatterings;
     *sent = vec3_all(0);
     at->triangle = KD_NONE;
-    if (state->strayed) {
+    if (state->in_volume) {
         if (depth == 1 && hit.triangle != KD_NONE)
             surface_meet(scene, &state->cast, hit, state->placed, at);
-        return last ? PATH_ENDS : PATH_STRAYS;
+        return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {
         *sent = path_clamped(options, state->scattered > 1, path_sky(scene, state));
@@ -367,7 +367,7 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
 
 /* Returns true if this event samples lights. */
 KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
-    return turn == PATH_STRAYS || (turn == PATH_SCATTERS && !surface_is_specular(at));
+    return turn == PATH_SCATTERS_IN_VOLUME || (turn == PATH_SCATTERS && !surface_is_specular(at));
 }
 
 /* Samples a light with `random` (dimension PATH_DRAW_LIGHT). Returns false if the contribution is
@@ -375,7 +375,7 @@ KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
 KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_turn turn,
                        const surface *at, rng_block random, path_asked *asked) {
     const vec3 direction = state->cast.direction;
-    if (turn == PATH_STRAYS)
+    if (turn == PATH_SCATTERS_IN_VOLUME)
         return path_ask_in(scene, state->place, state->where, direction, true, random, asked);
     return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, asked);
 }
@@ -405,7 +405,7 @@ KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t d
    PATH_DRAW_SCATTER). Returns false if it ends. */
 KD_FN bool path_go_on_by(const scene_view *scene, path_state *state, path_turn turn,
                          const surface *at, int32_t depth, rng_block random) {
-    if (turn == PATH_STRAYS) return path_scatter_in(scene, state, depth, random);
+    if (turn == PATH_SCATTERS_IN_VOLUME) return path_scatter_in(scene, state, depth, random);
     return path_scatter(state, at, vec3_negate(state->cast.direction), depth, random);
 }
 KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn, const surface *at,
@@ -428,7 +428,7 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
             path_asked asked;
             vec3 visible = vec3_all(0);
             if (path_ask(scene, state, turn, &at, key, &asked))
-                visible = path_passage(scene, extent, asked.cast, asked.where, options->cutouts,
+                visible = path_transmittance(scene, extent, asked.cast, asked.where, options->cutouts,
                                        &result->rays);
             const vec3 direct = vec3_mul(state->throughput, path_asked_light(&asked, visible));
             result->radiance =

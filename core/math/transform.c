@@ -51,7 +51,7 @@ transform transform_compose(const transform *last, const transform *first) {
     return made;
 }
 
-double transform_squeeze(const transform *of) {
+double transform_anisotropy(const transform *of) {
     double c[3][3], whole = 0, inverse = 0;
     transform_cofactors(of, c);
     for (int row = 0; row < 3; ++row)

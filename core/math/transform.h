@@ -15,7 +15,7 @@ transform transform_rotate(vec3 axis, double degrees);
 transform transform_compose(const transform *last, const transform *first);
 /* Returns an upper bound of the ratio of the largest to the smallest singular value: the product of
    the Frobenius norms of M and its inverse. */
-double transform_squeeze(const transform *of);
+double transform_anisotropy(const transform *of);
 
 /* Computes the cofactor matrix, which is the determinant times the inverse transpose. */
 KD_FN void transform_cofactors(const transform *of, double c[3][3]) {

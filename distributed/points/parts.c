@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* State of one rank while its part is built. */
-typedef struct planting {
+typedef struct tree_building {
     ranks *among;
     /* fields equal on all ranks are written by rank 0 of a process */
     points_parts *parts;
@@ -36,20 +36,20 @@ typedef struct planting {
     uint64_t *begins;
     /* for each rank: number of points that it sends to every part */
     uint64_t *matrix;
-} planting;
+} tree_building;
 
-static int32_t size_of(const planting *of) {
+static int32_t size_of(const tree_building *of) {
     return of->among->size;
 }
 
 /* --- memory of the host or of the part's device --------------------------------------------- */
 
-static kd_status take(const planting *of, void **out, uint64_t count, uint64_t bytes) {
+static kd_status take(const tree_building *of, void **out, uint64_t count, uint64_t bytes) {
     return of->device < 0 ? memory_reserve(out, count, bytes)
                           : device_memory_reserve(out, count ? count * bytes : 1);
 }
 
-static void give(const planting *of, void *owned) {
+static void give(const tree_building *of, void *owned) {
     (of->device < 0 ? memory_free : device_memory_free)(owned);
 }
 
@@ -58,7 +58,7 @@ static int copy_bytes(void *to, const void *from, uint64_t bytes) {
 }
 
 /* Moves the slice to the memory in which the part will be built. */
-static kd_status stage(planting *of) {
+static kd_status stage(tree_building *of) {
     point_array *points = &of->share.points;
     of->share.on_device = of->device >= 0;
     if (points->count == 0 || (of->device < 0 && !device_in_use())) return KD_OK;
@@ -73,13 +73,13 @@ static kd_status stage(planting *of) {
 
 /* --- the whole input ------------------------------------------------------------------------ */
 
-static kd_status gather_summaries(planting *of) {
+static kd_status gather_summaries(tree_building *of) {
     of->all[of->among->rank] = of->own;
     return ranks_all_gather_even(of->among, of->all, sizeof *of->all);
 }
 
 /* Determines the number of points, their numbers and the bounding box of all slices. */
-static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
+static kd_status look_at_all(tree_building *of, point_box *box, uint64_t *count) {
     uint64_t before = 0;
     *count = 0;
     *box = point_box_empty();
@@ -107,7 +107,7 @@ static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
 /* --- moving the points ---------------------------------------------------------------------- */
 
 /* Exchanges how many points of each rank's slice come to this part. */
-static kd_status learn_counts(planting *of) {
+static kd_status learn_counts(tree_building *of) {
     const int32_t size = size_of(of);
     uint64_t *given = NULL;
     KD_TRY(KD_RESERVE(given, (uint64_t)size));
@@ -122,7 +122,7 @@ static kd_status learn_counts(planting *of) {
     return KD_OK;
 }
 
-static kd_status exchange(planting *of, const void *from, void *to, uint64_t item_bytes) {
+static kd_status exchange(tree_building *of, const void *from, void *to, uint64_t item_bytes) {
     const int32_t size = size_of(of);
     uint64_t *out = NULL;
     KD_TRY(KD_RESERVE(out, 2 * ((uint64_t)size + 1)));
@@ -136,14 +136,14 @@ static kd_status exchange(planting *of, const void *from, void *to, uint64_t ite
     return status;
 }
 
-static kd_status reserve_arrived(planting *of) {
+static kd_status reserve_arrived(tree_building *of) {
     const point_array *points = &of->share.points;
     const uint64_t count = of->begins[size_of(of)];
     KD_TRY(take(of, &of->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
     return take(of, &of->numbers, count, share_number_bytes(of->share.wide));
 }
 
-static kd_status move_points(planting *of) {
+static kd_status move_points(tree_building *of) {
     const point_array *points = &of->share.points;
     KD_TRY(ranks_agree(of->among,
                        share_divide(&of->split, &of->share, of->nodes, (uint32_t)size_of(of))));
@@ -158,7 +158,7 @@ static kd_status move_points(planting *of) {
 
 /* --- the sub-tree --------------------------------------------------------------------------- */
 
-static kd_status build_part(planting *of) {
+static kd_status build_part(tree_building *of) {
     const point_array *points = &of->share.points;
     kd_point_array array =
         kd_point_array_make(of->coordinates, of->begins[size_of(of)], points->dims,
@@ -181,7 +181,7 @@ static kd_status build_part(planting *of) {
     return KD_OK;
 }
 
-static kd_status reserve(planting *of) {
+static kd_status reserve(tree_building *of) {
     const uint64_t size = (uint64_t)size_of(of);
     KD_REQUIRE(size <= PARTS_MAX, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
                (unsigned long long)size, PARTS_MAX);
@@ -192,7 +192,7 @@ static kd_status reserve(planting *of) {
 }
 
 /* Checks that all slices have the same dims, scalar and first id. */
-static kd_status check_kinds(planting *of, kd_status own) {
+static kd_status check_kinds(tree_building *of, kd_status own) {
     const point_array *points = &of->share.points;
     const uint64_t mine[] = {points->dims, points->scalar, of->parts->first};
     uint64_t *all = NULL;
@@ -208,7 +208,7 @@ static kd_status check_kinds(planting *of, kd_status own) {
     return status;
 }
 
-static kd_status plant(planting *of, kd_status own) {
+static kd_status build_trees(tree_building *of, kd_status own) {
     point_box box;
     uint64_t count = 0;
     const double began = timing_now();
@@ -234,7 +234,7 @@ static kd_status plant(planting *of, kd_status own) {
     return KD_OK;
 }
 
-static void planting_close(planting *owned) {
+static void tree_building_close(tree_building *owned) {
     share_split_close(&owned->split);
     memory_free(owned->all);
     memory_free(owned->nodes);
@@ -272,7 +272,7 @@ static void name_device(kd_points_options *options, const char *list, int32_t in
 
 /* Selects the device of a rank's part, -1 for the CPU, and enables access to the memory of the
    others. */
-static kd_status enter(planting *of, const char *list, int32_t *previous) {
+static kd_status enter(tree_building *of, const char *list, int32_t *previous) {
     device found;
     KD_TRY(device_find(&found, of->options.device));
     if (found.kind != DEVICE_CUDA) return KD_OK;
@@ -288,11 +288,11 @@ static kd_status enter(planting *of, const char *list, int32_t *previous) {
     return KD_OK;
 }
 
-static kd_status plant_one(void *context, ranks *among) {
+static kd_status build_one_tree(void *context, ranks *among) {
     const party *given = (const party *)context;
     uint64_t begin = 0, end = 0;
     int32_t previous = 0;
-    planting of = {.among = among, .parts = given->out, .device = -1};
+    tree_building of = {.among = among, .parts = given->out, .device = -1};
     of.part = &given->out->part[among->rank];
     of.options = *given->options;
     name_device(&of.options, given->options->device, among->rank);
@@ -302,11 +302,11 @@ static kd_status plant_one(void *context, ranks *among) {
     of.share.points = one ? slice_of(from, begin, end) : slice_of(from, 0, from->count);
     if (given->on_devices) among->copy = copy_bytes;
     const kd_status entered = enter(&of, given->options->device, &previous);
-    const kd_status status = plant(&of, entered);
+    const kd_status status = build_trees(&of, entered);
     if (among->rank == 0)
         given->out->sent = among->sent; /* representative: the other ranks send
                                            about as much */
-    planting_close(&of);
+    tree_building_close(&of);
     if (of.device >= 0) device_leave(previous);
     return status;
 }
@@ -343,7 +343,7 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
     }
     out->size = size;
     KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));
-    const kd_status status = ranks_threads_run(size, out->copies ? copy_one : plant_one, &given);
+    const kd_status status = ranks_threads_run(size, out->copies ? copy_one : build_one_tree, &given);
     if (status != KD_OK) parts_close(out);
     return status == KD_ERROR_INPUT ? name_the_bad(arrays, count, status) : status;
 }
@@ -352,15 +352,15 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
 
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked) {
-    planting of = {.among = &out->shared, .parts = out, .device = -1};
+    tree_building of = {.among = &out->shared, .parts = out, .device = -1};
     out->size = out->shared.size;
     if (checked == KD_OK) checked = KD_RESERVE_ZEROED(out->part, 1);
     of.part = out->part;
     of.options = *options;
     if (checked == KD_OK) of.share.points = slice_of(points, 0, points->count);
-    const kd_status status = plant(&of, checked);
+    const kd_status status = build_trees(&of, checked);
     out->sent = out->shared.sent;
-    planting_close(&of);
+    tree_building_close(&of);
     return status;
 }
 

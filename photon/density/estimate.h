@@ -207,7 +207,7 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
 /* Finds the precomputed irradiance of the nearest photon on this surface; returns false if no
    photon nearby applies.
    Source: Christensen 1999, "Faster photon map global illumination". */
-KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_point *at,
+KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
                                    vec3 *irradiance) {
     neighbour found[ESTIMATE_KNOWN_ASKED];
     if (!map->irradiance) return false;

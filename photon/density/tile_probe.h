@@ -4,7 +4,7 @@
 #include "core/device/cuda_stubs.h"
 #include "photon/density/tile_parts.h"
 #include "shaders/light_sampling.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 #ifdef __cplusplus
 extern "C" {

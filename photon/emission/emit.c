@@ -76,15 +76,15 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
     photon_ledger *ledger = &batch->ledgers[index];
     photon landing;
     surface at;
-    bool strayed;
+    bool in_volume;
     if (photon_way_shines(scene, wish, way, hit, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+    *on = photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &in_volume,
                         ledger);
     if (*on) return KD_OK;
-    const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
+    const photon_turn turn = photon_way_arrive(scene, way, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return KD_OK;
     if (photon_way_lands(scene, wish, turn, &at, way, &landing)) {
         KD_TRY(piece_put(piece, &landing));

@@ -276,15 +276,15 @@ __device__ __forceinline__ void way_arrive(const scene_view &scene, const photon
     photon_way &way = s.on.way;
     ray_hit hit = load_stored_hit(batch.hits, i);
     photon slot;
-    bool strayed;
+    bool in_volume;
     ++way.step;
     if (media && photon_way_shines(&scene, &wish, &way, hit, &slot)) way_put(batch, s.on, slot);
-    if (photon_passes(&scene, &way.flying, way.key, way.step, &hit, &way.layers, &strayed,
+    if (photon_passes(&scene, &way.flying, way.key, way.step, &hit, &way.layers, &in_volume,
                       &s.ledger)) {
         s.turn = PHOTON_PASSES;
         return;
     }
-    s.turn = photon_way_arrive(&scene, &way, hit, media && strayed, &s.at, &s.ledger);
+    s.turn = photon_way_arrive(&scene, &way, hit, media && in_volume, &s.at, &s.ledger);
     if (diffuse) s.at.kind = MATERIAL_DIFFUSE; /* always true here; helps the optimiser */
 }
 

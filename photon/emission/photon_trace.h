@@ -16,7 +16,7 @@
 #include "shaders/bsdf.h"
 #include "shaders/light_emit.h"
 #include "shaders/material.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 /* Largest number of cut-out surfaces that a ray passes on its way to the next surface. */
 enum { PHOTON_LAYERS = 256 };
@@ -88,7 +88,7 @@ KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end
                       uint32_t step, photon_ledger *ledger) {
     const medium *in = medium_of(scene, flying->where);
     if (!in) return false;
-    const medium_span span = passage_span(scene, &flying->cast, end);
+    const medium_span span = transmittance_span(scene, &flying->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_MEDIUM);
@@ -106,20 +106,20 @@ KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end
 }
 
 /* Returns true if the ray continues through a cut-out at *hit; *layers counts the cut-outs passed.
-   If there are too many, hit->triangle becomes KD_NONE. Sets *strayed if a medium scatters the
+   If there are too many, hit->triangle becomes KD_NONE. Sets *in_volume if a medium scatters the
    photon before it arrives. */
 KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_key key,
-                         uint32_t step, ray_hit *hit, uint32_t *layers, bool *strayed,
+                         uint32_t step, ray_hit *hit, uint32_t *layers, bool *in_volume,
                          photon_ledger *ledger) {
-    *strayed = false;
+    *in_volume = false;
     if (scene->medium_count > 0)
-        *strayed = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
+        *in_volume = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
                               step, ledger);
-    if (*strayed || hit->triangle == KD_NONE) return false;
+    if (*in_volume || hit->triangle == KD_NONE) return false;
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
     if (scene->medium_count > 0)
-        flying->where = passage_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
+        flying->where = transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
     flying->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return ++*layers < PHOTON_LAYERS;
@@ -141,7 +141,7 @@ KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit 
 }
 
 /* Scatters a photon in a medium. */
-KD_FN void photon_stray(const scene_view *scene, emitted_photon *flying, rng_key key,
+KD_FN void photon_scatter(const scene_view *scene, emitted_photon *flying, rng_key key,
                         uint32_t step) {
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
     const float g = medium_of(scene, flying->where)->g;
@@ -165,7 +165,7 @@ KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emis
     memset(ledger, 0, sizeof *ledger);
     if (!light_emit(scene, emission, path, &way->flying)) return false;
     if (scene->medium_count > 0)
-        way->flying.where = passage_around(scene, SCENE_TREE, way->flying.cast, &ledger->rays);
+        way->flying.where = transmittance_around(scene, SCENE_TREE, way->flying.cast, &ledger->rays);
     way->key = rng_key_make(emission->seed, emission->pass, path);
     way->kind = PHOTON_DIRECT;
     way->bounce = way->step = way->layers = 0;
@@ -210,7 +210,7 @@ typedef enum photon_turn {
     PHOTON_ENDS,
     PHOTON_PASSES,   /* a cut-out: the ray continues */
     PHOTON_SCATTERS, /* at a surface */
-    PHOTON_STRAYS    /* scattered in a medium at flying.cast.origin */
+    PHOTON_SCATTERS_IN_VOLUME    /* scattered in a medium at flying.cast.origin */
 } photon_turn;
 
 /* Returns true if the path has reached its maximum depth. */
@@ -224,9 +224,9 @@ KD_FN bool photon_way_is_over(const photon_wish *wish, const photon_way *way,
 /* Handles the end of a ray at `hit`, which may be none, or at a scattering point in a medium before
    it. Sets *at if the photon is at a surface. */
 KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ray_hit hit,
-                                    bool strayed, surface *at, photon_ledger *ledger) {
+                                    bool in_volume, surface *at, photon_ledger *ledger) {
     way->layers = 0;
-    if (strayed) return PHOTON_STRAYS;
+    if (in_volume) return PHOTON_SCATTERS_IN_VOLUME;
     if (hit.triangle == KD_NONE) {
         ledger->escaped += photon_watts(way->flying.power);
         return PHOTON_ENDS;
@@ -246,7 +246,7 @@ KD_FN bool photon_way_shines(const scene_view *scene, const photon_wish *wish,
     const medium *in = medium_of(scene, flying->where);
     if (!in || way->step > PHOTON_BEAMS_MAX || vec3_is_zero(in->scattering)) return false;
     const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-    const medium_span span = passage_span(scene, &flying->cast, end);
+    const medium_span span = transmittance_span(scene, &flying->cast, end);
     const vec3 lost = vec3_add(in->absorption, in->scattering);
     const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
     const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / minimum);
@@ -272,7 +272,7 @@ KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, ph
         *slot = photon_landed(at, flying, way->key.path, way->bounce, way->kind);
         return true;
     }
-    if (turn != PHOTON_STRAYS || wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
+    if (turn != PHOTON_SCATTERS_IN_VOLUME || wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
     slot->position = flying->cast.origin;
     slot->power = flying->power;
     slot->direction = slot->normal = flying->cast.direction;
@@ -293,7 +293,7 @@ KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, ph
         return false;
     }
     way->kind = PHOTON_INDIRECT;
-    photon_stray(scene, flying, way->key, way->step);
+    photon_scatter(scene, flying, way->key, way->step);
     return vec3_largest(flying->power) > 0;
 }
 
@@ -301,7 +301,7 @@ KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, ph
 KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
                             const surface *at, photon_way *way, photon_ledger *ledger) {
     ++way->bounce;
-    return turn == PHOTON_STRAYS
+    return turn == PHOTON_SCATTERS_IN_VOLUME
                ? photon_way_stray(scene, wish, way, ledger)
                : photon_way_scatter(wish, at, surface_holds_photons(at), way, ledger);
 }
@@ -311,17 +311,17 @@ KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, ph
 KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
                            photon *slot, bool *stored, photon_ledger *ledger) {
     surface at;
-    bool strayed;
+    bool in_volume;
     *stored = false;
     if (photon_way_is_over(wish, way, ledger)) return false;
     ++ledger->rays;
     ++way->step;
     ray_hit hit = tritree_closest(&scene->tree, way->flying.cast);
     *stored = photon_way_shines(scene, wish, way, hit, slot);
-    if (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+    if (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &in_volume,
                       ledger))
         return true;
-    const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
+    const photon_turn turn = photon_way_arrive(scene, way, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return false;
     if (photon_way_lands(scene, wish, turn, &at, way, slot)) *stored = true;
     return photon_way_go_on(scene, wish, turn, &at, way, ledger);

@@ -1,4 +1,4 @@
-/* Returns the index of a map in the device memory where photon_maps_cuda_plant has put it. */
+/* Returns the index of a map in the device memory where photon_maps_cuda_build_trees has put it. */
 #ifndef KD_PHOTON_MAPS_MAP_INDEX_CUH
 #define KD_PHOTON_MAPS_MAP_INDEX_CUH
 #include "photon/density/photon_leaves.cuh"

@@ -44,7 +44,7 @@ typedef struct list_emission {
 static kd_status emit_list(void *context, job_control *unheard) {
     const list_emission *of = (const list_emission *)context;
     (void)unheard;
-    of->map->planted = false;
+    of->map->has_tree = false;
     KD_TRY(photon_list_cuda_emit(&of->map->list, &of->map->emitter, of->device_scene, of->order,
                                  of->job));
     if (of->order->apart && ranks_shared(of->order->among))
@@ -107,8 +107,8 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
         photon_map_cuda *map = &out->map[l];
         const uint64_t bytes = lists[l].count * sizeof(uint32_t);
         KD_TRY(photon_list_cuda_upload(&map->list, &lists[l]));
-        map->planted = lists[l].nodes != NULL;
-        if (!map->planted) continue;
+        map->has_tree = lists[l].nodes != NULL;
+        if (!map->has_tree) continue;
         KD_TRY(device_buffer_reserve(&map->ids, bytes));
         KD_TRY(device_memory_upload(map->ids.memory, lists[l].nodes, bytes));
     }

@@ -64,7 +64,7 @@ kd_status make_tree(photon_map_cuda *map) {
     KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
     build.ids = (uint32_t *)map->ids.memory;
     build.stream = device_thread_stream();
-    if (map->planted) {
+    if (map->has_tree) {
         const point_box unused = point_box_empty();
         const kd_status proved = point_check_cuda(&build, count, POINTTREE_BY_COORDINATE, &unused);
         return proved == KD_ERROR_CHECK ? KD_ERROR_INPUT : proved;
@@ -191,14 +191,14 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
 }
 
 /* Builds the tree if kernels traverse it, the radius is derived from it, or it has to be validated;
-   and the index, along a curve unless known_device.cu traverses its tree. */
-kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered,
+   and the index, along a curve unless irradiance_lookup.cu traverses its tree. */
+kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bool ordered,
                     bool along_curve) {
     const bool probed = !(options->radius > 0);
     gather_index::index index;
     begin_map(map, options);
     if (map->list.here == 0) return KD_OK;
-    if (ordered || probed || map->planted) KD_TRY(make_tree(map));
+    if (ordered || probed || map->has_tree) KD_TRY(make_tree(map));
     map->along_curve = along_curve;
     KD_TRY(make_index(map, &index));
     if (probed) KD_TRY(choose_radius(map, options, &index));
@@ -228,7 +228,7 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
            photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
 }
 
-extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
+extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps, const photon_options *options,
                                             bool ordered, job_control *job) {
     KD_TRY(photon_options_check(options));
     maps->among = options->among;
@@ -238,13 +238,13 @@ extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon
     maps->lookup = options->lookup;
     maps->media = options->media;
     job_stage_begin(job, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
-    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
+    kd_status status = build_map_tree(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
     if (status == KD_OK)
-        status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
+        status = build_map_tree(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
     if (status == KD_OK && photon_media_rows[options->media].beams)
         begin_map(&maps->map[PHOTON_LIST_MEDIA], options);
     else if (status == KD_OK)
-        status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
+        status = build_map_tree(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
     if (status == KD_OK) status = device_stream_wait(device_thread_stream());
     job_stage_end(job);
     return status;

@@ -23,7 +23,7 @@ typedef struct photon_map_cuda {
     bool along_curve; /* the index is sorted along a Morton curve (photon_curve.cuh), otherwise in
                          tree order */
     bool known;       /* `irradiance` is valid */
-    bool planted;     /* the tree came with the photons, to be validated instead of built */
+    bool has_tree;     /* the tree came with the photons, to be validated instead of built */
 } photon_map_cuda;
 
 typedef struct photon_maps_cuda {
@@ -52,7 +52,7 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
    that traverse the tree; the media map always does. Radii are options->radius or derived from the
    density. Returns KD_ERROR_INPUT if a tree that came with its photons is not valid for them.
    Stage: photon_tree. */
-KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_options *options,
+KD_DEVICE_CALL(photon_maps_cuda_build_trees, (photon_maps_cuda * maps, const photon_options *options,
                                         bool ordered, job_control *job));
 /* Builds the beams of the media map on the host from its photons, after the map is built; none if
    it keeps points. */
@@ -74,7 +74,7 @@ KD_DEVICE_ANSWER(uint64_t, photon_maps_cuda_precompute_bytes, (uint64_t photons)
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job);
 
 /* Bytes of device memory of a map of `photons` photons while it is built; 0 without CUDA. `ordered`
-   as for photon_maps_cuda_plant. */
+   as for photon_maps_cuda_build_trees. */
 KD_DEVICE_ANSWER(uint64_t, photon_map_cuda_bytes, (uint64_t photons, bool ordered), 0);
 
 /* Returns device pointers for kernels; `photons` is NULL unless they are in tree order. */
@@ -104,19 +104,19 @@ KD_DEVICE_CALL(photon_maps_cuda_measure,
                (const photon_maps_cuda *maps, const photon_gather_cuda *asked, float *integrals));
 
 /* Points on diffuse surfaces that use the precomputed irradiance of the nearest photon. */
-typedef struct photon_known_cuda {
+typedef struct photon_irradiance_cuda {
     void *places; /* device memory, float4 each: position and triangle; overwritten by results */
     const void *sides; /* float4 each: geometric normal; bit 0: the front side was hit */
     const uint32_t *count;
     /* buffers for as many indices as places, and for one counter, initially 0 */
     uint32_t *more, *more_count;
-} photon_known_cuda;
+} photon_irradiance_cuda;
 
-/* photon_known_irradiance in the global map, whose irradiance has been computed: replaces a place
+/* photon_precomputed_irradiance in the global map, whose irradiance has been computed: replaces a place
    by its irradiance and KD_NONE if a photon applies; otherwise leaves it unchanged.
    Asynchronous. */
-KD_DEVICE_CALL(photon_maps_cuda_known,
-               (const photon_maps_cuda *maps, const photon_known_cuda *asked));
+KD_DEVICE_CALL(photon_maps_cuda_irradiance_lookup,
+               (const photon_maps_cuda *maps, const photon_irradiance_cuda *asked));
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ enum { MEDIA_PASS = 0x40000000 };
 photon_options photon_options_default(void) {
     photon_options options;
     memset(&options, 0, sizeof options);
-    options.photons = options.caustics = options.strayed = PHOTONS_DEFAULT;
+    options.photons = options.caustics = options.volume_photons = PHOTONS_DEFAULT;
     options.max_depth = MAX_DEPTH_DEFAULT;
     options.gather = GATHER_DEFAULT;
     options.kernel = PHOTON_KERNEL_CONE;
@@ -75,7 +75,7 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
 
 /* Builds the tree and sorts the photons into tree order, so that neighbours in space are neighbours
    in memory. */
-static kd_status map_plant(photon_map *out, const photon_list *list, photon_lookup lookup,
+static kd_status map_build_tree(photon_map *out, const photon_list *list, photon_lookup lookup,
                            job_control *job) {
     kd_status status = KD_OK;
     photon_ordering work = {list->photons, NULL, NULL, NULL};
@@ -230,7 +230,7 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     list->runs = NULL;
     KD_TRY_GOTO(status);
     job_stage_begin(job, "photon_tree", (int64_t)list->count);
-    KD_TRY_GOTO(map_plant(out, list, options->lookup, job));
+    KD_TRY_GOTO(map_build_tree(out, list, options->lookup, job));
     out->radius = options->radius;
     if (out->radius > 0) goto done;
     if (apart) KD_TRY_GOTO(photon_apart_whole_tree(&whole, apart, list, out->runs, out->run_count));
@@ -307,7 +307,7 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
 /* Light that media scatter, except light straight from a source. */
 static photon_order media_order(const scene_view *scene, const photon_options *options) {
     photon_order order =
-        order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
+        order_make(options, 0, photon_scene_scatters(scene) ? options->volume_photons : 0);
     order.apart = false; /* lookups in media need all photons */
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
     order.wish.beams = photon_media_rows[options->media].beams;
@@ -369,10 +369,10 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
     memset(out, 0, sizeof *out);
     KD_TRY(photon_options_check(options));
     KD_TRY(photon_lists_open(lists, scene, options, job));
-    return photon_maps_plant(out, scene, lists, options, job);
+    return photon_maps_build_trees(out, scene, lists, options, job);
 }
 
-kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
+kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
                             photon_list lists[PHOTON_LISTS], const photon_options *options,
                             job_control *job) {
     memset(out, 0, sizeof *out);
@@ -387,10 +387,10 @@ kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
         map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, job));
     KD_TRY_GOTO(
         map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, job));
-    photon_list *strayed = &lists[PHOTON_LIST_MEDIA];
+    photon_list *volume_photons = &lists[PHOTON_LIST_MEDIA];
     status = photon_media_rows[options->media].beams
-                 ? map_open_beams(&out->media, &out->beams, strayed, scene, options, job)
-                 : map_open(&out->media, strayed, options, false, job);
+                 ? map_open_beams(&out->media, &out->beams, volume_photons, scene, options, job)
+                 : map_open(&out->media, volume_photons, options, false, job);
     KD_TRY_GOTO(status);
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->tiles) {
@@ -462,7 +462,7 @@ tile_view photon_maps_tiles(const photon_maps *from) {
 }
 
 void photon_options_limit(photon_options *of, double end) {
-    const uint64_t wanted[PHOTON_LISTS] = {of->photons, of->caustics, of->strayed};
+    const uint64_t wanted[PHOTON_LISTS] = {of->photons, of->caustics, of->volume_photons};
     const double now = timing_now();
     int lists = 0, done = 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;

@@ -22,7 +22,7 @@ typedef struct photon_options {
     uint32_t pass;      /* of a progressive method; each pass has independent photons */
     uint64_t photons;   /* to store in the global map */
     uint64_t caustics;  /* to store in the caustic map */
-    uint64_t strayed;   /* to store in the media map, if some medium scatters light */
+    uint64_t volume_photons;   /* to store in the media map, if some medium scatters light */
     uint32_t max_depth; /* surfaces that a photon may meet; at most 255 are followed */
     uint32_t gather;    /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius; /* largest estimation radius, scene units; 0: derived from the photon density */
@@ -77,7 +77,7 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
    maps of such lists, which it takes over and closes. */
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
                             const photon_options *options, job_control *job);
-kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
+kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
                             photon_list lists[PHOTON_LISTS], const photon_options *options,
                             job_control *job);
 /* Computes the irradiance of both maps at every photon of the global one, for a final gather with

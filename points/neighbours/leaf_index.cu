@@ -222,7 +222,7 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
     out->box_count[out->box_levels] = 1;
     out->boxes = (float *)cuda_arena_take(arena, all + 1ull, 2 * sizeof(float4));
     out->planes = (float *)cuda_arena_take(arena, out->box_count[1], sizeof(float2));
-    out->strays = (uint32_t *)cuda_arena_take(arena, out->chunk_count, sizeof(uint32_t));
+    out->outliers = (uint32_t *)cuda_arena_take(arena, out->chunk_count, sizeof(uint32_t));
     out->ties = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));
     out->pair_count = 2 * leaves - 1;
     out->pairs = (float *)cuda_arena_take(arena, out->pair_count, 4 * sizeof(float4));
@@ -248,7 +248,7 @@ kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
                             (int)(a->points.stride_bytes / sizeof(float)), a->ids,
                             kandela::layout_of(v.count), nodes};
     split_chunks<<<v.chunk_count, SPLIT_THREADS, 0, stream>>>(
-        v, in, (float4 *)index->points, index->strays,
+        v, in, (float4 *)index->points, index->outliers,
         {boxes, (float4 *)index->pairs, index->ties});
     KD_CUDA_LAUNCHED("split_chunks");
     uint32_t level = 1;

@@ -19,7 +19,7 @@ struct view {
     const float4 *boxes;  /* two per box: lo, hi; of a leaf also its range of points [begin, end) */
     const float4 *pairs;  /* four per pair */
     const float2 *planes; /* coordinate, axis */
-    const uint32_t *strays;
+    const uint32_t *outliers;
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
     uint32_t pair_count, count, low, chunk_count, chunk_leaves;
 };
@@ -30,7 +30,7 @@ inline view view_of(const point_index_cuda *index) {
     out.boxes = (const float4 *)index->boxes;
     out.pairs = (const float4 *)index->pairs;
     out.planes = (const float2 *)index->planes;
-    out.strays = index->strays;
+    out.outliers = index->outliers;
     memcpy(out.box_begin, index->box_begin, sizeof out.box_begin);
     memcpy(out.box_count, index->box_count, sizeof out.box_count);
     out.box_levels = index->box_levels;

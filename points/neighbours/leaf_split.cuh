@@ -246,7 +246,7 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
 /* One block per chunk: sorts its points into leaves. */
 __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_constant__ view index,
                                                               split_input in, float4 *points,
-                                                              uint32_t *strays, split_boxes to) {
+                                                              uint32_t *outliers, split_boxes to) {
     __shared__ chunk_shared sh;
     const uint32_t thread = threadIdx.x, chunk = blockIdx.x;
     if (chunk == 0 && thread == 0) *to.ties = 0;
@@ -272,7 +272,7 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
         const uint32_t q = key[i] % CHUNK_MAX, at = begin + thread * THREAD_KEYS + i;
-        if (q == count - 1) strays[chunk] = at; /* the in-order successor */
+        if (q == count - 1) outliers[chunk] = at; /* the in-order successor */
         points[at] = make_float4(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q],
                                  __uint_as_float(in.ids[of.node(q)]));
     }

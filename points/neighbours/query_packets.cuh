@@ -107,8 +107,8 @@ __device__ inline home_order home_order_of(const view &index, const asked_own &q
                                            uint32_t place, vec3, bool on) {
     if (queries.codes)
         return {queries.codes[place] >> queries.code_shift, __ballot_sync(ALL_LANES, on)};
-    const bool strays = index.strays[chunk_of(index, queries, place)] == place;
-    return {strays ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
+    const bool outliers = index.outliers[chunk_of(index, queries, place)] == place;
+    return {outliers ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
 }
 
 /* Sorts eight keys with a network of 19 comparisons. */

@@ -35,7 +35,7 @@ typedef struct point_index_cuda {
     float *pairs;
     /* for each sub-tree of ten levels: position of its in-order successor, an ancestor stored with
        it that is often far from its other points */
-    uint32_t *strays;
+    uint32_t *outliers;
     /* one number: for each node that separates points with equal coordinates, the number of groups
        below it, summed */
     uint32_t *ties;

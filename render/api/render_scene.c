@@ -60,7 +60,7 @@ kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *a
     options.seed = asked->seed;
     options.photons = asked->photons;
     options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
-    options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
+    options.volume_photons = asked->media_photons ? asked->media_photons : asked->photons;
     options.max_depth = (uint32_t)asked->max_depth;
     out->scene = scene_hash(&view);
     KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, job));

@@ -109,7 +109,7 @@ static void add_light(cJSON *root, const render_result *result) {
     add_count(photons, "emitted", figures->photons_emitted);
     add_count(photons, "stored", figures->photons_stored);
     add_count(photons, "caustics_stored", figures->caustics_stored);
-    add_count(photons, "media_stored", figures->strayed_stored);
+    add_count(photons, "media_stored", figures->volume_stored);
     add_count(photons, "rays", figures->photon_rays);
     add_number(photons, "radius", figures->radius);
     add_count(photons, "looks_bounded", figures->looks_bounded);

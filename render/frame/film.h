@@ -53,7 +53,7 @@ uint64_t film_picture_bytes(uint64_t pixels);
      24 scene_hash           32 hash of the camera and of the options that a sample depends on
      40 crop x0 y0 x1 y1 (int32)
      56 frame_statistics: rays, photon_rays, nan_samples, photons_emitted, photons_stored,
-        caustics_stored, photon_hash, strayed_stored, watts emitted, absorbed, escaped, ended,
+        caustics_stored, photon_hash, volume_stored, watts emitted, absorbed, escaped, ended,
         media (double)
      160 frame.carried, 16 doubles
      288 hash of the pixels  296 hash of the 296 bytes before

@@ -16,7 +16,7 @@ typedef struct frame_statistics { /* integer sums over threads, which do not dep
     uint64_t rays;                /* traced for camera paths, including shadow rays */
     uint64_t photon_rays;
     uint64_t nan_samples; /* samples with a NaN or an infinity, replaced by black */
-    uint64_t photons_emitted, photons_stored, caustics_stored, strayed_stored;
+    uint64_t photons_emitted, photons_stored, caustics_stored, volume_stored;
     uint64_t looks_bounded; /* estimates that met more surface tiles than their limit */
     uint64_t photon_hash;
     double radius; /* typical estimation radius of the global map, scene units; 0: none */

@@ -150,11 +150,11 @@ static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     if (!p->options->cutouts)
         return p->blocked[i] || scene_placed_blocks(scene, asked->cast)
                    ? vec3_all(0)
-                   : passage_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
+                   : transmittance_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
                                     vec3_all(1));
-    passage on = passage_begin(asked->cast, asked->where);
+    transmittance_walk on = transmittance_begin(asked->cast, asked->where);
     ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.placed);
-    while (passage_goes_on(scene, &on, hit)) {
+    while (transmittance_goes_on(scene, &on, hit)) {
         ++*rays;
         hit = scene_closest(scene, SCENE_PLACED, on.cast, &on.placed);
     }

@@ -142,7 +142,7 @@ __device__ __forceinline__ void store_path(const path_store &to, uint32_t at, co
         s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
     store_ray(to.rays, at, s.cast);
     to.throughput[at] = with_fourth(s.throughput, s.pdf);
-    to.from[at] = with_fourth(s.from, s.squeeze);
+    to.from[at] = with_fourth(s.from, s.eta_scale);
     to.normal[at] = with_fourth(s.from_normal, s.wavelength);
     to.ids[at] =
         make_uint4(p.slot, (s.step & 0xffffu) | s.layers << 16 | (uint32_t)s.specular << 31,
@@ -155,7 +155,7 @@ __device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t 
     const uint4 ids = from.ids[at];
     p.state = path_begin(load_stored_ray(from.rays, at));
     p.state.throughput = first_three(a), p.state.pdf = a.w;
-    p.state.from = first_three(b), p.state.squeeze = b.w;
+    p.state.from = first_three(b), p.state.eta_scale = b.w;
     p.state.from_normal = first_three(n), p.state.wavelength = n.w;
     p.state.step = ids.y & 0xffffu;
     p.state.layers = ids.y >> 16 & 0x7fffu;
@@ -242,7 +242,7 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     const path_turn turn =
         path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
     /* the last condition is for the optimiser */
-    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS;
+    on.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
     as_listed<diffuse>(on.at);
     if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
     add_radiance(w, on.path.slot, sent);
@@ -271,7 +271,7 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
 template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
                                           uint32_t *shadows, shaded_path &on) {
-    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return;
+    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_SCATTERS_IN_VOLUME)) return;
     const path_turn turn = general ? on.turn : PATH_SCATTERS;
     as_listed<diffuse>(on.at);
     if (!path_seeks_light(turn, &on.at)) return;
@@ -287,7 +287,7 @@ __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_wa
 template <bool general, bool diffuse>
 __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &on) {
     if (general && on.turn == PATH_PASSES) return true;
-    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return false;
+    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_SCATTERS_IN_VOLUME)) return false;
     const path_turn turn = general ? on.turn : PATH_SCATTERS;
     const int32_t depth = (int32_t)on.path.depth++;
     as_listed<diffuse>(on.at);

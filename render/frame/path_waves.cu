@@ -27,7 +27,7 @@ enum { SHADOW_BLOCK = 128 };
    others. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
                                              uint32_t i, uint32_t where, uint32_t *rays) {
-    passage on = passage_begin(load_stored_ray(w.shadow_rays, i), where);
+    transmittance_walk on = transmittance_begin(load_stored_ray(w.shadow_rays, i), where);
     ++*rays;
     ray_hit hit;
     hit.triangle = KD_NONE;
@@ -35,7 +35,7 @@ __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path
         hit = load_stored_hit(w.hits, i);
     else if (w.blocked[i])
         return vec3_all(0);
-    while (passage_goes_on(&scene, &on, hit)) {
+    while (transmittance_goes_on(&scene, &on, hit)) {
         ++*rays;
         hit = tritree_closest(&scene.tree, on.cast);
     }

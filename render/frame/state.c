@@ -62,7 +62,7 @@ static state_header header_of(const frame *of, const film *from) {
     memcpy(made.crop, crop, sizeof crop);
     const uint64_t counts[8] = {
         sums->rays,           sums->photon_rays,     sums->nan_samples, sums->photons_emitted,
-        sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->strayed_stored};
+        sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->volume_stored};
     memcpy(made.counts, counts, sizeof counts);
     const double watts[5] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
                              sums->watts_ended, sums->watts_media};
@@ -132,7 +132,7 @@ static void take_header(frame *to, const state_header *from) {
     sums->photons_stored = from->counts[4];
     sums->caustics_stored = from->counts[5];
     sums->photon_hash = from->counts[6];
-    sums->strayed_stored = from->counts[7];
+    sums->volume_stored = from->counts[7];
     sums->watts_emitted = from->watts[0];
     sums->watts_absorbed = from->watts[1];
     sums->watts_escaped = from->watts[2];

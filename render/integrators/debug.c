@@ -62,7 +62,7 @@ static kd_status debug_prepare(frame *prepared) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     state->shown.channel = find_channel(prepared->options->channel);
-    options.caustics = options.strayed = 0;
+    options.caustics = options.volume_photons = 0;
     options.among = prepared->among;
     if (photon_estimators[options.estimator].one_radius)
         options.estimator = PHOTON_ESTIMATOR_NEAREST;

@@ -57,7 +57,7 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
     photon_way *way = &path->way;
     photon_ledger unheard;
     ray_hit hit;
-    bool strayed;
+    bool in_volume;
     memset(&unheard, 0, sizeof unheard);
     if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
     if (path->landed > 0 && !photon_way_go_on(scene, &all, path->turn, &path->at, way, &unheard))
@@ -66,10 +66,10 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
         ++path->rays;
         ++way->step;
         hit = tritree_closest(&scene->tree, way->flying.cast);
-    } while (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
+    } while (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &in_volume,
                            &unheard));
     ++path->landed;
-    path->turn = photon_way_arrive(scene, way, hit, strayed, &path->at, &unheard);
+    path->turn = photon_way_arrive(scene, way, hit, in_volume, &path->at, &unheard);
     return path->turn != PHOTON_ENDS;
 }
 
@@ -102,7 +102,7 @@ KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, li
     const vec3 way = vec3_sub(eye->view.eye, place);
     const float phase = medium_phase(medium_of(scene, flying->where)->g,
                                      vec3_dot(flying->cast.direction, vec3_normalize(way)));
-    const vec3 passing = path_passage(scene, SCENE_TREE, ray_make(place, way, 0, 1), flying->where,
+    const vec3 passing = path_transmittance(scene, SCENE_TREE, ray_make(place, way, 0, 1), flying->where,
                                       eye->cutouts, &path->rays);
     out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
@@ -113,7 +113,7 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
                             light_splat *out) {
     float per_area;
     const surface *at = &path->at;
-    if (path->turn == PHOTON_STRAYS) return light_path_splat_in(scene, eye, path, out);
+    if (path->turn == PHOTON_SCATTERS_IN_VOLUME) return light_path_splat_in(scene, eye, path, out);
     if (surface_is_specular(at)) return false;
     if (!light_eye_project(eye, at->position, out, &per_area)) return false;
     const vec3 wo = vec3_normalize(vec3_sub(eye->view.eye, at->position));
@@ -121,8 +121,8 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     out->radiance = photon_scattered(at, wo, &landed);
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t where =
-        passage_from(at, vec3_negate(path->way.flying.cast.direction), wo, path->way.flying.where);
-    const vec3 visible = path_passage(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
+        medium_beyond_surface(at, vec3_negate(path->way.flying.cast.direction), wo, path->way.flying.where);
+    const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
                                       eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));
     out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));

@@ -53,7 +53,7 @@ KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray
     next->throughput = vec3_scale(vec3_mul(from->throughput, drawn->weight), share);
     next->depth = from->depth + 1;
     next->where =
-        passage_from(at, vec3_negate(from->cast.direction), drawn->direction, from->where);
+        medium_beyond_surface(at, vec3_negate(from->cast.direction), drawn->direction, from->where);
     next->wavelength = from->wavelength;
 }
 
@@ -106,7 +106,7 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
     const bool last = from->depth + 1 >= options->max_depth;
     tree->step = state.step;
     vec3 seen = vec3_all(0);
-    if (state.strayed) {
+    if (state.in_volume) {
         if (from->depth == 0 && hit.triangle != KD_NONE)
             tree->found.first = surface_at_placed(scene, &state.cast, hit, state.placed);
         if (!last)
@@ -154,7 +154,7 @@ KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
     tree.rays[0].depth = 0;
     tree.rays[0].wavelength = 0;
     tree.rays[0].where = scene->medium_count > 0
-                             ? passage_around(scene, extent, cast, &tree.found.rays)
+                             ? transmittance_around(scene, extent, cast, &tree.found.rays)
                              : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];

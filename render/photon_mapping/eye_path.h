@@ -23,10 +23,10 @@
 #include <stddef.h>
 
 /* Dimensions of sobol_draw beyond those of path.h: gather rays; points in media, first for sampling
-   lights, then (plus EYE_HAZE_SEEN) for phase function rays. */
-enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
+   lights, then (plus EYE_VOLUME_SEEN) for phase function rays. */
+enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
-enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
+enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
 /* Whether photon map lookups run inline. EYE_LOOKS: lookups in media and final gather do; lookups
    at surfaces that the camera sees do, too, unless photon_view.later has a list. EYE_ASKS, on
@@ -63,7 +63,7 @@ typedef struct eye_path {
     path_result found;
     int32_t depth; /* number of surface intersections */
     bool emission; /* emission of the next surface or of the sky is added */
-    uint32_t haze; /* points to sample in media on each segment */
+    uint32_t volume; /* points to sample in media on each segment */
     vec3 gathered; /* radiance of inline lookups at surfaces the camera sees; not in found.radiance,
                       as the batched order of sums adds it last */
     /* chain of deferred lookups, indices into the request list; KD_NONE: none */
@@ -111,7 +111,7 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
     const estimate_point here = estimate_point_of(at);
     vec3 irradiance;
     if (at->kind == MATERIAL_DIFFUSE &&
-        photon_known_irradiance(&photons->global, &here, &irradiance))
+        photon_precomputed_irradiance(&photons->global, &here, &irradiance))
         return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
     return vec3_add(photon_map_radiance(&photons->caustic, &photons->tiles, at, wo),
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
@@ -129,15 +129,15 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
     const uint32_t met = hit->triangle, layers = state->layers;
     const bool goes_on = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
-        state->where = passage_beyond(world, met, state->cast.direction, state->where);
+        state->where = transmittance_beyond(world, met, state->cast.direction, state->where);
     return goes_on;
 }
 
 /* Phase function half of direct light in a medium: radiance of area lights and of the sky along a
    ray sampled from the phase function. The multiple importance sampling weight keeps it bounded
    close to a light, where sampling points on that light has unbounded variance. */
-KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *photons,
-                                   eye_path *path, const haze_point *at, rng_block random) {
+KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *photons,
+                                   eye_path *path, const volume_point *at, rng_block random) {
     path_state state = path->state;
     state.place = at->position;
     state.throughput = vec3_all(1);
@@ -148,7 +148,7 @@ KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *p
         ++state.step;
         hit = tritree_closest(&world->tree, state.cast);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-        state.throughput = passage_weaken(world, &state.cast, end, state.where, state.throughput);
+        state.throughput = transmittance_weaken(world, &state.cast, end, state.where, state.throughput);
     } while (eye_passes(world, &photons->path, &state, path->key, &hit));
     if (state.layers > PATH_LAYERS) return vec3_all(0);
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
@@ -159,10 +159,10 @@ KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *p
 }
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated at sampled points. */
-KD_FN void eye_add_haze(const scene_view *world, const photon_view *photons, eye_path *path,
+KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, eye_path *path,
                         const medium *in, float begin, float length) {
     const path_state *state = &path->state;
-    haze_point at;
+    volume_point at;
     at.direction = state->cast.direction;
     at.where = state->where == MEDIUM_FOG ? world->fog : state->where;
     at.g = in->g;
@@ -170,23 +170,23 @@ KD_FN void eye_add_haze(const scene_view *world, const photon_view *photons, eye
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
     const bool both = eye_rays_meet_light(world);
     vec3 sum = vec3_all(0);
-    for (uint32_t i = 0; i < path->haze; ++i) {
-        const float u = ((float)i + spread.value[0]) / (float)path->haze;
+    for (uint32_t i = 0; i < path->volume; ++i) {
+        const float u = ((float)i + spread.value[0]) / (float)path->volume;
         const medium_place place = medium_draw_place(in, length, float_min(u, 0x1.fffffep-1f));
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
         vec3 direct =
             path_light_in(world, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
-                          both, eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+                          both, eye_draw(path, EYE_DRAW_VOLUME + i), &path->found.rays);
         if (both)
             direct = vec3_add(direct,
-                              eye_strayed_light(world, photons, path, &at,
-                                                eye_draw(path, EYE_DRAW_HAZE + EYE_HAZE_SEEN + i)));
-        const vec3 strayed = photon_haze(world, &photons->media, &at, &path->found.rays);
-        const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
+                              eye_volume_light(world, photons, path, &at,
+                                                eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
+        const vec3 volume_light = photon_volume_radiance(world, &photons->media, &at, &path->found.rays);
+        const vec3 all = vec3_add(vec3_mul(direct, in->scattering), volume_light);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }
-    eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
+    eye_add(path, vec3_scale(sum, 1 / (float)path->volume));
 }
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated from photon beams. */
@@ -209,11 +209,11 @@ KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way 
     path_state *state = &path->state;
     const medium *in = medium_of(world, state->where);
     if (!in) return;
-    const medium_span span = passage_span(world, &state->cast, end);
+    const medium_span span = transmittance_span(world, &state->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return;
-    if (way == EYE_LOOKS && path->haze > 0) {
-        eye_add_haze(world, photons, path, in, span.begin, length);
+    if (way == EYE_LOOKS && path->volume > 0) {
+        eye_add_volume(world, photons, path, in, span.begin, length);
         if (photons->beams.node_count) eye_add_beams(world, photons, path, in, span.begin, length);
     }
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
@@ -314,7 +314,7 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
         eye_path part = *path;
         part.found.radiance = vec3_all(0);
         /* without final gather, the maps hold the light scattered in media */
-        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0;
+        part.volume = photons->final_gather ? EYE_VOLUME_GATHERED : 0;
         /* The gather rays of all samples of a pixel are points of one low-discrepancy sequence. */
         part.key.path =
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
@@ -450,7 +450,7 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
     memset(&path, 0, sizeof path);
     path.key = key;
     path.state = path_begin(cast);
-    path.haze = EYE_HAZE_SEEN;
+    path.volume = EYE_VOLUME_SEEN;
     path.found.first.triangle = KD_NONE;
     path.first_request = path.last_request = KD_NONE;
     path.emission = true;
@@ -461,7 +461,7 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
     if (world->medium_count > 0)
-        path.state.where = passage_around(world, SCENE_TREE, cast, &path.found.rays);
+        path.state.where = transmittance_around(world, SCENE_TREE, cast, &path.found.rays);
     return path;
 }
 

@@ -1,5 +1,5 @@
 /* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device, one sample of each pixel of a range
-   at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones (eye_walk.cu):
+   at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones (inline_lookup.cu):
    the host's interface, and what the kernels share: the storage of paths between two wavefronts,
    kernel launches, and the results of lookups. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
@@ -64,7 +64,7 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
 kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
 /* As eye_ask_slots, with EYE_LOOKS; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
-kd_status eye_walk_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
+kd_status inline_lookup_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */
 kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);
@@ -117,14 +117,14 @@ kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_s
 
 /* --- results of requests, once the gathering kernels are complete ----------------------------- */
 
-struct shown_requests {
+struct lookup_results {
     const eye_request *requests;
     const flux_sum *sums[2]; /* global, caustic */
     const float *radii[2];
     const float *integrals[2]; /* over tiles */
 };
 
-__device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const shown_requests &of,
+__device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const lookup_results &of,
                                          int which, uint32_t request) {
     const flux_sum sum = of.sums[which][request];
     const float radius = of.radii[which][request];
@@ -134,11 +134,11 @@ __device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const shown
 
 /* Radiance of a request's surface towards its `wo`. */
 __device__ __forceinline__ vec3 shown_by_global(const photon_view &photons,
-                                                const shown_requests &of, uint32_t request) {
+                                                const lookup_results &of, uint32_t request) {
     return shown_by(photons.global, of, 0, request);
 }
 __device__ __forceinline__ vec3 shown_by_caustic(const photon_view &photons,
-                                                 const shown_requests &of, uint32_t request) {
+                                                 const lookup_results &of, uint32_t request) {
     return shown_by(photons.caustic, of, 1, request);
 }
 

@@ -18,7 +18,7 @@
    Data flow: for a range of ray numbers: gather_begin, one thread per ray, reads requests and
               landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
               surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
-              wave_add adds to part; photon_maps_cuda_known answers the known ends; gather_known,
+              wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends; gather_known,
               one thread per known end, writes part or requests; the gathering kernels answer
               requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
               slot, adds part to the sum, and after the last number to the radiance. */
@@ -109,7 +109,7 @@ __launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ eye_slo
 
 __global__ __launch_bounds__(GATHER_BLOCK) void gather_add(
     const __grid_constant__ photon_view photons, const __grid_constant__ eye_slots slots,
-    const __grid_constant__ shown_requests of, uint32_t count) {
+    const __grid_constant__ lookup_results of, uint32_t count) {
     for (uint32_t i = blockIdx.x * GATHER_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * GATHER_BLOCK) {
         const uint32_t slot = of.requests[i].next >> 1;
@@ -321,10 +321,10 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 
 kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     const gather_ends *ends = &slots->ends;
-    const photon_known_cuda asked = {ends->known, ends->known + slots->waves.capacity,
+    const photon_irradiance_cuda asked = {ends->known, ends->known + slots->waves.capacity,
                                      &ends->tally->known, ends->more, &ends->tally->more};
     unsigned blocks = 0;
-    KD_TRY(photon_maps_cuda_known(maps, &asked));
+    KD_TRY(photon_maps_cuda_irradiance_lookup(maps, &asked));
     KD_TRY(cuda_resident_blocks(&blocks, gather_known, KNOWN_BLOCK));
     gather_known<<<blocks, KNOWN_BLOCK>>>(*slots);
     KD_CUDA_LAUNCHED("gather_known");
@@ -345,7 +345,7 @@ kd_status answer_requests(const photon_maps_cuda *maps, const photon_view *photo
     const gather_ends *ends = &slots->ends;
     const uint32_t count = tally->requests;
     photon_gather_cuda asked;
-    shown_requests shown;
+    lookup_results shown;
     unsigned blocks = 0;
     memset(&shown, 0, sizeof shown);
     asked.requests = shown.requests = ends->requests;

@@ -33,7 +33,7 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
-    out->strayed = options->media_photons ? options->media_photons : options->photons;
+    out->volume_photons = options->media_photons ? options->media_photons : options->photons;
     out->max_depth = (uint32_t)options->max_depth;
     out->gather = (uint32_t)options->gather;
     out->radius = options->radius;
@@ -44,7 +44,7 @@ void photon_share_options(photon_options *of, const kd_render_options *options) 
     const uint64_t batches = (uint64_t)options->batches;
     of->photons = (of->photons + batches - 1) / batches;
     of->caustics = (of->caustics + batches - 1) / batches;
-    of->strayed = (of->strayed + batches - 1) / batches;
+    of->volume_photons = (of->volume_photons + batches - 1) / batches;
     of->gather = (of->gather + (uint32_t)batches - 1) / (uint32_t)batches;
     if (of->gather < 2) of->gather = 2;
 }
@@ -65,7 +65,7 @@ photon_figures photon_figures_of(const photon_maps *maps) {
     figures.rays = maps->global.rays + maps->caustic.rays + maps->media.rays;
     figures.stored = maps->global.count;
     figures.caustics = maps->caustic.count;
-    figures.strayed = maps->media.count;
+    figures.volume_photons = maps->media.count;
     figures.hash = photon_maps_hash(maps);
     figures.ledger = maps->global.ledger;
     return figures;
@@ -85,7 +85,7 @@ static void note_statistics(frame *of, const photon_figures *figures, uint32_t b
     to->photons_emitted += figures->emitted;
     to->photons_stored += figures->stored;
     to->caustics_stored += figures->caustics;
-    to->strayed_stored += figures->strayed;
+    to->volume_stored += figures->volume_photons;
     to->photon_hash = batch ? hash_combine(to->photon_hash, &hash, sizeof hash) : hash;
     const double share = 1 / (batch + 1.0);
     to->watts_emitted += share * (ledger->emitted - to->watts_emitted);
@@ -131,7 +131,7 @@ static bool walks_trees(const photon_state *of) {
 static kd_status maps_from_lists(photon_state *to, const frame *of,
                                  photon_list lists[PHOTON_LISTS]) {
     if (!of->there)
-        return photon_maps_plant(&to->maps, of->scene, lists, &to->options, of->job);
+        return photon_maps_build_trees(&to->maps, of->scene, lists, &to->options, of->job);
     return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), of->job);
 }
 

@@ -28,7 +28,7 @@ uint32_t photon_all_maps(const kd_render_options *options);
 
 /* Counts of a set of maps for the statistics, on the host or on a device. */
 typedef struct photon_figures {
-    uint64_t emitted, rays, stored, caustics, strayed, hash;
+    uint64_t emitted, rays, stored, caustics, volume_photons, hash;
     photon_ledger ledger; /* W; of the global map's photons */
 } photon_figures;
 photon_figures photon_figures_of(const photon_maps *maps);

@@ -66,7 +66,7 @@ void photon_cuda_renew_orders(photon_cuda *of, const photon_options *options) {
     of->orders[PHOTON_LIST_GLOBAL].apart = of->orders[PHOTON_LIST_CAUSTIC].apart = of->apart;
     if (options->photons == 0) of->orders[PHOTON_LIST_GLOBAL].wanted = 0;
     if (options->caustics == 0) of->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
-    if (options->strayed == 0) of->orders[PHOTON_LIST_MEDIA].wanted = 0;
+    if (options->volume_photons == 0) of->orders[PHOTON_LIST_MEDIA].wanted = 0;
 }
 
 kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
@@ -77,14 +77,14 @@ kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_o
     photon_cuda_renew_orders(to, options);
     KD_TRY(frame_cuda_pack(of->there));
     KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->job));
-    KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->job));
+    KD_TRY(photon_maps_cuda_build_trees(&to->maps, options, ordered, of->job));
     return photon_maps_cuda_find_beams(&to->maps, of->scene, options, of->job);
 }
 
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job_control *job) {
     KD_TRY(photon_maps_cuda_take(&to->maps, lists));
-    return photon_maps_cuda_plant(&to->maps, options, ordered, job);
+    return photon_maps_cuda_build_trees(&to->maps, options, ordered, job);
 }
 
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
@@ -113,7 +113,7 @@ photon_figures photon_cuda_figures(const photon_cuda *from) {
     figures.rays = global->rays + caustic->rays + media->rays;
     figures.stored = global->count;
     figures.caustics = caustic->count;
-    figures.strayed = media->count;
+    figures.volume_photons = media->count;
     figures.hash = photon_maps_cuda_hash(&from->maps);
     figures.ledger = global->ledger;
     return figures;

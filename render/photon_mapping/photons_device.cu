@@ -3,7 +3,7 @@
          warp does better (photon/density/warp_per_surface.cuh). So lookups are deferred: paths only
          record them, in the order of image tiles; then all lookups are performed; then each pixel
          adds the results of its path (eye_waves.cu, gather_waves.cu). Lookups run inline
-         (eye_walk.cu) where later steps depend on them or on their order: the adaptive estimator,
+         (inline_lookup.cu) where later steps depend on them or on their order: the adaptive estimator,
          points in media that scatter light, and final gather with mirroring coats, media or
          cut-outs.
    Work: for one sample of every pixel, wavefronts or one kernel for the paths, two kernels for the
@@ -11,7 +11,7 @@
    Memory: 335 bytes per pixel with wavefronts, or 164 and 719 per gather ray, otherwise 52; 300 per
            lookup. If memory is short, a launch is split by rows.
    Invariants: the film's sums have the bits of the CPU (flux_sum.h).
-   Data flow: for each sample: eye_ask_slots or eye_walk_slots write slots and requests; the
+   Data flow: for each sample: eye_ask_slots or inline_lookup_slots write slots and requests; the
               gathering kernels, once per map, read requests and write sums and radii, and with
               tiles the integrals (tile_looks.cu); add_to_film, one thread per slot, adds the
               results of its requests in order to the film. */
@@ -29,12 +29,12 @@ struct eye_launch {
     photon_view view;
     uint32_t period; /* period of the camera rays; 0: none */
     bool later;      /* lookups at surfaces the camera sees are deferred */
-    bool walks;      /* paths run by eye_walk.cu */
+    bool walks;      /* paths run by inline_lookup.cu */
 };
 
 struct film_work {
     eye_slots slots;
-    shown_requests shown;
+    lookup_results shown;
     bool later;
     sample_counts *counts;
 };
@@ -124,7 +124,7 @@ kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *aske
         later->asked = (eye_asked *)with->asked.memory;
         later->capacity = with->capacity;
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
-        KD_TRY((launch->walks ? eye_walk_slots : eye_ask_slots)(launch->of, &launch->view, slots));
+        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->of, &launch->view, slots));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
         if (asked->requests <= with->capacity) return KD_OK;
         KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));

@@ -59,7 +59,7 @@ typedef struct maps_ahead {
 static kd_status make_ahead(void *context, job_control *job) {
     maps_ahead *ahead = (maps_ahead *)context;
     KD_TRY(photon_maps_cuda_emit(&ahead->maps, &ahead->scene, ahead->orders, job));
-    return photon_maps_cuda_plant(&ahead->maps, &ahead->options, ahead->ordered, job);
+    return photon_maps_cuda_build_trees(&ahead->maps, &ahead->options, ahead->ordered, job);
 }
 
 /* Starts building the maps of the pass that `options` describe; `there`, the integrator's state on
@@ -190,7 +190,7 @@ static void note_statistics(frame *of, const photon_figures *figures, uint32_t p
     to->photons_emitted += figures->emitted;
     to->photons_stored += figures->stored;
     to->caustics_stored += figures->caustics;
-    to->strayed_stored += figures->strayed;
+    to->volume_stored += figures->volume_photons;
     to->photon_hash = hash_combine(to->photon_hash, &figures->hash, sizeof figures->hash);
     carried[CARRIED_PASSES] = pass + 1;
     carried[CARRIED_EMITTED_WATTS] += ledger->emitted;
@@ -302,7 +302,7 @@ static void leave_out_empty(photon_options *options, const frame *of) {
     options->radius = 1; /* any value above 0 skips the search for a radius, which is not used */
     if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
     if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
-    if (!(of->carried[CARRIED_MEDIA_RADIUS] > 0)) options->strayed = 0;
+    if (!(of->carried[CARRIED_MEDIA_RADIUS] > 0)) options->volume_photons = 0;
 }
 
 /* Starts building the next pass's maps on the device, unless a time limit may make this pass the

@@ -49,12 +49,12 @@ static double ozone(int nm) {
 static void sun_open(clear_sky_model *out, double turbidity) {
     const double angle = acos(out->sun[1]);
     const double mass = 1 / (out->sun[1] + 0.15 * pow(93.885 - angle * 180 / pi, -1.253));
-    const double haze = 0.04608 * turbidity - 0.04586;
+    const double volume = 0.04608 * turbidity - 0.04586;
     double seen[3] = {0, 0, 0}, above = 0;
     for (int nm = NM_FIRST; nm <= NM_LAST; nm += NM_STEP) {
         const double um = nm * 1e-3;
         const double sent = pow(um, -5) / (exp(14387.77 / (um * 5778)) - 1);
-        const double passes = exp(-0.008735 * pow(um, -4.08) * mass - haze * pow(um, -1.3) * mass -
+        const double passes = exp(-0.008735 * pow(um, -4.08) * mass - volume * pow(um, -1.3) * mass -
                                   ozone(nm) * 0.35 * mass);
         double xyz[3];
         observer(xyz, nm);

@@ -232,7 +232,7 @@ static kd_status passes_run(obj_reader *from) {
     bool smoothed;
     KD_TRY(obj_smooth(into, from->chunks, from->chunk_count, &smoothed));
     faults.uses_normals = faults.uses_normals || smoothed;
-    mesh_squeeze(into, from->target.triangle_lines, &faults);
+    mesh_compact(into, from->target.triangle_lines, &faults);
     return KD_OK;
 }
 

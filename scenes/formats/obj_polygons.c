@@ -180,7 +180,7 @@ static kd_status polygon_replace(const obj_polygon *polygon, polygon_capacity *c
         capacity->points[i] = into->positions[fan_corner(into->triangles + first, i)];
         finite = finite && vec3_is_finite(capacity->points[i]);
     }
-    if (!finite) { /* mark the polygon; mesh_squeeze removes it */
+    if (!finite) { /* mark the polygon; mesh_compact removes it */
         for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) into->triangles[first + i] = KD_NONE;
         return KD_OK;
     }

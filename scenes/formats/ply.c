@@ -216,7 +216,7 @@ static kd_status rows_read(ply_reader *from) {
     KD_TRY(problems_tell(from));
     const mesh_faults faults = faults_met(from);
     KD_TRY(ply_materials(&from->file, &from->target, from->options));
-    mesh_squeeze(into, from->target.lines, &faults);
+    mesh_compact(into, from->target.lines, &faults);
     return KD_OK;
 }
 

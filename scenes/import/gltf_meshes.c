@@ -423,6 +423,6 @@ kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_material
     to.faults.normal = to.faults.texcoord = true;
     to.faults.uses_normals = into->normal_indices && into->triangle_count;
     to.faults.uses_texcoords = into->texcoord_indices && into->triangle_count;
-    mesh_squeeze(into, NULL, &to.faults);
+    mesh_compact(into, NULL, &to.faults);
     return KD_OK;
 }

@@ -10,7 +10,7 @@
 static bool can_be_placed(const gltf_placement *at) {
     const double volume = transform_determinant(&at->world);
     if (at->mesh == KD_NONE || at->skin != KD_NONE) return false;
-    return volume != 0 && isfinite(volume) && transform_squeeze(&at->world) <= PLACED_SQUEEZE;
+    return volume != 0 && isfinite(volume) && transform_anisotropy(&at->world) <= PLACED_ANISOTROPY_MAX;
 }
 
 /* A mesh and its mirror image are different shapes. */

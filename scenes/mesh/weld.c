@@ -185,7 +185,7 @@ static bool triangle_is_usable(const mesh *from, uint64_t i) {
     return true;
 }
 
-static void triangles_squeeze(mesh *into, uint32_t *lines) {
+static void triangles_compact(mesh *into, uint32_t *lines) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < into->triangle_count; ++i) {
         if (!triangle_is_usable(into, i)) continue;
@@ -235,8 +235,8 @@ static void texcoords_mend(mesh *into) {
             into->texcoords[i] = vec2_make(0, 0);
 }
 
-void mesh_squeeze(mesh *into, uint32_t *lines, const mesh_faults *faults) {
-    if (faults->unusable || faults->position) triangles_squeeze(into, lines);
+void mesh_compact(mesh *into, uint32_t *lines, const mesh_faults *faults) {
+    if (faults->unusable || faults->position) triangles_compact(into, lines);
     if (faults->position) positions_mend(into);
     if (faults->normal) normals_mend(into);
     if (faults->texcoord) texcoords_mend(into);

@@ -68,7 +68,7 @@ static void look_up(photon_file *file, const scene_view *scene) {
     photon_options options = photon_options_default();
     photon_maps maps;
     options.gather = 4;
-    if (photon_maps_plant(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
+    if (photon_maps_build_trees(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
     photon_map_view view = photon_maps_global(&maps);
     const tile_view tiles = photon_maps_tiles(&maps);
     const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0};

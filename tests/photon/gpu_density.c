@@ -86,7 +86,7 @@ static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     photon_options options = photon_options_default();
     options.radius = 1;
     assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made->maps, &options, ordered, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(&made->maps, &options, ordered, NULL), KD_OK);
     assert_true(made->maps.map[PHOTON_LIST_GLOBAL].along_curve != ordered);
     bring(&made->there_requests, made->requests, sizeof made->requests);
     bring(&made->there_packets, made->packets, sizeof made->packets);

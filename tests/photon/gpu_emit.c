@@ -9,7 +9,7 @@
 static photon_options options_for(uint64_t photons) {
     photon_options options = photon_options_default();
     options.seed = 11;
-    options.photons = options.caustics = options.strayed = photons;
+    options.photons = options.caustics = options.volume_photons = photons;
     return options;
 }
 
@@ -80,8 +80,8 @@ static void check_maps(const photon_scene *scene, const device_scene *there,
     assert_int_equal(photon_lists_open(lists, &scene->view, options, NULL), KD_OK);
     assert_int_equal(photon_maps_cuda_emit(made, &there->scene.view, orders, NULL), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) expect_list(&lists[l], &made->map[l].list);
-    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, options, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(made, options, true, NULL), KD_OK);
+    assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(made, options, true, NULL), KD_OK);
     expect_map(&maps.global, &made->map[PHOTON_LIST_GLOBAL]);
     expect_map(&maps.caustic, &made->map[PHOTON_LIST_CAUSTIC]);
     expect_map(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
@@ -144,16 +144,16 @@ static void same_maps_in_fog(void **state) {
         if (i == 2) device_scene_pack(&there);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;
-        options.strayed *= 2;
+        options.volume_photons *= 2;
         if (i == 1) options.estimator = PHOTON_ESTIMATOR_FIXED;
         if (i == 2) options.max_depth = 4;
         check_maps(scene, &there, &options, &made);
         assert_true(made.map[PHOTON_LIST_MEDIA].list.complete &&
-                    made.map[PHOTON_LIST_MEDIA].list.count >= options.strayed);
+                    made.map[PHOTON_LIST_MEDIA].list.count >= options.volume_photons);
         assert_true(made.map[PHOTON_LIST_MEDIA].radius > 0);
     }
     photon_options none = options_for(gpu_size(3000, 500));
-    none.strayed = 0;
+    none.volume_photons = 0;
     check_maps(scene, &there, &none, &made);
     assert_true(made.map[PHOTON_LIST_MEDIA].list.count == 0);
     photon_maps_cuda_close(&made);
@@ -279,8 +279,8 @@ static void uploaded_photons_are_the_same(void **state) {
         assert_int_equal(photon_list_cuda_upload(&made.map[l].list, &lists[l]), KD_OK);
         expect_list(&lists[l], &made.map[l].list);
     }
-    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
+    assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_OK);
     expect_map(&maps.global, &made.map[PHOTON_LIST_GLOBAL]);
     expect_map(&maps.caustic, &made.map[PHOTON_LIST_CAUSTIC]);
     expect_map(&maps.media, &made.map[PHOTON_LIST_MEDIA]);
@@ -301,7 +301,7 @@ static void known_trees_are_proved(void **state) {
     uint32_t *nodes[PHOTON_LISTS];
     memset(&made, 0, sizeof made);
     assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
-    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
+    assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL), KD_OK);
     const photon_map *right[PHOTON_LISTS] = {&maps.global, &maps.caustic, &maps.media};
     assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
@@ -312,18 +312,18 @@ static void known_trees_are_proved(void **state) {
         lists[l].nodes = nodes[l];
     }
     assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        assert_true(made.map[l].planted);
+        assert_true(made.map[l].has_tree);
         expect_map(right[l], &made.map[l]);
     }
     const uint32_t kept = nodes[0][0];
     nodes[0][0] = nodes[0][5], nodes[0][5] = kept;
     assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_ERROR_INPUT);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_ERROR_INPUT);
     nodes[0][5] = KD_NONE;
     assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_ERROR_INPUT);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_ERROR_INPUT);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         photon_list_close(&lists[l]);
         free(nodes[l]);

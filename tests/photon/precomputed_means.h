@@ -58,7 +58,7 @@ static double known_over_made(strewn *of) {
         estimate_point at = {
             {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0};
         vec3 found = vec3_all(0);
-        assert_true(photon_known_irradiance(&of->map, &at, &found));
+        assert_true(photon_precomputed_irradiance(&of->map, &at, &found));
         known += (double)found.x;
         made += (double)photon_irradiance(&of->map, &of->none, &at).x;
     }

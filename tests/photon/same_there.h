@@ -52,7 +52,7 @@ static inline void expect_equal(const char *path, const kd_render_options *optio
                  (unsigned long long)here->image, (unsigned long long)a->rays);
     assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
     assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
-    assert_true(a->watts_media == b->watts_media && a->strayed_stored == b->strayed_stored);
+    assert_true(a->watts_media == b->watts_media && a->volume_stored == b->volume_stored);
     assert_true(here->samples == there->samples && a->photons_stored == b->photons_stored);
 }
 

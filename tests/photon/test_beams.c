@@ -299,7 +299,7 @@ static void beams_are_the_same_on_any_threads(void **state) {
     build_room();
     photon_options options = photon_options_default();
     options.photons = options.caustics = 0;
-    options.strayed = 5000;
+    options.volume_photons = 5000;
     options.media = PHOTON_MEDIA_BEAMS;
     uint64_t hash = 0;
     float radius = 0;
@@ -331,7 +331,7 @@ static void traced_alone_a_path_leaves_the_same_beams(void **state) {
     photon_options options = photon_options_default();
     photon_order orders[PHOTON_LISTS];
     photon_list list;
-    options.strayed = 3000;
+    options.volume_photons = 3000;
     options.media = PHOTON_MEDIA_BEAMS;
     assert_int_equal(photon_orders_make(orders, &fog, &options), KD_OK);
     const photon_order *order = &orders[PHOTON_LIST_MEDIA];

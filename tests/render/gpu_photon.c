@@ -328,7 +328,7 @@ static void expect_same_fog(const kd_render_options *options) {
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
     const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
     expect_equal(path, options, &here, &there);
-    assert_true(there.frame.strayed_stored > 0 && there.frame.watts_media > 0);
+    assert_true(there.frame.volume_stored > 0 && there.frame.watts_media > 0);
 }
 
 static void test_photon_in_fog(void **state) {
@@ -374,7 +374,7 @@ static void put_map(const char *path, const char *scene_path, uint64_t photons) 
     assert_int_equal(tritree_open(&tree, &input, &how, "sweep", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.photons = options.caustics = options.strayed = photons;
+    options.photons = options.caustics = options.volume_photons = photons;
     photon_file file;
     memset(&file, 0, sizeof file);
     file.scene = scene_hash(&view);

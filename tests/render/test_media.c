@@ -273,7 +273,7 @@ static void the_ledger_has_a_row_for_media(void **state) {
     assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
     room.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.photons = options.caustics = options.strayed = 20000;
+    options.photons = options.caustics = options.volume_photons = 20000;
     photon_maps maps;
     assert_int_equal(photon_maps_open(&maps, &room, &options, NULL), KD_OK);
     const photon_map *all[3] = {&maps.global, &maps.caustic, &maps.media};

@@ -91,64 +91,64 @@ static inline void body_add_copy(body *in, float scale, float moved, bool turned
     }
 }
 
-static inline void plant_nothing(body *in) {
+static inline void inject_nothing(body *in) {
     (void)in;
 }
 static inline void body_remove(body *in, uint32_t triangle) {
     memcpy(in->triangles[triangle], in->triangles[--in->triangle_count], sizeof in->triangles[0]);
 }
-static inline void plant_hole(body *in) {
+static inline void inject_hole(body *in) {
     body_remove(in, BODY_FAULT);
 }
-static inline void plant_two_holes(body *in) {
+static inline void inject_two_holes(body *in) {
     body_remove(in, 5); /* in opposite octants: they share no vertex */
     body_remove(in, 6);
 }
-static inline void plant_flip(body *in) {
+static inline void inject_flip(body *in) {
     body_turn(in, BODY_FAULT);
 }
-static inline void plant_inside_out(body *in) {
+static inline void inject_inside_out(body *in) {
     for (uint32_t i = 0; i < in->triangle_count; ++i) body_turn(in, i);
 }
-static inline void plant_inside_out_hole(body *in) {
-    plant_inside_out(in);
-    plant_hole(in);
+static inline void inject_inside_out_hole(body *in) {
+    inject_inside_out(in);
+    inject_hole(in);
 }
-static inline void plant_cavity(body *in) {
+static inline void inject_cavity(body *in) {
     body_add_copy(in, 0.5f, 0.1f, true);
 }
-static inline void plant_body_within(body *in) {
+static inline void inject_body_within(body *in) {
     body_add_copy(in, 0.5f, 0.1f, false);
 }
-static inline void plant_room(body *in) {
-    plant_inside_out(in);
+static inline void inject_room(body *in) {
+    inject_inside_out(in);
     body_add_copy(in, 0.5f, 0.1f, true);
 }
-static inline void plant_two_inwards(body *in) {
-    plant_inside_out(in);
+static inline void inject_two_inwards(body *in) {
+    inject_inside_out(in);
     body_add_copy(in, 0.5f, 0.1f, false);
 }
-static inline void plant_copy(body *in) {
+static inline void inject_copy(body *in) {
     const uint32_t *t = in->triangles[BODY_FAULT];
     body_triangle(in, t[1], t[2], t[0]);
 }
-static inline void plant_reversed_copy(body *in) {
+static inline void inject_reversed_copy(body *in) {
     const uint32_t *t = in->triangles[BODY_FAULT];
     body_triangle(in, t[1], t[0], t[2]);
 }
-static inline void plant_unused(body *in) {
+static inline void inject_unused(body *in) {
     body_position(in, vec3_make(0.1f, 0.2f, 0.3f));
 }
-static inline void plant_unwelded(body *in) {
+static inline void inject_unwelded(body *in) {
     uint32_t *t = in->triangles[BODY_FAULT];
     t[1] = body_position(in, in->positions[t[1]]);
 }
-static inline void plant_flat(body *in) {
+static inline void inject_flat(body *in) {
     const uint32_t *t = in->triangles[BODY_FAULT];
     body_triangle(in, t[0], t[1], t[1]);
 }
 /* Splits the triangle in two by a vertex on an edge, without splitting its neighbour. */
-static inline void plant_tjunction(body *in) {
+static inline void inject_tjunction(body *in) {
     uint32_t *t = in->triangles[BODY_FAULT];
     const uint32_t a = t[0], b = t[1], c = t[2];
     const uint32_t m =
@@ -157,7 +157,7 @@ static inline void plant_tjunction(body *in) {
     body_triangle(in, m, b, c);
 }
 /* Splits the triangle in three by a vertex inside it, close to an edge. */
-static inline void plant_sliver(body *in) {
+static inline void inject_sliver(body *in) {
     uint32_t *t = in->triangles[BODY_FAULT];
     const uint32_t a = t[0], b = t[1], c = t[2];
     const vec3 middle = vec3_scale(vec3_add(in->positions[a], in->positions[b]), 0.4999f);
@@ -178,7 +178,7 @@ static inline void body_add_tetrahedron(body *in, uint32_t a, uint32_t b, uint32
     for (uint32_t i = first; vec3_dot(p, vec3_cross(q, r)) < 0 && i < in->triangle_count; ++i)
         body_turn(in, i);
 }
-static inline void plant_edge(body *in) {
+static inline void inject_edge(body *in) {
     const uint32_t *t = in->triangles[BODY_FAULT];
     const uint32_t a = t[0], b = t[1];
     const vec3 out = vec3_add(in->positions[a], in->positions[b]);
@@ -187,7 +187,7 @@ static inline void plant_edge(body *in) {
     const uint32_t d = body_position(in, vec3_along(out, -0.3f, aside));
     body_add_tetrahedron(in, a, b, c, d);
 }
-static inline void plant_vertex(body *in) {
+static inline void inject_vertex(body *in) {
     const uint32_t a = in->triangles[BODY_FAULT][0];
     const vec3 out = vec3_scale(in->positions[a], 2);
     const uint32_t b = body_position(in, vec3_add(out, vec3_make(0.1f, 0, 0)));

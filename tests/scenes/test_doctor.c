@@ -46,34 +46,34 @@ static void mend(const char *name, kd_status status) {
     check_close(&report);
 }
 
-typedef struct planted {
+typedef struct injected {
     const char *name;
-    void (*plant)(body *in);
+    void (*inject)(body *in);
     const char *kinds; /* found */
     const char *left;  /* after the repair; NULL: the same */
-} planted;
+} injected;
 
-static const planted faults[] = {
-    {"nothing", plant_nothing, "", NULL},
-    {"a hole", plant_hole, "hole 1", NULL},
-    {"two holes", plant_two_holes, "hole 2", NULL},
-    {"a flipped face", plant_flip, "flipped-face 1", ""},
-    {"all flipped", plant_inside_out, "inside-out 1", ""},
-    {"all flipped, and a hole", plant_inside_out_hole, "hole 1, inside-out 1", "hole 1"},
-    {"a cavity", plant_cavity, "", NULL},
-    {"a body in a body", plant_body_within, "", NULL},
-    {"a room with a body in it", plant_room, "", NULL},
-    {"a body with a cavity, flipped as a whole but for its winding", plant_two_inwards,
+static const injected faults[] = {
+    {"nothing", inject_nothing, "", NULL},
+    {"a hole", inject_hole, "hole 1", NULL},
+    {"two holes", inject_two_holes, "hole 2", NULL},
+    {"a flipped face", inject_flip, "flipped-face 1", ""},
+    {"all flipped", inject_inside_out, "inside-out 1", ""},
+    {"all flipped, and a hole", inject_inside_out_hole, "hole 1, inside-out 1", "hole 1"},
+    {"a cavity", inject_cavity, "", NULL},
+    {"a body in a body", inject_body_within, "", NULL},
+    {"a room with a body in it", inject_room, "", NULL},
+    {"a body with a cavity, flipped as a whole but for its winding", inject_two_inwards,
      "inside-out 2", ""},
-    {"a rotated copy", plant_copy, "duplicate-triangle 1", ""},
-    {"a reversed copy", plant_reversed_copy, "reversed-duplicate 1", ""},
-    {"an unused vertex", plant_unused, "unused-vertex 1", ""},
-    {"an unwelded vertex", plant_unwelded, "unwelded-vertex 1", ""},
-    {"a face of two places", plant_flat, "zero-area 1", ""},
-    {"a vertex on an edge", plant_tjunction, "t-junction 1", NULL},
-    {"a sliver", plant_sliver, "sliver 1", NULL},
-    {"a body at an edge", plant_edge, "non-manifold-edge 1", NULL},
-    {"a body at a vertex", plant_vertex, "non-manifold-vertex 1", NULL},
+    {"a rotated copy", inject_copy, "duplicate-triangle 1", ""},
+    {"a reversed copy", inject_reversed_copy, "reversed-duplicate 1", ""},
+    {"an unused vertex", inject_unused, "unused-vertex 1", ""},
+    {"an unwelded vertex", inject_unwelded, "unwelded-vertex 1", ""},
+    {"a face of two places", inject_flat, "zero-area 1", ""},
+    {"a vertex on an edge", inject_tjunction, "t-junction 1", NULL},
+    {"a sliver", inject_sliver, "sliver 1", NULL},
+    {"a body at an edge", inject_edge, "non-manifold-edge 1", NULL},
+    {"a body at a vertex", inject_vertex, "non-manifold-vertex 1", NULL},
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
@@ -84,7 +84,7 @@ static void one_fault_is_named_alone(void **state) {
         for (int i = 0; i < FAULTS; ++i) {
             static body made;
             body_make(&made);
-            faults[i].plant(&made);
+            faults[i].inject(&made);
             body_put("b.obj", &made, scales[s]);
             check_report report;
             assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
@@ -125,7 +125,7 @@ static void lines_are_told(void **state) {
     (void)state;
     static body made;
     body_make(&made);
-    plant_flip(&made);
+    inject_flip(&made);
     body_put("b.obj", &made, 1);
     check_report report;
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
@@ -134,13 +134,13 @@ static void lines_are_told(void **state) {
     assert_int_equal(problem_of(&report, "flipped-face")->severity, CHECK_WARNING);
     check_close(&report);
     body_make(&made);
-    plant_unused(&made);
+    inject_unused(&made);
     body_put("b.obj", &made, 1);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_int_equal(problem_of(&report, "unused-vertex")->line, made.position_count);
     check_close(&report);
     body_make(&made);
-    plant_hole(&made);
+    inject_hole(&made);
     body_put("b.obj", &made, 1);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_non_null(strstr(problem_of(&report, "hole")->what, "3 open edges"));
@@ -231,7 +231,7 @@ static void what_is_mended_is_not_found_again(void **state) {
     for (int i = 0; i < FAULTS; ++i) {
         static body made;
         body_make(&made);
-        faults[i].plant(&made);
+        faults[i].inject(&made);
         body_put("b.obj", &made, 1);
         mend("b.obj", KD_OK);
         expect_kinds("d.obj", faults[i].name, faults[i].left ? faults[i].left : faults[i].kinds);

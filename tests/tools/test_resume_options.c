@@ -47,7 +47,7 @@ static void write_map(const scene *from) {
     assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.photons = options.caustics = options.strayed = 200;
+    options.photons = options.caustics = options.volume_photons = 200;
     photon_file file;
     memset(&file, 0, sizeof file);
     file.scene = scene_hash(&view);

@@ -1,4 +1,4 @@
-/* Precomputed irradiance of the photons nearest to many points (photon_known_irradiance), on a CUDA
+/* Precomputed irradiance of the photons nearest to many points (photon_precomputed_irradiance), on a CUDA
    device.
    Idea: one thread per point searches for its nearest photon, descending into the nearer child
          first; the other child waits on a stack with its distance along each axis, so that each
@@ -9,8 +9,8 @@
    Memory: 512 bytes of local memory per thread.
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
                that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
-   Data flow: known_nearest, one thread per point, reads places, sides, index and irradiance, and
-              writes the point's irradiance, or its index to `more`; known_more, one warp per index,
+   Data flow: nearest_precomputed, one thread per point, reads places, sides, index and irradiance, and
+              writes the point's irradiance, or its index to `more`; refine_precomputed, one warp per index,
               writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
@@ -22,7 +22,7 @@ using namespace photon_gathering_cuda;
 
 constexpr int BLOCK = 128, BLOCKS = 12, STACK = 32;
 
-struct known_work {
+struct irradiance_lookup_work {
     gather_work look; /* index, k, radius */
     kandela::layout tree;
     const vec3 *irradiance; /* in tree order */
@@ -41,12 +41,12 @@ __device__ __forceinline__ estimate_point point_of_place(const float4 &place, co
     return here;
 }
 
-__device__ __forceinline__ void answer(const known_work &work, uint32_t which, uint32_t node) {
+__device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint32_t which, uint32_t node) {
     const vec3 known = work.irradiance[node];
     work.places[which] = make_float4(known.x, known.y, known.z, __uint_as_float(KD_NONE));
 }
 
-__device__ __forceinline__ uint32_t place_of_node(const known_work &work, uint32_t node) {
+__device__ __forceinline__ uint32_t place_of_node(const irradiance_lookup_work &work, uint32_t node) {
     const uint32_t level = pointtree_level_of(node);
     const kandela::segment own =
         kandela::node_segment(work.tree, level, node - pointtree_level_begin(level));
@@ -59,7 +59,7 @@ struct nearest_photon {
 };
 
 /* As pointtree_closest. */
-__device__ __forceinline__ nearest_photon find_closest(const known_work &work, vec3 q) {
+__device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_work &work, vec3 q) {
     float4 stack[STACK]; /* distances along the axes; node */
     uint32_t waiting = 0, node = 0;
     const uint32_t count = work.tree.count;
@@ -94,7 +94,7 @@ __device__ __forceinline__ nearest_photon find_closest(const known_work &work, v
 }
 
 __global__ __launch_bounds__(BLOCK,
-                             BLOCKS) void known_nearest(const __grid_constant__ known_work work) {
+                             BLOCKS) void nearest_precomputed(const __grid_constant__ irradiance_lookup_work work) {
     const uint32_t count = *work.count;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * BLOCK) {
         const estimate_point here = point_of_place(work.places[i], work.sides[i]);
@@ -111,7 +111,7 @@ __global__ __launch_bounds__(BLOCK,
     }
 }
 
-__global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__ known_work work) {
+__global__ __launch_bounds__(32 * WARPS) void refine_precomputed(const __grid_constant__ irradiance_lookup_work work) {
     __shared__ nearest_scratch<2> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, count = *work.more_count;
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += gridDim.x * WARPS) {
@@ -136,10 +136,10 @@ __global__ __launch_bounds__(32 * WARPS) void known_more(const __grid_constant__
 
 } // namespace
 
-extern "C" kd_status photon_maps_cuda_known(const photon_maps_cuda *maps,
-                                            const photon_known_cuda *asked) {
+extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *maps,
+                                            const photon_irradiance_cuda *asked) {
     const photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
-    known_work work;
+    irradiance_lookup_work work;
     unsigned blocks = 0;
     memset(&work, 0, sizeof work);
     work.look.index = map_index_of(map);
@@ -152,11 +152,11 @@ extern "C" kd_status photon_maps_cuda_known(const photon_maps_cuda *maps,
     work.count = asked->count;
     work.more = asked->more;
     work.more_count = asked->more_count;
-    KD_TRY(cuda_resident_blocks(&blocks, known_nearest, BLOCK));
-    known_nearest<<<blocks, BLOCK>>>(work);
-    KD_CUDA_LAUNCHED("known_nearest");
-    KD_TRY(cuda_resident_blocks(&blocks, known_more, 32 * WARPS));
-    known_more<<<blocks, 32 * WARPS>>>(work);
-    KD_CUDA_LAUNCHED("known_more");
+    KD_TRY(cuda_resident_blocks(&blocks, nearest_precomputed, BLOCK));
+    nearest_precomputed<<<blocks, BLOCK>>>(work);
+    KD_CUDA_LAUNCHED("nearest_precomputed");
+    KD_TRY(cuda_resident_blocks(&blocks, refine_precomputed, 32 * WARPS));
+    refine_precomputed<<<blocks, 32 * WARPS>>>(work);
+    KD_CUDA_LAUNCHED("refine_precomputed");
     return KD_OK;
 }

@@ -3,8 +3,8 @@
    that bounds media (material.h). For a ray that starts at the camera or a light, the first such
    surface ahead tells the medium, whichever side it shows.
    Work: one comparison in scenes without media. */
-#ifndef KD_SHADERS_PASSAGE_H
-#define KD_SHADERS_PASSAGE_H
+#ifndef KD_SHADERS_TRANSMITTANCE_H
+#define KD_SHADERS_TRANSMITTANCE_H
 #include "accel/placed_walk.h"
 #include "accel/rays/batch.h"
 #include "shaders/surface.h"
@@ -61,12 +61,12 @@ KD_FN const medium *medium_of(const scene_view *scene, uint32_t index) {
 }
 
 /* Returns the part of a ray before `end` inside the sphere that media can fill. */
-KD_FN medium_span passage_span(const scene_view *scene, const ray *cast, float end) {
+KD_FN medium_span transmittance_span(const scene_view *scene, const ray *cast, float end) {
     return medium_clip(scene->environment.scene_centre, scene->environment.scene_radius, cast, end);
 }
 
 /* Returns the medium behind the surface that a ray of this direction crosses. */
-KD_FN uint32_t passage_beyond_placed(const scene_view *scene, uint32_t triangle, uint32_t placed,
+KD_FN uint32_t transmittance_beyond_placed(const scene_view *scene, uint32_t triangle, uint32_t placed,
                                      vec3 direction, uint32_t before) {
     const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
     if (!material_bounds_media(made)) return before;
@@ -76,13 +76,13 @@ KD_FN uint32_t passage_beyond_placed(const scene_view *scene, uint32_t triangle,
     return vec3_dot(direction, normal) < 0 ? made->medium : made->medium_outside;
 }
 
-KD_FN uint32_t passage_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
+KD_FN uint32_t transmittance_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
                               uint32_t before) {
-    return passage_beyond_placed(scene, triangle, KD_NONE, direction, before);
+    return transmittance_beyond_placed(scene, triangle, KD_NONE, direction, before);
 }
 
 /* Returns the medium at a ray's origin. */
-KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray cast,
+KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray cast,
                               uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t placed;
@@ -90,7 +90,7 @@ KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray 
         const ray_hit hit = scene_closest(scene, extent, cast, &placed);
         if (hit.triangle == KD_NONE) break;
         /* In the opposite direction, the medium behind the surface is that of the origin. */
-        const uint32_t here = passage_beyond_placed(scene, hit.triangle, placed,
+        const uint32_t here = transmittance_beyond_placed(scene, hit.triangle, placed,
                                                     vec3_negate(cast.direction), MEDIUM_SAME);
         if (here != MEDIUM_SAME) return here;
         cast.tmin = hit.t;
@@ -99,7 +99,7 @@ KD_FN uint32_t passage_around(const scene_view *scene, scene_extent extent, ray 
 }
 
 /* Returns the medium that a ray from a surface enters; `here` is the medium on wo's side. */
-KD_FN uint32_t passage_from(const surface *at, vec3 wo, vec3 direction, uint32_t here) {
+KD_FN uint32_t medium_beyond_surface(const surface *at, vec3 wo, vec3 direction, uint32_t here) {
     const bool crosses = vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
     return crosses && at->beyond != MEDIUM_SAME ? at->beyond : here;
 }
@@ -124,27 +124,27 @@ KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray ca
 }
 
 /* Multiplies `before` by the transmittance of the medium up to t = end. */
-KD_FN vec3 passage_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
+KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
                           vec3 before) {
     if (scene->medium_count == 0) return before; /* avoids an unused load on a GPU */
     const medium *in = medium_of(scene, where);
     if (!in) return before;
-    const medium_span span = passage_span(scene, cast, end);
+    const medium_span span = transmittance_span(scene, cast, end);
     const float length = (span.end - span.begin) * vec3_length(cast->direction);
     return length > 0 ? vec3_mul(before, medium_transmittance(in, length)) : before;
 }
 
 /* Light along a ray, through cut-outs and media. */
-typedef struct passage {
+typedef struct transmittance_walk {
     ray cast;        /* the rest of the ray */
     vec3 share;      /* transmittance so far */
     uint32_t where;  /* the current medium */
     uint32_t placed; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;  /* cut-outs passed */
-} passage;
+} transmittance_walk;
 
-KD_FN passage passage_begin(ray cast, uint32_t where) {
-    passage on;
+KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
+    transmittance_walk on;
     on.cast = cast;
     on.share = vec3_all(1);
     on.where = where;
@@ -155,10 +155,10 @@ KD_FN passage passage_begin(ray cast, uint32_t where) {
 
 /* Processes a hit of the ray. Returns true if some light passes and the rest of the ray is to be
    cast; false if on->share is the result. */
-KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
+KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *on, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
     on->share =
-        passage_weaken(scene, &on->cast, free ? on->cast.tmax : hit.t, on->where, on->share);
+        transmittance_weaken(scene, &on->cast, free ? on->cast.tmax : hit.t, on->where, on->share);
     if (free) return false;
     on->share = vec3_scale(on->share, float_clamp(surface_passes(scene, hit), 0, 1));
     const bool dark = !(vec3_largest(on->share) > 0);
@@ -168,23 +168,23 @@ KD_FN bool passage_goes_on(const scene_view *scene, passage *on, ray_hit hit) {
     }
     if (scene->medium_count)
         on->where =
-            passage_beyond_placed(scene, hit.triangle, on->placed, on->cast.direction, on->where);
+            transmittance_beyond_placed(scene, hit.triangle, on->placed, on->cast.direction, on->where);
     on->cast.tmin = hit.t;
     return true;
 }
 
 /* Returns the transmittance along a ray that starts in medium `where`, per channel, of media and
    cut-outs. */
-KD_FN vec3 path_passage(const scene_view *scene, scene_extent extent, ray cast, uint32_t where,
+KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray cast, uint32_t where,
                         bool cutouts, uint32_t *rays) {
     if (!cutouts) {
         ++*rays;
         if (scene_occluded(scene, extent, cast)) return vec3_all(0);
-        return passage_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
+        return transmittance_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
     }
-    passage on = passage_begin(cast, where);
+    transmittance_walk on = transmittance_begin(cast, where);
     do ++*rays;
-    while (passage_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.placed)));
+    while (transmittance_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.placed)));
     return on.share;
 }
 

@@ -10,7 +10,7 @@ namespace {
 enum { WALK_BLOCK = 128, WALK_EACH = 6 };
 
 __global__ __launch_bounds__(WALK_BLOCK,
-                             WALK_EACH) void eye_walk(const __grid_constant__ scene_view scene,
+                             WALK_EACH) void inline_lookup(const __grid_constant__ scene_view scene,
                                                       const __grid_constant__ photon_view photons,
                                                       const __grid_constant__ eye_slots slots) {
     const path_waves &w = slots.waves;
@@ -32,10 +32,10 @@ __global__ __launch_bounds__(WALK_BLOCK,
 
 } // namespace
 
-kd_status eye_walk_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+kd_status inline_lookup_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
     KD_CUDA(cudaMemsetAsync(slots->waves.counts, 0, sizeof *slots->waves.counts));
-    eye_walk<<<(slots->waves.slots + WALK_BLOCK - 1) / WALK_BLOCK, WALK_BLOCK>>>(
+    inline_lookup<<<(slots->waves.slots + WALK_BLOCK - 1) / WALK_BLOCK, WALK_BLOCK>>>(
         of->there->scene.view, *photons, *slots);
-    KD_CUDA_LAUNCHED("eye_walk");
+    KD_CUDA_LAUNCHED("inline_lookup");
     return KD_OK;
 }
