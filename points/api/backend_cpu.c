@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/search.h"
 #include "points/neighbours/query.h"
 #include "points/tree/bounds.h"
@@ -128,7 +128,7 @@ kd_status points_visit(const kd_points *tree, const points_search *search,
     prepared_query ready;
     point_target targets[LAYERS_MAX];
     uint32_t count;
-    KD_TRY(points_changes_targets(tree, &search->query, targets, &count));
+    KD_TRY(points_dynamic_targets(tree, &search->query, targets, &count));
     KD_TRY(prepare(&ready, tree, &search->query));
     const kd_status status =
         point_query_visit(targets, count, &ready.queries, visitor, ready.scratch);
@@ -237,8 +237,8 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
 
 const points_backend points_backend_cpu = {
     .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
-const points_backend points_backend_layers = {.nearest = points_changes_query,
-                                              .count = points_changes_query,
-                                              .fill = points_changes_query,
+const points_backend points_backend_layers = {.nearest = points_dynamic_query,
+                                              .count = points_dynamic_query,
+                                              .fill = points_dynamic_query,
                                               .box = ask_boxes,
                                               .self = ask_self};

@@ -1,7 +1,7 @@
 /* The CUDA backend: makes the caller's arrays accessible to the device, searches the layers of a
    changed tree one after the other and merges their results. When rows are filled at offsets, it
    counts them again, as offsets of another query would cause writes out of bounds. */
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/points_device_call.h"
 #include "points/api/search.h"
 #include "points/tree/bounds.h"
@@ -19,22 +19,22 @@ typedef struct asking {
 /* --- layers: the tree itself, and those inserted later -------------------------------------- */
 
 static uint32_t layers_of(const asking *of) {
-    const bool one = of->call.whole || !of->tree->changes || of->search->asks != POINTS_QUERIES;
-    return one ? 1 : (uint32_t)of->tree->changes->count;
+    const bool one = of->call.whole || !of->tree->dynamic || of->search->asks != POINTS_QUERIES;
+    return one ? 1 : (uint32_t)of->tree->dynamic->count;
 }
 
 /* Returns the call's query for one layer; 0 is the tree itself. */
 static point_query_cuda query_of_layer(const asking *of, uint32_t layer) {
     points_call call = of->call;
     if (layer == 0) return call.query;
-    call.on = of->tree->changes->layers[layer].tree->cuda;
+    call.on = of->tree->dynamic->layers[layer].tree->cuda;
     call.query.index = &call.on->index;
     call.query.method = points_call_method(&call, &of->search->query, call.query.k);
     return call.query;
 }
 
 static kd_status rename_of_layer(const asking *of, uint32_t layer, uint32_t *ids, uint64_t count) {
-    const points_cuda *on = layer ? of->tree->changes->layers[layer].tree->cuda : of->call.on;
+    const points_cuda *on = layer ? of->tree->dynamic->layers[layer].tree->cuda : of->call.on;
     return ids && on->renamed ? points_device_rename(ids, count, on->renamed, of->call.stream)
                               : KD_OK;
 }
@@ -43,12 +43,12 @@ static kd_status rename_of_layer(const asking *of, uint32_t layer, uint32_t *ids
    and only for the queries that they support. */
 static bool needs_whole(const asking *of) {
     const point_query_cuda *q = &of->call.query;
-    const points_changes *changes = of->tree->changes;
+    const points_dynamic *dynamic = of->tree->dynamic;
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || q->k > POINT_LEAVES_K_MAX;
     if (of->search->asks != POINTS_QUERIES) return true;
-    for (int l = 0; changes && l < changes->count; ++l)
-        if (changes->layers[l].gone.count > 0 &&
-            (walks || !changes->layers[l].tree->cuda->index.points))
+    for (int l = 0; dynamic && l < dynamic->count; ++l)
+        if (dynamic->layers[l].tombstones.count > 0 &&
+            (walks || !dynamic->layers[l].tree->cuda->index.points))
             return true;
     return false;
 }
@@ -172,8 +172,8 @@ static kd_status add_layers(asking *of) {
     const point_query_cuda *q = &call->query;
     const point_scalar scalar = of->tree->tree.scalar;
     const uint64_t count = q->points.count, answers = count * q->k;
-    const change_rows first = {q->ids, q->dist2, q->counts, NULL};
-    change_rows more = {NULL, NULL, NULL, NULL};
+    const dynamic_rows first = {q->ids, q->dist2, q->counts, NULL};
+    dynamic_rows more = {NULL, NULL, NULL, NULL};
     KD_TRY(points_call_take(call, (void **)&more.ids, q->ids ? answers * sizeof *more.ids : 0));
     KD_TRY(points_call_take(call, &more.dist2, answers * point_scalar_bytes(scalar)));
     KD_TRY(points_call_take(call, (void **)&more.counts, count * sizeof *more.counts));
@@ -188,7 +188,7 @@ static kd_status add_layers(asking *of) {
         }
         KD_TRY(point_query_cuda_nearest(&layer));
         KD_TRY(rename_of_layer(of, l, more.ids, answers));
-        KD_TRY(change_merge_nearest(&first, &more, count, q->k, scalar, call->stream));
+        KD_TRY(dynamic_merge_nearest(&first, &more, count, q->k, scalar, call->stream));
     }
     return KD_OK;
 }
@@ -234,7 +234,7 @@ static kd_status count_layers(asking *of, uint64_t *offsets, uint64_t *own) {
     if (layers == 1) return KD_OK;
     KD_TRY(device_copy(offsets, own, rows * sizeof *own, of->call.stream));
     for (uint32_t l = 1; l < layers; ++l)
-        KD_TRY(change_add_offsets(offsets, own + l * rows, rows, of->call.stream));
+        KD_TRY(dynamic_add_offsets(offsets, own + l * rows, rows, of->call.stream));
     return KD_OK;
 }
 
@@ -276,9 +276,9 @@ static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t
     const point_query_cuda *q = &call->query;
     const point_scalar type = of->tree->tree.scalar;
     const uint64_t rows = of->rows + 1, scalar = point_scalar_bytes(type);
-    const change_rows out = {q->ids, q->dist2, NULL, offsets};
+    const dynamic_rows out = {q->ids, q->dist2, NULL, offsets};
     const uint32_t layers = layers_of(of);
-    change_rows all[LAYERS_MAX];
+    dynamic_rows all[LAYERS_MAX];
     uint64_t totals[LAYERS_MAX], first = 0;
     void *ids = NULL, *dist2 = NULL;
     KD_TRY(points_call_take(call, &ids, answers * sizeof(uint32_t)));
@@ -290,12 +290,12 @@ static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t
         point_query_cuda layer = query_of_layer(of, l);
         layer.ids = (uint32_t *)ids + first;
         layer.dist2 = (char *)dist2 + first * scalar;
-        all[l] = (change_rows){layer.ids, layer.dist2, NULL, own + l * rows};
+        all[l] = (dynamic_rows){layer.ids, layer.dist2, NULL, own + l * rows};
         if (totals[l] == 0) continue;
         KD_TRY(point_query_cuda_within(&layer, all[l].offsets));
         KD_TRY(rename_of_layer(of, l, layer.ids, totals[l]));
     }
-    return change_merge_within(&out, all, (int)layers, of->rows, type, call->stream);
+    return dynamic_merge_within(&out, all, (int)layers, of->rows, type, call->stream);
 }
 
 /* Fills the rows from a single tree. Neighbour queries need both arrays, ids and distances. */

@@ -8,7 +8,7 @@
 #include <kandela/points.h>
 
 struct points_cuda;
-struct points_changes;
+struct points_dynamic;
 struct points_parts;
 struct points_backend;
 
@@ -32,7 +32,7 @@ struct kd_points {
     /* a distributed tree, instead of all fields above but `renamed`; else NULL */
     struct points_parts *parts;
     points_spread spread;           /* of `parts`; else zeros */
-    struct points_changes *changes; /* layers, once points were inserted or removed (changes.h);
+    struct points_dynamic *dynamic; /* layers, once points were inserted or removed (dynamic.h);
                                        else NULL */
     kd_points_options options;
     char builder[32]; /* that built the tree */

@@ -1,7 +1,7 @@
 #include "points/api/points_device_call.h"
 #include "core/device/device_memory.h"
 #include "core/memory.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/search.h"
 
 enum {

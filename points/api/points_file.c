@@ -3,7 +3,7 @@
    and then the tree itself. */
 #include "core/files/sectioned_file.h"
 #include "core/memory.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/select/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"

@@ -6,7 +6,7 @@
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/version.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/points_device.h"
 #include <stdio.h>
 
@@ -226,7 +226,7 @@ static kd_status count_answers(uint64_t *out, const kd_points *tree, const point
 static const points_backend *backend_of(const kd_points *tree) {
     return tree->parts     ? points_distributed.backend
            : tree->cuda    ? &points_backend_cuda
-           : tree->changes ? &points_backend_layers
+           : tree->dynamic ? &points_backend_layers
                            : &points_backend_cpu;
 }
 
@@ -268,7 +268,7 @@ enum { ALONE_K = 20, ALONE_CAPACITY = ALONE_K + 1 /* leafindex_capacity(ALONE_K)
 static bool answer_alone(const kd_points *tree, const kd_points_query *query, uint32_t k,
                          uint32_t *ids, float *dist2, uint32_t *counts) {
     const size_t rest = offsetof(kd_points_query, coherent);
-    if (!tree || !query || !tree->index.shape.count || tree->changes || k - 1 >= ALONE_K ||
+    if (!tree || !query || !tree->index.shape.count || tree->dynamic || k - 1 >= ALONE_K ||
         tree->index.scalar != POINT_FLOAT || query->struct_size != sizeof *query)
         return false;
     const kd_point_array *points = &query->points;

@@ -3,7 +3,7 @@
 #ifndef KD_TESTS_POINTS_CHANGE_CASES_H
 #define KD_TESTS_POINTS_CHANGE_CASES_H
 #include "core/math/rng.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>
@@ -196,7 +196,7 @@ static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scal
                                  bool named, int batches, uint64_t small) {
     kd_points *tree = begin(from, dims, scalar, count, named);
     assert_int_equal(points_begin_change(tree), KD_OK);
-    tree->changes->small = small;
+    tree->dynamic->small = small;
     kd_points_info info;
     uint32_t layers = 0;
     for (int b = 0; b < batches; ++b) {

@@ -30,7 +30,7 @@ static void nasty_points_and_no_points(void **state) {
 static kd_points *layered(void) {
     kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 1500, true);
     assert_int_equal(points_begin_change(tree), KD_OK);
-    tree->changes->small = 0;
+    tree->dynamic->small = 0;
     insert(tree, 120, true);
     remove_some(tree, 90);
     insert(tree, 20, true);
@@ -223,7 +223,7 @@ static void many_points_by_all_ways(void **state) {
         const kd_point_array array = many_from(0);
         assert_int_equal(kd_points_open(&tree, &array, &options), KD_OK);
         assert_int_equal(points_begin_change(tree), KD_OK);
-        tree->changes->small = gpu_size(4000, 100);
+        tree->dynamic->small = gpu_size(4000, 100);
         static float places[ASKED_MAX][3];
         for (uint32_t i = 0; i < queries; ++i) {
             const vec3 at = case_point(sets[s], draw(MANY_MAX), MANY_MAX);

@@ -1,15 +1,15 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 
-enum { PILE_GRAIN = 1 << 14 };
+enum { BUFFER_GRAIN = 1 << 14 };
 
-void pile_close(point_pile *owned) {
+void buffer_close(point_buffer *owned) {
     memory_free(owned->coordinates);
     memory_free(owned->ids);
 }
 
-kd_status pile_open(point_pile *out, const pointtree *like, uint64_t maximum) {
+kd_status buffer_open(point_buffer *out, const pointtree *like, uint64_t maximum) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     out->dims = like->dims;
@@ -18,85 +18,85 @@ kd_status pile_open(point_pile *out, const pointtree *like, uint64_t maximum) {
         memory_reserve(&out->coordinates, maximum, like->dims * point_scalar_bytes(like->scalar)));
     KD_TRY_GOTO(KD_RESERVE(out->ids, maximum));
 done:
-    if (status != KD_OK) pile_close(out);
+    if (status != KD_OK) buffer_close(out);
     return status;
 }
 
-typedef struct pile_work {
+typedef struct buffer_work {
     const kd_points *from;
-    const uint32_t *places; /* for each index of the tree its position in the pile; KD_NONE:
+    const uint32_t *places; /* for each index of the tree its position in the buffer; KD_NONE:
                                removed */
-    point_pile *to;
-} pile_work;
+    point_buffer *to;
+} buffer_work;
 
-static void pile_put(const pile_work *work, uint32_t index, const void *at, size_t bytes) {
+static void buffer_put(const buffer_work *work, uint32_t index, const void *at, size_t bytes) {
     const uint32_t place = work->places[index];
     if (place == KD_NONE) return;
     memcpy((char *)work->to->coordinates + place * bytes, at, bytes);
     work->to->ids[place] = points_id_of(work->from, index);
 }
 
-static void pile_piece(void *context, int64_t begin, int64_t end, int thread) {
+static void buffer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    const pile_work *work = (const pile_work *)context;
+    const buffer_work *work = (const buffer_work *)context;
     const pointtree *tree = &work->from->tree;
     const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
     for (int64_t node = begin; node < end; ++node)
-        pile_put(work, tree->ids[node], (const char *)tree->coordinates + (uint64_t)node * bytes,
+        buffer_put(work, tree->ids[node], (const char *)tree->coordinates + (uint64_t)node * bytes,
                  bytes);
 }
 
-/* pile_piece for a lean tree, whose points are in buckets only. */
-static void pile_buckets(void *context, int64_t begin, int64_t end, int thread) {
+/* buffer_piece for a lean tree, whose points are in buckets only. */
+static void buffer_buckets(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    const pile_work *work = (const pile_work *)context;
+    const buffer_work *work = (const buffer_work *)context;
     const size_t bytes = work->from->tree.dims * sizeof(float);
     for (int64_t s = begin; s < end; ++s) {
         const leaf_points leaf = leafindex_bucket(&work->from->index, (uint32_t)s);
         for (int i = 0; i < leaf.places && leaf.id[i] != KD_NONE; ++i) {
             const float *x = (const float *)leaf.at + i;
             const float at[3] = {x[0], x[leaf.places], x[2 * leaf.places]};
-            pile_put(work, leaf.id[i], at, bytes);
+            buffer_put(work, leaf.id[i], at, bytes);
         }
     }
 }
 
-kd_status pile_add(point_pile *to, const kd_points *from, const points_gone *gone) {
+kd_status buffer_add(point_buffer *to, const kd_points *from, const points_tombstones *tombstones) {
     const uint32_t count = from->tree.count;
     uint32_t *places = NULL, next = (uint32_t)to->count;
     if (count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(places, count));
     for (uint32_t i = 0; i < count; ++i)
-        places[i] = gone->flags && gone->flags[i] ? KD_NONE : next++;
-    pile_work work = {from, places, to};
+        places[i] = tombstones->flags && tombstones->flags[i] ? KD_NONE : next++;
+    buffer_work work = {from, places, to};
     if (__atomic_load_n(&from->lean, __ATOMIC_ACQUIRE))
-        parallel_for(from->index.shape.leaf_count, PILE_GRAIN / LEAF_POINTS, pile_buckets, &work);
+        parallel_for(from->index.shape.leaf_count, BUFFER_GRAIN / LEAF_POINTS, buffer_buckets, &work);
     else
-        parallel_for(count, PILE_GRAIN, pile_piece, &work);
+        parallel_for(count, BUFFER_GRAIN, buffer_piece, &work);
     to->count = next;
     memory_free(places);
     return KD_OK;
 }
 
-kd_point_array pile_array(const point_pile *of) {
+kd_point_array buffer_array(const point_buffer *of) {
     kd_point_array array = kd_point_array_make(of->coordinates, of->count, of->dims,
                                                of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     array.ids = of->ids;
     return array;
 }
 
-kd_status pile_layers(point_pile *out, const points_changes *changes, int first,
-                      const point_pile *more) {
+kd_status buffer_layers(point_buffer *out, const points_dynamic *dynamic, int first,
+                      const point_buffer *more) {
     uint64_t maximum = more ? more->count : 0;
-    const pointtree *like = &changes->layers[0].tree->tree;
-    for (int l = first; l < changes->count; ++l) maximum += points_layer_live(&changes->layers[l]);
+    const pointtree *like = &dynamic->layers[0].tree->tree;
+    for (int l = first; l < dynamic->count; ++l) maximum += points_layer_live(&dynamic->layers[l]);
     KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "the tree would have %llu points; supported: at most %u", (unsigned long long)maximum,
                POINTTREE_COUNT_MAX);
-    KD_TRY(pile_open(out, like, maximum));
+    KD_TRY(buffer_open(out, like, maximum));
     kd_status status = KD_OK;
-    for (int l = first; l < changes->count && status == KD_OK; ++l)
-        status = pile_add(out, changes->layers[l].tree, &changes->layers[l].gone);
+    for (int l = first; l < dynamic->count && status == KD_OK; ++l)
+        status = buffer_add(out, dynamic->layers[l].tree, &dynamic->layers[l].tombstones);
     if (status == KD_OK && more && more->count) {
         const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
         memcpy((char *)out->coordinates + out->count * bytes, more->coordinates,
@@ -104,6 +104,6 @@ kd_status pile_layers(point_pile *out, const points_changes *changes, int first,
         memcpy(out->ids + out->count, more->ids, more->count * sizeof *more->ids);
         out->count += more->count;
     }
-    if (status != KD_OK) pile_close(out);
+    if (status != KD_OK) buffer_close(out);
     return status;
 }

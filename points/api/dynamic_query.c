@@ -3,7 +3,7 @@
    tree. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/search.h"
 
 enum { CHUNK_ANSWERS = 1 << 20 /* results per layer and chunk */, MERGE_GRAIN = 64 };
@@ -119,16 +119,16 @@ static kd_status rows_reserve(layer_rows *rows, uint64_t answers, point_scalar s
 }
 
 /* Walks read the tree's own points, among which removed ones are not marked. */
-static kd_status check_method(const points_changes *changes, const kd_points_query *query) {
+static kd_status check_method(const points_dynamic *dynamic, const kd_points_query *query) {
     point_query_method method;
     point_metric metric;
     KD_TRY(points_method_find(&method, query->method));
     const bool walks = method == POINT_QUERY_WALK || points_metric(&metric, query);
-    for (int l = 0; l < changes->count; ++l)
-        KD_REQUIRE(!walks || changes->layers[l].gone.count == 0, KD_ERROR_USAGE,
+    for (int l = 0; l < dynamic->count; ++l)
+        KD_REQUIRE(!walks || dynamic->layers[l].tombstones.count == 0, KD_ERROR_USAGE,
                    "the method \"walk\", a norm other than 2 and a period need a tree without "
                    "removed points (there are %u): call kd_points_rebuild first",
-                   changes->layers[l].gone.count);
+                   dynamic->layers[l].tombstones.count);
     return KD_OK;
 }
 
@@ -149,7 +149,7 @@ static void take_bounds(const merging *work, uint64_t count) {
 static kd_status nearest_of_chunk(const kd_points *tree, const points_search *part, merging *work,
                                   layer_rows *rows) {
     for (int l = 0; l < work->layers; ++l) {
-        KD_TRY(ask_layer(tree->changes->layers[l].tree, POINTS_NEAREST, part, &rows[l],
+        KD_TRY(ask_layer(tree->dynamic->layers[l].tree, POINTS_NEAREST, part, &rows[l],
                          l ? work->bounds2 : NULL));
         if (l == 0) take_bounds(work, part->query.points.count);
     }
@@ -158,7 +158,7 @@ static kd_status nearest_of_chunk(const kd_points *tree, const points_search *pa
 }
 
 static kd_status nearest(const kd_points *tree, const points_search *search) {
-    const points_changes *changes = tree->changes;
+    const points_dynamic *dynamic = tree->dynamic;
     const point_scalar scalar = tree->tree.scalar;
     layer_rows rows[LAYERS_MAX];
     kd_status status = KD_OK;
@@ -166,11 +166,11 @@ static kd_status nearest(const kd_points *tree, const points_search *search) {
     const uint64_t k = search->k, fit = CHUNK_ANSWERS / k, count = search->query.points.count;
     const uint64_t chunk = fit < 1 ? 1 : fit < count ? fit : count;
     merging work = {.rows = rows,
-                    .layers = changes->count,
+                    .layers = dynamic->count,
                     .k = search->k,
                     .scalar = scalar,
                     .out = {search->out.ids, search->out.dist2, search->out.counts}};
-    for (int l = 0; l < changes->count; ++l) {
+    for (int l = 0; l < dynamic->count; ++l) {
         KD_TRY_GOTO(rows_reserve(&rows[l], chunk * k, scalar));
         KD_TRY_GOTO(KD_RESERVE(rows[l].counts, chunk));
     }
@@ -182,7 +182,7 @@ static kd_status nearest(const kd_points *tree, const points_search *search) {
     }
 done:
     memory_free(work.bounds2);
-    rows_close(rows, changes->count);
+    rows_close(rows, dynamic->count);
     return status;
 }
 
@@ -194,8 +194,8 @@ static kd_status count_all(const kd_points *tree, const points_search *search) {
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(more.offsets, count + 1));
     KD_TRY_GOTO(ask_layer(tree, POINTS_COUNT, &all, &rows, NULL));
-    for (int l = 1; l < tree->changes->count; ++l) {
-        KD_TRY_GOTO(ask_layer(tree->changes->layers[l].tree, POINTS_COUNT, &all, &more, NULL));
+    for (int l = 1; l < tree->dynamic->count; ++l) {
+        KD_TRY_GOTO(ask_layer(tree->dynamic->layers[l].tree, POINTS_COUNT, &all, &more, NULL));
         for (uint64_t i = 0; i <= count; ++i) search->out.sums[i] += more.offsets[i];
     }
 done:
@@ -231,7 +231,7 @@ static kd_status within_of_chunk(const kd_points *tree, const points_search *par
     memset(rows, 0, sizeof rows);
     work->rows = rows;
     for (int l = 0; l < work->layers; ++l) {
-        const kd_points *layer = tree->changes->layers[l].tree;
+        const kd_points *layer = tree->dynamic->layers[l].tree;
         KD_TRY_GOTO(KD_RESERVE(rows[l].offsets, count + 1));
         KD_TRY_GOTO(ask_layer(layer, POINTS_COUNT, part, &rows[l], NULL));
         KD_TRY_GOTO(rows_reserve(&rows[l], rows[l].offsets[count], work->scalar));
@@ -249,7 +249,7 @@ done:
 }
 
 static kd_status within(const kd_points *tree, const points_search *search) {
-    merging work = {.layers = tree->changes->count,
+    merging work = {.layers = tree->dynamic->count,
                     .offsets = search->offsets,
                     .scalar = tree->tree.scalar,
                     .out = {search->out.ids, search->out.dist2, NULL}};
@@ -263,23 +263,23 @@ static kd_status within(const kd_points *tree, const points_search *search) {
     return KD_OK;
 }
 
-kd_status points_changes_query(const kd_points *tree, const points_search *search) {
-    KD_TRY(check_method(tree->changes, &search->query));
-    if (tree->changes->count == 1) return points_query_one(tree, search, NULL);
+kd_status points_dynamic_query(const kd_points *tree, const points_search *search) {
+    KD_TRY(check_method(tree->dynamic, &search->query));
+    if (tree->dynamic->count == 1) return points_query_one(tree, search, NULL);
     return search->kind == POINTS_NEAREST ? nearest(tree, search)
            : search->kind == POINTS_COUNT ? count_all(tree, search)
                                           : within(tree, search);
 }
 
-kd_status points_changes_targets(const kd_points *tree, const kd_points_query *query,
+kd_status points_dynamic_targets(const kd_points *tree, const kd_points_query *query,
                                  point_target targets[LAYERS_MAX], uint32_t *count) {
-    const points_changes *changes = tree->changes;
+    const points_dynamic *dynamic = tree->dynamic;
     *count = 1;
-    if (changes) KD_TRY(check_method(changes, query));
+    if (dynamic) KD_TRY(check_method(dynamic, query));
     KD_TRY(points_target(&targets[0], tree, query));
-    if (!changes) return KD_OK;
-    for (int l = 1; l < changes->count; ++l)
-        KD_TRY(points_target(&targets[l], changes->layers[l].tree, query));
-    *count = (uint32_t)changes->count;
+    if (!dynamic) return KD_OK;
+    for (int l = 1; l < dynamic->count; ++l)
+        KD_TRY(points_target(&targets[l], dynamic->layers[l].tree, query));
+    *count = (uint32_t)dynamic->count;
     return KD_OK;
 }

@@ -1,33 +1,33 @@
-/* Changes of a tree on a CUDA device: as on the CPU (changes.h), with all data on the device. Small
+/* Changes of a tree on a CUDA device: as on the CPU (dynamic.h), with all data on the device. Small
    layers are merged earlier: a tree of 2^18 points takes hardly longer to build than one of a
    thousand. */
 #include "core/device/device_stream.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/device_kernels.h"
 #include "points/api/points_device.h"
 #include <stdio.h>
 
-static_assert((int)LAYERS_MAX == (int)CHANGE_LAYERS_MAX, "a place for each layer");
+static_assert((int)LAYERS_MAX == (int)DYNAMIC_LAYERS_MAX, "a place for each layer");
 
 bool points_has_layers(const kd_points *tree) {
-    const points_changes *changes = tree->changes;
-    return tree->cuda && changes && (changes->count > 1 || changes->layers[0].gone.count > 0);
+    const points_dynamic *dynamic = tree->dynamic;
+    return tree->cuda && dynamic && (dynamic->count > 1 || dynamic->layers[0].tombstones.count > 0);
 }
 
-static change_layer layer_of(const points_layer *layer) {
+static dynamic_layer layer_of(const points_layer *layer) {
     const points_cuda *c = layer->tree->cuda;
-    const change_layer of = {&c->index, c->renamed, c->gone, NULL};
+    const dynamic_layer of = {&c->index, c->renamed, c->tombstones, NULL};
     return of;
 }
 
 /* --- points on the way from one tree to the next -------------------------------------------- */
 
-static void pile_close_there(point_pile *owned, void *stream) {
+static void buffer_close_there(point_buffer *owned, void *stream) {
     device_pool_release(owned->coordinates, stream);
     device_pool_release(owned->ids, stream);
 }
 
-static kd_status pile_open_there(point_pile *out, const kd_points *like, uint64_t maximum) {
+static kd_status buffer_open_there(point_buffer *out, const kd_points *like, uint64_t maximum) {
     kd_status status = KD_OK;
     void *stream = like->options.stream;
     const size_t bytes = like->tree.dims * point_scalar_bytes(like->tree.scalar);
@@ -37,11 +37,11 @@ static kd_status pile_open_there(point_pile *out, const kd_points *like, uint64_
     KD_TRY_GOTO(device_pool_reserve(&out->coordinates, maximum * bytes, stream));
     KD_TRY_GOTO(device_pool_reserve((void **)&out->ids, maximum * sizeof *out->ids, stream));
 done:
-    if (status != KD_OK) pile_close_there(out, stream);
+    if (status != KD_OK) buffer_close_there(out, stream);
     return status;
 }
 
-static kd_status pile_more_there(point_pile *to, const point_pile *more, void *stream) {
+static kd_status buffer_more_there(point_buffer *to, const point_buffer *more, void *stream) {
     const size_t bytes = to->dims * point_scalar_bytes(to->scalar);
     KD_TRY(device_copy((char *)to->coordinates + to->count * bytes, more->coordinates,
                        more->count * bytes, stream));
@@ -51,35 +51,35 @@ static kd_status pile_more_there(point_pile *to, const point_pile *more, void *s
 }
 
 /* Collects all layers from `first` on, followed by `more` points (or NULL). */
-static kd_status pile_layers_there(point_pile *out, const kd_points *tree, int first,
-                                   const point_pile *more) {
-    const points_changes *changes = tree->changes;
+static kd_status buffer_layers_there(point_buffer *out, const kd_points *tree, int first,
+                                   const point_buffer *more) {
+    const points_dynamic *dynamic = tree->dynamic;
     void *stream = tree->options.stream;
     uint64_t maximum = more ? more->count : 0;
     kd_status status = KD_OK;
-    for (int l = first; l < changes->count; ++l) maximum += points_layer_live(&changes->layers[l]);
+    for (int l = first; l < dynamic->count; ++l) maximum += points_layer_live(&dynamic->layers[l]);
     KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "the tree would have %llu points; supported: at most %u", (unsigned long long)maximum,
                POINTTREE_COUNT_MAX);
-    KD_TRY(pile_open_there(out, tree, maximum));
-    for (int l = first; l < changes->count; ++l) {
-        const change_layer layer = layer_of(&changes->layers[l]);
-        KD_TRY_GOTO(change_gather(&layer, out->count, out->coordinates, out->ids, stream));
-        out->count += points_layer_live(&changes->layers[l]);
+    KD_TRY(buffer_open_there(out, tree, maximum));
+    for (int l = first; l < dynamic->count; ++l) {
+        const dynamic_layer layer = layer_of(&dynamic->layers[l]);
+        KD_TRY_GOTO(dynamic_gather(&layer, out->count, out->coordinates, out->ids, stream));
+        out->count += points_layer_live(&dynamic->layers[l]);
     }
-    if (more) KD_TRY_GOTO(pile_more_there(out, more, stream));
+    if (more) KD_TRY_GOTO(buffer_more_there(out, more, stream));
 done:
-    if (status != KD_OK) pile_close_there(out, stream);
+    if (status != KD_OK) buffer_close_there(out, stream);
     return status;
 }
 
-static kd_status join_there(kd_points *tree, int first, const point_pile *more) {
-    point_pile joined;
-    if (more && first == tree->changes->count) return points_put_layer(tree, first, more);
-    KD_TRY(pile_layers_there(&joined, tree, first, more));
+static kd_status join_there(kd_points *tree, int first, const point_buffer *more) {
+    point_buffer joined;
+    if (more && first == tree->dynamic->count) return points_put_layer(tree, first, more);
+    KD_TRY(buffer_layers_there(&joined, tree, first, more));
     void *stream = tree->options.stream;
     const kd_status status = points_put_layer(tree, first, &joined);
-    pile_close_there(&joined, stream);
+    buffer_close_there(&joined, stream);
     return status;
 }
 
@@ -92,16 +92,16 @@ kd_status points_join_there(kd_points *tree, int first) {
 }
 
 kd_status points_whole_there(kd_points *out, const kd_points *tree) {
-    point_pile all;
+    point_buffer all;
     int32_t previous = 0;
     kd_points_options options = tree->options;
     snprintf(options.device, sizeof options.device, "cuda:%d", (int)tree->cuda->device);
     KD_TRY(device_enter(tree->cuda->device, &previous));
-    kd_status status = pile_layers_there(&all, tree, 0, NULL);
+    kd_status status = buffer_layers_there(&all, tree, 0, NULL);
     if (status == KD_OK) {
-        const kd_point_array array = pile_array(&all);
+        const kd_point_array array = buffer_array(&all);
         status = points_build(out, &array, &options);
-        pile_close_there(&all, tree->options.stream);
+        buffer_close_there(&all, tree->options.stream);
     }
     device_leave(previous);
     return status;
@@ -110,7 +110,7 @@ kd_status points_whole_there(kd_points *out, const kd_points *tree) {
 /* --- insertion ------------------------------------------------------------------------------ */
 
 /* Copies the caller's points, in any memory, with their ids, given or newly assigned. */
-static kd_status pile_new_there(point_pile *out, const kd_points *tree,
+static kd_status buffer_new_there(point_buffer *out, const kd_points *tree,
                                 const kd_point_array *points) {
     void *staged = NULL, *stream = tree->options.stream;
     const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
@@ -119,34 +119,34 @@ static kd_status pile_new_there(point_pile *out, const kd_points *tree,
                 there;
     if (points->stride_bytes) given.stride_bytes = points->stride_bytes;
     kd_status status = KD_OK;
-    KD_TRY(pile_open_there(out, tree, points->count));
+    KD_TRY(buffer_open_there(out, tree, points->count));
     KD_TRY_GOTO(points_cuda_stage(&there, &staged, &given, tree->cuda->device, stream));
     if (there.stride_bytes == bytes)
         KD_TRY_GOTO(
             device_copy(out->coordinates, there.coordinates, points->count * bytes, stream));
     else
-        KD_TRY_GOTO(change_pack(out->coordinates, &there, stream));
+        KD_TRY_GOTO(dynamic_pack(out->coordinates, &there, stream));
     if (points->ids)
         KD_TRY_GOTO(device_copy(out->ids, points->ids, points->count * sizeof *out->ids, stream));
     else
         KD_TRY_GOTO(
-            change_number(out->ids, points->count, (uint32_t)tree->changes->next_id, stream));
+            dynamic_number(out->ids, points->count, (uint32_t)tree->dynamic->next_id, stream));
     out->count = points->count;
 done:
     device_pool_release(staged, stream);
-    if (status != KD_OK) pile_close_there(out, stream);
+    if (status != KD_OK) buffer_close_there(out, stream);
     return status;
 }
 
 kd_status points_insert_there(kd_points *tree, const kd_point_array *points) {
-    point_pile more;
+    point_buffer more;
     int32_t previous = 0;
     void *stream = tree->options.stream;
     KD_TRY(device_enter(tree->cuda->device, &previous));
-    kd_status status = pile_new_there(&more, tree, points);
+    kd_status status = buffer_new_there(&more, tree, points);
     if (status == KD_OK) {
-        status = join_there(tree, points_first_to_join(tree->changes, more.count), &more);
-        pile_close_there(&more, stream);
+        status = join_there(tree, points_first_to_join(tree->dynamic, more.count), &more);
+        buffer_close_there(&more, stream);
     }
     device_leave(previous);
     return status;
@@ -156,10 +156,10 @@ kd_status points_insert_there(kd_points *tree, const kd_point_array *points) {
 
 typedef struct marks {
     void *memory; /* a single allocation of the pool */
-    change_ids ids;
-    change_found *there, found;
+    dynamic_ids ids;
+    dynamic_found *there, found;
     uint32_t *given; /* the caller's ids */
-    change_layer layers[LAYERS_MAX];
+    dynamic_layer layers[LAYERS_MAX];
     void *stream;
 } marks;
 
@@ -170,48 +170,48 @@ static void *take(char *base, uint64_t *used, uint64_t bytes) {
 }
 
 /* Lays out all arrays from `base` on; returns the bytes needed. `base` may be NULL. */
-static uint64_t lay_out(marks *work, const points_changes *changes, char *base) {
+static uint64_t lay_out(marks *work, const points_dynamic *dynamic, char *base) {
     uint64_t used = 0;
     const uint64_t ids_bytes = work->ids.count * sizeof(uint32_t);
     work->given = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.sorted = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.met = (uint32_t *)take(base, &used, ids_bytes);
-    work->ids.filter = (uint32_t *)take(base, &used, CHANGE_FILTER_BITS / 8);
-    work->there = (change_found *)take(base, &used, sizeof *work->there);
-    for (int l = 0; l < changes->count; ++l) {
-        work->layers[l] = layer_of(&changes->layers[l]);
+    work->ids.filter = (uint32_t *)take(base, &used, DYNAMIC_FILTER_BITS / 8);
+    work->there = (dynamic_found *)take(base, &used, sizeof *work->there);
+    for (int l = 0; l < dynamic->count; ++l) {
+        work->layers[l] = layer_of(&dynamic->layers[l]);
         work->layers[l].hits = (uint32_t *)take(
-            base, &used, change_words(work->layers[l].tree->tree.count) * sizeof(uint32_t));
+            base, &used, dynamic_words(work->layers[l].tree->tree.count) * sizeof(uint32_t));
     }
     return used;
 }
 
 /* Marks the points to remove; does not change the tree. */
-static kd_status mark(marks *work, const points_changes *changes, const uint32_t *ids) {
-    KD_TRY(device_pool_reserve(&work->memory, lay_out(work, changes, NULL), work->stream));
-    (void)lay_out(work, changes, (char *)work->memory);
+static kd_status mark(marks *work, const points_dynamic *dynamic, const uint32_t *ids) {
+    KD_TRY(device_pool_reserve(&work->memory, lay_out(work, dynamic, NULL), work->stream));
+    (void)lay_out(work, dynamic, (char *)work->memory);
     memset(&work->found, 0, sizeof work->found);
     work->found.min_missing = KD_NONE;
     KD_TRY(device_copy(work->there, &work->found, sizeof work->found, work->stream));
     KD_TRY(device_copy(work->given, ids, work->ids.count * sizeof *ids, work->stream));
-    KD_TRY(change_ids_open(&work->ids, work->given, work->stream));
-    for (int l = 0; l < changes->count; ++l)
-        KD_TRY(change_mark(&work->layers[l], &work->ids, &work->there->hits[l], work->stream));
-    KD_TRY(change_marks_read(&work->found, work->there, &work->ids, work->stream));
+    KD_TRY(dynamic_ids_open(&work->ids, work->given, work->stream));
+    for (int l = 0; l < dynamic->count; ++l)
+        KD_TRY(dynamic_mark(&work->layers[l], &work->ids, &work->there->hits[l], work->stream));
+    KD_TRY(dynamic_marks_read(&work->found, work->there, &work->ids, work->stream));
     KD_REQUIRE(work->found.missing == 0, KD_ERROR_INPUT, "`ids`: no point has the id %u",
                work->found.min_missing);
     return KD_OK;
 }
 
-static kd_status let_go(marks *work, points_changes *changes) {
-    for (int l = 0; l < changes->count; ++l)
+static kd_status let_go(marks *work, points_dynamic *dynamic) {
+    for (int l = 0; l < dynamic->count; ++l)
         if (work->found.hits[l])
-            KD_TRY(points_cuda_open_gone(changes->layers[l].tree->cuda, work->stream));
-    for (int l = 0; l < changes->count; ++l) {
+            KD_TRY(points_cuda_open_tombstones(dynamic->layers[l].tree->cuda, work->stream));
+    for (int l = 0; l < dynamic->count; ++l) {
         if (!work->found.hits[l]) continue;
-        work->layers[l].gone = changes->layers[l].tree->cuda->gone;
-        KD_TRY(change_let_go(&work->layers[l], work->stream));
-        changes->layers[l].gone.count += work->found.hits[l];
+        work->layers[l].tombstones = dynamic->layers[l].tree->cuda->tombstones;
+        KD_TRY(dynamic_let_go(&work->layers[l], work->stream));
+        dynamic->layers[l].tombstones.count += work->found.hits[l];
     }
     return device_stream_wait(work->stream);
 }
@@ -219,10 +219,10 @@ static kd_status let_go(marks *work, points_changes *changes) {
 /* Rebuilds, together with all later layers, the first layer that has lost half of its points or
    that only walks can search. */
 static kd_status build_the_thin_there(kd_points *tree) {
-    const points_changes *changes = tree->changes;
-    for (int l = 0; l < changes->count; ++l) {
-        const points_layer *layer = &changes->layers[l];
-        if (layer->gone.count > 0 && (2 * (uint64_t)layer->gone.count >= layer->tree->tree.count ||
+    const points_dynamic *dynamic = tree->dynamic;
+    for (int l = 0; l < dynamic->count; ++l) {
+        const points_layer *layer = &dynamic->layers[l];
+        if (layer->tombstones.count > 0 && (2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count ||
                                       !layer->tree->cuda->index.points))
             return join_there(tree, l, NULL);
     }
@@ -239,8 +239,8 @@ kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t cou
     work.ids.count = (uint32_t)count;
     work.stream = tree->options.stream;
     KD_TRY(device_enter(tree->cuda->device, &previous));
-    kd_status status = mark(&work, tree->changes, ids);
-    if (status == KD_OK) status = let_go(&work, tree->changes);
+    kd_status status = mark(&work, tree->dynamic, ids);
+    if (status == KD_OK) status = let_go(&work, tree->dynamic);
     device_pool_release(work.memory, work.stream);
     if (status == KD_OK) {
         status = build_the_thin_there(tree);

@@ -1,4 +1,4 @@
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "core/device/device.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"
@@ -11,26 +11,26 @@
 enum {
     JOIN_FACTOR = 2,      /* layers up to this factor larger than all later ones are merged with
                              them */
-    SMALL_THERE = 1 << 18 /* points_changes.small of a tree on a device */
+    SMALL_THERE = 1 << 18 /* points_dynamic.small of a tree on a device */
 };
 
 /* --- properties ----------------------------------------------------------------------------- */
 
-void points_gone_close(points_gone *owned) {
+void points_tombstones_close(points_tombstones *owned) {
     memory_free(owned->flags);
     memory_free(owned->slots);
     memset(owned, 0, sizeof *owned);
 }
 
 static void layer_close(points_layer *owned) {
-    points_gone_close(&owned->gone);
+    points_tombstones_close(&owned->tombstones);
     kd_points_close(owned->tree);
     owned->tree = NULL;
 }
 
-void points_changes_close(points_changes *owned) {
+void points_dynamic_close(points_dynamic *owned) {
     if (!owned) return;
-    points_gone_close(&owned->layers[0].gone);
+    points_tombstones_close(&owned->layers[0].tombstones);
     for (int l = 1; l < owned->count; ++l) layer_close(&owned->layers[l]);
     memory_free(owned);
 }
@@ -38,26 +38,26 @@ void points_changes_close(points_changes *owned) {
 uint64_t points_live_count(const kd_points *tree) {
     uint64_t count = 0;
     if (tree->parts) return tree->spread.count;
-    if (!tree->changes) return tree->tree.count;
-    for (int l = 0; l < tree->changes->count; ++l)
-        count += points_layer_live(&tree->changes->layers[l]);
+    if (!tree->dynamic) return tree->tree.count;
+    for (int l = 0; l < tree->dynamic->count; ++l)
+        count += points_layer_live(&tree->dynamic->layers[l]);
     return count;
 }
 
-uint64_t points_changes_bytes(const points_changes *changes) {
-    uint64_t bytes = sizeof *changes;
-    for (int l = 0; l < changes->count; ++l) {
-        const points_layer *layer = &changes->layers[l];
-        if (layer->gone.flags) bytes += 5 * (uint64_t)layer->tree->tree.count;
+uint64_t points_dynamic_bytes(const points_dynamic *dynamic) {
+    uint64_t bytes = sizeof *dynamic;
+    for (int l = 0; l < dynamic->count; ++l) {
+        const points_layer *layer = &dynamic->layers[l];
+        if (layer->tombstones.flags) bytes += 5 * (uint64_t)layer->tree->tree.count;
         if (l > 0) bytes += points_bytes_held(layer->tree);
     }
     return bytes;
 }
 
 bool points_is_whole(const kd_points *tree) {
-    const points_changes *changes = tree->changes;
+    const points_dynamic *dynamic = tree->dynamic;
     return !points_elsewhere(tree) &&
-           (!changes || (changes->count == 1 && changes->layers[0].gone.count == 0));
+           (!dynamic || (dynamic->count == 1 && dynamic->layers[0].tombstones.count == 0));
 }
 
 /* Copies a tree on a device to the host as a single tree. */
@@ -73,22 +73,22 @@ static kd_status fetch_whole(kd_points *copy, const kd_points *tree) {
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree) {
     if (tree->cuda) return fetch_whole(copy, tree);
     if (tree->parts) return points_distributed.copy(copy, tree);
-    point_pile all;
+    point_buffer all;
     kd_points_options options = tree->options;
     snprintf(options.device, sizeof options.device, "cpu");
-    KD_TRY(pile_layers(&all, tree->changes, 0, NULL));
-    const kd_point_array array = pile_array(&all);
+    KD_TRY(buffer_layers(&all, tree->dynamic, 0, NULL));
+    const kd_point_array array = buffer_array(&all);
     const kd_status status = points_build(copy, &array, &options);
-    pile_close(&all);
+    buffer_close(&all);
     return status;
 }
 
 /* --- layers --------------------------------------------------------------------------------- */
 
-kd_status points_put_layer(kd_points *tree, int first, const point_pile *pile) {
-    points_changes *changes = tree->changes;
+kd_status points_put_layer(kd_points *tree, int first, const point_buffer *points) {
+    points_dynamic *dynamic = tree->dynamic;
     kd_points_options options = tree->options;
-    const kd_point_array array = pile_array(pile);
+    const kd_point_array array = buffer_array(points);
     kd_points *opened = NULL;
     if (tree->cuda)
         snprintf(options.device, sizeof options.device, "cuda:%d", (int)tree->cuda->device);
@@ -100,44 +100,44 @@ kd_status points_put_layer(kd_points *tree, int first, const point_pile *pile) {
         memory_free(opened);
         return status;
     }
-    for (int l = changes->count; l-- > (first > 0 ? first : 1);) layer_close(&changes->layers[l]);
-    changes->touched += pile->count;
-    changes->count = first + 1;
+    for (int l = dynamic->count; l-- > (first > 0 ? first : 1);) layer_close(&dynamic->layers[l]);
+    dynamic->touched += points->count;
+    dynamic->count = first + 1;
     if (first > 0) {
-        changes->layers[first] = (points_layer){opened, {NULL, NULL, 0}};
+        dynamic->layers[first] = (points_layer){opened, {NULL, NULL, 0}};
         return KD_OK;
     }
-    points_gone_close(&changes->layers[0].gone);
-    tree->changes = NULL;
+    points_tombstones_close(&dynamic->layers[0].tombstones);
+    tree->dynamic = NULL;
     opened->options = tree->options;
     points_release(tree);
     *tree = *opened;
-    tree->changes = changes;
+    tree->dynamic = dynamic;
     memory_free(opened);
     return KD_OK;
 }
 
-int points_first_to_join(const points_changes *changes, uint64_t more) {
-    int first = changes->count;
+int points_first_to_join(const points_dynamic *dynamic, uint64_t more) {
+    int first = dynamic->count;
     for (; first > 0; --first) {
-        const uint64_t before = points_layer_live(&changes->layers[first - 1]);
-        if (before > JOIN_FACTOR * more && before + more > changes->small && first < LAYERS_MAX)
+        const uint64_t before = points_layer_live(&dynamic->layers[first - 1]);
+        if (before > JOIN_FACTOR * more && before + more > dynamic->small && first < LAYERS_MAX)
             break;
         more += before;
     }
     return first;
 }
 
-kd_status points_join_from(kd_points *tree, int first, const point_pile *more) {
-    point_pile joined;
-    KD_TRY(pile_layers(&joined, tree->changes, first, more));
+kd_status points_join_from(kd_points *tree, int first, const point_buffer *more) {
+    point_buffer joined;
+    KD_TRY(buffer_layers(&joined, tree->dynamic, first, more));
     const kd_status status = points_put_layer(tree, first, &joined);
-    pile_close(&joined);
+    buffer_close(&joined);
     return status;
 }
 
 static bool has_names(const kd_points *tree) {
-    return tree->changes ? tree->changes->named
+    return tree->dynamic ? tree->dynamic->named
                          : tree->renamed || (tree->cuda && tree->cuda->renamed);
 }
 
@@ -151,18 +151,18 @@ kd_status points_may_change(const kd_points *tree) {
 /* Prepares a tree for changes the first time. A distributed tree has a single layer, which is
    rebuilt by each change. */
 kd_status points_begin_change(kd_points *tree) {
-    if (tree->changes) {
-        tree->changes->touched = 0;
+    if (tree->dynamic) {
+        tree->dynamic->touched = 0;
         return KD_OK;
     }
-    points_changes *made = NULL;
+    points_dynamic *made = NULL;
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     made->layers[0].tree = tree;
     made->count = 1;
     made->named = has_names(tree);
     made->next_id = tree->tree.count;
     made->small = tree->cuda ? SMALL_THERE : 0;
-    tree->changes = made;
+    tree->dynamic = made;
     return KD_OK;
 }
 
@@ -200,12 +200,12 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
 }
 
 /* Copies the caller's points with their ids, given or newly assigned. */
-static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point_array *points) {
+static kd_status buffer_new(point_buffer *out, const kd_points *tree, const kd_point_array *points) {
     const pointtree *like = &tree->tree;
     const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
     const uint64_t stride = points->stride_bytes ? points->stride_bytes : bytes;
-    const uint64_t next = tree->changes->next_id;
-    KD_TRY(pile_open(out, like, points->count));
+    const uint64_t next = tree->dynamic->next_id;
+    KD_TRY(buffer_open(out, like, points->count));
     for (uint64_t i = 0; i < points->count; ++i) {
         memcpy((char *)out->coordinates + i * bytes, (const char *)points->coordinates + i * stride,
                bytes);
@@ -215,50 +215,50 @@ static kd_status pile_new(point_pile *out, const kd_points *tree, const kd_point
     return KD_OK;
 }
 
-kd_status points_fetch_layer(kd_points *copy, points_changes *changes, const kd_points *tree) {
+kd_status points_fetch_layer(kd_points *copy, points_dynamic *dynamic, const kd_points *tree) {
     KD_TRY(points_copy_whole(copy, tree));
-    copy->changes = NULL;
-    memset(changes, 0, sizeof *changes);
-    changes->layers[0].tree = copy;
-    changes->count = 1;
+    copy->dynamic = NULL;
+    memset(dynamic, 0, sizeof *dynamic);
+    dynamic->layers[0].tree = copy;
+    dynamic->count = 1;
     return KD_OK;
 }
 
-kd_status points_build_anew(kd_points *tree, const point_pile *all) {
-    const kd_point_array array = pile_array(all);
-    points_changes *changes = tree->changes;
+kd_status points_build_anew(kd_points *tree, const point_buffer *all) {
+    const kd_point_array array = buffer_array(all);
+    points_dynamic *dynamic = tree->dynamic;
     kd_points built;
     KD_TRY(points_build(&built, &array, &tree->options));
-    changes->touched = all->count;
-    tree->changes = NULL;
+    dynamic->touched = all->count;
+    tree->dynamic = NULL;
     points_release(tree);
     *tree = built;
-    tree->changes = changes;
+    tree->dynamic = dynamic;
     return KD_OK;
 }
 
-static kd_status insert_in_parts(kd_points *tree, const point_pile *more) {
+static kd_status insert_in_parts(kd_points *tree, const point_buffer *more) {
     kd_points copy;
-    points_changes only;
-    point_pile all;
+    points_dynamic only;
+    point_buffer all;
     KD_TRY(points_fetch_layer(&copy, &only, tree));
-    kd_status status = pile_layers(&all, &only, 0, more);
+    kd_status status = buffer_layers(&all, &only, 0, more);
     if (status == KD_OK) {
         status = points_build_anew(tree, &all);
-        pile_close(&all);
+        buffer_close(&all);
     }
     points_release(&copy);
     return status;
 }
 
 static kd_status insert_here(kd_points *tree, const kd_point_array *points) {
-    point_pile more;
-    KD_TRY(pile_new(&more, tree, points));
+    point_buffer more;
+    KD_TRY(buffer_new(&more, tree, points));
     const kd_status status =
         tree->parts
             ? insert_in_parts(tree, &more)
-            : points_join_from(tree, points_first_to_join(tree->changes, more.count), &more);
-    pile_close(&more);
+            : points_join_from(tree, points_first_to_join(tree->dynamic, more.count), &more);
+    buffer_close(&more);
     return status;
 }
 
@@ -267,7 +267,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
     KD_TRY(points_may_change(tree));
     KD_TRY(check_new(tree, points));
     KD_TRY(points_begin_change(tree));
-    const uint64_t next = tree->changes->next_id;
+    const uint64_t next = tree->dynamic->next_id;
     KD_REQUIRE(points->ids || next + points->count <= KD_NO_POINT, KD_ERROR_USAGE,
                "inserting %llu points exceeds the 2^32 - 1 ids of the tree; build a new tree",
                (unsigned long long)points->count);
@@ -279,15 +279,15 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
         KD_TRY(scan_new(tree, &all));
     }
     KD_TRY(status);
-    if (!points->ids) tree->changes->next_id += points->count;
+    if (!points->ids) tree->dynamic->next_id += points->count;
     if (first_id) *first_id = points->ids ? KD_NO_POINT : (uint32_t)next;
     return KD_OK;
 }
 
 kd_status kd_points_rebuild(kd_points *tree) {
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
-    if (!tree->changes || tree->parts) return KD_OK;
-    tree->changes->touched = 0;
-    if (tree->changes->count == 1 && tree->changes->layers[0].gone.count == 0) return KD_OK;
+    if (!tree->dynamic || tree->parts) return KD_OK;
+    tree->dynamic->touched = 0;
+    if (tree->dynamic->count == 1 && tree->dynamic->layers[0].tombstones.count == 0) return KD_OK;
     return tree->cuda ? points_join_there(tree, 0) : points_join_from(tree, 0, NULL);
 }

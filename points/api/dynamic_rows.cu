@@ -15,7 +15,7 @@ unsigned blocks_for(uint64_t count) {
 }
 
 template <typename real>
-__global__ void merge_nearest(change_rows first, change_rows second, uint64_t count, uint32_t k) {
+__global__ void merge_nearest(dynamic_rows first, dynamic_rows second, uint64_t count, uint32_t k) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
     const uint32_t here = first.counts[i], there = second.counts[i];
@@ -41,16 +41,16 @@ __global__ void merge_nearest(change_rows first, change_rows second, uint64_t co
 }
 
 struct all_rows {
-    change_rows of[CHANGE_LAYERS_MAX];
+    dynamic_rows of[DYNAMIC_LAYERS_MAX];
     int layers;
 };
 
 template <typename real>
-__global__ void merge_within(change_rows out, const __grid_constant__ all_rows rows,
+__global__ void merge_within(dynamic_rows out, const __grid_constant__ all_rows rows,
                              uint64_t count) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
-    uint64_t at[CHANGE_LAYERS_MAX];
+    uint64_t at[DYNAMIC_LAYERS_MAX];
     for (int l = 0; l < rows.layers; ++l) at[l] = rows.of[l].offsets[i];
     for (uint64_t made = out.offsets[i]; made < out.offsets[i + 1]; ++made) {
         int minimum = -1;
@@ -75,7 +75,7 @@ __global__ void add_offsets(uint64_t *sums, const uint64_t *more, uint64_t count
 }
 } // namespace
 
-extern "C" kd_status change_merge_nearest(const change_rows *first, const change_rows *second,
+extern "C" kd_status dynamic_merge_nearest(const dynamic_rows *first, const dynamic_rows *second,
                                           uint64_t count, uint32_t k, point_scalar scalar,
                                           void *stream) {
     if (count == 0) return KD_OK;
@@ -87,14 +87,14 @@ extern "C" kd_status change_merge_nearest(const change_rows *first, const change
     return KD_OK;
 }
 
-extern "C" kd_status change_add_offsets(uint64_t *sums, const uint64_t *more, uint64_t count,
+extern "C" kd_status dynamic_add_offsets(uint64_t *sums, const uint64_t *more, uint64_t count,
                                         void *stream) {
     add_offsets<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(sums, more, count);
     KD_CUDA_LAUNCHED("add_offsets");
     return KD_OK;
 }
 
-extern "C" kd_status change_merge_within(const change_rows *out, const change_rows *rows,
+extern "C" kd_status dynamic_merge_within(const dynamic_rows *out, const dynamic_rows *rows,
                                          int layers, uint64_t count, point_scalar scalar,
                                          void *stream) {
     all_rows all = {};

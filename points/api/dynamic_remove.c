@@ -2,7 +2,7 @@
 #include "core/device/device.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include <stdlib.h>
 
 enum { SCAN_GRAIN = 1 << 14 };
@@ -39,7 +39,7 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
     const points_layer *layer = work->layer;
     for (int64_t i = begin; i < end; ++i) {
         work->hits[i] = 0;
-        if (layer->gone.flags && layer->gone.flags[i]) continue;
+        if (layer->tombstones.flags && layer->tombstones.flags[i]) continue;
         const uint64_t place =
             find_id(work->sorted, work->count, points_id_of(layer->tree, (uint32_t)i));
         if (place == work->count) continue;
@@ -55,7 +55,7 @@ static void mark_by_number(const removal *work) {
     memset(work->hits, 0, layer->tree->tree.count);
     for (uint64_t i = 0; i < work->count; ++i) {
         const uint32_t index = work->sorted[i];
-        if (index >= layer->tree->tree.count || (layer->gone.flags && layer->gone.flags[index]))
+        if (index >= layer->tree->tree.count || (layer->tombstones.flags && layer->tombstones.flags[index]))
             continue;
         work->hits[index] = 1;
         work->met[i] = 1;
@@ -79,14 +79,14 @@ static void find_slots(uint32_t *slots, const kd_points *tree) {
     }
 }
 
-static kd_status gone_open(points_gone *out, const kd_points *tree) {
+static kd_status tombstones_open(points_tombstones *out, const kd_points *tree) {
     kd_status status = KD_OK;
     if (out->flags) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->flags, tree->tree.count));
     KD_TRY_GOTO(KD_RESERVE(out->slots, tree->tree.count));
     find_slots(out->slots, tree);
 done:
-    if (status != KD_OK) points_gone_close(out);
+    if (status != KD_OK) points_tombstones_close(out);
     return status;
 }
 
@@ -103,18 +103,18 @@ static void empty_slot(kd_points *tree, uint32_t slot) {
 static void let_go(points_layer *layer, const uint8_t *hits) {
     for (uint32_t i = 0; i < layer->tree->tree.count; ++i) {
         if (!hits[i]) continue;
-        layer->gone.flags[i] = 1;
-        ++layer->gone.count;
-        empty_slot(layer->tree, layer->gone.slots[i]);
+        layer->tombstones.flags[i] = 1;
+        ++layer->tombstones.count;
+        empty_slot(layer->tree, layer->tombstones.slots[i]);
     }
 }
 
 /* Rebuilds, together with all later layers, the first layer that has lost half of its points. */
 static kd_status build_the_thin(kd_points *tree) {
-    points_changes *changes = tree->changes;
-    for (int l = 0; l < changes->count; ++l) {
-        const points_layer *layer = &changes->layers[l];
-        if (layer->gone.count > 0 && 2 * (uint64_t)layer->gone.count >= layer->tree->tree.count)
+    points_dynamic *dynamic = tree->dynamic;
+    for (int l = 0; l < dynamic->count; ++l) {
+        const points_layer *layer = &dynamic->layers[l];
+        if (layer->tombstones.count > 0 && 2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count)
             return points_join_from(tree, l, NULL);
     }
     return KD_OK;
@@ -122,13 +122,13 @@ static kd_status build_the_thin(kd_points *tree) {
 
 /* Allocates one byte for each point of all layers in *hits and marks the points to remove; returns
    KD_ERROR_INPUT for an id that no point has. */
-static kd_status mark_all(uint8_t **hits, removal *work, const points_changes *changes) {
+static kd_status mark_all(uint8_t **hits, removal *work, const points_dynamic *dynamic) {
     uint64_t all = 0;
-    for (int l = 0; l < changes->count; ++l) all += changes->layers[l].tree->tree.count;
+    for (int l = 0; l < dynamic->count; ++l) all += dynamic->layers[l].tree->tree.count;
     KD_TRY(KD_RESERVE(*hits, all));
     all = 0;
-    for (int l = 0; l < changes->count; ++l) {
-        work->layer = &changes->layers[l];
+    for (int l = 0; l < dynamic->count; ++l) {
+        work->layer = &dynamic->layers[l];
         work->hits = *hits + all;
         mark(work);
         all += work->layer->tree->tree.count;
@@ -140,16 +140,16 @@ static kd_status mark_all(uint8_t **hits, removal *work, const points_changes *c
 }
 
 static kd_status remove_here(kd_points *tree, removal *work) {
-    points_changes *changes = tree->changes;
+    points_dynamic *dynamic = tree->dynamic;
     uint8_t *hits = NULL;
     uint64_t at = 0;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(mark_all(&hits, work, changes));
-    for (int l = 0; l < changes->count; ++l)
-        KD_TRY_GOTO(gone_open(&changes->layers[l].gone, changes->layers[l].tree));
-    for (int l = 0; l < changes->count; ++l) {
-        const uint32_t count = changes->layers[l].tree->tree.count;
-        let_go(&changes->layers[l], hits + at);
+    KD_TRY_GOTO(mark_all(&hits, work, dynamic));
+    for (int l = 0; l < dynamic->count; ++l)
+        KD_TRY_GOTO(tombstones_open(&dynamic->layers[l].tombstones, dynamic->layers[l].tree));
+    for (int l = 0; l < dynamic->count; ++l) {
+        const uint32_t count = dynamic->layers[l].tree->tree.count;
+        let_go(&dynamic->layers[l], hits + at);
         at += count;
     }
     status = build_the_thin(tree);
@@ -164,18 +164,18 @@ done:
 /* Removes points from a distributed tree. */
 static kd_status remove_in_parts(kd_points *tree, removal *work) {
     kd_points copy;
-    points_changes only;
-    point_pile all;
+    points_dynamic only;
+    point_buffer all;
     uint8_t *hits = NULL;
     KD_TRY(points_fetch_layer(&copy, &only, tree));
     kd_status status = mark_all(&hits, work, &only);
-    only.layers[0].gone.flags = hits;
+    only.layers[0].tombstones.flags = hits;
     for (uint32_t i = 0; status == KD_OK && i < copy.tree.count; ++i)
-        only.layers[0].gone.count += hits[i];
-    if (status == KD_OK) status = pile_layers(&all, &only, 0, NULL);
+        only.layers[0].tombstones.count += hits[i];
+    if (status == KD_OK) status = buffer_layers(&all, &only, 0, NULL);
     if (status == KD_OK) {
         status = points_build_anew(tree, &all);
-        pile_close(&all);
+        buffer_close(&all);
     }
     memory_free(hits);
     points_release(&copy);

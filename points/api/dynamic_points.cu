@@ -30,13 +30,13 @@ __device__ bool bit_of(const uint32_t *bits, uint32_t at) {
 __global__ void fill_filter(const uint32_t *ids, uint32_t count, uint32_t *filter) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
-    const uint32_t bit = ids[i] % CHANGE_FILTER_BITS;
+    const uint32_t bit = ids[i] % DYNAMIC_FILTER_BITS;
     atomicOr(&filter[bit / 32], 1u << bit % 32);
 }
 
 /* Returns the index of an id in the sorted list, the first of equal ones, or the count if it is
    absent. */
-__device__ uint32_t find_id(const change_ids &ids, uint32_t id) {
+__device__ uint32_t find_id(const dynamic_ids &ids, uint32_t id) {
     uint32_t first = 0, last = ids.count;
     while (first < last) {
         const uint32_t middle = first + (last - first) / 2;
@@ -48,13 +48,13 @@ __device__ uint32_t find_id(const change_ids &ids, uint32_t id) {
     return first < ids.count && ids.sorted[first] == id ? first : ids.count;
 }
 
-__global__ void mark_points(const __grid_constant__ change_layer layer, uint32_t count,
-                            const __grid_constant__ change_ids ids, uint32_t *hit_count) {
+__global__ void mark_points(const __grid_constant__ dynamic_layer layer, uint32_t count,
+                            const __grid_constant__ dynamic_ids ids, uint32_t *hit_count) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     bool goes = false;
-    if (i < count && !(layer.gone && bit_of(layer.gone, i))) {
+    if (i < count && !(layer.tombstones && bit_of(layer.tombstones, i))) {
         const uint32_t id = layer.renamed ? layer.renamed[i] : i;
-        if (bit_of(ids.filter, id % CHANGE_FILTER_BITS)) {
+        if (bit_of(ids.filter, id % DYNAMIC_FILTER_BITS)) {
             const uint32_t place = find_id(ids, id);
             goes = place < ids.count;
             if (goes) ids.met[place] = 1; /* other threads write the same value */
@@ -66,16 +66,16 @@ __global__ void mark_points(const __grid_constant__ change_layer layer, uint32_t
     if (word) atomicAdd(hit_count, __popc(word));
 }
 
-__global__ void list_missing(const __grid_constant__ change_ids ids, change_found *found) {
+__global__ void list_missing(const __grid_constant__ dynamic_ids ids, dynamic_found *found) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= ids.count || ids.met[i] || (i && ids.sorted[i] == ids.sorted[i - 1])) return;
     atomicAdd(&found->missing, 1u);
     atomicMin(&found->min_missing, ids.sorted[i]);
 }
 
-__global__ void add_hits(uint32_t *gone, const uint32_t *hits, uint32_t words) {
+__global__ void add_hits(uint32_t *tombstones, const uint32_t *hits, uint32_t words) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < words) gone[i] |= hits[i];
+    if (i < words) tombstones[i] |= hits[i];
 }
 
 __global__ void empty_leaves(float4 *points, uint32_t count, const uint32_t *hits) {
@@ -83,13 +83,13 @@ __global__ void empty_leaves(float4 *points, uint32_t count, const uint32_t *hit
     if (i < count && bit_of(hits, __float_as_uint(points[i].w))) points[i].x = NAN;
 }
 
-__global__ void count_live(const uint32_t *gone, uint32_t words, uint32_t *live) {
+__global__ void count_live(const uint32_t *tombstones, uint32_t words, uint32_t *live) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i < words) live[i] = __popc(~gone[i]);
+    if (i < words) live[i] = __popc(~tombstones[i]);
 }
 
 /* A point has `words` words of four bytes. */
-__global__ void gather_points(const __grid_constant__ change_layer layer,
+__global__ void gather_points(const __grid_constant__ dynamic_layer layer,
                               const __grid_constant__ pointtree_nd_view tree, const uint32_t *ranks,
                               uint64_t first, uint32_t words, uint32_t *coordinates,
                               uint32_t *ids) {
@@ -98,8 +98,8 @@ __global__ void gather_points(const __grid_constant__ change_layer layer,
     const uint32_t index = tree.ids[node], bit = index % 32;
     uint32_t rank = index;
     if (ranks) {
-        if (bit_of(layer.gone, index)) return;
-        rank = ranks[index / 32] + __popc(~layer.gone[index / 32] & ((1u << bit) - 1));
+        if (bit_of(layer.tombstones, index)) return;
+        rank = ranks[index / 32] + __popc(~layer.tombstones[index / 32] & ((1u << bit) - 1));
     }
     const uint64_t place = first + rank;
     const uint32_t *from = (const uint32_t *)tree.coordinates + (uint64_t)node * words;
@@ -118,11 +118,11 @@ __global__ void pack_points(uint32_t *to, const uint32_t *from, uint64_t stride,
     if (i < count * words) to[i] = from[i / words * stride + i % words];
 }
 
-/* Computes, for each word of `gone`, the rank of its first point among the remaining ones. */
-kd_status rank_words(uint32_t *ranks, const uint32_t *gone, uint32_t words, cudaStream_t stream) {
+/* Computes, for each word of `tombstones`, the rank of its first point among the remaining ones. */
+kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words, cudaStream_t stream) {
     size_t bytes = 0;
     void *scratch = NULL;
-    count_live<<<blocks_for(words), BLOCK, 0, stream>>>(gone, words, ranks);
+    count_live<<<blocks_for(words), BLOCK, 0, stream>>>(tombstones, words, ranks);
     KD_CUDA_LAUNCHED("count_live");
     KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, bytes, ranks, ranks, words, stream));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
@@ -134,11 +134,11 @@ kd_status rank_words(uint32_t *ranks, const uint32_t *gone, uint32_t words, cuda
 }
 } // namespace
 
-extern "C" kd_status change_ids_open(const change_ids *ids, const uint32_t *given, void *stream) {
+extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *given, void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
     size_t bytes = 0;
     void *scratch = NULL;
-    KD_CUDA(cudaMemsetAsync(ids->filter, 0, CHANGE_FILTER_BITS / 8, s));
+    KD_CUDA(cudaMemsetAsync(ids->filter, 0, DYNAMIC_FILTER_BITS / 8, s));
     KD_CUDA(cudaMemsetAsync(ids->met, 0, ids->count * sizeof *ids->met, s));
     fill_filter<<<blocks_for(ids->count), BLOCK, 0, s>>>(given, ids->count, ids->filter);
     KD_CUDA_LAUNCHED("fill_filter");
@@ -152,7 +152,7 @@ extern "C" kd_status change_ids_open(const change_ids *ids, const uint32_t *give
     return KD_OK;
 }
 
-extern "C" kd_status change_mark(const change_layer *layer, const change_ids *ids,
+extern "C" kd_status dynamic_mark(const dynamic_layer *layer, const dynamic_ids *ids,
                                  uint32_t *hit_count, void *stream) {
     const uint32_t count = layer->tree->tree.count;
     if (count == 0) return KD_OK;
@@ -162,19 +162,19 @@ extern "C" kd_status change_mark(const change_layer *layer, const change_ids *id
     return KD_OK;
 }
 
-extern "C" kd_status change_marks_read(change_found *out, change_found *found,
-                                       const change_ids *ids, void *stream) {
+extern "C" kd_status dynamic_marks_read(dynamic_found *out, dynamic_found *found,
+                                       const dynamic_ids *ids, void *stream) {
     list_missing<<<blocks_for(ids->count), BLOCK, 0, (cudaStream_t)stream>>>(*ids, found);
     KD_CUDA_LAUNCHED("list_missing");
     KD_TRY(device_copy(out, found, sizeof *out, stream));
     return device_stream_wait(stream);
 }
 
-extern "C" kd_status change_let_go(const change_layer *layer, void *stream) {
+extern "C" kd_status dynamic_let_go(const dynamic_layer *layer, void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
-    const uint32_t count = layer->tree->tree.count, words = (uint32_t)change_words(count);
+    const uint32_t count = layer->tree->tree.count, words = (uint32_t)dynamic_words(count);
     if (count == 0) return KD_OK;
-    add_hits<<<blocks_for(words), BLOCK, 0, s>>>(layer->gone, layer->hits, words);
+    add_hits<<<blocks_for(words), BLOCK, 0, s>>>(layer->tombstones, layer->hits, words);
     KD_CUDA_LAUNCHED("add_hits");
     if (!layer->tree->points) return KD_OK;
     empty_leaves<<<blocks_for(count), BLOCK, 0, s>>>((float4 *)layer->tree->points, count,
@@ -183,17 +183,17 @@ extern "C" kd_status change_let_go(const change_layer *layer, void *stream) {
     return KD_OK;
 }
 
-extern "C" kd_status change_gather(const change_layer *layer, uint64_t first, void *coordinates,
+extern "C" kd_status dynamic_gather(const dynamic_layer *layer, uint64_t first, void *coordinates,
                                    uint32_t *ids, void *stream) {
     const pointtree_nd_view tree = layer->tree->tree;
     const cudaStream_t s = (cudaStream_t)stream;
     const uint32_t words = (uint32_t)(tree.dims * point_scalar_bytes(tree.scalar) / 4);
     uint32_t *ranks = NULL;
     if (tree.count == 0) return KD_OK;
-    if (layer->gone) {
-        const uint64_t rows = change_words(tree.count);
+    if (layer->tombstones) {
+        const uint64_t rows = dynamic_words(tree.count);
         KD_TRY(device_pool_reserve((void **)&ranks, rows * sizeof *ranks, stream));
-        const kd_status ranked = rank_words(ranks, layer->gone, (uint32_t)rows, s);
+        const kd_status ranked = rank_words(ranks, layer->tombstones, (uint32_t)rows, s);
         if (ranked != KD_OK) device_pool_release(ranks, stream);
         KD_TRY(ranked);
     }
@@ -205,19 +205,19 @@ extern "C" kd_status change_gather(const change_layer *layer, uint64_t first, vo
     return KD_OK;
 }
 
-extern "C" kd_status change_clear(void *memory, uint64_t bytes, void *stream) {
+extern "C" kd_status dynamic_clear(void *memory, uint64_t bytes, void *stream) {
     KD_CUDA(cudaMemsetAsync(memory, 0, bytes, (cudaStream_t)stream));
     return KD_OK;
 }
 
-extern "C" kd_status change_number(uint32_t *ids, uint64_t count, uint32_t first, void *stream) {
+extern "C" kd_status dynamic_number(uint32_t *ids, uint64_t count, uint32_t first, void *stream) {
     if (count == 0) return KD_OK;
     number_points<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(ids, count, first);
     KD_CUDA_LAUNCHED("number_points");
     return KD_OK;
 }
 
-extern "C" kd_status change_pack(void *to, const point_array *points, void *stream) {
+extern "C" kd_status dynamic_pack(void *to, const point_array *points, void *stream) {
     const uint64_t words = points->dims * point_scalar_bytes(points->scalar) / 4;
     if (points->count == 0) return KD_OK;
     pack_points<<<blocks_for(points->count * words), BLOCK, 0, (cudaStream_t)stream>>>(
