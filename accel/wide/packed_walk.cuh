@@ -102,7 +102,7 @@ struct packed_seen {
     float ax, ay, az, bx, by, bz, cx, cy, cz;
     float wa, wb, wc, smallest;
 
-    __device__ __forceinline__ void look(const packed_sight &by_ray, float4 x, float4 y, float4 z) {
+    __device__ __forceinline__ void test(const packed_sight &by_ray, float4 x, float4 y, float4 z) {
         az = z.x - by_ray.oz, bz = z.y - by_ray.oz, cz = z.z - by_ray.oz;
         ax = x.x - by_ray.ox - by_ray.shear_x * az, ay = y.x - by_ray.oy - by_ray.shear_y * az;
         bx = x.y - by_ray.ox - by_ray.shear_x * bz, by = y.y - by_ray.oy - by_ray.shear_y * bz;
@@ -446,7 +446,7 @@ template <bool any, bool bounded> struct packed_ray {
         do {
             packed_seen seen;
             const float4 z = __ldg(sight.z + i);
-            seen.look(sight, __ldg(sight.x + i), __ldg(sight.y + i), z);
+            seen.test(sight, __ldg(sight.x + i), __ldg(sight.y + i), z);
             word = __float_as_uint(z.w);
             const uint32_t id = word & ~PACKED_LAST, row = first + i;
             i += 3;

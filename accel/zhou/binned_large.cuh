@@ -41,7 +41,7 @@ struct bin_refinement {
    SLOTS, the limit is lowered halfway to the lowest bound, repeatedly. All lanes of a warp must
    call it. */
 __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &costs, int a,
-                                             bin_refinement *look) {
+                                             bin_refinement *refinement) {
     const int lane = threadIdx.x & 31;
     const sah_axis of = s.of[a];
     const uint32_t *begins = s.bins[0][a][0] + lane * BINS_EACH,
@@ -87,14 +87,14 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
         const bool has = bound[i] < limit && slot < SLOTS;
         word |= (has ? slot : (uint32_t)NO_SLOT) << 8 * i;
         if (has) {
-            look->bin[a][slot] = (uint32_t)(lane * BINS_EACH + i);
-            look->begun[a][slot] = begun;
-            look->ended[a][slot] = ended;
+            refinement->bin[a][slot] = (uint32_t)(lane * BINS_EACH + i);
+            refinement->begun[a][slot] = begun;
+            refinement->ended[a][slot] = ended;
             ++slot;
         }
         begun += begins[i], ended += ends[i];
     }
-    look->slots[a][lane] = word;
+    refinement->slots[a][lane] = word;
     if (lane != 0) return;
     const uint32_t promised = min(all, (uint32_t)SLOTS);
     s.split.promised[a] = promised;
@@ -103,10 +103,10 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
 
 /* The same for all axes, once the best edge is known. All threads of the block must call it. */
 __device__ __forceinline__ void promise_refined(large_shared &s, const sah_costs &costs,
-                                                bin_refinement *look) {
+                                                bin_refinement *refinement) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
-    if (warp < 3) promise_axis(s, costs, warp, look);
+    if (warp < 3) promise_axis(s, costs, warp, refinement);
     __syncthreads();
 }
 
@@ -115,9 +115,9 @@ __device__ __forceinline__ bool wants_refinement(const big_split &split) {
 }
 
 /* Loads what counting needs; the next barrier makes it visible. */
-__device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &look) {
+__device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &refinement) {
     for (int i = threadIdx.x; i < 3 * SLOT_WORDS; i += LARGE_BLOCK)
-        ((uint32_t *)&s.slots[0][0])[i] = (&look.slots[0][0])[i];
+        ((uint32_t *)&s.slots[0][0])[i] = (&refinement.slots[0][0])[i];
     if (threadIdx.x < 3)
         s.refined_scale[threadIdx.x] =
             fminf(s.scale[threadIdx.x] * (float)(1u << s.split.refined[threadIdx.x]), FLT_MAX);
@@ -145,7 +145,7 @@ __device__ __forceinline__ void count_refs_refined(large_shared &s) {
 
 /* Returns the best edge of axis a between parts of bins. All lanes of a warp must call it. */
 __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const sah_costs &costs,
-                                                    int a, const bin_refinement &look) {
+                                                    int a, const bin_refinement &refinement) {
     const int first = (threadIdx.x & 31) * BINS_EACH, refined = (int)s.split.refined[a];
     const uint32_t slot = (uint32_t)(first >> refined), count = s.node.count;
     const sah_axis of = s.of[a];
@@ -156,9 +156,9 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
     uint32_t ended = group_scan(sum_ends, width) - sum_ends;
     plane_choice best = {INFINITY, 0, (uint32_t)a};
     if (slot < s.split.promised[a]) {
-        begun += look.begun[a][slot];
-        ended += look.ended[a][slot];
-        const int part = ((int)look.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
+        begun += refinement.begun[a][slot];
+        ended += refinement.ended[a][slot];
+        const int part = ((int)refinement.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
         const float share = 1.0f / (float)(BINS << refined);
         try_edges(best, costs, of, begins, ends, begun, ended, count,
                   [&](int i) { return of.lo + (of.hi - of.lo) * ((float)(part + i) * share); });
@@ -169,11 +169,11 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
 /* Replaces edges by better refined ones; s.bins[0] holds the complete counts. All threads of the
    block must call it. */
 __device__ __forceinline__ void choose_refined(large_shared &s, const sah_costs &costs,
-                                               const bin_refinement &look) {
+                                               const bin_refinement &refinement) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
     if (warp < 3 && s.split.promised[warp]) {
-        const plane_choice best = choose_part(s, costs, warp, look);
+        const plane_choice best = choose_part(s, costs, warp, refinement);
         if ((threadIdx.x & 31) == 0 && best.cost < s.split.axes[warp].cost)
             s.split.axes[warp] = best;
     }
@@ -315,7 +315,7 @@ __device__ inline bool report_bins(const binned &k, large_shared &s, big_node *b
     return s.last;
 }
 
-__device__ inline void look(const binned &k, large_shared &s, const large_task &task) {
+__device__ inline void refine(const binned &k, large_shared &s, const large_task &task) {
     const bool refined = task.kind == TASK_REFINE;
     big_node *big = k.big + task.node;
     begin_big(s, big);
@@ -411,7 +411,7 @@ __device__ inline void begin_tree(const binned &k, large_shared &s) {
     __syncthreads();
     if (s.node.count > CHUNK) {
         const uint32_t index = add_big(k, s);
-        if (index != KD_NONE) list_round(k, s, index, TASK_LOOK);
+        if (index != KD_NONE) list_round(k, s, index, TASK_BIN);
     }
 }
 
@@ -436,8 +436,8 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
         switch (task.kind) {
         case TASK_GO_HOME: return;
         case TASK_WHOLE: split_whole(k, s, task.node); break;
-        case TASK_LOOK:
-        case TASK_REFINE: look(k, s, task); break;
+        case TASK_BIN:
+        case TASK_REFINE: refine(k, s, task); break;
         case TASK_SCATTER: scatter(k, s, task); break;
         }
     }

@@ -162,7 +162,7 @@ __device__ __forceinline__ void choose_side(large_shared &s, const sah_costs &co
 
 /* --- The task list --- */
 
-enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_LOOK, TASK_REFINE, TASK_SCATTER };
+enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATTER };
 
 struct large_task {
     task_kind kind;

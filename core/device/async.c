@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum {
-    LOOK_NANOSECONDS = 10 * 1000 * 1000
+    POLL_NANOSECONDS = 10 * 1000 * 1000
 }; /* interval at which async_end polls for cancellation */
 
 struct async_task {
@@ -79,7 +79,7 @@ kd_status async_begin(async_task **out, async_work work, void *context) {
 static bool wait_a_while(async_task *of) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_NANOSECONDS;
+    until.tv_nsec += POLL_NANOSECONDS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         ++until.tv_sec;

@@ -416,7 +416,7 @@ static kd_status header_check(hdr_header *out, const char *path, const file_view
     return KD_OK;
 }
 
-kd_status hdr_look(int32_t *width, int32_t *height, const char *path, const file_view *file) {
+kd_status hdr_inspect(int32_t *width, int32_t *height, const char *path, const file_view *file) {
     hdr_header header;
     KD_TRY(header_check(&header, path, file));
     *width = header.by_columns ? header.scanlines : header.length;

@@ -154,7 +154,7 @@ static uint32_t big_word_at(const file_view *file, size_t at) {
     return byte_at(file, at) << 8 | byte_at(file, at + 1);
 }
 
-kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file) {
+kd_status picture_inspect_jpeg(picture_info *out, const char *path, const file_view *file) {
     for (size_t at = 0; at + 1 < file->count;) {
         const uint32_t marker = byte_at(file, at + 1);
         if (byte_at(file, at) != 0xff || marker == 0xff || marker == 0 || marker == 0xd8) {
@@ -185,7 +185,7 @@ typedef struct decoding {
     void *texels;
 } decoding;
 
-static void look(void *context) {
+static void inspect(void *context) {
     decoding *of = (decoding *)context;
     of->is_known =
         stbi_info_from_memory(of->bytes, of->count, &of->width, &of->height, &of->channels);
@@ -202,16 +202,16 @@ static void decode(void *context) {
     stb_keep(of->texels);
 }
 
-enum { LOOK_BYTES = 1 << 20 };
+enum { INSPECTED_BYTES = 1 << 20 };
 
-static kd_status look_at_radiance(picture_info *out, const char *path, const file_view *file) {
-    KD_TRY(hdr_look(&out->width, &out->height, path, file));
+static kd_status inspect_radiance(picture_info *out, const char *path, const file_view *file) {
+    KD_TRY(hdr_inspect(&out->width, &out->height, path, file));
     out->channels = 3;
     KD_TRY(picture_check_size(path, file, out));
     return KD_OK;
 }
 
-kd_status picture_look(picture_info *out, const char *path, const file_view *file) {
+kd_status picture_inspect(picture_info *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT,
                "%s: the file has %zu bytes; images of at most %d bytes are supported", path,
@@ -221,13 +221,13 @@ kd_status picture_look(picture_info *out, const char *path, const file_view *fil
     of.bytes = (const stbi_uc *)file->bytes;
     of.count = (int)file->count;
     out->kind = picture_kind_of(file);
-    if (out->kind == PICTURE_HDR) return look_at_radiance(out, path, file);
+    if (out->kind == PICTURE_HDR) return inspect_radiance(out, path, file);
     if (out->kind == PICTURE_JPEG) {
         KD_TRY(picture_check_huffman(path, file));
-        KD_TRY(picture_look_jpeg(out, path, file));
+        KD_TRY(picture_inspect_jpeg(out, path, file));
         return picture_check_size(path, file, out);
     }
-    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
+    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &of, INSPECTED_BYTES, path));
     KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
                "%s: unknown image format; expected PNG, JPEG, TGA, BMP or HDR", path);
     if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* top-down BMP */
@@ -250,7 +250,7 @@ uint64_t picture_bytes(const picture_info *of, picture_form form) {
 
 /* Adds the memory in which stb may concatenate the file's bytes, in blocks that double. */
 static uint64_t budget(const picture_info *info, const file_view *file, picture_form form) {
-    return LOOK_BYTES + picture_bytes(info, form) + 8 * file->count;
+    return INSPECTED_BYTES + picture_bytes(info, form) + 8 * file->count;
 }
 
 /* Gamma 2.2. Radiance files used for data other than light have always been read with this
@@ -281,7 +281,7 @@ static kd_status open_radiance(picture *out, const char *path, const file_view *
 
 kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form) {
     memset(out, 0, sizeof *out);
-    KD_TRY(picture_look(&out->info, path, file));
+    KD_TRY(picture_inspect(&out->info, path, file));
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: the image has no floating-point values",
                path);

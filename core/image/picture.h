@@ -62,7 +62,7 @@ static inline uint32_t picture_value(const picture *of, uint64_t index) {
 
 /* Reads and validates the properties of a file without decoding it. Returns KD_ERROR_INPUT with the
    reason, or KD_ERROR_MEMORY; messages begin with `path`. */
-kd_status picture_look(picture_info *out, const char *path, const file_view *file);
+kd_status picture_inspect(picture_info *out, const char *path, const file_view *file);
 /* Validates and decodes a file, with as many samples per texel as the file has; for a palette, as
    its colours have. */
 kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form);
@@ -77,7 +77,7 @@ picture_kind picture_kind_of(const file_view *file);
    pixels; messages begin with `path`. */
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed);
 /* Reads the size and channels from the frame header of a JPEG file, which precedes its data. */
-kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file);
+kd_status picture_inspect_jpeg(picture_info *out, const char *path, const file_view *file);
 /* Decodes a JPEG file whose `info` is known; in builds with libjpeg (core/image/jpeg.c). */
 kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *file);
 /* Checks that no JPEG Huffman table that a decoder could encounter has more than 256 codes. */

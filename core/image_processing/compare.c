@@ -45,7 +45,7 @@ typedef struct values_found {
     int64_t first[3]; /* index of the first non-finite pixel of each channel; -1: none */
 } values_found;
 
-static void values_look(values_found *of, const float *row, int64_t begin, int32_t width, int c) {
+static void values_range(values_found *of, const float *row, int64_t begin, int32_t width, int c) {
     for (int32_t x = 0; x < width; ++x) {
         if (isfinite(row[x])) continue;
         ++of->bad;
@@ -64,7 +64,7 @@ static kd_status values_check(const image_rows *of, const char *which) {
     for (int64_t y = 0; y < of->height && status == KD_OK; ++y) {
         status = image_rows_get(of, y, row);
         for (int c = 0; c < 3 && status == KD_OK; ++c)
-            values_look(&found, row[c], y * of->width, of->width, c);
+            values_range(&found, row[c], y * of->width, of->width, c);
     }
     memory_free(rows);
     KD_TRY(status);

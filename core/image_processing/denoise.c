@@ -32,7 +32,7 @@ typedef struct oidn_library {
 
 static oidn_library oidn;
 static bool is_here;
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 static bool symbols_find(void *handle) {
     static const struct {
@@ -91,7 +91,7 @@ static bool try_library_folder(void) {
     return pattern_try(program, "/lib/python3*/site-packages" PYOIDN);
 }
 
-static void look(void) {
+static void load_library(void) {
     const char *given = place_variable("KANDELA_OIDN");
     if (given && *given) { /* no other place is searched */
         is_here = library_try(given) || pattern_try(given, "/libOpenImageDenoise.so*") ||
@@ -102,7 +102,7 @@ static void look(void) {
 }
 
 kd_status denoise_check(void) {
-    pthread_once(&looked, look);
+    pthread_once(&library_once, load_library);
     const char *given = place_variable("KANDELA_OIDN");
     KD_REQUIRE(is_here, KD_ERROR_USAGE,
                "Open Image Denoise 2 %s%s; install it with tools/quickstart --denoise, or set "

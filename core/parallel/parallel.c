@@ -29,7 +29,7 @@ int cores_count(void) {
 enum {
     WAKE_EACH = 2, /* threads woken by each thread, so that the number of awake threads doubles: 2,
                       4, 8 ... */
-    LOOKS_A_CLOCK = 32 /* polls between two readings of the clock */
+    POLLS_PER_CLOCK = 32 /* polls between two readings of the clock */
 };
 /* A waiting thread polls without yielding for about the time that waking a thread takes, then
    yields its core between polls, then sleeps. */
@@ -88,7 +88,7 @@ static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *w
     double now = begin;
     do {
         if (now - begin > spin_seconds) sched_yield();
-        for (int look = 0; look < LOOKS_A_CLOCK; ++look) {
+        for (int poll = 0; poll < POLLS_PER_CLOCK; ++poll) {
             if (openings && atomic_load_explicit(openings, memory_order_relaxed) != seen) return;
             if (working && atomic_load_explicit(working, memory_order_acquire) == 0) return;
             pause_briefly();

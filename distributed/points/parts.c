@@ -79,7 +79,7 @@ static kd_status gather_summaries(tree_building *of) {
 }
 
 /* Determines the number of points, their numbers and the bounding box of all slices. */
-static kd_status look_at_all(tree_building *of, point_box *box, uint64_t *count) {
+static kd_status visit_all(tree_building *of, point_box *box, uint64_t *count) {
     uint64_t before = 0;
     *count = 0;
     *box = point_box_empty();
@@ -215,7 +215,7 @@ static kd_status build_trees(tree_building *of, kd_status own) {
     if (own == KD_OK) own = reserve(of);
     if (own == KD_OK) own = stage(of);
     KD_TRY(check_kinds(of, own));
-    KD_TRY(look_at_all(of, &box, &count));
+    KD_TRY(visit_all(of, &box, &count));
     KD_TRY(top_select(of->nodes, of->among, &of->share, &box, count, of->parts->first,
                       (uint32_t)size_of(of)));
     KD_TRY(move_points(of));

@@ -46,7 +46,7 @@ kd_status shared_frame_resume(ranks *among, frame *of, film *to) {
 
 typedef struct pass_plan {
     uint32_t begin, count;
-    int32_t end, save, looked, target;
+    int32_t end, save, viewed, target;
 } pass_plan;
 
 static void flush_counts(shared_pass *pass) {
@@ -126,14 +126,14 @@ static kd_status report(shared_pass *pass, bool *over) {
 }
 
 /* Between two passes: rebalances the bands and shows the film to the viewer. */
-static kd_status between_passes(shared_pass *pass, bool looked, bool *over) {
+static kd_status between_passes(shared_pass *pass, bool viewed, bool *over) {
     const bool bands = has_bands(pass->of);
     KD_TRY(report(pass, over));
     if (bands && !*over) KD_TRY(pass_split_again(pass));
-    if (!looked) return KD_OK;
+    if (!viewed) return KD_OK;
     if (bands) KD_TRY(pass_collect(pass));
     const frame_keeper *keeper = pass->of->keeper;
-    if (pass->among->rank == 0 && keeper && keeper->look) keeper->look(keeper->context, pass->to);
+    if (pass->among->rank == 0 && keeper && keeper->show) keeper->show(keeper->context, pass->to);
     return KD_OK;
 }
 
@@ -158,12 +158,12 @@ static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *trunca
 }
 
 static kd_status run_passes(shared_pass *pass) {
-    int32_t looked = frame_is_looked_at(pass->of);
+    int32_t viewed = frame_is_viewed(pass->of);
     bool over = false, truncated = false;
-    KD_TRY(ranks_broadcast(pass->among, &looked, sizeof looked));
+    KD_TRY(ranks_broadcast(pass->among, &viewed, sizeof viewed));
     while (!truncated) {
         pass_plan plan;
-        KD_TRY(between_passes(pass, looked && pass->samples.begin > 0, &over));
+        KD_TRY(between_passes(pass, viewed && pass->samples.begin > 0, &over));
         KD_TRY(plan_pass(pass, &plan, over));
         if (plan.end) return KD_OK;
         KD_TRY(run_pass(pass, &plan, &truncated));

@@ -72,8 +72,8 @@ KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
 /* Integral of the kernel over the accepting surfaces, relative to the squared radius. */
 KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
                                          float radius, photon_kernel kernel) {
-    tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
-    return tile_kernel_integral(tiles, &look, TILE_COSINE);
+    tile_lookup lookup = tile_lookup_begin(at->position, at->normal, at->triangle, radius, kernel);
+    return tile_kernel_integral(tiles, &lookup, TILE_COSINE);
 }
 
 /* As estimate_tile_integral; over the whole disc if there are no tiles or the radius is 0. */

@@ -130,7 +130,7 @@ static void note_hits(const reaching *work, uint32_t probe, const ray *rays, con
 }
 
 /* If a probe sees a light source, its rays need not extend beyond the range of the model. */
-static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
+static void probe_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
     const uint32_t rays = (end - begin) * OPENNESS_RAYS;
     for (uint32_t probe = begin; probe < end; ++probe) {
         const openness_place place = probe_place(work->scene, &work->probes, probe);
@@ -149,12 +149,12 @@ static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, ui
     }
 }
 
-static void look_from_probes(void *context, int64_t begin, int64_t end, int thread) {
+static void probe_all(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     probe_rays cast;
     for (int64_t i = begin; i < end; i += PROBES_AT_ONCE) {
         const int64_t until = i + PROBES_AT_ONCE < end ? i + PROBES_AT_ONCE : end;
-        look_from((const reaching *)context, &cast, (uint32_t)i, (uint32_t)until);
+        probe_from((const reaching *)context, &cast, (uint32_t)i, (uint32_t)until);
     }
 }
 
@@ -187,7 +187,7 @@ static kd_status follow_here(reaching *work) {
     tile_probes *probes = &work->probes;
     KD_TRY(KD_RESERVE(probes->targets, 2 * (uint64_t)probes->pair_count * OPENNESS_RAYS));
     KD_TRY(KD_RESERVE(probes->next, 2 * (uint64_t)probes->pair_count));
-    parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, look_from_probes, work);
+    parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, probe_all, work);
     pass_light_on(probes);
     return KD_OK;
 }

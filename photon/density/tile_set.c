@@ -91,7 +91,7 @@ typedef struct face_search {
     bool *keeps;      /* stores photons */
 } face_search;
 
-static void look_at_triangles(void *context, int64_t begin, int64_t end, int thread) {
+static void visit_triangles(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const face_search *in = (const face_search *)context;
     const mesh_view *mesh = &in->scene->mesh;
@@ -120,7 +120,7 @@ static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view 
     KD_TRY_GOTO(KD_RESERVE(search.keeps, count));
     KD_TRY_GOTO(KD_RESERVE(table, size));
     search.faces = out->faces;
-    parallel_for(count, FACE_GRAIN, look_at_triangles, &search);
+    parallel_for(count, FACE_GRAIN, visit_triangles, &search);
     memset(table, 0xff, size * sizeof *table);
     for (uint32_t t = 0; t < count; ++t) {
         if (!(out->faces[t].area > 0)) continue;
@@ -366,6 +366,6 @@ tile_view tile_set_get_view(const tile_set *from) {
     return view;
 }
 
-uint64_t tile_set_looks_bounded(const tile_set *from) {
+uint64_t tile_set_lookups_bounded(const tile_set *from) {
     return from->bounded ? __atomic_load_n(from->bounded, __ATOMIC_RELAXED) : 0;
 }

@@ -33,7 +33,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
 void tile_set_close(tile_set *owned); /* `owned` may be zeroed */
 tile_view tile_set_get_view(const tile_set *from);
 /* Number of traversals through its views that met more than TILE_EXACT boxes and tiles. */
-uint64_t tile_set_looks_bounded(const tile_set *from); /* `from` may be zeroed */
+uint64_t tile_set_lookups_bounded(const tile_set *from); /* `from` may be zeroed */
 
 /* Marks the parts whose queries need no traversal, once the tiles are built. */
 kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);

@@ -55,11 +55,11 @@ static uint32_t count_plain(const wide_search *in, const part_group *group) {
 static bool group_is_wide(const wide_search *in, const tile_face *face, const part_group *group,
                           float reach, vec3 middle) {
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
-    tile_look look = tile_look_begin(middle, normal, face->triangle,
+    tile_lookup lookup = tile_lookup_begin(middle, normal, face->triangle,
                                      1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
-    if (tile_look_at_all(&in->tiles, &look, TILE_COSINE) < in->tiles.box_count) return false;
-    if (look.modelled) return false;
-    return fabsf((float)look.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
+    if (tile_lookup_at_all(&in->tiles, &lookup, TILE_COSINE) < in->tiles.box_count) return false;
+    if (lookup.modelled) return false;
+    return fabsf((float)lookup.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
 static part_group part_of_group(const part_group *group, uint32_t child) {
@@ -164,40 +164,40 @@ static float box_reach(const tile_box *box) {
 
 /* Returns true if the whole box lies in the ball, faces like the query, and can be added as a
    unit. */
-static bool box_lies_within(const tile_look *look, const tile_box *box) {
-    const vec3 below = vec3_sub(look->position, box->lo), above = vec3_sub(box->hi, look->position);
+static bool box_lies_within(const tile_lookup *lookup, const tile_box *box) {
+    const vec3 below = vec3_sub(lookup->position, box->lo), above = vec3_sub(box->hi, lookup->position);
     return box->cosine > PLANE_COSINE && !box->modelled &&
-           fabsf(vec3_dot(box->axis, look->normal)) > PLANE_COSINE &&
-           vec3_length2(vec3_max(below, above)) <= look->bound2;
+           fabsf(vec3_dot(box->axis, lookup->normal)) > PLANE_COSINE &&
+           vec3_length2(vec3_max(below, above)) <= lookup->bound2;
 }
 
 /* Adds a tile by the closed form only. */
-static void add_exactly(tile_look *look, const tile *of) {
-    const float weight = tile_weight(look, of, TILE_COSINE);
+static void add_exactly(tile_lookup *lookup, const tile *of) {
+    const float weight = tile_weight(lookup, of, TILE_COSINE);
     vec3 p[3];
     if (!(weight > 0)) return;
-    tile_see(look, of, p);
-    tile_add(look, of, weight,
-             triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal));
+    tile_see(lookup, of, p);
+    tile_add(lookup, of, weight,
+             triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], of->normal));
 }
 
 /* Returns true if the ball contains a whole disc and nothing else that faces the same way. */
-static bool ball_holds_disc(const tile_view *view, tile_look *look) {
+static bool ball_holds_disc(const tile_view *view, tile_lookup *lookup) {
     uint32_t i = 0;
-    while (i < view->box_count && !look->modelled && look->looked_at++ < PLANE_MEETS) {
+    while (i < view->box_count && !lookup->modelled && lookup->tested++ < PLANE_MEETS) {
         const tile_box *box = &view->boxes[i];
-        const bool near = tile_box_dist2(box, look->position) <= look->bound2;
-        const bool whole = near && box_lies_within(look, box), leaf = box->skip == i + 1;
+        const bool near = tile_box_dist2(box, lookup->position) <= lookup->bound2;
+        const bool whole = near && box_lies_within(lookup, box), leaf = box->skip == i + 1;
         if (whole)
-            look->lit +=
-                tile_units(box->weight[vec3_dot(box->axis, look->normal) < 0] / look->bound2);
+            lookup->lit +=
+                tile_units(box->weight[vec3_dot(box->axis, lookup->normal) < 0] / lookup->bound2);
         else if (near && leaf)
             for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
-                add_exactly(look, &view->tiles[t]);
+                add_exactly(lookup, &view->tiles[t]);
         i = near && !whole ? i + 1 : box->skip;
     }
-    return i >= view->box_count && !look->modelled &&
-           fabsf((float)look->lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
+    return i >= view->box_count && !lookup->modelled &&
+           fabsf((float)lookup->lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
 static bool box_may_be_plane(const plane_search *in, const tile_box *box) {
@@ -212,12 +212,12 @@ static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
     for (uint32_t side = 0; side < 2; ++side) {
         if (!(sides >> side & 1u)) continue;
         const uint32_t triangle = in->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
-        tile_look look =
-            tile_look_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
+        tile_lookup lookup =
+            tile_lookup_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
                             1.001f * in->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
         if (!(box->weight[side] > 0))
             sides &= ~(1u << side);
-        else if (ball_holds_disc(&in->tiles, &look)) {
+        else if (ball_holds_disc(&in->tiles, &lookup)) {
             for (uint32_t t = box->begin; t < box->begin + box->count; ++t) {
                 const uint32_t part = in->first[in->tiles.tiles[t].triangle & ~TILE_MODELLED];
                 if (part != KD_NONE) in->wide[part] |= (uint8_t)(1u << side);

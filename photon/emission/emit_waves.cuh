@@ -19,7 +19,7 @@
 enum {
     EMIT_LISTS = MATERIAL_KINDS,
     EMIT_RING = 3,           /* records of the previous, the current and the next wavefront */
-    EMIT_LOOK_EVERY = 4,     /* wavefronts between two checks by the host */
+    EMIT_POLL_EVERY = 4,     /* wavefronts between two checks by the host */
     EMIT_FEW = 1 << 14,      /* paths below which a wavefront does not pay */
     EMIT_WAYS_MAX = 1 << 21 /* most paths in flight */
 };
@@ -433,7 +433,7 @@ static inline kd_status emit_by_waves(const emission_batch *batch, const scene_v
     for (;; ++wave) {
         emit_plan<<<1, 1, 0, batch->stream>>>(*batch, wave);
         KD_CUDA_LAUNCHED("emit_plan");
-        if (wave % EMIT_LOOK_EVERY == EMIT_LOOK_EVERY - 1) {
+        if (wave % EMIT_POLL_EVERY == EMIT_POLL_EVERY - 1) {
             emit_record seen;
             KD_CUDA(cudaMemcpyAsync(&seen, batch->ring + wave % EMIT_RING, sizeof seen,
                                     cudaMemcpyDeviceToHost, batch->stream));

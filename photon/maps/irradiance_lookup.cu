@@ -23,7 +23,7 @@ using namespace photon_gathering_cuda;
 constexpr int BLOCK = 128, BLOCKS = 12, STACK = 32;
 
 struct irradiance_lookup_work {
-    gather_work look; /* index, k, radius */
+    gather_work lookup; /* index, k, radius */
     kandela::layout tree;
     const vec3 *irradiance; /* in tree order */
     float4 *places;
@@ -64,13 +64,13 @@ __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_w
     uint32_t waiting = 0, node = 0;
     const uint32_t count = work.tree.count;
     vec3 apart = vec3_all(0);
-    nearest_photon best = {pointtree_bound2(work.look.radius), KD_NONE, KD_NONE, 0};
+    nearest_photon best = {pointtree_bound2(work.lookup.radius), KD_NONE, KD_NONE, 0};
     for (;;) {
         const uint32_t place = place_of_node(work, node);
-        const vec3 p = xyz(__ldg(work.look.index.points + place));
+        const vec3 p = xyz(__ldg(work.lookup.index.points + place));
         const float dist2 = pointtree_dist2(q, p);
         if (dist2 <= best.dist2) {
-            const uint32_t id = __ldg(work.look.index.ids + place);
+            const uint32_t id = __ldg(work.lookup.index.ids + place);
             if (dist2 < best.dist2 || id < best.id) best = {dist2, id, node, place};
         }
         const uint32_t axis = pointtree_level_of(node) % 3;
@@ -101,7 +101,7 @@ __global__ __launch_bounds__(BLOCK,
         const nearest_photon best = find_closest(work, here.position);
         bool known = best.node != KD_NONE;
         if (known) {
-            const photon landed = photon_of_records(work.look.index.records, best.place);
+            const photon landed = photon_of_records(work.lookup.index.records, best.place);
             known = estimate_knows(&landed, &here, sqrtf(best.dist2));
         }
         if (known)
@@ -117,16 +117,16 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(const __grid_co
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += gridDim.x * WARPS) {
         const uint32_t which = work.more[i];
         const estimate_point here = point_of_place(work.places[which], work.sides[which]);
-        const nearest_places<2> best = find_nearest(work.look, scratch[warp], here.position);
+        const nearest_places<2> best = find_nearest(work.lookup, scratch[warp], here.position);
         uint32_t dist2 = KD_NONE, place = 0, id = KD_NONE;
         if (lane_id() < best.count) {
             place = best.place[lane_id()];
-            const photon landed = photon_of_records(work.look.index.records, place);
+            const photon landed = photon_of_records(work.lookup.index.records, place);
             const uint32_t bits = best.dist2[lane_id()];
             if (estimate_knows(&landed, &here, sqrtf(__uint_as_float(bits)))) dist2 = bits;
         }
         const uint32_t minimum = __reduce_min_sync(ALL, dist2);
-        if (minimum != KD_NONE && dist2 == minimum) id = work.look.index.ids[place];
+        if (minimum != KD_NONE && dist2 == minimum) id = work.lookup.index.ids[place];
         const uint32_t first = __reduce_min_sync(ALL, id);
         if (first != KD_NONE && id == first)
             answer(work, which, gather_index::node_of_place(work.tree, place));
@@ -142,9 +142,9 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     irradiance_lookup_work work;
     unsigned blocks = 0;
     memset(&work, 0, sizeof work);
-    work.look.index = map_index_of(map);
-    work.look.k = ESTIMATE_KNOWN_ASKED;
-    work.look.radius = map->radius;
+    work.lookup.index = map_index_of(map);
+    work.lookup.k = ESTIMATE_KNOWN_ASKED;
+    work.lookup.radius = map->radius;
     work.tree = kandela::layout_of((uint32_t)map->list.count);
     work.irradiance = (const vec3 *)map->irradiance.memory;
     work.places = (float4 *)asked->places;

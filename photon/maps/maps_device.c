@@ -185,7 +185,7 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
     return status;
 }
 
-uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from) {
+uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *from) {
     uint64_t count = 0;
     const uint64_t *there = from->tiles.bounded;
     return there && device_memory_download(&count, there, sizeof count) == KD_OK ? count : 0;

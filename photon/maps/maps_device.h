@@ -61,8 +61,8 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
 /* Copies the tiles to the device; the scene is there already. */
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
                                 const scene_view *device_scene);
-/* Number of lookups on the device that exceeded the limit of tiles, as tile_set_looks_bounded. */
-uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from); /* `from` may be zeroed */
+/* Number of lookups on the device that exceeded the limit of tiles, as tile_set_lookups_bounded. */
+uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *from); /* `from` may be zeroed */
 /* As photon_maps_precompute; requires `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job_control *job));
 

@@ -11,7 +11,7 @@
    Invariants: the bits of the CPU: sums are integers.
    Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
               know_within, one warp per request, once per map, read the index and write sums and
-              radii; tile_looks.cu writes integrals; know, one thread per photon, writes the
+              radii; tile_lookups.cu writes integrals; know, one thread per photon, writes the
               irradiance. */
 #include "core/device/cuda.h"
 #include "photon/density/estimate_radius.h"
@@ -181,7 +181,7 @@ void lay_out_part(known_part *to, cuda_arena *arena, uint32_t count) {
 }
 
 /* Performs the lookups of one map at all points of the part. */
-kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) {
+kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which) {
     const photon_map_cuda *map = &maps->map[which];
     const photon_map_view *view = which == PHOTON_LIST_GLOBAL ? &part->global : &part->caustic;
     gather_work work;
@@ -226,8 +226,8 @@ kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) 
 kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
     take_places<<<blocks_for(part->count), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("take_places");
-    KD_TRY(look(maps, part, PHOTON_LIST_GLOBAL));
-    KD_TRY(look(maps, part, PHOTON_LIST_CAUSTIC));
+    KD_TRY(lookup(maps, part, PHOTON_LIST_GLOBAL));
+    KD_TRY(lookup(maps, part, PHOTON_LIST_CAUSTIC));
     know<<<blocks_for(part->count), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("know");
     return KD_OK;

@@ -24,7 +24,7 @@ namespace tile_groups {
 
 constexpr unsigned ALL = 0xffffffffu;
 constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
-constexpr uint32_t LOOK_BITS = 5, NUMBERS = 1u << (32 - LOOK_BITS);
+constexpr uint32_t LOOKUP_BITS = 5, NUMBERS = 1u << (32 - LOOKUP_BITS);
 /* A lookup that visited no more than this has visited everything, in any order. */
 constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
 constexpr uint32_t NOT_HERE = 0x80000000u; /* flag in `met`: the lookup is left to another kernel */
@@ -51,7 +51,7 @@ struct measure_work {
 /* Shared memory of a warp: boxes still to be visited, and its lookups. */
 struct pending_scratch {
     uint32_t boxes[BOXES], items[ITEMS]; /* of the group; of each of its lookups */
-    uint32_t rough[ROUGH];               /* tile << LOOK_BITS | lookup */
+    uint32_t rough[ROUGH];               /* tile << LOOKUP_BITS | lookup */
     vec3 position[32], normal[32];
     float radius[32];
     uint32_t triangle[32], request[32];
@@ -60,7 +60,7 @@ struct pending_scratch {
 
 /* The lookups first .. first + size - 1 of the warp, with size a power of two. Uniform in the warp,
    except for the members of a lane. */
-struct look_group {
+struct lookup_group {
     vec3 lo, hi;                  /* of their points */
     float bound2;                 /* largest squared radius */
     vec3 axis;                    /* of their normals */
@@ -69,8 +69,8 @@ struct look_group {
     uint32_t passed;              /* boxes visited by the group */
     uint32_t slots;               /* 32 / size: boxes that are traversed concurrently */
     uint32_t slot, own;           /* of this lane: which of these boxes, and the lookup */
-    bool looks;                   /* this lane has a lookup */
-    tile_look look;
+    bool is_valid;                   /* this lane has a lookup */
+    tile_lookup lookup;
 };
 
 __device__ __forceinline__ uint32_t lane_id() {
@@ -81,9 +81,9 @@ __device__ __forceinline__ uint32_t before_me(unsigned lanes) {
     return (uint32_t)__popc(lanes & ((1u << lane_id()) - 1));
 }
 
-__device__ __forceinline__ tile_look look_of(const measure_work &work, const pending_scratch &scratch,
+__device__ __forceinline__ tile_lookup lookup_of(const measure_work &work, const pending_scratch &scratch,
                                              uint32_t which) {
-    return tile_look_begin(scratch.position[which], scratch.normal[which], scratch.triangle[which],
+    return tile_lookup_begin(scratch.position[which], scratch.normal[which], scratch.triangle[which],
                            scratch.radius[which], work.kernel);
 }
 
@@ -96,10 +96,10 @@ __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, in
 }
 
 /* Adds what a lane has found to its lookup. */
-__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which, const tile_look &look) {
-    add_units(scratch.lit, which, look.lit);
-    add_units(scratch.dark, which, look.dark);
-    const uint32_t found = (look.modelled ? MODELLED : 0) | (look.in_the_dark ? IN_THE_DARK : 0);
+__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which, const tile_lookup &lookup) {
+    add_units(scratch.lit, which, lookup.lit);
+    add_units(scratch.dark, which, lookup.dark);
+    const uint32_t found = (lookup.modelled ? MODELLED : 0) | (lookup.in_the_dark ? IN_THE_DARK : 0);
     if (found) atomicOr(&scratch.found[which], found);
 }
 
@@ -169,32 +169,32 @@ __device__ __forceinline__ float warp_max(float value) {
 }
 
 /* Sets the lookup of this lane; lanes beyond the group use its first one for the bounds. */
-__device__ __forceinline__ look_group group_of(const measure_work &work, const pending_scratch &scratch,
-                                               uint32_t first, uint32_t size, uint32_t looks) {
-    look_group made;
+__device__ __forceinline__ lookup_group group_of(const measure_work &work, const pending_scratch &scratch,
+                                               uint32_t first, uint32_t size, uint32_t is_valid) {
+    lookup_group made;
     made.slots = 32 / size;
     made.slot = lane_id() / size;
     made.own = first + (lane_id() & (size - 1));
-    made.looks = made.own < looks;
-    made.look = look_of(work, scratch, made.looks ? made.own : first);
-    const vec3 p = made.look.position;
+    made.is_valid = made.own < is_valid;
+    made.lookup = lookup_of(work, scratch, made.is_valid ? made.own : first);
+    const vec3 p = made.lookup.position;
     made.lo = vec3_make(warp_min(p.x), warp_min(p.y), warp_min(p.z));
     made.hi = vec3_make(warp_max(p.x), warp_max(p.y), warp_max(p.z));
-    made.bound2 = warp_max(made.look.bound2);
+    made.bound2 = warp_max(made.lookup.bound2);
     made.axis = scratch.normal[first];
-    made.cosine = float_max(warp_min(vec3_dot(made.axis, made.look.normal)), 0);
+    made.cosine = float_max(warp_min(vec3_dot(made.axis, made.lookup.normal)), 0);
     made.sine = sqrtf(float_max(0, 1 - made.cosine * made.cosine));
     made.boxes = made.items = made.rough = made.passed = 0;
     return made;
 }
 
-__device__ __forceinline__ bool lies_together(const look_group &of) {
+__device__ __forceinline__ bool lies_together(const lookup_group &of) {
     const float apart2 = vec3_length2(vec3_sub(of.hi, of.lo));
     return of.slots == 32 || apart2 <= TOGETHER * TOGETHER * of.bound2;
 }
 
 /* Returns true if nothing in the box counts for any lookup of the group. */
-__device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_box &box) {
+__device__ __forceinline__ bool box_is_outside(const lookup_group &of, const tile_box &box) {
     const vec3 away =
         vec3_max(vec3_max(vec3_sub(box.lo, of.hi), vec3_sub(of.lo, box.hi)), vec3_all(0));
     if (away.x * away.x + away.y * away.y + away.z * away.z > of.bound2) return true;
@@ -208,7 +208,7 @@ __device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_
 
 /* Tests 32 boxes of the group: pushes their children, or the boxes themselves for each lookup. */
 __device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scratch &scratch,
-                                           look_group *of) {
+                                           lookup_group *of) {
     const uint32_t boxes_left = BOXES - of->boxes;
     const uint32_t maximum = boxes_left < 32 ? boxes_left : 32;
     const uint32_t taken = of->boxes < maximum ? of->boxes : maximum;
@@ -247,36 +247,36 @@ static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel 
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {
         const uint32_t pair = scratch.rough[rough - taken + lane_id()], which = pair & 31u;
-        const tile tile = tile_to_take(tiles, pair >> LOOK_BITS);
-        tile_look look = tile_look_begin(scratch.position[which], scratch.normal[which],
+        const tile tile = tile_to_take(tiles, pair >> LOOKUP_BITS);
+        tile_lookup lookup = tile_lookup_begin(scratch.position[which], scratch.normal[which],
                                          scratch.triangle[which], scratch.radius[which], kernel);
         vec3 p[3];
-        tile_see(&look, &tile, p);
-        const float part = triangle_kernel_integral(look.kernel, p[0], p[1], p[2], tile.normal);
-        tile_add(&look, &tile, tile_weight(&look, &tile, TILE_COSINE), part);
-        bring(scratch, which, look);
+        tile_see(&lookup, &tile, p);
+        const float part = triangle_kernel_integral(lookup.kernel, p[0], p[1], p[2], tile.normal);
+        tile_add(&lookup, &tile, tile_weight(&lookup, &tile, TILE_COSINE), part);
+        bring(scratch, which, lookup);
     }
     __syncwarp();
 }
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
 __device__ __forceinline__ void meet_tiles(const measure_work &work, pending_scratch &scratch,
-                                           look_group *of, uint32_t begin, uint32_t count) {
+                                           lookup_group *of, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
         if (t < count) {
             const tile tile = tile_to_take(work.tiles.tiles, begin + t);
-            const float weight = tile_weight(&of->look, &tile, TILE_COSINE);
+            const float weight = tile_weight(&of->lookup, &tile, TILE_COSINE);
             vec3 p[3];
             float part = 0;
             if (weight != 0) {
-                tile_see(&of->look, &tile, p);
-                rough = !tile_is_smooth(&of->look, &tile, p, &part);
+                tile_see(&of->lookup, &tile, p);
+                rough = !tile_is_smooth(&of->lookup, &tile, p, &part);
             }
-            if (weight != 0 && !rough) tile_add(&of->look, &tile, weight, part);
+            if (weight != 0 && !rough) tile_add(&of->lookup, &tile, weight, part);
         }
         const unsigned all = __ballot_sync(ALL, rough);
-        if (rough) scratch.rough[of->rough + before_me(all)] = (begin + t) << LOOK_BITS | of->own;
+        if (rough) scratch.rough[of->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | of->own;
         of->rough += (uint32_t)__popc(all);
         __syncwarp();
         if (of->rough >= 32) {
@@ -290,35 +290,35 @@ __device__ __forceinline__ void meet_tiles(const measure_work &work, pending_scr
 struct walk_step {
     uint32_t begin, count;
 };
-__device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_look *look,
+__device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_lookup *lookup,
                                               uint32_t *next, uint32_t *end) {
     walk_step found = {0, 0};
     tile_box box = box_to_judge(work.tiles.boxes, *next);
-    const tile_verdict verdict = tile_box_judge(look, &box, TILE_COSINE);
+    const tile_verdict verdict = tile_box_judge(lookup, &box, TILE_COSINE);
     const bool opens = verdict == TILE_OPEN_BOX, leaf = box.skip == *next + 1;
     if (verdict == TILE_AS_ONE) {
         box_to_take(work.tiles.boxes, *next, &box);
-        tile_box_take(look, &box);
+        tile_box_take(lookup, &box);
     }
     if (opens && leaf) found = {box.begin, box.second};
     if (*end == 0) *end = box.skip;
-    ++look->looked_at;
-    look->looked_at += found.count;
+    ++lookup->tested;
+    lookup->tested += found.count;
     *next = opens && !leaf ? *next + 1 : box.skip;
     return found;
 }
 
 /* Visits all boxes collected for each lookup: one lane per lookup and box. */
 __device__ __forceinline__ void walk_items(const measure_work &work, pending_scratch &scratch,
-                                           look_group *of) {
+                                           lookup_group *of) {
     for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
         uint32_t next = 0, end = 0;
-        bool goes = of->looks && item < of->items;
+        bool goes = of->is_valid && item < of->items;
         if (goes) next = scratch.items[item];
         while (__any_sync(ALL, goes)) {
             walk_step step = {0, 0};
             if (goes) {
-                step = walk_box(work, &of->look, &next, &end);
+                step = walk_box(work, &of->lookup, &next, &end);
                 goes = next < end;
             }
             meet_tiles(work, scratch, of, step.begin, step.count);
@@ -330,7 +330,7 @@ __device__ __forceinline__ void walk_items(const measure_work &work, pending_scr
 
 /* Visits everything for the group's lookups; returns false if something may be missing. */
 __device__ __forceinline__ bool meet_group(const measure_work &work, pending_scratch &scratch,
-                                           look_group *of) {
+                                           lookup_group *of) {
     if (lane_id() == 0) scratch.boxes[0] = 0; /* the root */
     of->boxes = 1;
     __syncwarp();
@@ -342,12 +342,12 @@ __device__ __forceinline__ bool meet_group(const measure_work &work, pending_scr
             walk_items(work, scratch, of);
     }
     if (of->rough) meet_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
-    if (of->looks) {
-        bring(scratch, of->own, of->look);
-        atomicAdd(&scratch.met[of->own], of->look.looked_at);
+    if (of->is_valid) {
+        bring(scratch, of->own, of->lookup);
+        atomicAdd(&scratch.met[of->own], of->lookup.tested);
     }
     __syncwarp();
-    const bool all = __all_sync(ALL, !of->looks || scratch.met[of->own] + of->passed <= SURELY);
+    const bool all = __all_sync(ALL, !of->is_valid || scratch.met[of->own] + of->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
@@ -358,12 +358,12 @@ __device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t wh
 }
 
 /* Processes all lookups of the warp, in groups as large as they are close together. */
-__device__ __forceinline__ void meet_looks(const measure_work &work, pending_scratch &scratch,
-                                           uint32_t looks) {
+__device__ __forceinline__ void meet_lookups(const measure_work &work, pending_scratch &scratch,
+                                           uint32_t is_valid) {
     uint32_t first = 0, size = 32;
-    while (size > 1 && size / 2 >= looks) size /= 2;
-    while (first < looks) {
-        look_group group = group_of(work, scratch, first, size, looks);
+    while (size > 1 && size / 2 >= is_valid) size /= 2;
+    while (first < is_valid) {
+        lookup_group group = group_of(work, scratch, first, size, is_valid);
         const bool done = lies_together(group) && meet_group(work, scratch, &group);
         const uint32_t own = first + lane_id();
         if (!done && lane_id() < size) {
@@ -376,7 +376,7 @@ __device__ __forceinline__ void meet_looks(const measure_work &work, pending_scr
             continue;
         }
         first += size;
-        while (size < 32 && first % (2 * size) == 0 && first + size < looks) size *= 2;
+        while (size < 32 && first % (2 * size) == 0 && first + size < is_valid) size *= 2;
     }
 }
 

@@ -214,7 +214,7 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
    reach and points out of reach of the queries' box; `bound` is the largest bound of the lanes as
    float bits. Returns whether any query reaches the leaf. */
 template <int K, bool OWN>
-__device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
+__device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t leaf,
                                     point_range of, vec3 q, const query_box &queries,
                                     packet_lane<K, OWN> &mine, uint32_t &bound) {
     const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
@@ -254,7 +254,7 @@ __device__ inline bool visit_packet(const view &index, const ASKED &queries, pac
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
             [&](uint32_t leaf, point_range of) {
-                if (!look_at_leaf(index, sh, leaf, of, q, box, mine, bound) && --patience == 0)
+                if (!visit_leaf(index, sh, leaf, of, q, box, mine, bound) && --patience == 0)
                     bound = NO_MORE;
             });
         if (K > 1) mine.take_eight();

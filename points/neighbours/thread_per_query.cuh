@@ -88,7 +88,7 @@ __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
 }
 
 template <class LIST>
-__device__ inline void look_at_run(const view &index, uint32_t run, vec3 q, LIST &best) {
+__device__ inline void visit_run(const view &index, uint32_t run, vec3 q, LIST &best) {
     const point_range of = run_range(index, run);
     for (uint32_t i = of.begin; i < of.end; i += 4) {
         float4 p[4];
@@ -128,7 +128,7 @@ __global__ __launch_bounds__(THREADS_BLOCK) void nearest_by_threads(
             in_reach = near <= best.bound2();
             node = 2 * node + 1 + right;
         }
-        if (in_reach) look_at_run(index, node - index.pair_count, q, best);
+        if (in_reach) visit_run(index, node - index.pair_count, q, best);
         do {
             going = depth > 0;
             if (!going) break;

@@ -72,9 +72,9 @@ __device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32
 
 /* Calls look(leaf, its points) for every leaf that the bound does not exclude, the nearest of each
    group first. bound() returns the float bits of the largest bound of any of the queries. */
-template <class BOUND, class LOOK>
+template <class BOUND, class VISIT>
 __device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,
-                                    const BOUND &bound, const LOOK &look) {
+                                    const BOUND &bound, const VISIT &visit) {
     int *above = &path.left[0][lane_id()]; /* the next level follows after 32 elements */
     uint32_t level = index.box_levels - 1, group = 0;
     lane_box own = box_of_lane(index, level, 0, q, many);
@@ -97,7 +97,7 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
             left = own.order;
             continue;
         }
-        look(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
+        visit(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
                    __shfl_sync(ALL_LANES, own.points.end, nearest)});
     }
 }

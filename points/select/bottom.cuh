@@ -43,7 +43,7 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 /* Returns the sides of this thread's eight entries, two bits each, and in `counts` how many are
    left and pivot (16 bits each); entries from `valid` on do not count. */
 template <int HEIGHT>
-__device__ inline uint32_t look_up_sides(const bottom_shared<HEIGHT> &sh,
+__device__ inline uint32_t load_sides(const bottom_shared<HEIGHT> &sh,
                                          const uint32_t (&entry)[ITEMS], int valid,
                                          uint32_t &counts) {
     uint32_t sides = 0;
@@ -137,8 +137,8 @@ __device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, co
     uint32_t entry[ITEMS], entry_third[ITEMS], before_other, before_third;
     unpack(other + slot, entry);
     unpack(third + slot, entry_third);
-    const uint32_t sides_other = look_up_sides(sh, entry, valid, before_other);
-    const uint32_t sides_third = look_up_sides(sh, entry_third, valid, before_third);
+    const uint32_t sides_other = load_sides(sh, entry, valid, before_other);
+    const uint32_t sides_third = load_sides(sh, entry_third, valid, before_third);
     scan_segment(sh, height, before_other, before_third);
     scatter(other, slot, offset, middle, sides_other, before_other, entry);
     scatter(third, slot, offset, middle, sides_third, before_third, entry_third);

@@ -81,7 +81,7 @@ static void tree_update(const points_handle &of, const point_arrays &points) {
     check_heard(
         [=](const std::atomic<bool> &) {
             const kd_status status = kd_points_update(tree.c, &points.c);
-            if (status == KD_OK) tree.tree->look();
+            if (status == KD_OK) tree.tree->refresh();
             return status;
         },
         points.c.count >= LONG_BUILD, tree.door());

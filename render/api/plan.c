@@ -165,7 +165,7 @@ static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *opt
 }
 
 /* Returns true if the next pass's maps are built during this pass's samples (progressive.c). */
-static bool looks_ahead(const kd_render_options *options, int32_t rank_count) {
+static bool emits_ahead(const kd_render_options *options, int32_t rank_count) {
     const integrator *how = integrator_find(options->integrator);
     return options->maps_ahead && how->pass && rank_count == 1 &&
            integrator_samples(how, options) > 1 && !(options->time_seconds > 0) &&
@@ -202,12 +202,12 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         ahead += bytes;
         all += photons[l];
     }
-    if (looks_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
+    if (emits_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
     if (all && rank_count > 1 && rank_maps_apart(options->maps))
         add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
-               photon_cuda_look_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
+               photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
                                                               ? (uint32_t)options->final_gather
                                                               : 0));
     if (all)

@@ -41,8 +41,8 @@ static void add_run(cJSON *root, const stats_input *input) {
     for (size_t i = 0; i < sizeof stages / sizeof *stages; ++i)
         add_number(seconds, stages[i], job_seconds(input->job, stages[i]));
     const frame_statistics *spent = &input->result->frame;
-    if (spent->look_seconds > 0) {
-        add_number(seconds, "render_eye_rays", spent->look_seconds);
+    if (spent->lookup_seconds > 0) {
+        add_number(seconds, "render_eye_rays", spent->lookup_seconds);
         add_number(seconds, "render_gather", spent->gather_seconds);
         add_number(seconds, "render_film", spent->film_seconds);
     }
@@ -112,7 +112,7 @@ static void add_light(cJSON *root, const render_result *result) {
     add_count(photons, "media_stored", figures->volume_stored);
     add_count(photons, "rays", figures->photon_rays);
     add_number(photons, "radius", figures->radius);
-    add_count(photons, "looks_bounded", figures->looks_bounded);
+    add_count(photons, "looks_bounded", figures->lookups_bounded);
     add_hash(photons, "hash", figures->photon_hash);
     cJSON *energy = cJSON_AddObjectToObject(root, "energy_watts");
     add_number(energy, "emitted", figures->watts_emitted);

@@ -305,12 +305,12 @@ static uint32_t batch_begin(const frame *of, uint32_t samples, uint32_t batch) {
     return (uint32_t)(((uint64_t)batch * samples + batches - 1) / batches);
 }
 
-bool frame_is_looked_at(const frame *of) {
-    return of->options->target_error > 0 || (of->keeper && of->keeper->look);
+bool frame_is_viewed(const frame *of) {
+    return of->options->target_error > 0 || (of->keeper && of->keeper->show);
 }
 
 bool frame_is_awaited(const frame *of) {
-    return frame_is_looked_at(of) || of->deadline > 0 || of->pause > 0 ||
+    return frame_is_viewed(of) || of->deadline > 0 || of->pause > 0 ||
            (of->job && of->job->deadline > 0);
 }
 
@@ -382,8 +382,8 @@ kd_status frame_run(frame *of, const integrator *how, film *to) {
         if (of->maps_cut && pass->begin > 0 && !of->film_cut) break;
         of->film_cut |= of->maps_cut;
         KD_TRY_GOTO(of->there ? run_pass_there(of, &tiles) : run_pass(of, &tiles));
-        if (of->there && frame_is_looked_at(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
-        if (of->keeper && of->keeper->look) of->keeper->look(of->keeper->context, to);
+        if (of->there && frame_is_viewed(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
+        if (of->keeper && of->keeper->show) of->keeper->show(of->keeper->context, to);
         if (pass_is_over(&tiles)) break;
         pass->begin += pass->count;
     }

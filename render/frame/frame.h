@@ -109,7 +109,7 @@ uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unse
    cancellation. */
 bool frame_is_awaited(const frame *of);
 /* Returns true if the film is inspected between passes. */
-bool frame_is_looked_at(const frame *of);
+bool frame_is_viewed(const frame *of);
 /* Prepares what the samples of a pass need: the integrator's pass or the maps of a batch. */
 kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass);
 /* Returns true if the target error is reached. Call between passes, when all pixels have equally

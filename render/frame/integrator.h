@@ -17,13 +17,13 @@ typedef struct frame_statistics { /* integer sums over threads, which do not dep
     uint64_t photon_rays;
     uint64_t nan_samples; /* samples with a NaN or an infinity, replaced by black */
     uint64_t photons_emitted, photons_stored, caustics_stored, volume_stored;
-    uint64_t looks_bounded; /* estimates that met more surface tiles than their limit */
+    uint64_t lookups_bounded; /* estimates that met more surface tiles than their limit */
     uint64_t photon_hash;
     double radius; /* typical estimation radius of the global map, scene units; 0: none */
     /* energy balance of photon tracing, W */
     double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
     /* parts of the stage "render" on a CUDA device */
-    double look_seconds, gather_seconds, film_seconds;
+    double lookup_seconds, gather_seconds, film_seconds;
 } frame_statistics;
 
 struct film;
@@ -45,7 +45,7 @@ typedef struct frame_keeper {
     double every_seconds;
     kd_status (*save)(void *context, const struct frame *of, const struct film *from);
     /* Called after each pass, e.g. to update a viewer; may be NULL. */
-    void (*look)(void *context, const struct film *from);
+    void (*show)(void *context, const struct film *from);
     void *context;
 } frame_keeper;
 

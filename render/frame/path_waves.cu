@@ -127,7 +127,7 @@ __global__ __launch_bounds__(FILM_BLOCK) void wave_film(const __grid_constant__ 
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-enum { LOOK_EVERY = 4, RESERVE_TRIES = 8 };
+enum { POLL_EVERY = 4, RESERVE_TRIES = 8 };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -213,7 +213,7 @@ kd_status run_waves(wave_run *run, wave_record *seen) {
     bool more = true;
     for (;; ++run->wave) {
         KD_TRY(plan_wave(run, more));
-        if (run->wave % LOOK_EVERY == LOOK_EVERY - 1) {
+        if (run->wave % POLL_EVERY == POLL_EVERY - 1) {
             KD_TRY(device_memory_download(seen, record_of(run), sizeof *seen));
             more = more && !is_to_end(run, seen);
             const bool begun = (!more || seen->end == run->work.slots) && seen->begin == seen->end;

@@ -28,13 +28,13 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
-/* Whether photon map lookups run inline. EYE_LOOKS: lookups in media and final gather do; lookups
+/* Whether photon map lookups run inline. EYE_LOOKUPS: lookups in media and final gather do; lookups
    at surfaces that the camera sees do, too, unless photon_view.later has a list. EYE_ASKS, on
    devices: surfaces are only recorded in photon_view.later for a batched kernel. Every caller
    passes a constant, the same one in all of a translation unit: the compiler then removes the other
    branch, and with it the stack memory for photon lists, from functions that are not inlined
    (KD_FN_APART). */
-typedef enum eye_way { EYE_LOOKS, EYE_ASKS } eye_way;
+typedef enum eye_way { EYE_LOOKUPS, EYE_ASKS } eye_way;
 
 /* Buffers of deferred lookups. */
 typedef struct eye_requests {
@@ -212,7 +212,7 @@ KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way 
     const medium_span span = transmittance_span(world, &state->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return;
-    if (way == EYE_LOOKS && path->volume > 0) {
+    if (way == EYE_LOOKUPS && path->volume > 0) {
         eye_add_volume(world, photons, path, in, span.begin, length);
         if (photons->beams.node_count) eye_add_beams(world, photons, path, in, span.begin, length);
     }
@@ -272,7 +272,7 @@ KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
    ray started. */
 KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
-    while (eye_next(world, photons, EYE_LOOKS, path, at, travelled)) {
+    while (eye_next(world, photons, EYE_LOOKUPS, path, at, travelled)) {
         if (surface_holds_photons(at)) return true;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
@@ -323,7 +323,7 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
             surface met;
             float travelled = 0;
             part.emission = true;
-            if (way == EYE_LOOKS && photons->final_gather)
+            if (way == EYE_LOOKUPS && photons->final_gather)
                 eye_gather_ray(world, photons, &part, 0);
             else
                 eye_next(world, photons, way, &part, &met, &travelled);
@@ -417,7 +417,7 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
 
 /* Adds all light that a surface with photons sends towards `wo`, except for the mirror reflection
    of a smooth coat. */
-KD_FN void eye_look_up(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN void eye_lookup(const scene_view *world, const photon_view *photons, eye_way way,
                        eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
     eye_add_maps(path, photons, way, at, wo);
@@ -435,7 +435,7 @@ KD_FN void eye_follow(const scene_view *world, const photon_view *photons, eye_w
         if (path->depth == 1) path->found.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (surface_holds_photons(&at)) {
-            eye_look_up(world, photons, way, path, &at, wo);
+            eye_lookup(world, photons, way, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
             continue;
         }
@@ -477,7 +477,7 @@ KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photo
 /* Radiance along a camera ray with a unit direction, with inline lookups. */
 KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
                                       rng_key key) {
-    eye_path path = photon_eye_path(world, photons, EYE_LOOKS, cast, key);
+    eye_path path = photon_eye_path(world, photons, EYE_LOOKUPS, cast, key);
     path.found.radiance = vec3_add(path.found.radiance, path.gathered);
     return path.found;
 }

@@ -11,8 +11,8 @@
 
 enum {
     EYE_FEW = 1 << 15, /* paths below which a wavefront does not pay */
-    EYE_LOOK_FIRST = 4,
-    EYE_LOOK_EVERY = 2, /* wavefronts between two checks by the host */
+    EYE_POLL_FIRST = 4,
+    EYE_POLL_EVERY = 2, /* wavefronts between two checks by the host */
     EYE_FINISH_BLOCK = 32,
     EYE_FINISH_EACH = 8,
     EYE_ALL_BLOCK = 128,
@@ -62,7 +62,7 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
 /* Traces the paths of all slots as photon_eye_path does with EYE_ASKS; requests go to
    `photons->later`. Clears waves.counts and counts there. */
 kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
-/* As eye_ask_slots, with EYE_LOOKS; lookups at surfaces that the camera sees are requests if
+/* As eye_ask_slots, with EYE_LOOKUPS; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
 kd_status inline_lookup_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */

@@ -87,7 +87,7 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
 }
 
 /* Evaluates all light of a surface that also mirrors, and continues with the reflection. */
-__device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
+__device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
                                                  const photon_view *photons, const eye_slots *slots,
                                                  eye_shaded *on) {
     const path_waves &w = slots->waves;
@@ -98,7 +98,7 @@ __device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
     path.found.radiance = first_three(w.radiance[slot]);
     path.last_request = on->last_request;
     path.first_request = slots->first_request[slot];
-    eye_look_up(scene, photons, EYE_ASKS, &path, &on->at, eye_of(*on));
+    eye_lookup(scene, photons, EYE_ASKS, &path, &on->at, eye_of(*on));
     on->goes_on = eye_mirrored(&path, &on->at, eye_of(*on));
     on->path.state = path.state;
     on->last_request = path.last_request;
@@ -117,7 +117,7 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     const path_waves &w = slots.waves;
     const path_state &state = on.path.state;
     if (!diffuse && on.lands && surface_mirrors(&on.at)) {
-        eye_look_and_mirror(&scene, &photons, &slots, &on);
+        eye_lookup_and_mirror(&scene, &photons, &slots, &on);
         return;
     }
     if (on.lands) {
@@ -302,7 +302,7 @@ kd_status go_by_waves(wave_run *run, const photon_view *photons, const eye_slots
     for (;; ++run->wave) {
         KD_TRY(plan_wave(run, true));
         if (run->wave == 0) KD_TRY(eye_begin_paths(slots));
-        if (run->wave >= EYE_LOOK_FIRST && run->wave % EYE_LOOK_EVERY == 0) {
+        if (run->wave >= EYE_POLL_FIRST && run->wave % EYE_POLL_EVERY == 0) {
             wave_record seen;
             KD_TRY(device_memory_download(&seen, record_of(run), sizeof seen));
             if (seen.rays <= min((uint32_t)EYE_FEW, run->work.capacity / 8)) return KD_OK;

@@ -230,7 +230,7 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
 /* Records the lookup to be added after the shadow ray. Lanes with different kinds of lookups take
    turns, so that packets contain one kind only. */
 template <bool diffuse>
-__device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
+__device__ __forceinline__ void gather_lookup(const photon_view &photons, const eye_slots &slots,
                                             gather_shaded &on) {
     as_listed<diffuse>(on.at);
     const uint32_t slot = on.path.slot;
@@ -282,7 +282,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         gather_ask<diffuse>(scene, slots, &now->shadows, on);
         __syncthreads();
-        gather_look<diffuse>(photons, slots, on);
+        gather_lookup<diffuse>(photons, slots, on);
         __syncthreads();
         const bool goes_on = gather_goes_on<diffuse>(photons, on);
         __syncthreads();

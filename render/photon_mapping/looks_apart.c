@@ -15,7 +15,7 @@
 enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KEY_BITS = 64 };
 
 /* Lookups of the paths of a row. */
-typedef struct row_looks {
+typedef struct row_lookups {
     eye_request *list;
     eye_asked asked;
     uint32_t capacity;   /* capacity of `list` */
@@ -23,7 +23,7 @@ typedef struct row_looks {
     pixel_sample *samples;
     uint32_t *first; /* index of each pixel's first lookup; width + 1 values */
     kd_status status;
-} row_looks;
+} row_lookups;
 
 /* The k nearest photons of a lookup in one map. */
 typedef struct near_keys {
@@ -42,8 +42,8 @@ typedef struct apart_chunk {
     uint32_t sample, camera_sample;
     int32_t top, rows;
     const apart_range *range;
-    row_looks *row;
-    uint64_t looks;
+    row_lookups *row;
+    uint64_t lookups;
     int64_t *sums;   /* three for each lookup and map, and one that counts cancelled ranks */
     near_keys *near; /* for each lookup and map; NULL: fixed radius */
     uint64_t *keys;
@@ -60,7 +60,7 @@ static uint32_t capacity_for(uint32_t requests) {
 }
 
 /* Traces a path; repeats it with a larger list if the lookups did not fit. */
-static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int32_t y,
+static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, int32_t y,
                         pixel_sample *out) {
     const pixel_view eye = integrator_view(work->of);
     photon_view view = *work->view;
@@ -71,7 +71,7 @@ static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int3
         view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
         const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
-        const eye_path path = photon_eye_path(work->of->scene, &view, EYE_LOOKS, cast, key);
+        const eye_path path = photon_eye_path(work->of->scene, &view, EYE_LOOKUPS, cast, key);
         *out = pixel_of(&eye, &cast, &path.found.first, path.found.radiance, path.found.rays);
         if (row->asked.requests <= row->capacity) return KD_OK;
         const uint32_t capacity = capacity_for(row->asked.requests);
@@ -81,7 +81,7 @@ static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int3
     }
 }
 
-static kd_status follow_row(const apart_chunk *work, row_looks *row, int32_t y) {
+static kd_status follow_row(const apart_chunk *work, row_lookups *row, int32_t y) {
     const int32_t width = work->to->width;
     row->capacity = capacity_for((uint32_t)width);
     KD_TRY(KD_RESERVE(row->list, row->capacity));
@@ -104,13 +104,13 @@ static void follow_rows(void *context, int64_t begin, int64_t end, int thread) {
 
 static kd_status follow_all(apart_chunk *work) {
     parallel_for(work->rows, 1, follow_rows, work);
-    work->looks = 0;
+    work->lookups = 0;
     for (int32_t r = 0; r < work->rows; ++r) {
         KD_TRY(work->row[r].status);
-        work->row[r].before = work->looks;
-        work->looks += work->row[r].asked.requests;
+        work->row[r].before = work->lookups;
+        work->lookups += work->row[r].asked.requests;
     }
-    return KD_RESERVE_ZEROED(work->sums, work->looks * MAPS * CHANNELS + 1);
+    return KD_RESERVE_ZEROED(work->sums, work->lookups * MAPS * CHANNELS + 1);
 }
 
 /* --- k nearest photons of all ranks ----------------------------------------------------------- */
@@ -120,7 +120,7 @@ static uint64_t key_of(const photon_map *map, const neighbour *found) {
     return (uint64_t)float_bits(found->dist2) << 32 | place;
 }
 
-static void find_near(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+static void find_near(const apart_chunk *work, const eye_request *show, uint64_t slot) {
     neighbour found[ESTIMATE_GATHER_MAX];
     const int m = (int)(slot % MAPS);
     near_keys *out = &work->near[slot];
@@ -129,7 +129,7 @@ static void find_near(const apart_chunk *work, const eye_request *look, uint64_t
     out->nodes = work->nodes + slot * k;
     out->count = work->views[m]->tree.count == 0
                      ? 0
-                     : photon_nearest(work->views[m], look->at.position, k, found);
+                     : photon_nearest(work->views[m], show->at.position, k, found);
     for (uint32_t i = 0; i < out->count; ++i) {
         out->keys[i] = key_of(work->maps[m], &found[i]);
         out->nodes[i] = found[i].node;
@@ -159,7 +159,7 @@ static void count_slots(void *context, int64_t begin, int64_t end, int thread) {
 /* Finds the smallest key up to which all ranks together have k photons; all bits set if they
    have fewer. */
 static kd_status find_last_keys(apart_chunk *work) {
-    const uint64_t slots = work->looks * MAPS;
+    const uint64_t slots = work->lookups * MAPS;
     const int64_t k = work->view->global.gather;
     KD_TRY(KD_RESERVE_ZEROED(work->lo, slots));
     KD_TRY(KD_RESERVE(work->hi, slots));
@@ -188,7 +188,7 @@ static float radius_of(const apart_chunk *work, uint64_t slot) {
 /* --- sums ------------------------------------------------------------------------------------- */
 
 /* The k-th photon only sets the radius. */
-static flux_sum near_sum(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+static flux_sum near_sum(const apart_chunk *work, const eye_request *show, uint64_t slot) {
     neighbour found[ESTIMATE_GATHER_MAX];
     const near_keys *near = &work->near[slot];
     const uint64_t last = work->hi[slot];
@@ -200,20 +200,20 @@ static flux_sum near_sum(const apart_chunk *work, const eye_request *look, uint6
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    return photon_found_sum(work->views[slot % MAPS], &look->at, look->wo, found, count, radius);
+    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, found, count, radius);
 }
 
-static void look_rows(void *context, int64_t begin, int64_t end, int thread) {
+static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
     const apart_chunk *work = (const apart_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
         for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
             for (int m = 0; m < MAPS; ++m) {
-                const eye_request *look = &work->row[r].list[i];
+                const eye_request *show = &work->row[r].list[i];
                 const uint64_t slot = (work->row[r].before + i) * MAPS + (uint64_t)m;
                 const flux_sum sum = work->near
-                                         ? near_sum(work, look, slot)
-                                         : photon_fixed_sum(work->views[m], &look->at, look->wo);
+                                         ? near_sum(work, show, slot)
+                                         : photon_fixed_sum(work->views[m], &show->at, show->wo);
                 memcpy(work->sums + slot * CHANNELS, &sum, sizeof sum);
             }
 }
@@ -229,7 +229,7 @@ static void find_rows(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 static kd_status find_all_near(apart_chunk *work) {
-    const uint64_t slots = work->looks * MAPS, k = work->view->global.gather;
+    const uint64_t slots = work->lookups * MAPS, k = work->view->global.gather;
     if (k == 0) return KD_OK;
     for (int m = 0; m < MAPS; ++m)
         KD_REQUIRE(work->maps[m]->count <= UINT32_MAX, KD_ERROR_USAGE,
@@ -245,8 +245,8 @@ static kd_status find_all_near(apart_chunk *work) {
 
 static kd_status sum_all(apart_chunk *work, bool *over) {
     static_assert(sizeof(flux_sum) == CHANNELS * sizeof(int64_t), "summed as numbers");
-    const uint64_t last = work->looks * MAPS * CHANNELS;
-    parallel_for(work->rows, 1, look_rows, work);
+    const uint64_t last = work->lookups * MAPS * CHANNELS;
+    parallel_for(work->rows, 1, lookup_rows, work);
     work->sums[last] = frame_is_over(work->of, work->sample);
     KD_TRY(ranks_all_sum(work->among, work->sums, last + 1));
     *over = work->sums[last] != 0;
@@ -255,16 +255,16 @@ static kd_status sum_all(apart_chunk *work, bool *over) {
 
 /* --- the film --------------------------------------------------------------------------------- */
 
-static vec3 shown(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+static vec3 shown(const apart_chunk *work, const eye_request *show, uint64_t slot) {
     flux_sum sum;
     const float radius = radius_of(work, slot);
-    const estimate_point here = estimate_point_of(&look->at);
+    const estimate_point here = estimate_point_of(&show->at);
     memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
     if (!(radius > 0)) return vec3_all(0);
     return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &here, radius, &sum);
 }
 
-static void add_row(apart_chunk *work, const row_looks *row, int32_t y) {
+static void add_row(apart_chunk *work, const row_lookups *row, int32_t y) {
     film *to = work->to;
     const pixel_view eye = integrator_view(work->of);
     uint64_t rays = 0, nans = 0;

@@ -58,7 +58,7 @@ kd_status find_places(places *out, ranks *among, const eye_asked *own) {
 
 /* Reserves memory for the data of all ranks. If one rank fails, the others must not start a device
    collective, which would never end: so the ranks exchange the result through the host first. */
-kd_status reserve_met(looks_met *met, ranks *among, const places *at) {
+kd_status reserve_met(lookups_received *met, ranks *among, const places *at) {
     const uint64_t requests = at->requests[among->size], packets = at->packets[among->size];
     bool any = false;
     KD_TRY(device_buffer_reserve(&met->requests, requests * sizeof(eye_request)));
@@ -88,7 +88,7 @@ kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, u
 }
 
 kd_status bring_requests(photon_cuda *with, ranks *among, const places *at) {
-    looks_met *met = &with->met;
+    lookups_received *met = &with->met;
     const uint64_t first = at->packets[among->rank], packets = at->packets[among->rank + 1] - first;
     KD_TRY(put_own(&met->requests, &with->requests, at->requests, among, sizeof(eye_request)));
     KD_TRY(put_own(&met->packets, &with->packets, at->packets, among, sizeof(eye_packet)));
@@ -109,7 +109,7 @@ const photon_map_view *map_of(const photon_view *view, int m) {
 
 /* Answers all requests from this rank's photons, then reduces the sums over the ranks. */
 kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
-    looks_met *met = &with->met;
+    lookups_received *met = &with->met;
     const uint64_t count = at->requests[among->size];
     photon_gather_cuda gather;
     gather.requests = (const eye_request *)met->requests.memory;
@@ -143,7 +143,7 @@ kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *vie
     return KD_OK;
 }
 
-kd_status look(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
+kd_status show(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
     KD_REQUIRE(at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
                "%llu lookups at once exceed the limit of 2^32 for distributed photon maps: use a "
                "smaller --resolution or a --crop",
@@ -161,7 +161,7 @@ extern "C" kd_status looks_apart_there(photon_cuda *with, ranks *among, const ph
                                        const eye_asked *asked) {
     places at = {NULL, NULL};
     KD_TRY(find_places(&at, among, asked));
-    const kd_status status = look(with, among, view, &at);
+    const kd_status status = show(with, among, view, &at);
     memory_free(at.requests);
     return status;
 }

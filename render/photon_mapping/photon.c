@@ -194,7 +194,7 @@ static kd_status view_maps_there(photon_state *to, frame *of) {
 /* Replaces the maps of the previous batch by those of this one. */
 static kd_status begin_batch(frame *of, uint32_t batch) {
     photon_state *state = (photon_state *)of->state;
-    of->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
+    of->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
     state->options.pass = batch;
     photon_limit_time(&state->options, of, batch == 0);
@@ -224,7 +224,7 @@ static void photon_close(frame *closed) {
     photon_state *state = (photon_state *)closed->state;
     if (!state) return;
     photon_cuda_tell_figures(&state->there, &closed->statistics);
-    closed->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
+    closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
     photon_cuda_close(&state->there);
     memory_free(state);

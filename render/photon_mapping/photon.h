@@ -40,19 +40,19 @@ photon_figures photon_figures_of(const photon_maps *maps);
 
 enum { GATHERS_TOGETHER = 8 }; /* most gather rays of one sample in a wavefront */
 /* timed stages: trace, look up, add to the film */
-enum { PHOTON_CUDA_LOOK, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
+enum { PHOTON_CUDA_LOOKUP, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
 /* Lookup requests and answers of all ranks, for photons distributed over ranks
    (looks_apart_device.cu). */
-typedef struct looks_met {
+typedef struct lookups_received {
     /* of all ranks, in the order of their numbers */
     device_buffer requests, packets, alone, sums, radii;
-} looks_met;
+} lookups_received;
 
 typedef struct photon_cuda {
     photon_maps_cuda maps;
     bool apart; /* photons of the global and caustic map stay at the ranks that traced them */
-    looks_met met;
+    lookups_received met;
     photon_order orders[PHOTON_LISTS]; /* of the previous pass */
     bool has_orders;
     device_buffer requests; /* eye_request */
@@ -64,7 +64,7 @@ typedef struct photon_cuda {
     /* cudaEvent_t: one before each stage, one after the last */
     void *marks[PHOTON_CUDA_STAGES + 1];
     double seconds[PHOTON_CUDA_STAGES];
-    uint64_t looks_bounded; /* lookups that met more than TILE_EXACT boxes and tiles */
+    uint64_t lookups_bounded; /* lookups that met more than TILE_EXACT boxes and tiles */
 } photon_cuda;
 
 void photon_cuda_close(photon_cuda *owned); /* `owned` may be zeroed */
@@ -100,7 +100,7 @@ uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather);
 /* Bytes of device memory for one sample of each of `pixels` pixels, where each path makes one
    lookup request; a launch takes at most LAUNCH_SAMPLES of them. `final_gather`: gather rays traced
    as wavefronts; 0: none are. */
-uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather);
+uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather);
 
 /* --- photons distributed over ranks, each with a CUDA device ---------------------------------- */
 

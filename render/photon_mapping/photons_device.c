@@ -44,7 +44,7 @@ uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
     return maximum < final_gather ? (uint32_t)maximum : final_gather;
 }
 
-uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
+uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     /* of whole tiles; a thread per path takes less */
@@ -89,7 +89,7 @@ kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON
 
 static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
     tile_set found;
-    to->looks_bounded += photon_maps_cuda_looks_bounded(&to->maps);
+    to->lookups_bounded += photon_maps_cuda_lookups_bounded(&to->maps);
     kd_status status =
         tile_set_open(&found, of->scene, &of->there->scene.view, radius, true, of->job);
     if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
@@ -120,10 +120,10 @@ photon_figures photon_cuda_figures(const photon_cuda *from) {
 }
 
 void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to) {
-    to->look_seconds = from->seconds[PHOTON_CUDA_LOOK];
+    to->lookup_seconds = from->seconds[PHOTON_CUDA_LOOKUP];
     to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
     to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
-    to->looks_bounded += from->looks_bounded + photon_maps_cuda_looks_bounded(&from->maps);
+    to->lookups_bounded += from->lookups_bounded + photon_maps_cuda_lookups_bounded(&from->maps);
 }
 
 uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count) {

@@ -13,7 +13,7 @@
    Invariants: the film's sums have the bits of the CPU (flux_sum.h).
    Data flow: for each sample: eye_ask_slots or inline_lookup_slots write slots and requests; the
               gathering kernels, once per map, read requests and write sums and radii, and with
-              tiles the integrals (tile_looks.cu); add_to_film, one thread per slot, adds the
+              tiles the integrals (tile_lookups.cu); add_to_film, one thread per slot, adds the
               results of its requests in order to the film. */
 #include "render/frame/waves.h"
 #include "render/photon_mapping/eye_store.cuh"
@@ -144,7 +144,7 @@ photon_gather_cuda gather_of(const photon_cuda *with, int m, const eye_asked *as
 }
 
 /* Performs the lookups of all requests, with integrals over tiles. */
-kd_status look_into_maps(const eye_launch *launch, const eye_asked *asked) {
+kd_status run_lookups(const eye_launch *launch, const eye_asked *asked) {
     photon_cuda *with = launch->with;
     const photon_view *view = &launch->view;
     if (with->apart) KD_TRY(looks_apart_there(with, launch->of->among, view, asked));
@@ -182,13 +182,13 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
 kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
     photon_cuda *with = launch->with;
     eye_asked asked = {0, 0};
-    KD_TRY(mark(with, PHOTON_CUDA_LOOK));
+    KD_TRY(mark(with, PHOTON_CUDA_LOOKUP));
     if (!launch->later) KD_TRY(mark(with, PHOTON_CUDA_GATHER));
     KD_TRY(take_paths(launch, slots, &asked));
     if (slots->together) KD_TRY(eye_gather_slots(launch->of, &with->maps, &launch->view, slots));
     if (launch->later) {
         KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-        KD_TRY(look_into_maps(launch, &asked));
+        KD_TRY(run_lookups(launch, &asked));
     }
     KD_TRY(mark(with, PHOTON_CUDA_FILM));
     KD_TRY(add_all_to_film(launch, slots));

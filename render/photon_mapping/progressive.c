@@ -169,7 +169,7 @@ static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
     photon_cuda_tell_figures(&state->there, &closed->statistics);
-    closed->statistics.looks_bounded += tile_set_looks_bounded(&state->tiles);
+    closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->tiles);
     photon_maps_close(&state->maps);
     tile_set_close(&state->tiles);
     maps_ahead_close(&state->ahead);
@@ -309,7 +309,7 @@ static void leave_out_empty(photon_options *options, const frame *of) {
    last one, ranks share the photons, or the media use beams, which the host builds. Waits for the
    first launch to allocate the sample buffers, since the samples take precedence when memory is
    short. */
-static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
+static void emit_ahead(progressive_state *state, const frame *of, uint32_t pass) {
     const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
     const bool timed = of->deadline > 0 || (of->job && of->job->deadline > 0);
     if (!of->there || !of->options->maps_ahead || !state->has_capacity || timed || of->maps_cut ||
@@ -345,7 +345,7 @@ static kd_status progressive_pass(frame *of, uint32_t pass) {
     const photon_figures figures =
         of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
     note_statistics(of, &figures, pass);
-    look_ahead(state, of, pass);
+    emit_ahead(state, of, pass);
     return KD_OK;
 }
 

@@ -250,7 +250,7 @@ static double square_texel(const float *square, int32_t side, int32_t x, int32_t
     return (double)square[3 * ((int64_t)y * side + x) + c];
 }
 
-static void square_look(double rgb[3], const float *square, int32_t side, const double place[2]) {
+static void square_radiance(double rgb[3], const float *square, int32_t side, const double place[2]) {
     const double x = place[0] * side - 0.5, y = place[1] * side - 0.5;
     const int32_t left = (int32_t)floor(x), top = (int32_t)floor(y);
     const double s = x - left, t = y - top;
@@ -282,7 +282,7 @@ static void square_rows(void *context, int64_t begin, int64_t end, int thread) {
                 const double way[3] = {sin(theta) * sin(phi), cos(theta), -sin(theta) * cos(phi)};
                 double place[2], rgb[3];
                 square_place(place, way);
-                square_look(rgb, work->square, work->side, place);
+                square_radiance(rgb, work->square, work->side, place);
                 for (int c = 0; c < 3; ++c) sum[c] += rgb[c];
             }
             for (int c = 0; c < 3; ++c)

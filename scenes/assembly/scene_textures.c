@@ -206,7 +206,7 @@ static kd_status decode(texture_image *image, const file_view *file) {
     picture decoded;
     picture_info info;
     if (picture_kind_of(file) == PICTURE_EXR) return texture_read_exr(image, file);
-    KD_TRY(picture_look(&info, image->path, file));
+    KD_TRY(picture_inspect(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
     kd_status status = picture_open(&decoded, image->path, file,
                                     picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_DEEP);
@@ -257,7 +257,7 @@ static kd_status measure(texture_image *image, const file_view *file) {
         texture_measure_exr(image, file);
         return KD_OK;
     }
-    KD_TRY(picture_look(&info, image->path, file));
+    KD_TRY(picture_inspect(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
     const uint64_t texels = (uint64_t)info.width * (uint64_t)info.height;
     const bool is_light = picture_is_light(image, &info), whole = role_is_colours(image->role);

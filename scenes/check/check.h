@@ -38,7 +38,7 @@ enum { CHECK_PROBLEMS = 100, CHECK_KINDS = 64 /* more kinds than exist */ };
    kind that ends in "-unfinished". */
 enum {
     CHECK_WORK = 1 << 22,
-    CHECK_LOOKS_EACH = 64,    /* per open edge */
+    CHECK_TESTS_EACH = 64,    /* per open edge */
     CHECK_MEETINGS_EACH = 64, /* per shell */
     CHECK_PAIRS_EACH = 64     /* per triangle */
 };
@@ -55,7 +55,7 @@ typedef struct check_report {
     check_kind kinds[CHECK_KINDS]; /* kind_count elements, in order of their first problem */
     uint32_t kind_count;
     bool renderable;   /* no problem is an error */
-    uint64_t looks;    /* work done: vertices tested against open edges */
+    uint64_t tests;    /* work done: vertices tested against open edges */
     uint64_t meetings; /* triangles tested against rays, for nesting of shells */
     uint64_t pairs;    /* pairs of triangles in a leaf of the tree */
 } check_report;

@@ -52,7 +52,7 @@ static int fate_of(const fixing *fix, uint64_t begin, uint64_t end) {
     }
     /* a duplicate with another material follows its original */
     for (uint64_t i = begin; i < end; ++i)
-        if (fix->of->marks[i] & CHECK_OTHER_LOOK)
+        if (fix->of->marks[i] & CHECK_OTHER_APPEARANCE)
             return is_turned(fix->of->marks[fix->of->twin[i]]);
     return -1;
 }

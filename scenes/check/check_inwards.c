@@ -178,7 +178,7 @@ static int number_order(const void *a, const void *b) {
 
 /* Computes the winding number of all other bodies around a point of the shell, and marks bodies
    that contain it. */
-static kd_status surroundings_look(bodies *b, uint32_t shell, int *winding) {
+static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
     const examination *of = b->of;
     uint64_t *sorted = NULL;
     static const double weight[3] = {0.31, 0.33, 0.36};
@@ -234,7 +234,7 @@ static kd_status shells_judge(bodies *b) {
     kd_status status = KD_OK;
     b->meetings_max = CHECK_WORK + CHECK_MEETINGS_EACH * (uint64_t)b->shell_count;
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count && !is_beyond(b); ++i) {
-        status = surroundings_look(b, b->shells[i], &winding[i]);
+        status = surroundings_test(b, b->shells[i], &winding[i]);
         if (status == KD_OK) status = check_interruption(of);
     }
     of->report->meetings = b->meetings;

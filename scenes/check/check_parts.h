@@ -14,7 +14,7 @@ enum {
     CHECK_AGAINST = 4,                   /* winding opposite to most of its shell */
     CHECK_INWARDS = 8,                   /* belongs to a shell whose front faces inwards */
     CHECK_ONE_SIDED = 16,                /* belongs to a non-orientable shell */
-    CHECK_OTHER_LOOK = 32,               /* a duplicate, but the first one with its material */
+    CHECK_OTHER_APPEARANCE = 32,               /* a duplicate, but the first one with its material */
     CHECK_IDLE = CHECK_FLAT | CHECK_COPY /* ignored as part of the surface */
 };
 

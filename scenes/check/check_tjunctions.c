@@ -5,7 +5,7 @@
      split there; coincident pieces then close each other, and the remaining pieces are the
      boundary.
    Work: O(n log n), except for edges close to many vertices, limited by CHECK_WORK and
-     CHECK_LOOKS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
+     CHECK_TESTS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
      holes. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
@@ -29,8 +29,8 @@ typedef struct junctions {
     uint64_t place_count;
     junction *found;
     uint64_t found_count, found_capacity;
-    uint64_t found_max, looks_max; /* limits, for many edges in one place */
-    uint64_t looks;
+    uint64_t found_max, tests_max; /* limits, for many edges in one place */
+    uint64_t tests;
     kd_status status;
     /* The edge of the current query. */
     uint64_t edge;
@@ -120,13 +120,13 @@ static void place_examine(junctions *j, uint32_t place) {
 }
 
 static bool is_within_bounds(const junctions *j) {
-    return j->looks < j->looks_max && j->found_count < j->found_max;
+    return j->tests < j->tests_max && j->found_count < j->found_max;
 }
 
 /* Searches the k-d tree along the edge from t0 to t1. */
 static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, double t1) {
     while (begin < end && t0 <= t1 && is_within_bounds(j)) {
-        ++j->looks;
+        ++j->tests;
         const uint64_t middle = begin + (end - begin) / 2;
         place_examine(j, j->places[middle]);
         if (end - begin == 1) return;
@@ -180,7 +180,7 @@ static kd_status edges_examine(junctions *j) {
         edge_examine(j, i);
         if (j->status != KD_OK) break;
     }
-    j->of->report->looks = j->looks;
+    j->of->report->tests = j->tests;
     return j->status;
 }
 
@@ -292,7 +292,7 @@ kd_status check_tjunctions(examination *of) {
     KD_TRY_GOTO(KD_RESERVE(j.axes, 2 * count));
     KD_TRY_GOTO(open_gather(&j));
     j.found_max = 4 * count + 1000000;
-    j.looks_max = CHECK_LOOKS_EACH * count + CHECK_WORK;
+    j.tests_max = CHECK_TESTS_EACH * count + CHECK_WORK;
     tree_make(&j, 0, j.place_count);
     KD_TRY_GOTO(edges_examine(&j));
     if (j.found) qsort(j.found, j.found_count, sizeof *j.found, junction_order);

@@ -102,19 +102,19 @@ static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *w
     return c;
 }
 
-static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool other_look) {
+static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool other_appearance) {
     const char *kind = reversed ? "reversed-duplicate" : "duplicate-triangle";
     const char *way = reversed ? " wound the other way" : "";
-    const char *look = other_look ? " of another material" : "";
+    const char *appearance = other_appearance ? " of another material" : "";
     const uint32_t first = of->twin[triangle];
     if (of->lines)
         check_triangle_note(
             of, triangle, kind, CHECK_WARNING,
             "found a triangle%s%s that duplicates one of the face of line %u, expected one", way,
-            look, of->lines[first]);
+            appearance, of->lines[first]);
     else
         check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found it%s%s duplicating triangle %u, expected one", way, look, first);
+                            "found it%s%s duplicating triangle %u, expected one", way, appearance, first);
 }
 
 /* A hash table of triangles by their vertices, and optionally their material. */
@@ -151,14 +151,14 @@ static uint32_t find_or_put(const examination *of, copy_table *in, uint32_t tria
 static void copy_examine(examination *of, copy_table tables[2], uint32_t i) {
     bool way = false, other_way = false;
     const uint32_t first = find_or_put(of, &tables[0], i);
-    const bool other_look = find_or_put(of, &tables[1], i) == i;
+    const bool other_appearance = find_or_put(of, &tables[1], i) == i;
     of->twin[i] = KD_NONE;
     if (first == i) return;
     of->twin[i] = first;
-    of->marks[i] |= (uint8_t)(CHECK_COPY | (other_look ? CHECK_OTHER_LOOK : 0));
+    of->marks[i] |= (uint8_t)(CHECK_COPY | (other_appearance ? CHECK_OTHER_APPEARANCE : 0));
     sorted_corners(of, i, &way);
     sorted_corners(of, first, &other_way);
-    copy_tell(of, i, way != other_way, other_look);
+    copy_tell(of, i, way != other_way, other_appearance);
 }
 
 static kd_status copies_find(examination *of) {

@@ -44,7 +44,7 @@ static float *decoded(const bytes *of, int32_t width, int32_t height) {
     const file_view view = view_of(of);
     int32_t found[2];
     float *texels = NULL;
-    if (hdr_look(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
+    if (hdr_inspect(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
         hdr_decode(&texels, "some.hdr", &view) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(found[0], width);

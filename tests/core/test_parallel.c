@@ -224,7 +224,7 @@ static void too_many_threads_are_fewer_and_that_is_said_once(void **state) {
     log_set_sink(NULL, NULL);
 }
 
-static void look_at_signals(void *context, int64_t begin, int64_t end, int thread) {
+static void expect_signals(void *context, int64_t begin, int64_t end, int thread) {
     (void)begin, (void)end;
     sigset_t blocked;
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
@@ -237,7 +237,7 @@ static void workers_take_no_signals_of_the_program(void **state) {
     (void)state;
     atomic_int wrong = 0;
     parallel_set_threads(4);
-    parallel_for(40, 1, look_at_signals, &wrong);
+    parallel_for(40, 1, expect_signals, &wrong);
     assert_int_equal(wrong, 0);
     sigset_t here;
     pthread_sigmask(SIG_BLOCK, NULL, &here);

@@ -37,21 +37,21 @@ static file_view view_of(const bytes *of) {
     return view;
 }
 
-static kd_status look(picture_info *info, bytes *of) {
+static kd_status inspect(picture_info *info, bytes *of) {
     const file_view view = view_of(of);
-    return picture_look(info, "some.file", &view);
+    return picture_inspect(info, "some.file", &view);
 }
 
 static void refused(bytes *of, const char *word) {
     picture_info info;
-    assert_int_equal(look(&info, of), KD_ERROR_INPUT);
+    assert_int_equal(inspect(&info, of), KD_ERROR_INPUT);
     if (!strstr(kd_last_error(), word)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), word);
     free(of->at);
 }
 
 static void accepted(bytes *of, int32_t width, int32_t height) {
     picture_info info;
-    const kd_status status = look(&info, of);
+    const kd_status status = inspect(&info, of);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     assert_int_equal(info.width, width);
     assert_int_equal(info.height, height);

@@ -64,7 +64,7 @@ static void sign(uint8_t *bytes, size_t count) {
     memcpy(bytes + place, &hash, sizeof hash);
 }
 
-static void look_up(photon_file *file, const scene_view *scene) {
+static void lookup_all(photon_file *file, const scene_view *scene) {
     photon_options options = photon_options_default();
     photon_maps maps;
     options.gather = 4;
@@ -90,7 +90,7 @@ static void open_once(const uint8_t *bytes, size_t count) {
     const size_t trees =
         file.lists[PHOTON_LIST_GLOBAL].nodes ? photons * sizeof(uint32_t) + sizeof(uint64_t) : 0;
     FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) + trees == count);
-    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) look_up(&file, &scene);
+    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) lookup_all(&file, &scene);
     photon_file_close(&file);
 }
 

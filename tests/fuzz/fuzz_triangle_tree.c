@@ -19,7 +19,7 @@ static vec3 read_vec3(fuzz_bytes *from) {
 }
 
 /* The definition: the nearest hit of all triangles, of those at the same t the first. */
-static ray_hit look_at_all(const tritree_input *input, ray cast) {
+static ray_hit intersect_each(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const triangle_caster caster = triangle_caster_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         const vec3 end = i % 2 && corners_read ? corners[(uint32_t)i % corners_read] : ends[2 * i];
         rays[i] =
             ray_make(ends[2 * i + 1], vec3_sub(end, ends[2 * i + 1]), 0, i % 5 ? INFINITY : 1);
-        want[i] = look_at_all(&input, rays[i]);
+        want[i] = intersect_each(&input, rays[i]);
     }
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         build_and_ask((*row)->name, &input, &options, rays, want);

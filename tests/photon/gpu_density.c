@@ -43,7 +43,7 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
 
 /* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
    nearly at one point. */
-static vec3 looks_at(const stage *of, uint32_t p, uint32_t i) {
+static vec3 camera_at(const stage *of, uint32_t p, uint32_t i) {
     const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
     const photon *photons = of->lists[PHOTON_LIST_GLOBAL].photons;
     const rng_block r = rng_draw(rng_key_make(9, p, i), 0, 0);
@@ -61,7 +61,7 @@ static void make_requests(stage *out) {
         for (uint32_t i = 0; i < packet_sizes[p]; ++i) {
             eye_request *asked = &out->requests[made++];
             memset(asked, 0, sizeof *asked);
-            asked->at.position = looks_at(out, p, i);
+            asked->at.position = camera_at(out, p, i);
             asked->at.geometric = asked->at.normal = vec3_make(0, 0, 1);
             asked->at.front = true;
             asked->at.kind = MATERIAL_DIFFUSE;

@@ -38,9 +38,9 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
-    tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
-    const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
-    assert_true(look.looked_at <= TILE_MAX);
+    tile_lookup lookup = tile_lookup_begin(place, up, 0, 0.5f, kernel);
+    const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+    assert_true(lookup.tested <= TILE_MAX);
     tile_set_close(&tiles);
     return found;
 }
@@ -141,11 +141,11 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     for (uint32_t i = 0; i < LOOKS; ++i) {
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
         const double expected = sum_of_all(scene, place, normal, radius);
-        tile_look look = tile_look_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
-        const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
-        assert_true(look.looked_at <= TILE_MAX);
-        if (look.looked_at > maximum) maximum = look.looked_at;
-        bounded += look.looked_at + TILE_LEAF >= TILE_EXACT;
+        tile_lookup lookup = tile_lookup_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
+        const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+        assert_true(lookup.tested <= TILE_MAX);
+        if (lookup.tested > maximum) maximum = lookup.tested;
+        bounded += lookup.tested + TILE_LEAF >= TILE_EXACT;
         const double ratio = found / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
         ratios += ratio / LOOKS;
         squares += (ratio - 1) * (ratio - 1) / LOOKS;
@@ -153,7 +153,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     if (!(fabs(ratios - 1) <= mean && sqrt(squares) <= worst))
         fail_msg("%u leaves: mean %.4f, spread %.4f", count, ratios, sqrt(squares));
     assert_true(radius < 0.5f || maximum > TILE_EXACT);
-    assert_int_equal(tile_set_looks_bounded(&tiles), bounded);
+    assert_int_equal(tile_set_lookups_bounded(&tiles), bounded);
     tile_set_close(&tiles);
     photon_scene_free(scene);
 }
@@ -186,15 +186,15 @@ static void planes_are_known_without_a_look(void **state) {
         const vec3 at = drawn(i, 0), up = {0, 1, 0}, place = {2.99f * at.x, 0, 2.99f * at.z};
         const float radius = 0.05f * (1.01f + at.y);
         const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
-        tile_look one = tile_look_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
-        tile_look other = one;
+        tile_lookup one = tile_lookup_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
+        tile_lookup other = one;
         const float found = tile_kernel_integral(&known, &one, TILE_COSINE);
         const float expected = tile_kernel_integral(&unknown, &other, TILE_COSINE);
         if (!(fabsf(found - expected) <= 2e-5f))
             fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)found,
                      (double)expected);
-        spared += one.looked_at == 0;
-        assert_true(place.x < 0 || one.looked_at > 0);
+        spared += one.tested == 0;
+        assert_true(place.x < 0 || one.tested > 0);
     }
     assert_in_range(spared, PLACES / 3, PLACES / 2);
     tile_set_close(&tiles);
@@ -227,7 +227,7 @@ static photon_scene *furnace_of_sheets(void) {
 
 /* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
    strip along x. */
-static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
+static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
                            double *worst) {
     enum { STRIPS = 20, EACH = 60 };
     const photon_map_view map = photon_maps_global(maps);
@@ -264,7 +264,7 @@ static void furnaces_of_sheets_close(void **state) {
             options.kernel = (photon_kernel)kernel;
             options.estimator = (photon_estimator)e;
             assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
-            look_at_sheets(scene, &maps, &mean, &worst);
+            expect_sheets(scene, &maps, &mean, &worst);
             if (!(fabs(mean - 1) <= 0.015 && worst <= 0.12))
                 fail_msg("kernel %d, estimator %s: mean %.4f, strip off by %.4f", kernel,
                          photon_estimator_name(e), mean, worst);

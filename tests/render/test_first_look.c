@@ -15,7 +15,7 @@ typedef struct seen {
     scene_view view;
 } seen;
 
-static void look(seen *out, const char *path) {
+static void describe(seen *out, const char *path) {
     kd_render_options options;
     kd_render_options_default(&options);
     assert_int_equal(scene_open(&out->of, path, &options, NULL), KD_OK);
@@ -30,7 +30,7 @@ static void look(seen *out, const char *path) {
     out->view.tree = tritree_get_view(&out->tree);
 }
 
-static void look_away(seen *owned) {
+static void camera_away(seen *owned) {
     tritree_close(&owned->tree);
     scene_close(owned->of);
 }
@@ -43,7 +43,7 @@ static void rooms_are_seen_from_inside(void **state) {
     } cases[] = {{"gen:sphere:1000", false}, {"gen:blob:3000", false}, {"gen:room:3000", true}};
     for (int i = 0; i < 3; ++i) {
         seen shown;
-        look(&shown, cases[i].path);
+        describe(&shown, cases[i].path);
         if (room_camera_is_room(&shown.view) != cases[i].room)
             fail_msg("%s: room %d", cases[i].path, !cases[i].room);
         if (cases[i].room) {
@@ -53,7 +53,7 @@ static void rooms_are_seen_from_inside(void **state) {
             assert_true(view.eye.y > box.lo.y && view.eye.y < box.hi.y);
             assert_true(view.eye.z > box.lo.z && view.eye.z < box.hi.z);
         }
-        look_away(&shown);
+        camera_away(&shown);
     }
 }
 
@@ -84,10 +84,10 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
     for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
         seen body;
         reversed_put("reversed.obj", paths[i]);
-        look(&body, "reversed.obj");
+        describe(&body, "reversed.obj");
         if (room_camera_is_room(&body.view)) fail_msg("%s, reversed, is a room", paths[i]);
         assert_true(scene_camera(body.of).eye.z > body.view.box.hi.z);
-        look_away(&body);
+        camera_away(&body);
     }
     remove("reversed.obj");
 }
@@ -95,7 +95,7 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
 static void a_chosen_camera_stays(void **state) {
     (void)state;
     seen shown;
-    look(&shown, "gen:sphere:1000");
+    describe(&shown, "gen:sphere:1000");
     camera view = scene_camera(shown.of);
     assert_true(scene_camera_is_default(shown.of));
     scene_set_camera(shown.of, &view);
@@ -103,7 +103,7 @@ static void a_chosen_camera_stays(void **state) {
     view.eye.x += 1;
     scene_set_camera(shown.of, &view);
     assert_false(scene_camera_is_default(shown.of));
-    look_away(&shown);
+    camera_away(&shown);
 }
 
 /* Opens a picture of `side` x `side` pixels, R = G = B = A = 0. */

@@ -75,7 +75,7 @@ static kd_status check_outputs(const tree_values *values, const char *path) {
     return output_check_input(path);
 }
 
-static kd_status look(xray *work, const option_line *line) {
+static kd_status trace_lines(xray *work, const option_line *line) {
     tree_values *values = &work->values;
     kd_render_options from_file;
     KD_TRY(command_arguments(line, &command_tree, 1, 1));
@@ -111,7 +111,7 @@ static kd_status run(const option_line *line) {
     kd_render_options_default(&work.values.render);
     KD_TRY(option_line_apply(line, &work.values));
     general_apply(&work.values.general);
-    const kd_status status = look(&work, line);
+    const kd_status status = trace_lines(&work, line);
     tritree_close(&work.tree);
     scene_close(work.loaded);
     return status;

@@ -28,7 +28,7 @@ static kd_status run_frames(frame_timing *out, const scene *from,
     seconds[2] = job_seconds(&job, "photon_tree");
     seconds[3] = job_seconds(&job, "render");
     seconds[0] = seconds[1] + seconds[2] + seconds[3];
-    seconds[4] = result.frame.look_seconds;
+    seconds[4] = result.frame.lookup_seconds;
     seconds[5] = result.frame.gather_seconds;
     seconds[6] = result.frame.film_seconds;
     const uint64_t passes =

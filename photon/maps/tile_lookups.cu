@@ -23,19 +23,19 @@ constexpr int WARPS = 4, BLOCKS = 5, AGAIN_BLOCK = 128;
 constexpr unsigned AGAIN_BLOCKS = 1056;
 
 /* Returns true if the integral of this request is needed and requires a traversal. */
-__device__ __forceinline__ bool look_is_met(const measure_work &work, uint32_t request) {
+__device__ __forceinline__ bool lookup_needs_tiles(const measure_work &work, uint32_t request) {
     const float radius = work.radii[request];
     if (!(radius > 0) || flux_sum_is_zero(work.sums + request)) return false;
     const estimate_point here = estimate_point_of(&work.requests[request].at);
-    const tile_look look =
-        tile_look_begin(here.position, here.normal, here.triangle, radius, work.kernel);
-    if (work.tiles.box_count && !tile_place_is_wide(&work.tiles, &look)) return true;
+    const tile_lookup lookup =
+        tile_lookup_begin(here.position, here.normal, here.triangle, radius, work.kernel);
+    if (work.tiles.box_count && !tile_place_is_wide(&work.tiles, &lookup)) return true;
     work.integrals[request] = 2 * KD_PI * photon_kernel_sector(work.kernel);
     return false;
 }
 
 /* Stores a request's lookup in shared memory. */
-__device__ __forceinline__ void put_look(const measure_work &work, pending_scratch &own_scratch,
+__device__ __forceinline__ void put_lookup(const measure_work &work, pending_scratch &own_scratch,
                                          uint32_t which, uint32_t request) {
     const estimate_point here = estimate_point_of(&work.requests[request].at);
     own_scratch.position[which] = here.position;
@@ -61,34 +61,34 @@ __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32
 }
 
 /* Stores the lookups of a packet in shared memory; returns their number. */
-__device__ __forceinline__ uint32_t begin_looks(const measure_work &work, pending_scratch &own_scratch,
+__device__ __forceinline__ uint32_t begin_lookups(const measure_work &work, pending_scratch &own_scratch,
                                                 const eye_packet &packet) {
     const uint32_t place = place_in_packet(), request = packet.first + place;
-    const bool looks = place < packet.count && look_is_met(work, request);
-    const unsigned all = __ballot_sync(ALL, looks);
-    if (looks) put_look(work, own_scratch, before_me(all), request);
+    const bool valid = place < packet.count && lookup_needs_tiles(work, request);
+    const unsigned all = __ballot_sync(ALL, valid);
+    if (valid) put_lookup(work, own_scratch, before_me(all), request);
     __syncwarp();
     return (uint32_t)__popc(all);
 }
 
 /* Writes the integral of a lookup, or lists it for another kernel. */
-__device__ __forceinline__ void end_look(const measure_work &work, const pending_scratch &own_scratch,
+__device__ __forceinline__ void end_lookup(const measure_work &work, const pending_scratch &own_scratch,
                                          uint32_t which) {
     const uint32_t found = own_scratch.found[which], request = own_scratch.request[which];
     if (own_scratch.met[which] > SURELY) {
         work.list[atomicAdd(work.left, 1u)] = request;
         return;
     }
-    tile_look look = look_of(work, own_scratch, which);
-    look.lit = (int64_t)((uint64_t)own_scratch.lit[1][which] << 32 | own_scratch.lit[0][which]);
-    look.dark = (int64_t)((uint64_t)own_scratch.dark[1][which] << 32 | own_scratch.dark[0][which]);
-    look.in_the_dark = (found & IN_THE_DARK) != 0;
-    const float integral = tile_look_found(&look);
+    tile_lookup lookup = lookup_of(work, own_scratch, which);
+    lookup.lit = (int64_t)((uint64_t)own_scratch.lit[1][which] << 32 | own_scratch.lit[0][which]);
+    lookup.dark = (int64_t)((uint64_t)own_scratch.dark[1][which] << 32 | own_scratch.dark[0][which]);
+    lookup.in_the_dark = (found & IN_THE_DARK) != 0;
+    const float integral = tile_lookup_found(&lookup);
     if (found & MODELLED) {
         work.integrals[request] = integral;
         work.list[work.count - 1 - atomicAdd(work.modelled, 1u)] = request;
     } else {
-        work.integrals[request] = tile_look_over_model(&look, integral, 1);
+        work.integrals[request] = tile_lookup_over_model(&lookup, integral, 1);
     }
 }
 
@@ -98,14 +98,14 @@ __global__ __launch_bounds__(32 * WARPS,
     pending_scratch &own_scratch = scratch[threadIdx.x / 32];
     const uint32_t packet = blockIdx.x * WARPS + threadIdx.x / 32;
     if (packet >= work.packet_count) return; /* uniform in the warp */
-    const uint32_t looks = begin_looks(work, own_scratch, packet_of(work, packet));
+    const uint32_t valid = begin_lookups(work, own_scratch, packet_of(work, packet));
     if (work.tiles.count >= NUMBERS) {
-        if (lane_id() < looks) own_scratch.met[lane_id()] = NOT_HERE;
+        if (lane_id() < valid) own_scratch.met[lane_id()] = NOT_HERE;
         __syncwarp();
     } else {
-        meet_looks(work, own_scratch, looks);
+        meet_lookups(work, own_scratch, valid);
     }
-    if (lane_id() < looks) end_look(work, own_scratch, lane_id());
+    if (lane_id() < valid) end_lookup(work, own_scratch, lane_id());
 }
 
 /* Repeats the listed lookups in the order of the CPU. */
@@ -115,9 +115,9 @@ __global__ __launch_bounds__(AGAIN_BLOCK) void again(const __grid_constant__ mea
          i += gridDim.x * AGAIN_BLOCK) {
         const uint32_t request = work.list[i];
         const estimate_point here = estimate_point_of(&work.requests[request].at);
-        tile_look look = tile_look_begin(here.position, here.normal, here.triangle,
+        tile_lookup lookup = tile_lookup_begin(here.position, here.normal, here.triangle,
                                          work.radii[request], work.kernel);
-        work.integrals[request] = tile_kernel_integral(&work.tiles, &look, TILE_COSINE);
+        work.integrals[request] = tile_kernel_integral(&work.tiles, &lookup, TILE_COSINE);
     }
 }
 
@@ -142,9 +142,9 @@ __launch_bounds__(AGAIN_BLOCK) void ask_model(const __grid_constant__ measure_wo
         __syncwarp();
         for (int i = 0; i < OPENNESS_RAYS; ++i) hidden += __shfl_sync(ALL, hides, i, OPENNESS_RAYS);
         if (!has || lane) continue;
-        const tile_look look = tile_look_begin(here.position, here.normal, here.triangle,
+        const tile_lookup lookup = tile_lookup_begin(here.position, here.normal, here.triangle,
                                                work.radii[request], work.kernel);
-        work.integrals[request] = tile_look_over_model(&look, work.integrals[request],
+        work.integrals[request] = tile_lookup_over_model(&lookup, work.integrals[request],
                                                        openness_model(hidden / OPENNESS_RAYS));
     }
 }
