@@ -67,7 +67,7 @@ typedef struct path_state {
     bool flies;       /* media are sampled; else they are ignored */
     bool in_volume;     /* path_advance ended in a medium, which scatters at `place` */
     uint32_t where;   /* the current medium */
-    uint32_t placed;  /* instance that the ray has hit; KD_NONE: not instanced */
+    uint32_t instance_id;  /* instance that the ray has hit; KD_NONE: not instanced */
     uint32_t layers;  /* cut-outs passed since the last vertex */
     vec3 place;
 } path_state;
@@ -260,7 +260,7 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
-        state->where = transmittance_beyond_placed(scene, hit->triangle, state->placed,
+        state->where = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
                                              state->cast.direction, state->where);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
@@ -276,7 +276,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
     do {
         ++result->rays;
         ++state->step;
-        hit = scene_closest(scene, extent, state->cast, &state->placed);
+        hit = scene_closest(scene, extent, state->cast, &state->instance_id);
     } while (path_passes(scene, options, state, key, &hit));
     return hit;
 }
@@ -284,7 +284,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
 /* Computes the surface at a hit, for the path's wavelength. */
 KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
                      surface *at) {
-    surface_meet(scene, &state->cast, hit, state->placed, at);
+    surface_meet(scene, &state->cast, hit, state->instance_id, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
@@ -314,7 +314,7 @@ KD_FN path_state path_begin(ray cast) {
     state.wavelength = 0;
     state.flies = state.in_volume = false;
     state.where = MEDIUM_FOG;
-    state.placed = KD_NONE;
+    state.instance_id = KD_NONE;
     state.layers = 0;
     state.place = cast.origin;
     return state;
@@ -353,7 +353,7 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     at->triangle = KD_NONE;
     if (state->in_volume) {
         if (depth == 1 && hit.triangle != KD_NONE)
-            surface_meet(scene, &state->cast, hit, state->placed, at);
+            surface_meet(scene, &state->cast, hit, state->instance_id, at);
         return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {

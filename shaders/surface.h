@@ -47,29 +47,29 @@ KD_FN void light_on_triangle(light *to, vec3 a, vec3 b, vec3 c) {
     to->direction = triangle_unit_normal(a, b, c);
 }
 
-KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
+KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)hit.triangle;
     vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
          c = scene->mesh.positions[corner[2]];
-    if (placed != KD_NONE) {
-        a = placed_corner(scene->placed.list + placed, a);
-        b = placed_corner(scene->placed.list + placed, b);
-        c = placed_corner(scene->placed.list + placed, c);
+    if (instance_id != KD_NONE) {
+        a = instance_corner(scene->instances.list + instance_id, a);
+        b = instance_corner(scene->instances.list + instance_id, b);
+        c = instance_corner(scene->instances.list + instance_id, c);
     }
     at->position = triangle_point(a, b, c, hit.u, hit.v);
     at->error = triangle_point_error(a, b, c);
     at->geometric = triangle_unit_normal(a, b, c);
 }
 
-KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
+KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
     const mesh_view *mesh = &scene->mesh;
     at->normal = at->geometric;
     if (!mesh->normal_indices) return;
     const uint32_t *corner = mesh->normal_indices + 3 * (size_t)hit.triangle;
     if (corner[0] == KD_NONE || corner[1] == KD_NONE || corner[2] == KD_NONE) return;
     vec3 n[3] = {mesh->normals[corner[0]], mesh->normals[corner[1]], mesh->normals[corner[2]]};
-    for (int i = 0; i < 3 && placed != KD_NONE; ++i)
-        n[i] = transform_normal(&scene->placed.list[placed].to_world, n[i]);
+    for (int i = 0; i < 3 && instance_id != KD_NONE; ++i)
+        n[i] = transform_normal(&scene->instances.list[instance_id].to_world, n[i]);
     const vec3 sum =
         vec3_along(vec3_along(vec3_scale(n[0], 1 - hit.u - hit.v), hit.u, n[1]), hit.v, n[2]);
     const vec3 smooth = vec3_normalize(sum);
@@ -161,36 +161,36 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
 /* Computes the surface where `cast` hit, in an instance or (KD_NONE) in none; hit.triangle must not
    be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
    small fields written last. */
-KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t placed,
+KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t instance_id,
                         surface *at) {
-    surface_place(at, scene, hit, placed);
+    surface_place(at, scene, hit, instance_id);
     at->triangle = hit.triangle;
     at->material = scene->mesh.triangle_materials[hit.triangle];
     at->front = vec3_dot(cast->direction, at->geometric) < 0;
     const surface_uv uv = surface_texcoord(&scene->mesh, hit);
     at->texcoord = uv.first;
-    surface_smooth(at, scene, hit, placed);
+    surface_smooth(at, scene, hit, instance_id);
     const vec3 smooth = at->normal;
-    at->normal = surface_mapped_normal(scene, at->material, hit, placed, uv, at->normal);
+    at->normal = surface_mapped_normal(scene, at->material, hit, instance_id, uv, at->normal);
     if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
     surface_dress(at, scene, uv);
     surface_tint(at, scene, hit);
     if (at->kind == MATERIAL_PRINCIPLED)
         at->layers =
-            surface_layers_at(scene, at->material, hit, placed, uv, smooth, at->alpha, at->ior);
+            surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha, at->ior);
     if (at->kind != MATERIAL_DIFFUSE)
         surface_bend_normal(at, vec3_negate(vec3_normalize(cast->direction)));
 }
 
-KD_FN surface surface_at_placed(const scene_view *scene, const ray *cast, ray_hit hit,
-                                uint32_t placed) {
+KD_FN surface surface_at_instance(const scene_view *scene, const ray *cast, ray_hit hit,
+                                uint32_t instance_id) {
     surface at;
-    surface_meet(scene, cast, hit, placed, &at);
+    surface_meet(scene, cast, hit, instance_id, &at);
     return at;
 }
 
 KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) {
-    return surface_at_placed(scene, cast, hit, KD_NONE);
+    return surface_at_instance(scene, cast, hit, KD_NONE);
 }
 
 /* Returns the index of refraction beyond the surface divided by that on the side that was hit; 1

@@ -5,7 +5,7 @@
    Work: one comparison in scenes without media. */
 #ifndef KD_SHADERS_TRANSMITTANCE_H
 #define KD_SHADERS_TRANSMITTANCE_H
-#include "accel/placed_walk.h"
+#include "accel/instance_walk.h"
 #include "accel/rays/batch.h"
 #include "shaders/surface.h"
 
@@ -17,39 +17,39 @@ enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
    instances have no code or registers for them. */
 typedef enum scene_extent {
     SCENE_TREE,  /* the scene's own tree */
-    SCENE_PLACED /* and the instances, if there are any */
+    SCENE_INSTANCED /* and the instances, if there are any */
 } scene_extent;
 
 /* Continues with the instances after the result of the scene's own tree. */
-KD_FN_APART placed_hit scene_placed_cast(const scene_view *scene, ray cast, ray_hit before,
+KD_FN_APART instance_hit scene_instance_cast(const scene_view *scene, ray cast, ray_hit before,
                                          bool any) {
-    return placed_cast(&scene->placed, scene->mesh.positions, scene->mesh.triangles, cast, before,
+    return instance_cast(&scene->instances, scene->mesh.positions, scene->mesh.triangles, cast, before,
                        any);
 }
-KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before, uint32_t *placed) {
-    *placed = KD_NONE;
-    if (scene->placed.count == 0) return before;
-    const placed_hit found = scene_placed_cast(scene, cast, before, false);
-    *placed = found.placed;
+KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before, uint32_t *instance_id) {
+    *instance_id = KD_NONE;
+    if (scene->instances.count == 0) return before;
+    const instance_hit found = scene_instance_cast(scene, cast, before, false);
+    *instance_id = found.instance_id;
     return found.at;
 }
-KD_FN bool scene_placed_blocks(const scene_view *scene, ray cast) {
+KD_FN bool scene_instance_blocks(const scene_view *scene, ray cast) {
     const ray_hit before = {cast.tmax, 0, 0, KD_NONE};
-    return scene->placed.count != 0 &&
-           scene_placed_cast(scene, cast, before, true).at.triangle != KD_NONE;
+    return scene->instances.count != 0 &&
+           scene_instance_cast(scene, cast, before, true).at.triangle != KD_NONE;
 }
 
 /* tritree_closest of the scene; *placed: the instance that was hit, or KD_NONE. */
 KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray cast,
-                            uint32_t *placed) {
+                            uint32_t *instance_id) {
     const ray_hit hit = tritree_closest(&scene->tree, cast);
-    if (extent == SCENE_PLACED) return scene_go_on(scene, cast, hit, placed);
-    *placed = KD_NONE;
+    if (extent == SCENE_INSTANCED) return scene_go_on(scene, cast, hit, instance_id);
+    *instance_id = KD_NONE;
     return hit;
 }
 KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray cast) {
     return tritree_occluded(&scene->tree, cast) ||
-           (extent == SCENE_PLACED && scene_placed_blocks(scene, cast));
+           (extent == SCENE_INSTANCED && scene_instance_blocks(scene, cast));
 }
 
 /* --- Media and cut-outs --- */
@@ -66,31 +66,31 @@ KD_FN medium_span transmittance_span(const scene_view *scene, const ray *cast, f
 }
 
 /* Returns the medium behind the surface that a ray of this direction crosses. */
-KD_FN uint32_t transmittance_beyond_placed(const scene_view *scene, uint32_t triangle, uint32_t placed,
+KD_FN uint32_t transmittance_beyond_instance(const scene_view *scene, uint32_t triangle, uint32_t instance_id,
                                      vec3 direction, uint32_t before) {
     const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
     if (!material_bounds_media(made)) return before;
     vec3 p[3];
-    surface_corners(scene, triangle, placed, p);
+    surface_corners(scene, triangle, instance_id, p);
     const vec3 normal = triangle_unit_normal(p[0], p[1], p[2]);
     return vec3_dot(direction, normal) < 0 ? made->medium : made->medium_outside;
 }
 
 KD_FN uint32_t transmittance_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
                               uint32_t before) {
-    return transmittance_beyond_placed(scene, triangle, KD_NONE, direction, before);
+    return transmittance_beyond_instance(scene, triangle, KD_NONE, direction, before);
 }
 
 /* Returns the medium at a ray's origin. */
 KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray cast,
                               uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
-        uint32_t placed;
+        uint32_t instance_id;
         ++*rays;
-        const ray_hit hit = scene_closest(scene, extent, cast, &placed);
+        const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
         if (hit.triangle == KD_NONE) break;
         /* In the opposite direction, the medium behind the surface is that of the origin. */
-        const uint32_t here = transmittance_beyond_placed(scene, hit.triangle, placed,
+        const uint32_t here = transmittance_beyond_instance(scene, hit.triangle, instance_id,
                                                     vec3_negate(cast.direction), MEDIUM_SAME);
         if (here != MEDIUM_SAME) return here;
         cast.tmin = hit.t;
@@ -112,8 +112,8 @@ KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray ca
     if (!cutouts) return scene_occluded(scene, extent, cast) ? 0 : 1;
     float share = 1;
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
-        uint32_t placed;
-        const ray_hit hit = scene_closest(scene, extent, cast, &placed);
+        uint32_t instance_id;
+        const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
         if (hit.triangle == KD_NONE) return share;
         share *= float_clamp(surface_passes(scene, hit), 0, 1);
         if (!(share > 0)) return 0;
@@ -139,7 +139,7 @@ typedef struct transmittance_walk {
     ray cast;        /* the rest of the ray */
     vec3 share;      /* transmittance so far */
     uint32_t where;  /* the current medium */
-    uint32_t placed; /* instance that the ray has hit; KD_NONE: not instanced */
+    uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;  /* cut-outs passed */
 } transmittance_walk;
 
@@ -148,7 +148,7 @@ KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
     on.cast = cast;
     on.share = vec3_all(1);
     on.where = where;
-    on.placed = KD_NONE;
+    on.instance_id = KD_NONE;
     on.layers = 0;
     return on;
 }
@@ -168,7 +168,7 @@ KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *on
     }
     if (scene->medium_count)
         on->where =
-            transmittance_beyond_placed(scene, hit.triangle, on->placed, on->cast.direction, on->where);
+            transmittance_beyond_instance(scene, hit.triangle, on->instance_id, on->cast.direction, on->where);
     on->cast.tmin = hit.t;
     return true;
 }
@@ -184,7 +184,7 @@ KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray 
     }
     transmittance_walk on = transmittance_begin(cast, where);
     do ++*rays;
-    while (transmittance_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.placed)));
+    while (transmittance_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.instance_id)));
     return on.share;
 }
 

@@ -1,6 +1,6 @@
 /* Reference traversal of the triangle k-d tree. Every optimised traversal is tested against it, bit
    for bit; accel/rays/batch.h falls back to it for trees without a wide form. The leaf test is a
-   callback, so that instances (accel/placed_walk.h) use the same traversal.
+   callback, so that instances (accel/instance_walk.h) use the same traversal.
    Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
    direction tells the near child from the far one.
    Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is

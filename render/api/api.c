@@ -51,10 +51,10 @@ kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *
     if (options) KD_TRY(take_options(&taken, options));
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    const kd_status status = scene_open_placed(&handle->held, path, NULL, &taken, NULL);
+    const kd_status status = scene_open_instanced(&handle->held, path, NULL, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
-        return status_pass(status, __FILE__, __LINE__, "scene_open_placed");
+        return status_pass(status, __FILE__, __LINE__, "scene_open_instanced");
     }
     if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *loaded = handle;
@@ -73,10 +73,10 @@ kd_status kd_scene_parse(kd_scene **parsed, const char *text, uint64_t bytes, co
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     const kd_status status =
-        scene_parse_placed(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
+        scene_parse_instanced(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
-        return status_pass(status, __FILE__, __LINE__, "scene_parse_placed");
+        return status_pass(status, __FILE__, __LINE__, "scene_parse_instanced");
     }
     if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *parsed = handle;
@@ -133,7 +133,7 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     camera ends[2];
     scene_cameras_at(from->held, &taken, ends);
     scene_set_cameras(from->held, &ends[0], &ends[1]);
-    kd_status status = render_settle_placements(from->held, &taken, 0, RENDER_PLACING_AUTO);
+    kd_status status = render_settle_instances(from->held, &taken, 0, RENDER_INSTANCING_AUTO);
     if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);

@@ -68,12 +68,12 @@ static const char *const map_names[PHOTON_LISTS] = {"global photon map", "causti
                                                     "media photon map"};
 
 /* Bounding boxes and their order, which are built after planning. */
-static uint64_t placed_bytes(const placed_view *of) {
-    return (uint64_t)of->count * (2 * sizeof(placed_node) + sizeof(uint32_t));
+static uint64_t instance_bytes(const instance_view *of) {
+    return (uint64_t)of->count * (2 * sizeof(instance_node) + sizeof(uint32_t));
 }
 
 /* Trees of instanced meshes: nodes and references. */
-static uint64_t placed_tree_bytes(const scene_view *from) {
+static uint64_t instance_tree_bytes(const scene_view *from) {
     const uint64_t triangles = from->mesh.stored_count - from->mesh.triangle_count;
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
@@ -109,7 +109,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     const tritree_builder *builder = NULL;
     KD_TRY(tritree_builder_choose(&builder, options->builder));
     add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
-    add(out, "placements", placed_bytes(&from->placed));
+    add(out, "placements", instance_bytes(&from->instances));
     add(out, "tree for rays", tritree_widen_bytes_max(builder, from->mesh.stored_count));
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
@@ -181,7 +181,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
                          photon_estimator_named(options->estimator)->adaptive ||
                          photon_lookup_named(options->lookup)->walks || maps == MAPS_GLOBAL;
     KD_TRY(scene_cuda_measure(&scene_bytes, from));
-    scene_bytes += placed_bytes(&from->placed) + placed_tree_bytes(from);
+    scene_bytes += instance_bytes(&from->instances) + instance_tree_bytes(from);
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
     KD_TRY(plan_tree_there(out, &from->mesh, options));

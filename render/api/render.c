@@ -2,7 +2,7 @@
 #include "render/api/render.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/job.h"
@@ -65,10 +65,10 @@ static kd_status check_scene(const scene *from, const kd_render_options *options
                "--shutter is %g frames, but meshes, instances or lights are animated: only the "
                "camera supports motion blur; set --shutter 0",
                (double)options->shutter);
-    const uint32_t count = scene_placement_count(from);
+    const uint32_t count = scene_instance_count(from);
     KD_REQUIRE(
-        count == 0 || how->placed, KD_ERROR_USAGE,
-        "the scene has %u instances, but integrator %s needs copies (render_settle_placements)",
+        count == 0 || how->instances, KD_ERROR_USAGE,
+        "the scene has %u instances, but integrator %s needs copies (render_settle_instances)",
         count, options->integrator);
     return KD_OK;
 }
@@ -166,17 +166,17 @@ static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tr
 /* Trees that rays traverse. */
 typedef struct render_trees {
     tritree plain;
-    placed_trees placed;
+    instance_trees instances;
 } render_trees;
 
 /* Builds the trees of instanced meshes, always on the host. */
-static kd_status build_placed(placed_trees *out, scene_view *view, const kd_render_options *options,
+static kd_status build_instance(instance_trees *out, scene_view *view, const kd_render_options *options,
                               job_control *job) {
     const tritree_options how = tree_options(options);
     const tritree_input all = {view->mesh.positions, view->mesh.triangles,
                                view->mesh.position_count, view->mesh.stored_count};
     const char *builder = tritree_builder_find(options->builder) ? options->builder : "auto";
-    return placed_trees_open(out, &view->placed, &all, &how, builder, job);
+    return instance_trees_open(out, &view->instances, &all, &how, builder, job);
 }
 
 static kd_status make_tree(render_result *out, frame_cuda *there, render_trees *trees,
@@ -184,7 +184,7 @@ static kd_status make_tree(render_result *out, frame_cuda *there, render_trees *
     const char *builder = "";
     tritree *tree = &trees->plain;
     job_stage_begin(job, "build", view->mesh.stored_count);
-    kd_status status = build_placed(&trees->placed, view, options, job);
+    kd_status status = build_instance(&trees->instances, view, options, job);
     if (status == KD_OK) status = build_tree(&builder, there, tree, view, options, job);
     if (status != KD_OK) {
         job_stage_end(job);
@@ -288,7 +288,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     ranks *among = of->among;
     KD_TRY(shared_frame_agree(among,
                               make_tree(out, of->there, trees, view, of->options, of->job)));
-    if (camera_is_default && view->placed.count == 0 && room_camera_is_room(view)) {
+    if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
@@ -420,7 +420,7 @@ done:
     frame_cuda_close(&there);
     film_close(&negative);
     tritree_close(&trees.plain);
-    placed_trees_close(&trees.placed);
+    instance_trees_close(&trees.instances);
     job_stage_end(job);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;

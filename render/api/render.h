@@ -83,18 +83,18 @@ kd_status render_on_devices(render_result *out, const scene *from, const kd_rend
 
 /* What to do with the instances of a scene: copies take more memory, but rays traverse them
    faster. */
-typedef enum render_placing {
-    RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory or the integrator
+typedef enum render_instancing {
+    RENDER_INSTANCING_AUTO, /* copies, if they take less than an eighth of the memory or the integrator
                             does not support instances */
-    RENDER_PLACING_KEEP,
-    RENDER_PLACING_COPY
-} render_placing;
-const char *render_placing_name(int index); /* NULL beyond the last */
-/* Expands the instances of the scene to copies (scene_copy_placements), or leaves them. `maximum`:
+    RENDER_INSTANCING_KEEP,
+    RENDER_INSTANCING_COPY
+} render_instancing;
+const char *render_instancing_name(int index); /* NULL beyond the last */
+/* Expands the instances of the scene to copies (scene_copy_instances), or leaves them. `maximum`:
    limit in bytes; 0: the memory of the machine. Returns KD_ERROR_USAGE if the integrator requires
    copies that exceed the limit. */
-kd_status render_settle_placements(struct scene *of, const kd_render_options *options,
-                                   uint64_t maximum, render_placing how);
+kd_status render_settle_instances(struct scene *of, const kd_render_options *options,
+                                   uint64_t maximum, render_instancing how);
 
 /* --- photons without an image: `kandela photons` and kd_photons_emit -------------------------- */
 

@@ -11,34 +11,34 @@
 
 enum { COPIES_SHARE = 8 }; /* by default, copies may take 1/COPIES_SHARE of the memory */
 
-const char *render_placing_name(int index) {
+const char *render_instancing_name(int index) {
     static const char *const names[] = {"auto", "keep", "copy", NULL};
     return names[index];
 }
 
-kd_status render_settle_placements(scene *of, const kd_render_options *options, uint64_t maximum,
-                                   render_placing how) {
-    const uint32_t count = scene_placement_count(of);
+kd_status render_settle_instances(scene *of, const kd_render_options *options, uint64_t maximum,
+                                   render_instancing how) {
+    const uint32_t count = scene_instance_count(of);
     const integrator *method = integrator_find(options->integrator);
     device here;
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     device_cpu_describe(&here);
     const uint64_t bytes = scene_copies_bytes(of), capacity = maximum ? maximum : here.memory_bytes;
-    KD_REQUIRE(method->placed || how != RENDER_PLACING_KEEP, KD_ERROR_USAGE,
+    KD_REQUIRE(method->instances || how != RENDER_INSTANCING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
-    KD_REQUIRE(method->placed || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,
+    KD_REQUIRE(method->instances || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,
                "integrator %s needs copies of the %u instances: about %llu bytes, but only %llu "
                "are available; some integrators, such as path, need no copies",
                method->name, count, (unsigned long long)bytes, (unsigned long long)capacity);
     const bool small = bytes <= capacity / COPIES_SHARE;
-    if (method->placed && (how == RENDER_PLACING_KEEP || (how == RENDER_PLACING_AUTO && !small))) {
+    if (method->instances && (how == RENDER_INSTANCING_KEEP || (how == RENDER_INSTANCING_AUTO && !small))) {
         log_message(LOG_INFO, "%u instances, without copies", count);
         return KD_OK;
     }
     log_message(LOG_INFO, "%u instances, copied: about %llu bytes with their tree", count,
                 (unsigned long long)bytes);
-    return scene_copy_placements(of);
+    return scene_copy_instances(of);
 }
 
 kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,
@@ -46,7 +46,7 @@ kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *a
     kd_status status = KD_OK;
     kd_render_options method = *asked;
     strcpy(method.integrator, "photon");
-    KD_TRY(render_settle_placements(from, &method, 0, RENDER_PLACING_AUTO));
+    KD_TRY(render_settle_instances(from, &method, 0, RENDER_INSTANCING_AUTO));
     scene_view view = scene_get_view(from);
     tritree tree;
     memset(&tree, 0, sizeof tree);

@@ -82,7 +82,7 @@ static void begin_paths(path_pool *p) {
         to->radiance = vec3_all(0);
         to->rays = 0;
         const ray cast = pixel_ray_by(p->of, &p->sight, at->x, at->y, path->key, p->light[i]);
-        path->state = path_begin_in(p->of->scene, SCENE_PLACED, cast, &to->rays);
+        path->state = path_begin_in(p->of->scene, SCENE_INSTANCED, cast, &to->rays);
     }
 }
 
@@ -134,7 +134,7 @@ static void take_step(path_pool *p) {
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_LIGHT, p->light);
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_SCATTER, p->scatter);
     for (uint32_t i = 0; i < p->active; ++i) {
-        p->hits[i] = scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.placed);
+        p->hits[i] = scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.instance_id);
         if (!shade_path(p, i)) continue;
         if (kept != i) p->paths[kept] = p->paths[i];
         ++kept;
@@ -148,15 +148,15 @@ static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     const path_asked *asked = &p->asks[i].asked;
     ++*rays;
     if (!p->options->cutouts)
-        return p->blocked[i] || scene_placed_blocks(scene, asked->cast)
+        return p->blocked[i] || scene_instance_blocks(scene, asked->cast)
                    ? vec3_all(0)
                    : transmittance_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
                                     vec3_all(1));
     transmittance_walk on = transmittance_begin(asked->cast, asked->where);
-    ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.placed);
+    ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.instance_id);
     while (transmittance_goes_on(scene, &on, hit)) {
         ++*rays;
-        hit = scene_closest(scene, SCENE_PLACED, on.cast, &on.placed);
+        hit = scene_closest(scene, SCENE_INSTANCED, on.cast, &on.instance_id);
     }
     return on.share;
 }

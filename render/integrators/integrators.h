@@ -24,8 +24,8 @@ kd_status path_launch(const frame *of, const struct sample_range *range);
 kd_status whitted_launch(const frame *of, const struct sample_range *range);
 kd_status ambient_launch(const frame *of, const struct sample_range *range);
 /* Variants for scenes with instances, with one thread per pixel. */
-kd_status whitted_launch_placed(const frame *of, const struct sample_range *range);
-kd_status ambient_launch_placed(const frame *of, const struct sample_range *range);
+kd_status whitted_launch_instanced(const frame *of, const struct sample_range *range);
+kd_status ambient_launch_instanced(const frame *of, const struct sample_range *range);
 kd_status light_launch(const frame *of, const struct sample_range *range);
 kd_status debug_launch(const frame *of, const struct sample_range *range);
 

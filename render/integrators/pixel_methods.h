@@ -108,7 +108,7 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
     vec3 seen = vec3_all(0);
     if (state.in_volume) {
         if (from->depth == 0 && hit.triangle != KD_NONE)
-            tree->found.first = surface_at_placed(scene, &state.cast, hit, state.placed);
+            tree->found.first = surface_at_instance(scene, &state.cast, hit, state.instance_id);
         if (!last)
             seen = path_light_in(scene, extent, options, state.place, state.where,
                                  state.cast.direction, false,
@@ -178,7 +178,7 @@ KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
         result.radiance = vec3_all(1);
         return result;
     }
-    const surface at = surface_at_placed(scene, &state.cast, hit, state.placed);
+    const surface at = surface_at_instance(scene, &state.cast, hit, state.instance_id);
     result.first = at;
     const rng_block random = sobol_draw(key, state.step, PATH_DRAW_SCATTER);
     const frame3 axes = frame3_around(at.front ? at.normal : vec3_negate(at.normal));

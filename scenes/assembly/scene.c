@@ -1,7 +1,7 @@
 /* Opens scenes: reads a description or a mesh into a draft (scenes/describe/draft.h), then
    assembles the scene from the draft, one step per file of this directory. */
 #include "scenes/assembly/scene.h"
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -18,7 +18,7 @@
    Later code relies on both. */
 static kd_status measure_box(scene *to) {
     const mesh *geometry = &to->geometry;
-    to->box = scene_placed_box(to);
+    to->box = scene_instance_box(to);
     for (uint64_t i = 0; i < 3 * (uint64_t)geometry->triangle_count; ++i) {
         const uint32_t index = geometry->triangles[i];
         KD_REQUIRE(index < geometry->position_count, KD_ERROR_INPUT,
@@ -48,16 +48,16 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
     to->fog = from->fog;
     from->media = NULL;
     to->textures.budget = options->max_texture_memory;
-    KD_TRY(scene_take_placed(to, from));
+    KD_TRY(scene_take_instances(to, from));
     KD_TRY(measure_box(to));
     KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "the scene has no triangles and no points");
     if (to->geometry.triangle_count == 0)
         log_message(LOG_WARNING,
                     "the scene has no triangles; the image shows only the environment");
     KD_TRY(scene_build_materials(to));
-    if (scene_placed_emits(to)) {
+    if (scene_instance_emits(to)) {
         log_message(LOG_INFO, "an emissive mesh has instances; each becomes a copy");
-        KD_TRY(scene_copy_placements(to));
+        KD_TRY(scene_copy_instances(to));
     }
     KD_TRY(scene_build_lights(to, from));
     const float aspect = (float)options->width / (float)options->height;
@@ -114,9 +114,9 @@ static kd_status draft_parts(scene_draft *to) {
         KD_TRY(scene_draft_add_shape(to, &made));
     }
     for (uint32_t i = 0; i < from->put_count; ++i) {
-        placement made;
-        KD_TRY(placement_make(&made, &from->puts[i].to_world, from->puts[i].part));
-        if (from->parts[made.shape].count) KD_TRY(scene_draft_add_placement(to, &made));
+        instance made;
+        KD_TRY(instance_make(&made, &from->puts[i].to_world, from->puts[i].part));
+        if (from->parts[made.shape].count) KD_TRY(scene_draft_add_instance(to, &made));
     }
     return KD_OK;
 }
@@ -167,7 +167,7 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
 /* Expands all placements, for integrators without support for instances. Closes the scene on
    failure. */
 static kd_status copy_all(scene **of, kd_status status) {
-    if (status == KD_OK) status = scene_copy_placements(*of);
+    if (status == KD_OK) status = scene_copy_instances(*of);
     if (status == KD_OK) return KD_OK;
     scene_close(*of);
     *of = NULL;
@@ -176,10 +176,10 @@ static kd_status copy_all(scene **of, kd_status status) {
 
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job_control *job) {
-    return copy_all(out, scene_open_placed(out, path, environment, options, job));
+    return copy_all(out, scene_open_instanced(out, path, environment, options, job));
 }
 
-kd_status scene_open_placed(scene **out, const char *path, const char *environment,
+kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
                             kd_render_options *options, job_control *job) {
     scene_draft draft;
     path_scope scope;
@@ -210,10 +210,10 @@ kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char 
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
                       job_control *job) {
     return copy_all(
-        out, scene_parse_placed(out, text, bytes, folder, given, given_count, options, job));
+        out, scene_parse_instanced(out, text, bytes, folder, given, given_count, options, job));
 }
 
-kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
+kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
                              const kd_scene_mesh *given, uint64_t given_count,
                              kd_render_options *options, job_control *job) {
     static const char name[] = "description";
@@ -252,7 +252,7 @@ void scene_close(scene *owned) {
     memory_free(owned->keys);
     memory_free(owned->parts);
     memory_free(owned->shapes);
-    memory_free(owned->placements);
+    memory_free(owned->instances);
     texture_store_close(&owned->textures);
     memory_free(owned->materials);
     memory_free(owned->layers);
@@ -287,10 +287,10 @@ scene_view scene_get_view(const scene *from) {
     view.mesh.texcoord_count = geometry->texcoord_count;
     view.mesh.triangle_count = from->plain_count;
     view.mesh.stored_count = geometry->triangle_count;
-    view.placed.shapes = from->shapes;
-    view.placed.list = from->placements;
-    view.placed.count = from->placement_count;
-    view.placed.shape_count = from->shape_count;
+    view.instances.shapes = from->shapes;
+    view.instances.list = from->instances;
+    view.instances.count = from->instance_count;
+    view.instances.shape_count = from->shape_count;
     view.materials = from->materials;
     view.layers = from->layers;
     view.material_count = geometry->material_count;

@@ -20,9 +20,9 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
    keeps the file's environment. */
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job_control *job);
-/* As scene_open_placed and scene_open, but parse a description in memory. The description may name
+/* As scene_open_instanced and scene_open, but parse a description in memory. The description may name
    the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
-kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
+kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
                              const kd_scene_mesh *given, uint64_t given_count,
                              kd_render_options *options, job_control *job);
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
@@ -32,15 +32,15 @@ void scene_close(scene *owned); /* accepts NULL */
 
 /* The number of instances that are not expanded, and an estimate of the memory, in bytes, that
    expanding them would take, including the tree above the copies. Only scenes opened by
-   scene_open_placed or scene_parse_placed have any. */
-uint32_t scene_placement_count(const scene *of);
+   scene_open_instanced or scene_parse_instanced have any. */
+uint32_t scene_instance_count(const scene *of);
 uint64_t scene_copies_bytes(const scene *of);
 /* Expands each instance to a copy of its mesh, appended after all triangles in the order of the
    instances. Returns KD_ERROR_MEMORY if there would be too many triangles or vertices. */
-kd_status scene_copy_placements(scene *of);
+kd_status scene_copy_instances(scene *of);
 /* As scene_open_lit, but keeps instances. Exception: if an instanced mesh emits light, all
    instances are expanded. */
-kd_status scene_open_placed(scene **out, const char *path, const char *environment,
+kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
                             kd_render_options *options, job_control *job);
 
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */

@@ -7,15 +7,15 @@
 enum { PART_ALIGN = 256 };
 
 /* A cursor in the block. With `memory` NULL it only measures: `used` becomes the size needed. */
-typedef struct placing {
+typedef struct upload {
     char *memory;
     uint64_t used;
     bool uploads;
     kd_status status; /* first failure of an upload */
-} placing;
+} upload;
 
 /* Reserves space for one array and uploads it. NULL stays NULL. */
-static const void *place(placing *to, const void *host, uint64_t count, size_t item_bytes) {
+static const void *place(upload *to, const void *host, uint64_t count, size_t item_bytes) {
     if (!host || count == 0) return NULL;
     char *at = to->memory ? to->memory + to->used : NULL;
     to->used += (count * item_bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
@@ -26,7 +26,7 @@ static const void *place(placing *to, const void *host, uint64_t count, size_t i
 
 #define PLACE(to, type, host, count) ((const type *)place((to), (host), (count), sizeof(type)))
 
-static void place_mesh(placing *to, mesh_view *mesh) {
+static void place_mesh(upload *to, mesh_view *mesh) {
     const uint64_t corners = 3 * (uint64_t)mesh->stored_count;
     mesh->normals = PLACE(to, vec3, mesh->normals, mesh->normal_count);
     mesh->texcoords = PLACE(to, vec2, mesh->texcoords, mesh->texcoord_count);
@@ -40,8 +40,8 @@ static void place_mesh(placing *to, mesh_view *mesh) {
 
 /* Copies shapes with the nodes of their trees, placements, and the top-level tree. `moved` has
    space for every shape. */
-static void place_placed(placing *to, placed_view *view, const placed_view *host,
-                         placed_shape *moved) {
+static void place_instances(upload *to, instance_view *view, const instance_view *host,
+                         instanced_shape *moved) {
     if (host->count == 0) return;
     for (uint32_t i = 0; i < host->shape_count; ++i) {
         tritree_view *tree = &moved[i].tree;
@@ -49,13 +49,13 @@ static void place_placed(placing *to, placed_view *view, const placed_view *host
         tree->nodes = PLACE(to, tritree_node, tree->nodes, tree->node_count);
         tree->references = PLACE(to, uint32_t, tree->references, tree->reference_count);
     }
-    view->shapes = PLACE(to, placed_shape, moved, host->shape_count);
-    view->list = PLACE(to, placement, view->list, host->count);
-    view->nodes = PLACE(to, placed_node, view->nodes, host->node_count);
+    view->shapes = PLACE(to, instanced_shape, moved, host->shape_count);
+    view->list = PLACE(to, instance, view->list, host->count);
+    view->nodes = PLACE(to, instance_node, view->nodes, host->node_count);
     view->order = PLACE(to, uint32_t, view->order, host->count);
 }
 
-static void place_lights(placing *to, scene_view *view) {
+static void place_lights(upload *to, scene_view *view) {
     environment_view *sky = &view->environment;
     view->lights = PLACE(to, light, view->lights, view->light_count);
     view->light_cdf =
@@ -68,7 +68,7 @@ static void place_lights(placing *to, scene_view *view) {
 }
 
 /* Copies the texels, then the views that point to them. Views of one image share its texels. */
-static void place_textures(placing *to, scene_view *view, const scene_view *host,
+static void place_textures(upload *to, scene_view *view, const scene_view *host,
                            texture_view *moved) {
     for (uint32_t i = 0; i < host->texture_count; ++i) {
         const texture_view *from = host->textures + i;
@@ -103,15 +103,15 @@ static void place_textures(placing *to, scene_view *view, const scene_view *host
    uploaded. */
 typedef struct moved_parts {
     texture_view *textures;
-    placed_shape *shapes;
+    instanced_shape *shapes;
 } moved_parts;
 
-static void place_scene(placing *to, scene_view *view, const scene_view *host,
+static void place_scene(upload *to, scene_view *view, const scene_view *host,
                         const moved_parts *moved) {
     const uint32_t *triangles = host->mesh.triangles;
     place_mesh(to, &view->mesh);
-    place_placed(to, &view->placed, &host->placed, moved->shapes);
-    if (host->placed.count) /* the device's tree has only the triangles outside shapes */
+    place_instances(to, &view->instances, &host->instances, moved->shapes);
+    if (host->instances.count) /* the device's tree has only the triangles outside shapes */
         view->mesh.triangles =
             PLACE(to, uint32_t, triangles, 3 * (uint64_t)host->mesh.stored_count);
     view->materials = PLACE(to, material, view->materials, view->material_count);
@@ -124,7 +124,7 @@ static void place_scene(placing *to, scene_view *view, const scene_view *host,
 static kd_status open_moved(moved_parts *out, const scene_view *host) {
     memset(out, 0, sizeof *out);
     KD_TRY(KD_RESERVE(out->textures, host->texture_count));
-    return KD_RESERVE(out->shapes, host->placed.shape_count);
+    return KD_RESERVE(out->shapes, host->instances.shape_count);
 }
 
 static void close_moved(moved_parts *owned) {
@@ -133,7 +133,7 @@ static void close_moved(moved_parts *owned) {
 }
 
 kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host) {
-    placing to = {NULL, 0, false, KD_OK};
+    upload to = {NULL, 0, false, KD_OK};
     moved_parts moved;
     const kd_status status = open_moved(&moved, host);
     scene_view measured = *host;
@@ -147,7 +147,7 @@ kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
                           const tritree_view *device_tree) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
-    placing to = {NULL, 0, false, KD_OK};
+    upload to = {NULL, 0, false, KD_OK};
     moved_parts moved;
     KD_TRY_GOTO(open_moved(&moved, host));
     KD_TRY_GOTO(scene_cuda_measure(&out->bytes, host));
@@ -160,7 +160,7 @@ kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
     KD_TRY_GOTO(to.status);
     out->view.tree = *device_tree;
     out->view.mesh.positions = device_tree->positions;
-    if (host->placed.count == 0) out->view.mesh.triangles = device_tree->triangles;
+    if (host->instances.count == 0) out->view.mesh.triangles = device_tree->triangles;
 done:
     close_moved(&moved);
     if (status != KD_OK) scene_cuda_close(out);

@@ -29,9 +29,9 @@ static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
     return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
 }
 
-static uint64_t add_placed(uint64_t hash, const placed_view *of) {
+static uint64_t add_instance(uint64_t hash, const instance_view *of) {
     for (uint32_t i = 0; i < of->count; ++i) {
-        const placement *put = of->list + i;
+        const instance *put = of->list + i;
         const uint32_t run[2] = {of->shapes[put->shape].first, of->shapes[put->shape].count};
         hash = hash_combine(hash, &put->to_world, sizeof put->to_world);
         hash = hash_combine(hash, run, sizeof run);
@@ -120,7 +120,7 @@ uint64_t scene_hash(const scene_view *of) {
     hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
     for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
     if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
-    if (of->placed.count) hash = add_placed(hash, &of->placed);
+    if (of->instances.count) hash = add_instance(hash, &of->instances);
     hash = add_lights(hash, of);
     for (uint32_t i = 0; i < of->texture_count; ++i)
         hash = add_texture(hash, of->textures + i, i == of->environment.texture);

@@ -89,9 +89,9 @@ struct scene {
     mesh geometry;
     uint32_t plain_count; /* number of triangles that are in no shape */
     draft_shape *parts;   /* where each shape's triangles and vertices are in `geometry` */
-    placed_shape *shapes; /* the same shapes, for ray tracing */
-    placement *placements;
-    uint32_t shape_count, placement_count;
+    instanced_shape *shapes; /* the same shapes, for ray tracing */
+    instance *instances;
+    uint32_t shape_count, instance_count;
     material *materials;
     principled *layers; /* one per material, or NULL if no material is principled */
     texture_store textures;
@@ -119,12 +119,12 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
 /* The same into a zeroed scene. The caller must close it whatever the status. */
 kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options);
 
-/* scene_placed.c: takes over the draft's shapes and placements. Needs the geometry. */
-kd_status scene_take_placed(scene *to, scene_draft *from);
+/* scene_instances.c: takes over the draft's shapes and placements. Needs the geometry. */
+kd_status scene_take_instances(scene *to, scene_draft *from);
 /* Returns the bounding box of all instances. */
-box3 scene_placed_box(const scene *of);
+box3 scene_instance_box(const scene *of);
 /* Returns true if a shape has an emissive surface; each of its instances would be a light. */
-bool scene_placed_emits(const scene *of);
+bool scene_instance_emits(const scene *of);
 
 /* scene_materials.c: resolves texture indices and reads the images. */
 kd_status scene_build_materials(scene *to);

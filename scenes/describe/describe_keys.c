@@ -47,7 +47,7 @@ const json_key describe_mesh_keys[] = {
      .help = "flips the front sides"},
     {KEY("transform", JSON_VALUE, described_mesh, transform), .inner = describe_step_keys,
      .expected = "a list of steps", .help = "steps in order of application"},
-    {KEY("placements", JSON_VALUE, described_mesh, placements),
+    {KEY("placements", JSON_VALUE, described_mesh, instances),
      .expected = "a list of lists of steps, or a file's name",
      .help = "transforms of instances, applied after `transform`; a file has 12 numbers per line, "
              "3 rows of 4"},

@@ -273,7 +273,7 @@ kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *
     KD_TRY(read_part(in, at, &words, &part));
     if (words.inward) mesh_turn(&part);
     const mesh *made = &in->geometry.made;
-    const bool many = words.placements || words.scatter;
+    const bool many = words.instances || words.scatter;
     const transform unmoved = transform_identity();
     const draft_shape begin = {
         made->triangle_count, 0, made->position_count, 0, made->normal_count, 0, KD_NONE};
@@ -282,7 +282,7 @@ kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *
     const uint32_t base = mesh_builder_append(&in->geometry, &part, many ? &unmoved : &placed);
     if (status == KD_OK) status = in->geometry.status;
     if (status == KD_OK) status = read_materials(in, at, &words, &part, base, first);
-    if (status == KD_OK && many) status = describe_placements(in, at, &words, &placed, &begin);
+    if (status == KD_OK && many) status = describe_instances(in, at, &words, &placed, &begin);
     mesh_close(&part);
     KD_TRY(status);
     return KD_OK;

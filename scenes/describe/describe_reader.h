@@ -40,14 +40,14 @@ kd_status describe_medium_find(const describe_reader *in, const json_place *at, 
                                uint32_t *index);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
-/* describe_placements.c */
+/* describe_instances.c */
 kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *object,
                         transform *step);
 kd_status describe_transform(describe_reader *in, const json_place *at, const cJSON *list,
                              transform *placed);
-/* describe_placements.c: makes a shape of everything added to the geometry since `begin`, and
+/* describe_instances.c: makes a shape of everything added to the geometry since `begin`, and
    instances it at the transforms of the entry, applied after `pose`. */
-kd_status describe_placements(describe_reader *in, const json_place *at,
+kd_status describe_instances(describe_reader *in, const json_place *at,
                               const described_mesh *words, const transform *pose,
                               const draft_shape *begin);
 /* describe_camera_light.c */

@@ -27,12 +27,12 @@ kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added) {
     return KD_OK;
 }
 
-kd_status scene_draft_add_placement(scene_draft *to, const placement *added) {
-    const uint64_t before = to->placement_capacity;
-    KD_TRY(double_capacity(to->placement_count, &to->placement_capacity));
-    if (to->placement_capacity > before)
-        KD_TRY(KD_GROW(to->placements, to->placement_count, to->placement_capacity));
-    to->placements[to->placement_count++] = *added;
+kd_status scene_draft_add_instance(scene_draft *to, const instance *added) {
+    const uint64_t before = to->instance_capacity;
+    KD_TRY(double_capacity(to->instance_count, &to->instance_capacity));
+    if (to->instance_capacity > before)
+        KD_TRY(KD_GROW(to->instances, to->instance_count, to->instance_capacity));
+    to->instances[to->instance_count++] = *added;
     return KD_OK;
 }
 
@@ -79,7 +79,7 @@ kd_status scene_draft_sort(scene_draft *of) {
 void scene_draft_close(scene_draft *owned) {
     mesh_close(&owned->geometry);
     memory_free(owned->shapes);
-    memory_free(owned->placements);
+    memory_free(owned->instances);
     memory_free(owned->lights);
     memory_free(owned->keys);
     memory_free(owned->sky_image);

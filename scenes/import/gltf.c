@@ -12,7 +12,7 @@ static void motion_tell(gltf_file *of) {
 }
 
 static kd_status parts_read(gltf_file *of, mesh *into) {
-    gltf_nodes nodes = {.placed = NULL};
+    gltf_nodes nodes = {.list = NULL};
     gltf_materials materials;
     kd_status status = KD_OK;
     memset(&materials, 0, sizeof materials);

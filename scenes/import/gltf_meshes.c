@@ -15,7 +15,7 @@
 enum { GRAIN = 4096 };
 
 typedef struct gltf_draw {               /* An instance of a primitive. */
-    uint32_t primitive, placement, next; /* next: next draw of the same primitive, or KD_NONE */
+    uint32_t primitive, node_at, next; /* next: next draw of the same primitive, or KD_NONE */
     uint32_t first_vertex, first_triangle;
     uint32_t shape; /* in object space, as part of this shape; KD_NONE: in world space */
 } gltf_draw;
@@ -73,7 +73,7 @@ static kd_status primitives_list(mesh_writer *to) {
     KD_TRY_GOTO(KD_RESERVE_ZEROED(shown, meshes));
     KD_TRY_GOTO(KD_RESERVE(to->mesh_first, (uint64_t)meshes + 1));
     for (uint32_t i = 0; i < to->nodes->count; ++i)
-        if (to->nodes->placed[i].mesh != KD_NONE) shown[to->nodes->placed[i].mesh] = true;
+        if (to->nodes->list[i].mesh != KD_NONE) shown[to->nodes->list[i].mesh] = true;
     for (uint32_t i = 0; i < meshes; ++i) {
         to->mesh_first[i] = to->primitive_count;
         if (shown[i]) KD_TRY_GOTO(primitives_of(to, i));
@@ -88,13 +88,13 @@ typedef struct mesh_totals {
     uint64_t draws, vertices, triangles, texcoords;
 } mesh_totals;
 
-static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t placing,
+static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t node,
                      uint32_t shape) {
     for (uint32_t p = to->mesh_first[shown]; p < to->mesh_first[shown + 1]; ++p) {
         gltf_primitive *from = &to->primitives[p];
         if (to->draws) {
             const gltf_draw made = {
-                p,    placing, from->first_draw, (uint32_t)sum->vertices, (uint32_t)sum->triangles,
+                p,    node, from->first_draw, (uint32_t)sum->vertices, (uint32_t)sum->triangles,
                 shape};
             to->draws[sum->draws] = made;
             from->first_draw = (uint32_t)sum->draws;
@@ -109,7 +109,7 @@ static void draws_of(mesh_writer *to, mesh_totals *sum, uint32_t shown, uint32_t
 static mesh_totals draws_walk(mesh_writer *to) {
     mesh_totals sum = {0, 0, 0, 0};
     for (uint32_t i = 0; i < to->nodes->count; ++i) {
-        const uint32_t shown = to->nodes->placed[i].mesh;
+        const uint32_t shown = to->nodes->list[i].mesh;
         if (shown != KD_NONE && to->shapes.shape_of[i] == KD_NONE)
             draws_of(to, &sum, shown, i, KD_NONE);
     }
@@ -347,14 +347,14 @@ static kd_status primitive_load(mesh_writer *to) {
 
 /* Writes one instance, transformed by its skin or its node. */
 static kd_status draw_write(mesh_writer *to, const gltf_draw *draw) {
-    const gltf_placement *placed = &to->nodes->placed[draw->placement];
+    const gltf_node *node = &to->nodes->list[draw->node_at];
     to->draw = draw;
     const bool own = draw->shape != KD_NONE;
-    to->world = own ? transform_identity() : placed->world;
+    to->world = own ? transform_identity() : node->world;
     to->turned =
-        own ? to->shapes.shapes[draw->shape].turned : transform_determinant(&placed->world) < 0;
-    if (!own && placed->skin != KD_NONE && to->read.joints && to->read.weights) {
-        KD_TRY(gltf_skin_open(to->of, to->nodes, placed->skin, &to->skin));
+        own ? to->shapes.shapes[draw->shape].turned : transform_determinant(&node->world) < 0;
+    if (!own && node->skin != KD_NONE && to->read.joints && to->read.weights) {
+        KD_TRY(gltf_skin_open(to->of, to->nodes, node->skin, &to->skin));
         to->turned = to->skin.bone_count && transform_determinant(&to->skin.bones[0]) < 0;
     }
     parallel_for(to->from->vertices, GRAIN, vertices_body, to);

@@ -84,14 +84,14 @@ static kd_status node_place(node_walk *of, uint32_t node, uint32_t parent) {
     const json_place at = gltf_place(file, GLTF_NODES, node);
     const json_place below = json_place_key(&at, "children");
     const cJSON *from = gltf_item(file, GLTF_NODES, node), *lamp = NULL, *children = NULL;
-    gltf_placement *made = &of->out->placed[of->out->count];
+    gltf_node *made = &of->out->list[of->out->count];
     transform local;
     made->node = node;
-    of->out->placement_of[node] = of->out->count;
+    of->out->list_index_of[node] = of->out->count;
     made->light = KD_NONE;
     KD_TRY(local_of(file, &at, from, &local));
     made->world =
-        parent == KD_NONE ? local : transform_compose(&of->out->placed[parent].world, &local);
+        parent == KD_NONE ? local : transform_compose(&of->out->list[parent].world, &local);
     KD_TRY(gltf_index(file, &at, from, "mesh", GLTF_MESHES, &made->mesh));
     KD_TRY(gltf_index(file, &at, from, "skin", GLTF_SKINS, &made->skin));
     KD_TRY(gltf_index(file, &at, from, "camera", GLTF_CAMERAS, &made->camera));
@@ -182,7 +182,7 @@ static transform instance_of(const instance_numbers *from, uint64_t i) {
 
 /* Replaces a node's mesh by one placement for each element of the extension. */
 static kd_status instances_place(gltf_file *of, gltf_nodes *out, uint32_t holder) {
-    const uint32_t node = out->placed[holder].node;
+    const uint32_t node = out->list[holder].node;
     const json_place node_at = gltf_place(of, GLTF_NODES, node);
     const json_place extensions = json_place_key(&node_at, "extensions");
     const json_place at = json_place_key(&extensions, "EXT_mesh_gpu_instancing");
@@ -192,21 +192,21 @@ static kd_status instances_place(gltf_file *of, gltf_nodes *out, uint32_t holder
     kd_status status = KD_OK;
     KD_TRY(gltf_extension(of, &node_at, gltf_item(of, GLTF_NODES, node), "EXT_mesh_gpu_instancing",
                           &inner));
-    if (!inner || out->placed[holder].mesh == KD_NONE) return KD_OK;
+    if (!inner || out->list[holder].mesh == KD_NONE) return KD_OK;
     KD_TRY(gltf_inner(of, &at, inner, "attributes", false, &attributes));
     if (!attributes) return KD_OK;
     KD_TRY_GOTO(instance_floats(of, &words, attributes, "TRANSLATION", 3, &all, &all.moves));
     KD_TRY_GOTO(instance_floats(of, &words, attributes, "ROTATION", 4, &all, &all.turns));
     KD_TRY_GOTO(instance_floats(of, &words, attributes, "SCALE", 3, &all, &all.scales));
     if (all.count == KD_NONE) goto done;
-    KD_TRY_GOTO(KD_GROW(out->placed, out->count, (uint64_t)out->count + all.count));
-    gltf_placement made = out->placed[holder];
-    out->placed[holder].mesh = KD_NONE;
+    KD_TRY_GOTO(KD_GROW(out->list, out->count, (uint64_t)out->count + all.count));
+    gltf_node made = out->list[holder];
+    out->list[holder].mesh = KD_NONE;
     made.skin = made.camera = made.light = KD_NONE;
     for (uint32_t i = 0; i < all.count; ++i) {
         const transform local = instance_of(&all, i);
-        made.world = transform_compose(&out->placed[holder].world, &local);
-        out->placed[out->count++] = made;
+        made.world = transform_compose(&out->list[holder].world, &local);
+        out->list[out->count++] = made;
     }
 done:
     memory_free(all.moves);
@@ -219,9 +219,9 @@ kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
     const uint32_t count = of->lists[GLTF_NODES].count;
     node_walk walk = {.of = of, .out = out};
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(out->placed, count));
-    KD_TRY_GOTO(KD_RESERVE(out->placement_of, count));
-    memset(out->placement_of, 0xff, count * sizeof *out->placement_of);
+    KD_TRY_GOTO(KD_RESERVE(out->list, count));
+    KD_TRY_GOTO(KD_RESERVE(out->list_index_of, count));
+    memset(out->list_index_of, 0xff, count * sizeof *out->list_index_of);
     KD_TRY_GOTO(KD_RESERVE(walk.waiting, count));
     KD_TRY_GOTO(KD_RESERVE(walk.parents, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.met, count));
@@ -240,8 +240,8 @@ done:
 }
 
 void gltf_nodes_close(gltf_nodes *owned) {
-    memory_free(owned->placed);
-    memory_free(owned->placement_of);
+    memory_free(owned->node);
+    memory_free(owned->list_index_of);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -270,7 +270,7 @@ static vec3 place_of(const transform *by) {
 
 /* --- cameras ---------------------------------------------------------------------------------- */
 
-static const char *name_of(const gltf_file *of, const gltf_placement *at) {
+static const char *name_of(const gltf_file *of, const gltf_node *at) {
     const cJSON *holders[] = {gltf_item(of, GLTF_NODES, at->node),
                               gltf_item(of, GLTF_CAMERAS, at->camera)};
     for (int i = 0; i < 2; ++i) {
@@ -292,7 +292,7 @@ static kd_status parallel_read(gltf_file *of, const json_place *at, const cJSON 
     return KD_OK;
 }
 
-static kd_status camera_read(gltf_file *of, const gltf_placement *from, mesh_camera *out,
+static kd_status camera_read(gltf_file *of, const gltf_node *from, mesh_camera *out,
                              bool *usable) {
     const json_place at = gltf_place(of, GLTF_CAMERAS, from->camera);
     const json_place lens_place = json_place_key(&at, "perspective");
@@ -325,7 +325,7 @@ static kd_status camera_read(gltf_file *of, const gltf_placement *from, mesh_cam
     return KD_OK;
 }
 
-static kd_status camera_add(gltf_file *of, const gltf_placement *from, mesh *into) {
+static kd_status camera_add(gltf_file *of, const gltf_node *from, mesh *into) {
     mesh_camera made;
     bool usable = false;
     memset(&made, 0, sizeof made);
@@ -360,7 +360,7 @@ static kd_status spot_read(gltf_file *of, const json_place *at, const cJSON *fro
     return KD_OK;
 }
 
-static kd_status light_read(gltf_file *of, const gltf_placement *from, light *out) {
+static kd_status light_read(gltf_file *of, const gltf_node *from, light *out) {
     static const struct {
         const char *name;
         light_kind kind;
@@ -386,7 +386,7 @@ static kd_status light_read(gltf_file *of, const gltf_placement *from, light *ou
     return KD_OK;
 }
 
-static kd_status light_add(gltf_file *of, const gltf_placement *from, mesh *into) {
+static kd_status light_add(gltf_file *of, const gltf_node *from, mesh *into) {
     light made;
     memset(&made, 0, sizeof made);
     made.triangle = KD_NONE;
@@ -406,9 +406,9 @@ static kd_status light_add(gltf_file *of, const gltf_placement *from, mesh *into
 
 kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into) {
     for (uint32_t i = 0; i < nodes->count; ++i) {
-        const gltf_placement *placed = &nodes->placed[i];
-        if (placed->camera != KD_NONE) KD_TRY(camera_add(of, placed, into));
-        if (placed->light != KD_NONE) KD_TRY(light_add(of, placed, into));
+        const gltf_node *node = &nodes->list[i];
+        if (node->camera != KD_NONE) KD_TRY(camera_add(of, node, into));
+        if (node->light != KD_NONE) KD_TRY(light_add(of, node, into));
     }
     return KD_OK;
 }

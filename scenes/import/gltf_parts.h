@@ -6,16 +6,16 @@
 
 /* --- gltf_nodes.c: all nodes of the scene, parents before children --- */
 
-typedef struct gltf_placement {
+typedef struct gltf_node {
     uint32_t node, mesh, skin, camera, light; /* what the node refers to; KD_NONE if absent */
     transform world;
-} gltf_placement;
+} gltf_node;
 
 typedef struct gltf_nodes {
-    gltf_placement *placed; /* owned */
+    gltf_node *list; /* owned */
     uint32_t count;
-    /* index in `placed` of each node, KD_NONE if it is not in the scene; owned */
-    uint32_t *placement_of;
+    /* index in `list` of each node, KD_NONE if it is not in the scene; owned */
+    uint32_t *list_index_of;
 } gltf_nodes;
 
 kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);

@@ -247,9 +247,9 @@ kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_prim
 static kd_status bones_make(gltf_file *of, const gltf_nodes *nodes, const uint32_t *joints,
                             const float *inverses, gltf_skin *out, const json_place *at) {
     for (uint32_t i = 0; i < out->bone_count; ++i) {
-        const uint32_t placed = nodes->placement_of[joints[i]];
+        const uint32_t node = nodes->list_index_of[joints[i]];
         transform rest = transform_identity();
-        if (placed == KD_NONE)
+        if (node == KD_NONE)
             return gltf_fail(of, "bad-tree", at,
                              "found the joint nodes[%u], which is not in the "
                              "scene",
@@ -257,7 +257,7 @@ static kd_status bones_make(gltf_file *of, const gltf_nodes *nodes, const uint32
         for (int row = 0; row < 3 && inverses; ++row)
             for (int column = 0; column < 4; ++column)
                 rest.m[row][column] = (double)inverses[16 * (size_t)i + (size_t)(4 * column + row)];
-        out->bones[i] = transform_compose(&nodes->placed[placed].world, &rest);
+        out->bones[i] = transform_compose(&nodes->list[node].world, &rest);
     }
     return KD_OK;
 }

@@ -1,20 +1,20 @@
 /* Finds meshes that several nodes refer to: they are written once in object space and instanced,
    if the caller supports that. Merges equal positions within each mesh. */
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/memory.h"
 #include "scenes/import/gltf_parts.h"
 #include "scenes/mesh/mesh_cleanup.h"
 
 /* Skinned meshes cannot be instanced, because their joints determine the shape; neither can
    transforms that are almost singular. */
-static bool can_be_placed(const gltf_placement *at) {
+static bool can_be_instanced(const gltf_node *at) {
     const double volume = transform_determinant(&at->world);
     if (at->mesh == KD_NONE || at->skin != KD_NONE) return false;
-    return volume != 0 && isfinite(volume) && transform_anisotropy(&at->world) <= PLACED_ANISOTROPY_MAX;
+    return volume != 0 && isfinite(volume) && transform_anisotropy(&at->world) <= INSTANCE_ANISOTROPY_MAX;
 }
 
 /* A mesh and its mirror image are different shapes. */
-static uint64_t kind_of(const gltf_placement *at) {
+static uint64_t kind_of(const gltf_node *at) {
     return 2 * (uint64_t)at->mesh + (transform_determinant(&at->world) < 0 ? 1 : 0);
 }
 
@@ -28,7 +28,7 @@ kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *
     KD_TRY_GOTO(KD_RESERVE_ZEROED(seen, kinds));
     KD_TRY_GOTO(KD_RESERVE(number, kinds));
     for (uint32_t i = 0; i < nodes->count; ++i)
-        if (can_be_placed(nodes->placed + i)) ++seen[kind_of(nodes->placed + i)];
+        if (can_be_instanced(nodes->list + i)) ++seen[kind_of(nodes->list + i)];
     uint32_t maximum = 0;
     for (uint64_t k = 0; k < kinds; ++k) {
         number[k] = KD_NONE;
@@ -36,8 +36,8 @@ kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *
     }
     KD_TRY_GOTO(KD_RESERVE(out->shapes, maximum));
     for (uint32_t i = 0; i < nodes->count; ++i) {
-        if (!can_be_placed(nodes->placed + i)) continue;
-        const uint64_t kind = kind_of(nodes->placed + i);
+        if (!can_be_instanced(nodes->list + i)) continue;
+        const uint64_t kind = kind_of(nodes->list + i);
         if (seen[kind] < 2) continue;
         if (number[kind] == KD_NONE) {
             const gltf_shape made = {(uint32_t)(kind / 2), kind % 2 != 0};
@@ -65,7 +65,7 @@ kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh
         if (from->shape_of[i] == KD_NONE) continue;
         mesh_put *made = &into->puts[into->put_count++];
         made->part = from->shape_of[i];
-        made->to_world = nodes->placed[i].world;
+        made->to_world = nodes->list[i].world;
     }
     return KD_OK;
 }

@@ -54,7 +54,7 @@ static scene *scene_of(const char *name, bool placed) {
     scene *opened = NULL;
     kd_render_options_default(&options);
     const kd_status status = placed
-                                 ? scene_open_placed(&opened, file_in(name), NULL, &options, NULL)
+                                 ? scene_open_instanced(&opened, file_in(name), NULL, &options, NULL)
                                  : scene_open(&opened, file_in(name), &options, NULL);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     return opened;
@@ -77,7 +77,7 @@ static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
             assert_non_null(view.mesh.tangents);
             for (uint32_t k = 0; k < 2; ++k) {
                 frame3 axes;
-                const uint32_t first = placed ? view.placed.shapes[0].first : 2 * k;
+                const uint32_t first = placed ? view.instances.shapes[0].first : 2 * k;
                 const ray_hit hit = {.triangle = first, .u = 0.25f, .v = 0.5f};
                 assert_true(surface_texture_frame(&view, KD_NONE, hit, placed ? k : KD_NONE,
                                                   vec3_make(0, 0, 1), &axes));

@@ -216,7 +216,7 @@ static uint32_t compare_pool(const pixel_view *of, const path_options *options, 
     path_pool_take(of, options, asked + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
         const pixel_sample want =
-            path_pixel(of, SCENE_PLACED, options, asked[i].x, asked[i].y, asked[i].sample);
+            path_pixel(of, SCENE_INSTANCED, options, asked[i].x, asked[i].y, asked[i].sample);
         same_sample(got + i, &want, name, asked + i);
         seen += vec3_largest(want.radiance) > 0;
     }

@@ -341,12 +341,12 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     ranks *among = &work->among;
     uint64_t count = 0;
     if (!ranks_shared(among))
-        return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
+        return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
                                  &work->job);
     if (among->rank == 0) {
         file_view map;
         file_bundle_pack();
-        KD_TRY(scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
+        KD_TRY(scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
                                  &work->job));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
@@ -364,7 +364,7 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
         return KD_OK;
     }
     file_bundle_unpack(&work->bundle); /* the bundle stays open, since a photon map is read later */
-    return scene_open_placed(&work->loaded, work->path, work->values.environment, from_file,
+    return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
                              &work->job);
 }
 
@@ -384,8 +384,8 @@ static kd_status render_frame(rendering *work, const option_line *line,
                               kd_render_options *from_file) {
     KD_TRY(load_frame(work, from_file));
     KD_TRY(settle_options(work, line, from_file));
-    KD_TRY(render_settle_placements(work->loaded, &work->values.render, work->values.max_memory,
-                                    (render_placing)work->values.placements));
+    KD_TRY(render_settle_instances(work->loaded, &work->values.render, work->values.max_memory,
+                                    (render_instancing)work->values.instances));
     job_stage_begin(&work->job, "plan", 0);
     const kd_status planned = consider_plan(work);
     job_stage_end(&work->job);

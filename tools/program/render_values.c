@@ -86,8 +86,8 @@ static const option_row scene_rows[] = {
      .help = "keep instances, or copy their meshes; auto: copy within 1/8 of the memory",
      .initial = "auto",
      .kind = OPTION_CHOICE,
-     .choice = render_placing_name,
-     OPTION_FIELD(render_values, placements)},
+     .choice = render_instancing_name,
+     OPTION_FIELD(render_values, instances)},
     {.name = "glass-by-ni",
      .help =
          "render sharp MTL materials with Ni > 1, and thin-walled glTF materials, as solid glass",

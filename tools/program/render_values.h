@@ -20,7 +20,7 @@ typedef struct render_values {
     const char *stats;       /* file name, or NULL */
     const char *display;     /* host and port, or NULL */
     int32_t progress;        /* progress_mode */
-    int32_t placements;      /* render_placing */
+    int32_t instances;      /* render_instancing */
     int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
     bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: unlimited */

@@ -1,5 +1,5 @@
 /* Instanced meshes, and their expansion to copies for methods that do not support instances. */
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/memory.h"
 #include "scenes/assembly/scene_parts.h"
 
@@ -7,21 +7,21 @@
    render/api/plan.c. */
 enum { TREE_BYTES = 900 };
 
-kd_status scene_take_placed(scene *to, scene_draft *from) {
+kd_status scene_take_instances(scene *to, scene_draft *from) {
     const mesh *geometry = &to->geometry;
     to->parts = from->shapes;
-    to->placements = from->placements;
+    to->instances = from->instances;
     to->shape_count = from->shape_count;
-    to->placement_count = from->placement_count;
+    to->instance_count = from->instance_count;
     to->plain_count = geometry->triangle_count;
     from->shapes = NULL;
-    from->placements = NULL;
-    from->shape_count = from->placement_count = 0;
+    from->instances = NULL;
+    from->shape_count = from->instance_count = 0;
     if (to->shape_count == 0) return KD_OK;
     to->plain_count = to->parts[0].first; /* shapes are the last triangles */
     KD_TRY(KD_RESERVE_ZEROED(to->shapes, to->shape_count));
     for (uint32_t i = 0; i < to->shape_count; ++i) {
-        placed_shape *shape = to->shapes + i;
+        instanced_shape *shape = to->shapes + i;
         shape->first = to->parts[i].first;
         shape->count = to->parts[i].count;
         shape->box = box3_empty();
@@ -32,24 +32,24 @@ kd_status scene_take_placed(scene *to, scene_draft *from) {
     return KD_OK;
 }
 
-box3 scene_placed_box(const scene *of) {
+box3 scene_instance_box(const scene *of) {
     box3 box = box3_empty();
-    for (uint32_t i = 0; i < of->placement_count; ++i) {
-        const placement *put = of->placements + i;
-        box3_join(&box, placement_box(put, of->shapes[put->shape].box));
+    for (uint32_t i = 0; i < of->instance_count; ++i) {
+        const instance *put = of->instances + i;
+        box3_join(&box, instance_box(put, of->shapes[put->shape].box));
     }
     return box;
 }
 
-bool scene_placed_emits(const scene *of) {
+bool scene_instance_emits(const scene *of) {
     const mesh *geometry = &of->geometry;
     for (uint32_t i = of->plain_count; i < geometry->triangle_count; ++i)
         if (vec3_largest(of->materials[geometry->triangle_materials[i]].emission) > 0) return true;
     return false;
 }
 
-uint32_t scene_placement_count(const scene *of) {
-    return of->placement_count;
+uint32_t scene_instance_count(const scene *of) {
+    return of->instance_count;
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -60,8 +60,8 @@ typedef struct copy_counts {
 
 static copy_counts count_copies(const scene *of) {
     copy_counts sum = {0, 0, 0};
-    for (uint32_t i = 0; i < of->placement_count; ++i) {
-        const draft_shape *part = of->parts + of->placements[i].shape;
+    for (uint32_t i = 0; i < of->instance_count; ++i) {
+        const draft_shape *part = of->parts + of->instances[i].shape;
         sum.triangles += part->count;
         sum.positions += part->position_count;
         sum.normals += part->normal_count;
@@ -93,13 +93,13 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
 }
 
 /* Appends the transformed copy of one instance to `to`. Its triangles refer to its own vertices. */
-static void copy_one(const scene *of, const placement *put, mesh *to) {
+static void copy_one(const scene *of, const instance *put, mesh *to) {
     const mesh *from = &of->geometry;
     const draft_shape *part = of->parts + put->shape;
     const transform *by = &put->to_world;
     for (uint32_t i = 0; i < part->position_count; ++i)
         to->positions[to->position_count + i] =
-            placed_corner(put, from->positions[part->position + i]);
+            instance_corner(put, from->positions[part->position + i]);
     for (uint32_t i = 0; i < part->normal_count; ++i)
         to->normals[to->normal_count + i] = transform_normal(by, from->normals[part->normal + i]);
     if (from->tangents) copy_tangents(from, part, by, to);
@@ -173,14 +173,14 @@ static void exchange(mesh *a, mesh *b) {
     *a = made;
 }
 
-static void drop_placed(scene *of) {
+static void drop_instance(scene *of) {
     memory_free(of->parts);
     memory_free(of->shapes);
-    memory_free(of->placements);
+    memory_free(of->instances);
     of->parts = NULL;
     of->shapes = NULL;
-    of->placements = NULL;
-    of->shape_count = of->placement_count = 0;
+    of->instances = NULL;
+    of->shape_count = of->instance_count = 0;
     of->plain_count = of->geometry.triangle_count;
 }
 
@@ -193,7 +193,7 @@ static kd_status grow_lights(scene *of, uint64_t triangles) {
     return KD_OK;
 }
 
-kd_status scene_copy_placements(scene *of) {
+kd_status scene_copy_instances(scene *of) {
     mesh made;
     if (of->shape_count == 0) return KD_OK;
     const copy_counts more = count_copies(of);
@@ -204,14 +204,14 @@ kd_status scene_copy_placements(scene *of) {
                KD_ERROR_MEMORY,
                "copies of the %u instances have %llu triangles, more than a scene supports; some "
                "integrators, such as path, need no copies",
-               of->placement_count, (unsigned long long)more.triangles);
+               of->instance_count, (unsigned long long)more.triangles);
     memset(&made, 0, sizeof made);
     kd_status status = copy_plain(of, &more, &made);
     if (status == KD_OK) status = grow_lights(of, of->plain_count + more.triangles);
     if (status == KD_OK) {
-        for (uint32_t i = 0; i < of->placement_count; ++i) copy_one(of, of->placements + i, &made);
+        for (uint32_t i = 0; i < of->instance_count; ++i) copy_one(of, of->instances + i, &made);
         exchange(&of->geometry, &made);
-        drop_placed(of);
+        drop_instance(of);
     }
     mesh_close(&made);
     return status;

@@ -1,6 +1,6 @@
 /* Reads steps of a transform (one of four kinds, or keyframes of one kind), and placements:
    instances of a mesh from a list, from a file of matrices, or at random. */
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/files/file.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
@@ -119,16 +119,16 @@ kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *
 
 enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 
-typedef struct placing {
+typedef struct instancing {
     describe_reader *in;
     const transform *pose;
     uint32_t shape;   /* index in the draft */
     const char *file; /* file of matrices; NULL: none */
     uint64_t line;    /* current line of that file, 1-based */
-} placing;
+} instancing;
 
 /* Returns the shape with reversed winding, for mirroring transforms. The first call creates it. */
-static kd_status turned_shape(placing *to, uint32_t *shape) {
+static kd_status turned_shape(instancing *to, uint32_t *shape) {
     scene_draft *draft = to->in->draft;
     draft_shape turned = draft->shapes[to->shape];
     if (turned.turned == KD_NONE) {
@@ -141,19 +141,19 @@ static kd_status turned_shape(placing *to, uint32_t *shape) {
     return KD_OK;
 }
 
-static kd_status put(placing *to, const json_place *at, const transform *where) {
-    placement made;
+static kd_status put(instancing *to, const json_place *at, const transform *where) {
+    instance made;
     uint32_t shape = to->shape;
     const transform whole = transform_compose(where, to->pose);
     if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(to, &shape));
-    if (placement_make(&made, &whole, shape) != KD_OK)
+    if (instance_make(&made, &whole, shape) != KD_OK)
         return to->file ? json_fail(at, "%s, line %llu of the file: %s", to->file,
                                     (unsigned long long)to->line, kd_last_error())
                         : json_fail(at, "%s", kd_last_error());
-    return scene_draft_add_placement(to->in->draft, &made);
+    return scene_draft_add_instance(to->in->draft, &made);
 }
 
-static kd_status put_listed(placing *to, const json_place *at, const cJSON *list) {
+static kd_status put_listed(instancing *to, const json_place *at, const cJSON *list) {
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
@@ -179,7 +179,7 @@ static bool read_matrix(text_cursor *cursor, transform *out) {
     return text_at_end(cursor);
 }
 
-static kd_status put_lines(placing *to, const json_place *at, const char *text, uint64_t bytes) {
+static kd_status put_lines(instancing *to, const json_place *at, const char *text, uint64_t bytes) {
     text_cursor cursor = {text, 0};
     while (cursor.at < text + bytes) {
         transform where;
@@ -196,7 +196,7 @@ static kd_status put_lines(placing *to, const json_place *at, const char *text, 
     return KD_OK;
 }
 
-static kd_status put_file(placing *to, const json_place *at, const char *name) {
+static kd_status put_file(instancing *to, const json_place *at, const char *name) {
     char *path = NULL, *text = NULL;
     file_view file;
     to->file = name;
@@ -215,7 +215,7 @@ static kd_status put_file(placing *to, const json_place *at, const char *name) {
     return status;
 }
 
-static kd_status put_scattered(placing *to, const json_place *at, const cJSON *object) {
+static kd_status put_scattered(instancing *to, const json_place *at, const cJSON *object) {
     described_scatter words = {.lo = {-1, 0, -1}, .hi = {1, 0, 1}, .scale = {1, 1}, .turned = true};
     KD_TRY(json_read(at, object, describe_scatter_keys, &words));
     if (!json_has(object, "count")) return json_fail(at, "`count` is missing");
@@ -237,24 +237,24 @@ static kd_status put_scattered(placing *to, const json_place *at, const cJSON *o
     return KD_OK;
 }
 
-kd_status describe_placements(describe_reader *in, const json_place *at,
+kd_status describe_instances(describe_reader *in, const json_place *at,
                               const described_mesh *words, const transform *pose,
                               const draft_shape *begin) {
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
     const mesh *made = &in->geometry.made;
-    placing to = {.in = in, .pose = pose, .shape = in->draft->shape_count};
+    instancing to = {.in = in, .pose = pose, .shape = in->draft->shape_count};
     draft_shape shape = *begin;
     shape.count = made->triangle_count - begin->first;
     shape.position_count = made->position_count - begin->position;
     shape.normal_count = made->normal_count - begin->normal;
-    if (words->placements && words->scatter)
+    if (words->instances && words->scatter)
         return json_fail(at, "set only one of `placements` and `scatter`");
     KD_TRY(scene_draft_add_shape(in->draft, &shape));
     if (words->scatter) return put_scattered(&to, &random, words->scatter);
-    if (cJSON_IsString(words->placements))
-        return put_file(&to, &list, words->placements->valuestring);
-    if (!cJSON_IsArray(words->placements))
-        return json_unexpected(&list, words->placements, "a list of lists of steps or a file");
-    return put_listed(&to, &list, words->placements);
+    if (cJSON_IsString(words->instances))
+        return put_file(&to, &list, words->instances->valuestring);
+    if (!cJSON_IsArray(words->instances))
+        return json_unexpected(&list, words->instances, "a list of lists of steps or a file");
+    return put_listed(&to, &list, words->instances);
 }

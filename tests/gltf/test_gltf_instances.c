@@ -38,13 +38,13 @@ static corners *corners_of(const vec3 *positions, const uint32_t *triangles, uin
 
 /* The opened scene, with a copy for each placement, has the triangles of the mesh that is read
    without placements, with the same orientation. */
-static void expect_same_triangles(const char *name, uint32_t placements) {
+static void expect_same_triangles(const char *name, uint32_t instances) {
     kd_render_options options;
     scene *opened = NULL;
     kd_render_options_default(&options);
-    assert_int_equal(scene_open_placed(&opened, file_in(name), NULL, &options, NULL), KD_OK);
-    assert_int_equal(scene_placement_count(opened), placements);
-    assert_int_equal(scene_copy_placements(opened), KD_OK);
+    assert_int_equal(scene_open_instanced(&opened, file_in(name), NULL, &options, NULL), KD_OK);
+    assert_int_equal(scene_instance_count(opened), instances);
+    assert_int_equal(scene_copy_instances(opened), KD_OK);
     mesh plain = load(name);
     assert_int_equal(plain.part_count, 0);
     const scene_view view = scene_get_view(opened);

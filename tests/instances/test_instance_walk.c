@@ -1,7 +1,7 @@
 /* Instances of meshes: rays return the same hits as brute force over every triangle of every copy,
    bit for bit; and the bounding volume hierarchy holds its invariants. */
-#include "accel/placed.h"
-#include "accel/placed_walk.h"
+#include "accel/instances.h"
+#include "accel/instance_walk.h"
 #include "tests/accel/nasty_rays.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };
@@ -30,34 +30,34 @@ static transform transform_of(uint32_t i, float size) {
     return transform_compose(&moved, &made);
 }
 
-typedef struct placed_case {
+typedef struct instance_case {
     triangle_set own; /* two shapes: its first and its second half */
     triangle_set copies;
     uint32_t of[PUT * SHAPE_TRIANGLES]; /* the shape's triangle of each copied triangle */
     uint32_t by[PUT * SHAPE_TRIANGLES]; /* and its placement */
-    placement list[PUT];
-    placed_shape shapes[2];
-    placed_view view;
-    placed_trees trees;
-} placed_case;
+    instance list[PUT];
+    instanced_shape shapes[2];
+    instance_view view;
+    instance_trees trees;
+} instance_case;
 
-static void open_case(placed_case *c, case_triangles which) {
+static void open_case(instance_case *c, case_triangles which) {
     const uint32_t half = SHAPE_TRIANGLES / 2;
     memset(c, 0, sizeof *c);
     c->own = triangle_set_make(which, SHAPE_TRIANGLES);
     c->copies = triangle_set_make(which, PUT * half);
     for (uint32_t s = 0; s < 2; ++s)
-        c->shapes[s] = (placed_shape){.first = s * half, .count = half, .box = box3_empty()};
+        c->shapes[s] = (instanced_shape){.first = s * half, .count = half, .box = box3_empty()};
     box3 box = box3_empty();
     for (uint32_t i = 0; i < PUT; ++i) {
         const transform by = transform_of(i, c->own.size);
-        assert_int_equal(placement_make(&c->list[i], &by, i / 3 % 2), KD_OK);
+        assert_int_equal(instance_make(&c->list[i], &by, i / 3 % 2), KD_OK);
         for (uint32_t t = 0; t < half; ++t) {
             const uint32_t copy = i * half + t, from = c->list[i].shape * half + t;
             c->of[copy] = from;
             c->by[copy] = i;
             for (uint32_t k = 0; k < 3; ++k) {
-                const vec3 at = placed_corner(&c->list[i], c->own.positions[3 * from + k]);
+                const vec3 at = instance_corner(&c->list[i], c->own.positions[3 * from + k]);
                 c->copies.positions[3 * copy + k] = at;
                 box3_include(&box, at);
             }
@@ -65,14 +65,14 @@ static void open_case(placed_case *c, case_triangles which) {
     }
     c->copies.size = vec3_largest(box3_size(box));
     c->copies.centre = box3_centre(box);
-    c->view = (placed_view){.shapes = c->shapes, .list = c->list, .count = PUT, .shape_count = 2};
+    c->view = (instance_view){.shapes = c->shapes, .list = c->list, .count = PUT, .shape_count = 2};
     const tritree_options how = tritree_options_default();
-    assert_int_equal(placed_trees_open(&c->trees, &c->view, &c->own.input, &how, "sweep", NULL),
+    assert_int_equal(instance_trees_open(&c->trees, &c->view, &c->own.input, &how, "sweep", NULL),
                      KD_OK);
 }
 
-static void close_case(placed_case *c) {
-    placed_trees_close(&c->trees);
+static void close_case(instance_case *c) {
+    instance_trees_close(&c->trees);
     triangle_set_close(&c->own);
     triangle_set_close(&c->copies);
 }
@@ -83,8 +83,8 @@ static bool is_flat(const triangle_set *set, uint32_t t) {
 }
 
 /* Tests every triangle of every copy, one after the other. */
-static placed_hit test_all(const placed_case *c, ray cast) {
-    placed_hit best = {{cast.tmax, 0, 0, KD_NONE}, KD_NONE};
+static instance_hit test_all(const instance_case *c, ray cast) {
+    instance_hit best = {{cast.tmax, 0, 0, KD_NONE}, KD_NONE};
     const triangle_caster caster = triangle_caster_make(cast);
     for (uint32_t i = 0; i < c->copies.input.triangle_count; ++i) {
         const vec3 *p = c->copies.positions + 3 * (size_t)i;
@@ -92,35 +92,35 @@ static placed_hit test_all(const placed_case *c, ray cast) {
         tritree_triangle_meet(&caster, p[0], p[1], p[2], i, cast.tmin, &best.at);
     }
     if (best.at.triangle == KD_NONE) return best;
-    best.placed = c->by[best.at.triangle];
+    best.instance_id = c->by[best.at.triangle];
     best.at.triangle = c->of[best.at.triangle];
     return best;
 }
 
-static placed_hit walk(const placed_case *c, ray cast, bool any) {
+static instance_hit walk(const instance_case *c, ray cast, bool any) {
     const ray_hit before = {cast.tmax, 0, 0, KD_NONE};
-    return placed_cast(&c->view, c->own.positions, c->own.triangles, cast, before, any);
+    return instance_cast(&c->view, c->own.positions, c->own.triangles, cast, before, any);
 }
 
-static void expect_same(const placed_case *c, ray cast, const char *name, uint32_t number) {
-    const placed_hit all = test_all(c, cast), found = walk(c, cast, false);
+static void expect_same(const instance_case *c, ray cast, const char *name, uint32_t number) {
+    const instance_hit all = test_all(c, cast), found = walk(c, cast, false);
     if (memcmp(&all, &found, sizeof all) != 0)
         fail_msg("%s, ray %u: triangle %u of placement %u at %a, by the trees %u of %u at %a", name,
-                 number, all.at.triangle, all.placed, (double)all.at.t, found.at.triangle,
-                 found.placed, (double)found.at.t);
+                 number, all.at.triangle, all.instance_id, (double)all.at.t, found.at.triangle,
+                 found.instance_id, (double)found.at.t);
     assert_true((walk(c, cast, true).at.triangle != KD_NONE) == (all.at.triangle != KD_NONE));
 }
 
 static void test_rays(void **state) {
     (void)state;
-    static placed_case c;
+    static instance_case c;
     uint32_t hits = 0;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         open_case(&c, (case_triangles)which);
         for (uint32_t i = 0; i < RAYS; ++i) {
             ray cast = nasty_ray(&c.copies, i);
             expect_same(&c, cast, case_triangles_name((case_triangles)which), i);
-            const placed_hit first = test_all(&c, cast);
+            const instance_hit first = test_all(&c, cast);
             if (first.at.triangle == KD_NONE) continue;
             ++hits;
             const float begin = cast.tmin;
@@ -140,30 +140,30 @@ static void test_rays(void **state) {
    both. */
 static void test_ties(void **state) {
     (void)state;
-    static placed_case c;
+    static instance_case c;
     open_case(&c, CASE_SAME);
     const transform unmoved = transform_identity();
     for (uint32_t i = 0; i < PUT; ++i)
-        assert_int_equal(placement_make(&c.list[i], &unmoved, (i + 1) % 2), KD_OK);
-    placed_trees_close(&c.trees);
-    c.view = (placed_view){.shapes = c.shapes, .list = c.list, .count = PUT, .shape_count = 2};
+        assert_int_equal(instance_make(&c.list[i], &unmoved, (i + 1) % 2), KD_OK);
+    instance_trees_close(&c.trees);
+    c.view = (instance_view){.shapes = c.shapes, .list = c.list, .count = PUT, .shape_count = 2};
     const tritree_options how = tritree_options_default();
-    assert_int_equal(placed_trees_open(&c.trees, &c.view, &c.own.input, &how, "sweep", NULL),
+    assert_int_equal(instance_trees_open(&c.trees, &c.view, &c.own.input, &how, "sweep", NULL),
                      KD_OK);
     const ray cast = ray_make(vec3_make(0.25f, 0.25f, 2), vec3_make(0, 0, -1), 0, INFINITY);
-    const placed_hit found = walk(&c, cast, false);
-    assert_int_equal(found.placed, 0);
+    const instance_hit found = walk(&c, cast, false);
+    assert_int_equal(found.instance_id, 0);
     assert_int_equal(found.at.triangle, SHAPE_TRIANGLES / 2);
     ray_hit before = found.at;
     before.triangle = 5;
-    const placed_hit kept =
-        placed_cast(&c.view, c.own.positions, c.own.triangles, cast, before, false);
-    assert_true(kept.placed == KD_NONE && kept.at.triangle == 5);
+    const instance_hit kept =
+        instance_cast(&c.view, c.own.positions, c.own.triangles, cast, before, false);
+    assert_true(kept.instance_id == KD_NONE && kept.at.triangle == 5);
     close_case(&c);
 }
 
-static uint32_t count_boxes(const placed_case *c, uint32_t at, box3 around, uint8_t *seen) {
-    const placed_node *node = c->view.nodes + at;
+static uint32_t count_boxes(const instance_case *c, uint32_t at, box3 around, uint8_t *seen) {
+    const instance_node *node = c->view.nodes + at;
     box3 both = around;
     box3_join(&both, node->box);
     assert_memory_equal(&both, &around, sizeof both);
@@ -186,7 +186,7 @@ static uint32_t count_boxes(const placed_case *c, uint32_t at, box3 around, uint
 
 static void test_boxes(void **state) {
     (void)state;
-    static placed_case c;
+    static instance_case c;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         uint8_t seen[PUT] = {0};
         open_case(&c, (case_triangles)which);
@@ -198,11 +198,11 @@ static void test_boxes(void **state) {
 
 static void test_refused(void **state) {
     (void)state;
-    placement out;
+    instance out;
     const transform flat = transform_scale(vec3_make(1, 0, 1));
     const transform thin = transform_scale(vec3_make(1, 0x1p-20f, 1));
-    assert_int_equal(placement_make(&out, &flat, 0), KD_ERROR_INPUT);
-    assert_int_equal(placement_make(&out, &thin, 0), KD_ERROR_INPUT);
+    assert_int_equal(instance_make(&out, &flat, 0), KD_ERROR_INPUT);
+    assert_int_equal(instance_make(&out, &thin, 0), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "in a ratio of"));
 }
 
@@ -212,16 +212,16 @@ static void test_nothing_to_hit(void **state) {
     vec3 points[3] = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1}};
     const uint32_t corners[3] = {0, 1, 2};
     const tritree_input input = {points, corners, 3, 1};
-    const placed_shape shape = {.first = 0, .count = 1};
+    const instanced_shape shape = {.first = 0, .count = 1};
     const transform unmoved = transform_identity();
     const tritree_options how = tritree_options_default();
-    placement put;
-    placed_trees trees;
-    assert_int_equal(placement_make(&put, &unmoved, 0), KD_OK);
-    placed_view view = {.shapes = &shape, .list = &put, .count = 1, .shape_count = 1};
-    assert_int_equal(placed_trees_open(&trees, &view, &input, &how, "sweep", NULL), KD_OK);
+    instance put;
+    instance_trees trees;
+    assert_int_equal(instance_make(&put, &unmoved, 0), KD_OK);
+    instance_view view = {.shapes = &shape, .list = &put, .count = 1, .shape_count = 1};
+    assert_int_equal(instance_trees_open(&trees, &view, &input, &how, "sweep", NULL), KD_OK);
     assert_int_equal(view.count, 0);
-    placed_trees_close(&trees);
+    instance_trees_close(&trees);
 }
 
 int main(void) {

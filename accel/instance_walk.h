@@ -11,46 +11,46 @@
    an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is the largest distance
    along an axis from that origin to the mesh's box and B the box's largest coordinate. Planes add
    an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B) never rejects a cell
-   that contains Q. The errors of double arithmetic, with an inverse of at most PLACED_ANISOTROPY_MAX, are
+   that contains Q. The errors of double arithmetic, with an inverse of at most INSTANCE_ANISOTROPY_MAX, are
    within the factor of two. Boxes in world space are treated as in walk.h.
    Ties: of hits at the same t the one with the smallest (placement, triangle) wins; triangles that
    are not instanced come before all others. */
-#ifndef KD_ACCEL_PLACED_WALK_H
-#define KD_ACCEL_PLACED_WALK_H
-#include "accel/placed.h"
+#ifndef KD_ACCEL_INSTANCE_WALK_H
+#define KD_ACCEL_INSTANCE_WALK_H
+#include "accel/instances.h"
 #include "accel/tree/walk.h"
 
-typedef struct placed_hit {
+typedef struct instance_hit {
     ray_hit at;      /* its triangle is an index into the scene's triangles */
-    uint32_t placed; /* the placement; KD_NONE: not instanced, or no hit */
-} placed_hit;
+    uint32_t instance_id; /* the placement; KD_NONE: not instanced, or no hit */
+} instance_hit;
 
 /* A ray and its best hit among the instances. */
-typedef struct placed_ray {
-    const placed_view *of;
+typedef struct instance_ray {
+    const instance_view *of;
     const vec3 *positions;
     const uint32_t *triangles; /* of the scene */
     ray cast;
     triangle_caster caster;
-    placed_hit best;
+    instance_hit best;
     bool any; /* stop at the first hit */
-} placed_ray;
+} instance_ray;
 
-KD_FN float placed_largest(vec3 v) {
+KD_FN float instance_largest(vec3 v) {
     return float_max(fabsf(v.x), float_max(fabsf(v.y), fabsf(v.z)));
 }
 
 /* Returns the largest distance along an axis to the box. */
-KD_FN float placed_reach(box3 box, vec3 from) {
-    return float_max(placed_largest(vec3_sub(box.lo, from)),
-                     placed_largest(vec3_sub(box.hi, from)));
+KD_FN float instance_reach(box3 box, vec3 from) {
+    return float_max(instance_largest(vec3_sub(box.lo, from)),
+                     instance_largest(vec3_sub(box.hi, from)));
 }
 
 /* Sets up the plane tests of a ray; `slack` is a length. Returns false if the ray misses the
    box. */
-KD_FN bool placed_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
+KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
                       float tmax) {
-    const float largest = placed_largest(cast.direction);
+    const float largest = instance_largest(cast.direction);
     if (!(largest > 0 && largest <= FLT_MAX)) return false;
     walk->slack_t = slack_t;
     walk->near = cast.tmin - slack_t;
@@ -73,7 +73,7 @@ KD_FN bool placed_aim(tritree_walk *walk, box3 box, ray cast, float slack, float
 }
 
 /* Returns the ray in object space, with the same parameter t. */
-KD_FN ray placed_ray_there(const placement *by, ray cast) {
+KD_FN ray instance_ray_there(const instance *by, ray cast) {
     const double o[3] = {(double)cast.origin.x - by->to_world.m[0][3],
                          (double)cast.origin.y - by->to_world.m[1][3],
                          (double)cast.origin.z - by->to_world.m[2][3]};
@@ -91,19 +91,19 @@ KD_FN ray placed_ray_there(const placement *by, ray cast) {
 }
 
 /* Intersects a triangle of a placement. Returns true if it improves the best hit. */
-KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triangle) {
-    const placement *by = on->of->list + number;
+KD_FN bool instance_triangle_meet(instance_ray *on, uint32_t number, uint32_t triangle) {
+    const instance *by = on->of->list + number;
     const uint32_t *corner = on->triangles + 3 * (size_t)triangle;
-    const vec3 a = placed_corner(by, on->positions[corner[0]]);
-    const vec3 b = placed_corner(by, on->positions[corner[1]]);
-    const vec3 c = placed_corner(by, on->positions[corner[2]]);
+    const vec3 a = instance_corner(by, on->positions[corner[0]]);
+    const vec3 b = instance_corner(by, on->positions[corner[1]]);
+    const vec3 c = instance_corner(by, on->positions[corner[2]]);
     float t = 0, u = 0, v = 0;
     if (!triangle_meet(&on->caster, a, b, c, &t, &u, &v)) return false;
-    placed_hit *best = &on->best;
+    instance_hit *best = &on->best;
     if (!(t > on->cast.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
-        if (best->at.triangle == KD_NONE || best->placed == KD_NONE) return false;
-        if (number > best->placed || (number == best->placed && triangle >= best->at.triangle))
+        if (best->at.triangle == KD_NONE || best->instance_id == KD_NONE) return false;
+        if (number > best->instance_id || (number == best->instance_id && triangle >= best->at.triangle))
             return false;
     }
     if (triangle_is_degenerate(a, b, c)) return false; /* as a copy it would be in no tree */
@@ -111,49 +111,49 @@ KD_FN bool placed_triangle_meet(placed_ray *on, uint32_t number, uint32_t triang
     best->at.u = u;
     best->at.v = v;
     best->at.triangle = triangle;
-    best->placed = number;
+    best->instance_id = number;
     return true;
 }
 
-/* User data of placed_leaf_meet: a ray and a placement. */
-typedef struct placed_asked {
-    placed_ray *on;
+/* User data of instance_leaf_meet: a ray and a placement. */
+typedef struct instance_asked {
+    instance_ray *on;
     uint32_t number;
-} placed_asked;
+} instance_asked;
 
 /* Intersects the triangles of a leaf in world space. */
-KD_FN bool placed_leaf_meet(void *asked, tritree_node leaf) {
-    const placed_asked *to = (const placed_asked *)asked;
-    placed_ray *on = to->on;
-    const placed_shape *shape = on->of->shapes + on->of->list[to->number].shape;
+KD_FN bool instance_leaf_meet(void *asked, tritree_node leaf) {
+    const instance_asked *to = (const instance_asked *)asked;
+    instance_ray *on = to->on;
+    const instanced_shape *shape = on->of->shapes + on->of->list[to->number].shape;
     const uint32_t *ids = shape->tree.references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     bool found = false;
     for (uint32_t i = 0; i < count && !(found && on->any); ++i)
-        found |= placed_triangle_meet(on, to->number, shape->first + ids[i]);
+        found |= instance_triangle_meet(on, to->number, shape->first + ids[i]);
     return found;
 }
 
 /* Traverses one placement's mesh; `box`: that of the leaf. Returns true if `any` found a hit. */
-KD_FN bool placed_cast_one(placed_ray *on, uint32_t number, const box3 *box) {
-    const placement *by = on->of->list + number;
-    const placed_shape *shape = on->of->shapes + by->shape;
-    const ray there = placed_ray_there(by, on->cast);
-    const float reach = placed_reach(*box, on->cast.origin);
-    const float wide = float_max(placed_largest(box->lo), placed_largest(box->hi));
-    const float own = float_max(placed_largest(shape->box.lo), placed_largest(shape->box.hi));
+KD_FN bool instance_cast_one(instance_ray *on, uint32_t number, const box3 *box) {
+    const instance *by = on->of->list + number;
+    const instanced_shape *shape = on->of->shapes + by->shape;
+    const ray there = instance_ray_there(by, on->cast);
+    const float reach = instance_reach(*box, on->cast.origin);
+    const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
+    const float own = float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
     const float slack = 0x1p-23f * (by->spread * (6 * reach + wide) +
-                                    6 * placed_reach(shape->box, there.origin) + own);
-    const float slack_t = reach / placed_largest(on->cast.direction) * TRITREE_SLACK_T;
+                                    6 * instance_reach(shape->box, there.origin) + own);
+    const float slack_t = reach / instance_largest(on->cast.direction) * TRITREE_SLACK_T;
     tritree_walk walk;
-    placed_asked asked = {on, number};
-    if (!placed_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
-    return tritree_walk_leaves(shape->tree.nodes, &walk, placed_leaf_meet, &asked, &on->best.at.t,
+    instance_asked asked = {on, number};
+    if (!instance_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
+    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_meet, &asked, &on->best.at.t,
                                on->any, (tritree_counts *)0);
 }
 
 /* Returns where the ray enters the box; INFINITY if it misses the box. */
-KD_FN float placed_enter(const tritree_walk *walk, const box3 *box, float far) {
+KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far) {
     float near = walk->near;
     for (int axis = 0; axis < 3; ++axis) {
         const float t0 = (vec3_axis(box->lo, axis) - walk->origin[axis]) * walk->inverse[axis];
@@ -165,33 +165,33 @@ KD_FN float placed_enter(const tritree_walk *walk, const box3 *box, float far) {
 }
 
 /* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
-KD_FN placed_hit placed_cast(const placed_view *of, const vec3 *positions,
+KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
                              const uint32_t *triangles, ray cast, ray_hit before, bool any) {
-    placed_ray on;
+    instance_ray on;
     tritree_walk walk;
-    uint32_t waiting_nodes[PLACED_STACK + 1];
-    float waiting_nears[PLACED_STACK + 1];
+    uint32_t waiting_nodes[INSTANCE_STACK + 1];
+    float waiting_nears[INSTANCE_STACK + 1];
     int waiting = 0;
     on.of = of;
     on.positions = positions;
     on.triangles = triangles;
     on.cast = cast;
     on.best.at = before;
-    on.best.placed = KD_NONE;
+    on.best.instance_id = KD_NONE;
     on.any = any;
     const box3 whole = of->nodes[0].box;
-    const float reach = placed_reach(whole, cast.origin), largest = placed_largest(cast.direction);
+    const float reach = instance_reach(whole, cast.origin), largest = instance_largest(cast.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    if (!placed_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return on.best;
+    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return on.best;
     on.caster = triangle_caster_make(cast);
     uint32_t at = 0;
     for (;;) {
-        const placed_node *node = of->nodes + at;
+        const instance_node *node = of->nodes + at;
         if (node->count == 0) {
             const float far = on.best.at.t + slack_t;
             uint32_t first = node->first, second = first + 1;
-            float first_near = placed_enter(&walk, &of->nodes[first].box, far);
-            float second_near = placed_enter(&walk, &of->nodes[second].box, far);
+            float first_near = instance_enter(&walk, &of->nodes[first].box, far);
+            float second_near = instance_enter(&walk, &of->nodes[second].box, far);
             if (second_near < first_near) {
                 const float near = first_near;
                 first_near = second_near;
@@ -209,7 +209,7 @@ KD_FN placed_hit placed_cast(const placed_view *of, const vec3 *positions,
             }
         } else {
             for (uint32_t i = 0; i < node->count; ++i)
-                if (placed_cast_one(&on, of->order[node->first + i], &node->box)) return on.best;
+                if (instance_cast_one(&on, of->order[node->first + i], &node->box)) return on.best;
         }
         do {
             if (waiting == 0) return on.best;

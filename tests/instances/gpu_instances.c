@@ -1,5 +1,5 @@
 /* Instances render the same picture on a CUDA device as on the CPU. */
-#include "placed_scene.h"
+#include "instance_scene.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "tests/gpu.h"
@@ -9,7 +9,7 @@ static uint64_t picture(const char *method, const char *where) {
     kd_render_options options;
     render_result result;
     kd_render_options_default(&options);
-    if (scene_parse_placed(&made, placed_scene, strlen(placed_scene), NULL, NULL, 0, &options,
+    if (scene_parse_instanced(&made, instance_scene, strlen(instance_scene), NULL, NULL, 0, &options,
                            NULL) != KD_OK)
         fail_msg("%s", kd_last_error());
     strcpy(options.integrator, method);
@@ -28,7 +28,7 @@ static uint64_t picture(const char *method, const char *where) {
 static void test_same(void **state) {
     (void)state;
     for (int i = 0; integrators[i]; ++i)
-        if (integrators[i]->placed)
+        if (integrators[i]->instances)
             assert_true(picture(integrators[i]->name, "cpu") ==
                         picture(integrators[i]->name, "cuda"));
 }

@@ -1,6 +1,6 @@
 /* Instances render the same picture as copies of their triangles, by every method, bit for bit;
    invalid descriptions are rejected. */
-#include "placed_scene.h"
+#include "instance_scene.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "tests/scenes/files.h"
@@ -9,7 +9,7 @@ static scene *parse(const char *text, kd_render_options *options) {
     scene *made = NULL;
     kd_render_options_default(options);
     options->threads = 2;
-    if (scene_parse_placed(&made, text, strlen(text), test_folder, NULL, 0, options, NULL) != KD_OK)
+    if (scene_parse_instanced(&made, text, strlen(text), test_folder, NULL, 0, options, NULL) != KD_OK)
         fail_msg("%s", kd_last_error());
     return made;
 }
@@ -23,12 +23,12 @@ static uint64_t picture_of(const scene *from, const kd_render_options *options) 
     return hash;
 }
 
-static uint64_t picture(const char *text, const char *method, render_placing how) {
+static uint64_t picture(const char *text, const char *method, render_instancing how) {
     kd_render_options options;
     scene *made = parse(text, &options);
     strcpy(options.integrator, method);
-    if (render_settle_placements(made, &options, 0, how) != KD_OK) fail_msg("%s", kd_last_error());
-    assert_true((scene_placement_count(made) > 0) == (how == RENDER_PLACING_KEEP));
+    if (render_settle_instances(made, &options, 0, how) != KD_OK) fail_msg("%s", kd_last_error());
+    assert_true((scene_instance_count(made) > 0) == (how == RENDER_INSTANCING_KEEP));
     const uint64_t hash = picture_of(made, &options);
     scene_close(made);
     return hash;
@@ -38,11 +38,11 @@ static void test_as_copies(void **state) {
     (void)state;
     int methods = 0;
     for (int i = 0; integrators[i]; ++i) {
-        if (!integrators[i]->placed) continue;
+        if (!integrators[i]->instances) continue;
         ++methods;
         const char *name = integrators[i]->name;
-        assert_true(picture(placed_scene, name, RENDER_PLACING_KEEP) ==
-                    picture(placed_scene, name, RENDER_PLACING_COPY));
+        assert_true(picture(instance_scene, name, RENDER_INSTANCING_KEEP) ==
+                    picture(instance_scene, name, RENDER_INSTANCING_COPY));
     }
     assert_int_equal(methods, 4);
 }
@@ -55,8 +55,8 @@ static const char *const under_sky =
 
 static void test_nothing_else(void **state) {
     (void)state;
-    assert_true(picture(under_sky, "path", RENDER_PLACING_KEEP) ==
-                picture(under_sky, "path", RENDER_PLACING_COPY));
+    assert_true(picture(under_sky, "path", RENDER_INSTANCING_KEEP) ==
+                picture(under_sky, "path", RENDER_INSTANCING_COPY));
 }
 
 #define BOX "{\"box\": {\"lo\": [0, 0, 0], \"hi\": [1, 1, 1]}, "
@@ -81,15 +81,15 @@ static void test_as_described(void **state) {
     scene *made = parse(listed, &options);
     const uint64_t wanted = picture_of(made, &options);
     scene_close(made);
-    assert_true(picture(placed, "path", RENDER_PLACING_KEEP) == wanted);
+    assert_true(picture(placed, "path", RENDER_INSTANCING_KEEP) == wanted);
     static const char *const from_file =
         "{\"kandela\": 1, \"meshes\": [" BOX "\"placements\": \"puts.txt\"}" REST;
     static const char *const same = "{\"kandela\": 1, \"meshes\": [" BOX
                                     "\"placements\": [[{\"matrix\": [1, 0, 0, 0.5, 0, 2, 0, 0, 0, "
                                     "0, 1, -1]}], []]}" REST;
     file_put_text("puts.txt", "# rows\n1 0 0 .5  0 2 0 0  0 0 1 -1\n\n1 0 0 0 0 1 0 0 0 0 1 0");
-    assert_true(picture(from_file, "path", RENDER_PLACING_KEEP) ==
-                picture(same, "path", RENDER_PLACING_KEEP));
+    assert_true(picture(from_file, "path", RENDER_INSTANCING_KEEP) ==
+                picture(same, "path", RENDER_INSTANCING_KEEP));
 }
 
 /* Instances of lamps are lamps; photon methods use copies only. */
@@ -101,26 +101,26 @@ static void test_copied(void **state) {
               "[" BOX "\"material\": \"lamp\", \"placements\": [[], [{\"translate\": [3, "
               "0, 0]}]]}]}",
               &options);
-    assert_int_equal(scene_placement_count(made), 0);
+    assert_int_equal(scene_instance_count(made), 0);
     assert_int_equal(scene_get_view(made).light_count, 24);
     scene_close(made);
-    made = parse(placed_scene, &options);
+    made = parse(instance_scene, &options);
     strcpy(options.integrator, "photon");
     render_result result;
     assert_int_equal(render_run(&result, made, &options, NULL), KD_ERROR_USAGE);
-    assert_int_equal(render_settle_placements(made, &options, 1000, RENDER_PLACING_AUTO),
+    assert_int_equal(render_settle_instances(made, &options, 1000, RENDER_INSTANCING_AUTO),
                      KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "82 instances"));
-    assert_int_equal(render_settle_placements(made, &options, 0, RENDER_PLACING_KEEP),
+    assert_int_equal(render_settle_instances(made, &options, 0, RENDER_INSTANCING_KEEP),
                      KD_ERROR_USAGE);
-    assert_int_equal(render_settle_placements(made, &options, 0, RENDER_PLACING_AUTO), KD_OK);
-    assert_int_equal(scene_placement_count(made), 0);
+    assert_int_equal(render_settle_instances(made, &options, 0, RENDER_INSTANCING_AUTO), KD_OK);
+    assert_int_equal(scene_instance_count(made), 0);
     options.photons = 5000;
     assert_true(picture_of(made, &options) != 0);
     scene_close(made);
-    made = parse(placed_scene, &options); /* with little memory they stay instances */
-    assert_int_equal(render_settle_placements(made, &options, 1 << 20, RENDER_PLACING_AUTO), KD_OK);
-    assert_int_equal(scene_placement_count(made), 82);
+    made = parse(instance_scene, &options); /* with little memory they stay instances */
+    assert_int_equal(render_settle_instances(made, &options, 1 << 20, RENDER_INSTANCING_AUTO), KD_OK);
+    assert_int_equal(scene_instance_count(made), 82);
     scene_close(made);
 }
 

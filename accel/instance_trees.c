@@ -5,14 +5,14 @@
    Work: O(n log n).
    Memory: 28 bytes per placement besides the tree, temporarily. */
 #include "accel/builders.h"
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/memory.h"
 
 enum { BINS = 16, LEAF_MAX = 2, SAH_DEPTH = 40 };
 
 /* --- Placements --- */
 
-kd_status placement_make(placement *out, const transform *to_world, uint32_t shape) {
+kd_status instance_make(instance *out, const transform *to_world, uint32_t shape) {
     double c[3][3];
     const double volume = transform_determinant(to_world);
     const double anisotropy = transform_anisotropy(to_world);
@@ -22,9 +22,9 @@ kd_status placement_make(placement *out, const transform *to_world, uint32_t sha
         "the transform of an instance has determinant %g; expected a finite value other than 0",
         volume);
     KD_REQUIRE(
-        anisotropy <= PLACED_ANISOTROPY_MAX, KD_ERROR_INPUT,
+        anisotropy <= INSTANCE_ANISOTROPY_MAX, KD_ERROR_INPUT,
         "the transform of an instance scales its axes in a ratio of %g; supported: at most %g",
-        anisotropy, PLACED_ANISOTROPY_MAX);
+        anisotropy, INSTANCE_ANISOTROPY_MAX);
     out->to_world = *to_world;
     out->shape = shape;
     transform_cofactors(to_world, c);
@@ -41,7 +41,7 @@ kd_status placement_make(placement *out, const transform *to_world, uint32_t sha
     return KD_OK;
 }
 
-box3 placement_box(const placement *of, box3 own) {
+box3 instance_box(const instance *of, box3 own) {
     double lo[3], hi[3];
     if (box3_is_empty(own)) return own;
     for (int row = 0; row < 3; ++row) {
@@ -67,7 +67,7 @@ box3 placement_box(const placement *of, box3 own) {
 typedef struct box_work {
     const box3 *boxes; /* per placement */
     uint32_t *order;
-    placed_node *nodes;
+    instance_node *nodes;
     uint32_t node_count;
 } box_work;
 
@@ -149,7 +149,7 @@ static uint32_t part(const box_work *work, uint32_t begin, uint32_t end, int dep
 }
 
 static void build_boxes(box_work *work, uint32_t at, uint32_t begin, uint32_t end, int depth) {
-    placed_node *node = work->nodes + at;
+    instance_node *node = work->nodes + at;
     node->box = box3_empty();
     for (uint32_t i = begin; i < end; ++i) box3_join(&node->box, work->boxes[work->order[i]]);
     node->first = begin;
@@ -163,14 +163,14 @@ static void build_boxes(box_work *work, uint32_t at, uint32_t begin, uint32_t en
     build_boxes(work, left + 1, middle, end, depth + 1);
 }
 
-kd_status placed_boxes_build(placed_trees *out, const placed_view *view) {
+kd_status instance_boxes_build(instance_trees *out, const instance_view *view) {
     box3 *boxes = NULL;
     uint32_t used = 0;
     KD_TRY(KD_RESERVE(boxes, view->count));
     kd_status status = KD_RESERVE(out->order, view->count);
     if (status == KD_OK) status = KD_RESERVE_ZEROED(out->nodes, 2 * (uint64_t)view->count + 1);
     for (uint32_t i = 0; status == KD_OK && i < view->count; ++i) {
-        boxes[i] = placement_box(&view->list[i], view->shapes[view->list[i].shape].box);
+        boxes[i] = instance_box(&view->list[i], view->shapes[view->list[i].shape].box);
         if (!box3_is_empty(boxes[i])) out->order[used++] = i; /* otherwise it cannot be hit */
     }
     if (status == KD_OK) {
@@ -184,11 +184,11 @@ kd_status placed_boxes_build(placed_trees *out, const placed_view *view) {
 
 /* --- Trees of shapes --- */
 
-static kd_status build_shapes(placed_trees *out, const placed_view *view,
+static kd_status build_shapes(instance_trees *out, const instance_view *view,
                               const tritree_input *scene, const tritree_options *options,
                               const char *builder, job_control *job) {
     for (uint32_t i = 0; i < view->shape_count; ++i) {
-        placed_shape *shape = out->shapes + i;
+        instanced_shape *shape = out->shapes + i;
         *shape = view->shapes[i];
         const tritree_input input = {scene->positions, scene->triangles + 3 * (size_t)shape->first,
                                      scene->position_count, shape->count};
@@ -200,7 +200,7 @@ static kd_status build_shapes(placed_trees *out, const placed_view *view,
     return KD_OK;
 }
 
-kd_status placed_trees_open(placed_trees *out, placed_view *view, const tritree_input *scene,
+kd_status instance_trees_open(instance_trees *out, instance_view *view, const tritree_input *scene,
                             const tritree_options *options, const char *builder, job_control *job) {
     memset(out, 0, sizeof *out);
     if (view->count == 0) return KD_OK;
@@ -208,20 +208,20 @@ kd_status placed_trees_open(placed_trees *out, placed_view *view, const tritree_
     if (status == KD_OK) status = KD_RESERVE_ZEROED(out->shapes, view->shape_count);
     if (status == KD_OK) status = build_shapes(out, view, scene, options, builder, job);
     if (status == KD_OK) {
-        placed_view made = *view;
+        instance_view made = *view;
         made.shapes = out->shapes;
-        status = placed_boxes_build(out, &made);
+        status = instance_boxes_build(out, &made);
         made.nodes = out->nodes;
         made.order = out->order;
         made.node_count = out->node_count;
         if (box3_is_empty(out->nodes[0].box)) made.count = 0; /* none of them can be hit */
         if (status == KD_OK) *view = made;
     }
-    if (status != KD_OK) placed_trees_close(out);
+    if (status != KD_OK) instance_trees_close(out);
     return status;
 }
 
-void placed_trees_close(placed_trees *owned) {
+void instance_trees_close(instance_trees *owned) {
     for (uint32_t i = 0; i < owned->shape_count; ++i) tritree_close(owned->trees + i);
     memory_free(owned->trees);
     memory_free(owned->shapes);

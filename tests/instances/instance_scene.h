@@ -1,9 +1,9 @@
 /* A scene with many instances: scaled, rotated, mirrored, overlapping; of glass, cut-outs, metal
    with a tangent, in fog. */
-#ifndef KD_TESTS_PLACED_SCENE_H
-#define KD_TESTS_PLACED_SCENE_H
+#ifndef KD_TESTS_INSTANCE_SCENE_H
+#define KD_TESTS_INSTANCE_SCENE_H
 
-static const char *const placed_scene =
+static const char *const instance_scene =
     "{\"kandela\": 1, \"media\": {\"fog\": {\"scattering\": 0.02}, \"milk\": {\"scattering\": 3}},"
     "\"fog\": \"fog\", \"materials\": {"
     "\"gold\": {\"kind\": \"principled\", \"metallic\": 1, \"roughness\": 0.3, \"anisotropy\": 0.6,"
