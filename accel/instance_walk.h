@@ -91,14 +91,14 @@ KD_FN ray instance_ray_there(const instance *by, ray cast) {
 }
 
 /* Intersects a triangle of a placement. Returns true if it improves the best hit. */
-KD_FN bool instance_triangle_meet(instance_ray *on, uint32_t number, uint32_t triangle) {
+KD_FN bool instance_triangle_intersect(instance_ray *on, uint32_t number, uint32_t triangle) {
     const instance *by = on->of->list + number;
     const uint32_t *corner = on->triangles + 3 * (size_t)triangle;
     const vec3 a = instance_corner(by, on->positions[corner[0]]);
     const vec3 b = instance_corner(by, on->positions[corner[1]]);
     const vec3 c = instance_corner(by, on->positions[corner[2]]);
     float t = 0, u = 0, v = 0;
-    if (!triangle_meet(&on->caster, a, b, c, &t, &u, &v)) return false;
+    if (!triangle_intersect(&on->caster, a, b, c, &t, &u, &v)) return false;
     instance_hit *best = &on->best;
     if (!(t > on->cast.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
@@ -115,14 +115,14 @@ KD_FN bool instance_triangle_meet(instance_ray *on, uint32_t number, uint32_t tr
     return true;
 }
 
-/* User data of instance_leaf_meet: a ray and a placement. */
+/* User data of instance_leaf_intersect: a ray and a placement. */
 typedef struct instance_asked {
     instance_ray *on;
     uint32_t number;
 } instance_asked;
 
 /* Intersects the triangles of a leaf in world space. */
-KD_FN bool instance_leaf_meet(void *asked, tritree_node leaf) {
+KD_FN bool instance_leaf_intersect(void *asked, tritree_node leaf) {
     const instance_asked *to = (const instance_asked *)asked;
     instance_ray *on = to->on;
     const instanced_shape *shape = on->of->shapes + on->of->list[to->number].shape;
@@ -130,7 +130,7 @@ KD_FN bool instance_leaf_meet(void *asked, tritree_node leaf) {
     const uint32_t count = tritree_count(leaf);
     bool found = false;
     for (uint32_t i = 0; i < count && !(found && on->any); ++i)
-        found |= instance_triangle_meet(on, to->number, shape->first + ids[i]);
+        found |= instance_triangle_intersect(on, to->number, shape->first + ids[i]);
     return found;
 }
 
@@ -148,7 +148,7 @@ KD_FN bool instance_cast_one(instance_ray *on, uint32_t number, const box3 *box)
     tritree_walk walk;
     instance_asked asked = {on, number};
     if (!instance_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
-    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_meet, &asked, &on->best.at.t,
+    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &asked, &on->best.at.t,
                                on->any, (tritree_counts *)0);
 }
 

@@ -282,9 +282,9 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
 }
 
 /* Computes the surface at a hit, for the path's wavelength. */
-KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
+KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
                      surface *at) {
-    surface_meet(scene, &state->cast, hit, state->instance_id, at);
+    surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
@@ -296,7 +296,7 @@ KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rn
 }
 KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
     surface at;
-    path_meet(scene, state, hit, key, &at);
+    path_interact(scene, state, hit, key, &at);
     return at;
 }
 
@@ -353,14 +353,14 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     at->triangle = KD_NONE;
     if (state->in_volume) {
         if (depth == 1 && hit.triangle != KD_NONE)
-            surface_meet(scene, &state->cast, hit, state->instance_id, at);
+            surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
         return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {
         *sent = path_clamped(options, state->scattered > 1, path_sky(scene, state));
         return PATH_ENDS;
     }
-    path_meet(scene, state, hit, key, at);
+    path_interact(scene, state, hit, key, at);
     *sent = path_clamped(options, state->scattered > 1, path_emission(scene, state, at));
     return last ? PATH_ENDS : PATH_SCATTERS;
 }

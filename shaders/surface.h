@@ -161,7 +161,7 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
 /* Computes the surface where `cast` hit, in an instance or (KD_NONE) in none; hit.triangle must not
    be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
    small fields written last. */
-KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t instance_id,
+KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t instance_id,
                         surface *at) {
     surface_place(at, scene, hit, instance_id);
     at->triangle = hit.triangle;
@@ -185,7 +185,7 @@ KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, u
 KD_FN surface surface_at_instance(const scene_view *scene, const ray *cast, ray_hit hit,
                                 uint32_t instance_id) {
     surface at;
-    surface_meet(scene, cast, hit, instance_id, &at);
+    surface_of_hit(scene, cast, hit, instance_id, &at);
     return at;
 }
 

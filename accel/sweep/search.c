@@ -103,11 +103,11 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
                    right = triangles - int8_load(bins->ended + b + 1);
         const int8 empty = (begun == begun_max) & (left_max == right);
         /* sah_split_cost8 with the lower bound of each term. */
-        const float8 meets =
+        const float8 expected =
             (of->base + of->slope * near) * __builtin_convertvector(begun, float8) +
             (of->base + of->slope * far) * __builtin_convertvector(right, float8);
         const float8 minimum =
-            costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * meets;
+            costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * expected;
         const float8 bound = float8_select(empty, nothing, minimum);
         memcpy(bins->bound + b, &bound, sizeof bound);
     }

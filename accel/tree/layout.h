@@ -9,8 +9,8 @@
 #include "accel/tree/triangle.h"
 
 /* A triangle for a CPU's vector unit: the coordinates of the three corners, grouped by axis.
-   Idea: the three edge functions of triangle_meet are evaluated at once, with the same operations
-   on the same numbers. A triangle rejected here would also be rejected by triangle_meet, which
+   Idea: the three edge functions of triangle_intersect are evaluated at once, with the same operations
+   on the same numbers. A triangle rejected here would also be rejected by triangle_intersect, which
    decides the few that remain. There is one record per triangle, not per reference, which keeps the
    working set small enough for the caches. */
 

@@ -46,11 +46,11 @@ KD_FN float sah_split_cost(const sah_costs *costs, const sah_axis *of, float pla
                            uint32_t left_count, uint32_t right_count) {
     const float left = of->base + of->slope * (plane - of->lo);
     const float right = of->base + of->slope * (of->hi - plane);
-    const float meets = left * (float)left_count + right * (float)right_count;
+    const float expected = left * (float)left_count + right * (float)right_count;
     const float factor = left_count == 0 || right_count == 0
                              ? costs->intersect * costs->empty_factor
                              : costs->intersect;
-    return costs->traversal + factor * meets;
+    return costs->traversal + factor * expected;
 }
 
 /* A splitting plane. Planes are ordered by (cost, axis, position), so that the tree is a function

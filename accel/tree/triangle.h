@@ -72,7 +72,7 @@ KD_FN void triangle_weigh(const double weight[3], const double z[3], double alon
 /* Computes t, u and v in double, for a triangle that is certainly hit and is seen edge-on or has
    numbers outside the safe range. `rounded`: the weights of the corners as rounded. Weights of the
    original corners whose sign differs from that of the sum are rounding errors and become zero. */
-KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, vec3 c,
+KD_FN void triangle_intersect_exactly(const triangle_caster *caster, vec3 a, vec3 b, vec3 c,
                                  const double rounded[3], float *t, float *u, float *v) {
     const vec3 corner[3] = {a, b, c};
     const double along = (double)vec3_axis(caster->direction, caster->kz);
@@ -109,7 +109,7 @@ KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, 
 /* Intersects the line of the ray with the triangle. Returns true if it hits; *t is the position on
    the line, *u and *v are the barycentric coordinates of the second and third corner. The caller
    checks t against the ray's interval. */
-KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, float *t, float *u,
+KD_FN bool triangle_intersect(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, float *t, float *u,
                          float *v) {
     const int kx = caster->kx, ky = caster->ky, kz = caster->kz;
     const vec3 from = caster->origin;
@@ -145,7 +145,7 @@ KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, 
             return false;
         if (!(fabs(rounded[0] + rounded[1] + rounded[2]) > 0)) return false;
     }
-    triangle_meet_exactly(caster, a, b, c, rounded, t, u, v);
+    triangle_intersect_exactly(caster, a, b, c, rounded, t, u, v);
     return true;
 }
 

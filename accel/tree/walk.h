@@ -4,7 +4,7 @@
    Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
    direction tells the near child from the far one.
    Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
-   known up to `slack` (derived below), so no triangle that triangle_meet reports a hit for is lost
+   known up to `slack` (derived below), so no triangle that triangle_intersect reports a hit for is lost
    between two leaves. The result equals that of testing all triangles (nearest t, then smallest
    id), whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
@@ -77,10 +77,10 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
 
 /* Intersects the ray with a triangle and updates `best` if the hit is nearer, or equally near with
    a smaller id. Returns true if it did. The interval (tmin, best->t) is open. */
-KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
+KD_FN bool tritree_triangle_intersect(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
                                  float tmin, ray_hit *best) {
     float t = 0, u = 0, v = 0;
-    if (!triangle_meet(caster, a, b, c, &t, &u, &v)) return false;
+    if (!triangle_intersect(caster, a, b, c, &t, &u, &v)) return false;
     if (!(t > tmin &&
           (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
         return false;
@@ -93,7 +93,7 @@ KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, 
 
 /* GPU traversal of the triangle k-d tree; returns the hits of tritree_cast, bit for bit.
    Idea: the same nodes are visited (planes are widened by the slack in both directions) and the
-   same triangle_meet decides, but the data of each step is contiguous: a node is one 8-byte load, a
+   same triangle_intersect decides, but the data of each step is contiguous: a node is one 8-byte load, a
    pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the order
    of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray only
    changes which rows are loaded; each row also has the triangle's id, so that whichever row is
@@ -201,7 +201,7 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uin
 
 /* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
    hit. */
-TRITREE_DEVICE_FN bool tritree_device_meet(tritree_device_walk *on, const float4 *leaf_rows) {
+TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *on, const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)on->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
     triangle_caster with = on->with;
     with.kx = 0, with.ky = 1, with.kz = 2; /* repeated where the compiler can see the constants */
@@ -216,7 +216,7 @@ TRITREE_DEVICE_FN bool tritree_device_meet(tritree_device_walk *on, const float4
         TRITREE_DEVICE_CHANGES(with.direction.z, "+f");
         const float4 x = __ldg(leaf_rows + (row + kx)), y = __ldg(leaf_rows + (row + ky)),
                      z = __ldg(leaf_rows + (row + kz));
-        found |= tritree_triangle_meet(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+        found |= tritree_triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
                                        vec3_make(x.z, y.z, z.z), __float_as_uint(z.w), on->tmin,
                                        &on->best);
     }
@@ -244,7 +244,7 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
     if (!tritree_device_begin(&on, &tree->box, tree->reference_count == 0, cast)) return on.best;
     do {
         tritree_device_descend(&on, pairs, stack);
-        if (tritree_device_meet(&on, leaf_rows) && any) break;
+        if (tritree_device_intersect(&on, leaf_rows) && any) break;
     } while (tritree_device_pop(&on, stack));
     return on.best;
 }
@@ -322,7 +322,7 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
     }
 }
 
-/* User data of tritree_leaf_meet: a ray and its best hit. */
+/* User data of tritree_leaf_intersect: a ray and its best hit. */
 typedef struct tritree_asked {
     const tritree_view *tree;
     triangle_caster caster;
@@ -331,7 +331,7 @@ typedef struct tritree_asked {
 } tritree_asked;
 
 /* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
-KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
+KD_FN bool tritree_leaf_intersect(void *asked, tritree_node leaf) {
     tritree_asked *on = (tritree_asked *)asked;
     const tritree_view *tree = on->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
@@ -347,7 +347,7 @@ KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
             const uint32_t *index = tree->triangles + 3 * (uint64_t)ids[i];
             for (int k = 0; k < 3; ++k) corner[k] = tree->positions[index[k]];
         }
-        found |= tritree_triangle_meet(&on->caster, corner[0], corner[1], corner[2], ids[i],
+        found |= tritree_triangle_intersect(&on->caster, corner[0], corner[1], corner[2], ids[i],
                                        on->tmin, &on->best);
     }
     return found;
@@ -364,7 +364,7 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     asked.best.triangle = KD_NONE;
     if (!tritree_walk_begin(&walk, tree, cast)) return asked.best;
     asked.caster = triangle_caster_make(cast);
-    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_meet, &asked, &asked.best.t, any, counts);
+    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &asked, &asked.best.t, any, counts);
     return asked.best;
 }
 

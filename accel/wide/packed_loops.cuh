@@ -43,12 +43,12 @@ typedef struct packed_record {
     uint32_t rows[PACKED_DOUBTS];
 } packed_record;
 
-/* Intersects the triangle in this row by triangle_meet, in double precision where needed. */
-static __device__ __noinline__ ray_hit packed_meet_row(ray cast, const float4 *row) {
+/* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
+static __device__ __noinline__ ray_hit packed_intersect_row(ray cast, const float4 *row) {
     const triangle_caster with = triangle_caster_make(cast);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
-    if (triangle_meet(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+    if (triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
                       vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
         hit.triangle = __float_as_uint(z.w) & ~PACKED_LAST;
     return hit;
@@ -63,7 +63,7 @@ PACKED_FN ray_hit packed_answer(const tritree_view &tree, float4 o, float4 d, ra
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
         const ray_hit hit =
-            packed_meet_row(cast, (const float4 *)((const uint4 *)tree.packed + rows[k]));
+            packed_intersect_row(cast, (const float4 *)((const uint4 *)tree.packed + rows[k]));
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))

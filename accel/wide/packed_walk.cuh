@@ -14,7 +14,7 @@
    the ray's sign, which is folded into the selector. t of a plane is one fused multiply-add. The
    results of the tests clear bit 7 of the `meta` bytes of the children that are missed, and four
    byte selections sort the `meta` bytes by the node's order for the ray's octant.
-   A leaf. Triangles are tested with the same float operations as triangle_meet. Where triangle_meet
+   A leaf. Triangles are tested with the same float operations as triangle_intersect. Where triangle_intersect
    would continue in double precision, the triangle is deferred: its position goes to the ray's list
    `doubts`, which is resolved after traversal (packed_loops.cuh). If such a triangle is certainly
    hit, the ray is shortened to the largest t that it can have, and the nearest hit so far is
@@ -41,7 +41,7 @@
      terminates the ray if it lies 128 units before the exit of the cell, and the exit is reduced by
      s.
    - Where s / e exceeds 127 every lane is hit; empty lanes are excluded by bit 7 of `meta`.
-   - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_meet then computes
+   - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_intersect then computes
      t in double), or where a weight is below 2^-80. Let D be the largest |z| of its corners and W =
      max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a weight has at
      most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of the spread of
@@ -131,7 +131,7 @@ struct packed_seen {
             0x1p-18f * (deep + fmaxf(wide(), tall())) * (wide() + tall()) * fabsf(inverse);
         return fmaf(spread, off < 0.5f ? off : 1, 0x1p-20f * deep) * fabsf(along);
     }
-    /* Returns true if the ray certainly misses a triangle for which triangle_meet would use double
+    /* Returns true if the ray certainly misses a triangle for which triangle_intersect would use double
        precision, because two weights of opposite sign exceed their rounding errors. */
     __device__ __forceinline__ bool is_passed() const {
         const float rounding = 0x1p-21f * wide() * tall();
@@ -274,7 +274,7 @@ template <bool any, bool bounded> struct packed_ray {
     struct bounds {
         uint32_t near_x, near_y, near_z, far_x, far_y, far_z, end;
     };
-    __device__ __forceinline__ uint32_t meets(uint32_t x, uint32_t y, uint32_t z,
+    __device__ __forceinline__ uint32_t intersects(uint32_t x, uint32_t y, uint32_t z,
                                               const bounds &b) const {
         const uint32_t near =
             packed_largest(plane(x, near_x, hx, b.near_x), plane(y, near_y, hy, b.near_y),
@@ -321,16 +321,16 @@ template <bool any, bool bounded> struct packed_ray {
                     z = __ldg(node + 3), row = __ldg(node + (way & 7));
         const bounds b = enter(head);
         const uint32_t even = 0x00800080, odd = 0x80008000, places = 0x7f7f7f7f;
-        const uint32_t met0 =
-            row.x & (places | (meets(x.x, y.x, z.x, b) & even) | (meets(x.y, y.y, z.y, b) & odd));
-        const uint32_t met1 =
-            row.y & (places | (meets(x.z, y.z, z.z, b) & even) | (meets(x.w, y.w, z.w, b) & odd));
+        const uint32_t hit0 =
+            row.x & (places | (intersects(x.x, y.x, z.x, b) & even) | (intersects(x.y, y.y, z.y, b) & odd));
+        const uint32_t hit1 =
+            row.y & (places | (intersects(x.z, y.z, z.z, b) & even) | (intersects(x.w, y.w, z.w, b) & odd));
         base = row.z;
         if (any) { /* in lane order, which puts likely occluders first */
-            m0 = met0, m1 = met1;
+            m0 = hit0, m1 = hit1;
         } else {
-            const uint32_t first = packed_select(met0, met1, row.w),
-                           last = packed_select(met0, met1, row.w >> 16);
+            const uint32_t first = packed_select(hit0, hit1, row.w),
+                           last = packed_select(hit0, hit1, row.w >> 16);
             m1 = packed_select(first, last, turn);
             m0 = packed_select(first, last, turn ^ 0x1111);
         }

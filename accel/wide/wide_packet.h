@@ -179,7 +179,7 @@ VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *ray
 }
 
 /* Returns a mask of the node's children that the interval hits; `nears`: where it enters them. */
-VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float nears[WIDE_LANES]) {
+VECTOR8_FN uint32_t packet_intersect_cells(const packet *p, const float *node, float nears[WIDE_LANES]) {
     lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
@@ -191,11 +191,11 @@ VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float 
         far = lanes_min(lanes_max(out * minimum, out * maximum), far);
     }
     memcpy(nears, &near, sizeof near);
-    return lanes_met(near, far);
+    return lanes_hit(near, far);
 }
 
 /* Returns a mask of the rays that hit the child. */
-VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_t lane) {
+VECTOR8_FN uint32_t packet_intersect_cell(const packet *p, const float *node, uint32_t lane) {
     uint32_t active = 0;
     for (int i = 0; i < PACKET_VECTORS; ++i) {
         const packet_rays *rays = &p->rays[i];
@@ -212,15 +212,15 @@ VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_
     return active;
 }
 
-/* Tests the rays of `alone`, which the vectors cannot decide, by triangle_meet. */
-static __attribute__((noinline, unused)) void packet_meet_alone(packet_rays *of, const ray *rays,
+/* Tests the rays of `alone`, which the vectors cannot decide, by triangle_intersect. */
+static __attribute__((noinline, unused)) void packet_intersect_alone(packet_rays *of, const ray *rays,
                                                                 const float *leaf, uint32_t count,
                                                                 uint32_t i, uint32_t alone,
                                                                 bool any) {
     for (; alone; alone &= alone - 1) {
         const int k = __builtin_ctz(alone);
         ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
-        if (!wide_meet_alone(rays + k, leaf, count, i, &best)) continue;
+        if (!wide_intersect_alone(rays + k, leaf, count, i, &best)) continue;
         of->t[k] = best.t;
         of->u[k] = best.u;
         of->v[k] = best.v;
@@ -230,7 +230,7 @@ static __attribute__((noinline, unused)) void packet_meet_alone(packet_rays *of,
 }
 
 /* Tests one triangle of a leaf against eight rays, of which only those in `active` hit the leaf. */
-VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, const float *leaf,
+VECTOR8_FN void packet_intersect(packet_rays *of, const packet *p, const ray *rays, const float *leaf,
                             uint32_t count, uint32_t i, uint32_t active, bool any) {
     triangle8 eight;
     for (uint32_t c = 0; c < 3; ++c) {
@@ -241,7 +241,7 @@ VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, c
     }
     active &= ~int8_bits(triangle8_missed(&eight));
     if (!active) return;
-    triangle8_meet(&eight, of->sz);
+    triangle8_intersect(&eight, of->sz);
     const int32_t id = (int32_t)float_bits(leaf[9 * count + i]);
     const int8 lane = {1, 2, 4, 8, 16, 32, 64, 128};
     const int8 there = ((lane & (int32_t)active) != 0) & eight.good;
@@ -254,7 +254,7 @@ VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, c
     of->limit =
         float8_select(better, any ? float8_all(-INFINITY) : eight.t + of->slack_t, of->limit);
     const uint32_t alone = active & ~int8_bits(eight.good);
-    if (__builtin_expect(alone != 0, 0)) packet_meet_alone(of, rays, leaf, count, i, alone, any);
+    if (__builtin_expect(alone != 0, 0)) packet_intersect_alone(of, rays, leaf, count, i, alone, any);
 }
 
 /* Tests one ray of the packet against all triangles of the leaf, as a single ray does. */
@@ -290,17 +290,17 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
         uint32_t active = at->active >> VECTOR8_LANES * v & PACKET_ALL;
         packet_rays *of = &p->rays[v];
         const ray *own = rays + VECTOR8_LANES * v;
-        const uint32_t met = (uint32_t)__builtin_popcount(active);
-        if (!met) continue;
-        use->apart += PACKET_LEAF * met;
-        if (PACKET_LEAF * met < PACKET_TRIANGLE * count) {
-            use->together += PACKET_LEAF * met;
+        const uint32_t hit = (uint32_t)__builtin_popcount(active);
+        if (!hit) continue;
+        use->apart += PACKET_LEAF * hit;
+        if (PACKET_LEAF * hit < PACKET_TRIANGLE * count) {
+            use->together += PACKET_LEAF * hit;
             for (; active; active &= active - 1)
                 packet_visit_alone(of, p, tree, own, at->word, __builtin_ctz(active), any);
             continue;
         }
         use->together += PACKET_TRIANGLE * count;
-        for (uint32_t i = 0; i < count; ++i) packet_meet(of, p, own, leaf, count, i, active, any);
+        for (uint32_t i = 0; i < count; ++i) packet_intersect(of, p, own, leaf, count, i, active, any);
     }
     float8 limit = p->rays[0].limit;
     for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);
@@ -313,17 +313,17 @@ VECTOR8_FN packet_entry *packet_step(const packet *p, const wide_tree *tree, con
     const float *node = wide_node_of(tree, at->word);
     const uint32_t *order = wide_node_order(node, p->octant);
     _Alignas(64) float nears[WIDE_LANES];
-    uint32_t met = packet_meet_cells(p, node, nears);
+    uint32_t hit = packet_intersect_cells(p, node, nears);
     use->apart += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
-    use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(met);
-    for (uint32_t i = 0; met; ++i) {
+    use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(hit);
+    for (uint32_t i = 0; hit; ++i) {
         const uint32_t lane =
             WIDE_LANES == 8 ? order[0] >> 4 * i & 15 : order[i & 1] >> 4 * (i >> 1) & 15;
-        if (!(met >> lane & 1)) continue;
-        met &= ~(1u << lane);
+        if (!(hit >> lane & 1)) continue;
+        hit &= ~(1u << lane);
         top->word = wide_node_words(node)[lane];
         top->near = nears[lane];
-        top->active = packet_meet_cell(p, node, lane);
+        top->active = packet_intersect_cell(p, node, lane);
         top += top->active != 0;
     }
     return top;

@@ -64,17 +64,17 @@ VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
     float *nears = (float *)(void *)(at->words + WIDE_STACK);
     uint32_t top = at->top;
     lanes near, far;
-    wide_meet_cells(at, node, from_far, &near, &far);
-    const uint32_t met = lanes_met(near, far);
-    if (met == 0) {
+    wide_intersect_cells(at, node, from_far, &near, &far);
+    const uint32_t hit = lanes_hit(near, far);
+    if (hit == 0) {
         top = any ? top - 1 : pop_alone(nears, top - 1, at->limit);
     } else {
         if (any)
-            lanes_put_any(at->words + top, wide_node_words(node), met);
+            lanes_put_any(at->words + top, wide_node_words(node), hit);
         else
             lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
                                wide_node_order(node, at->octant), near, far);
-        top += (uint32_t)__builtin_popcount(met) - 1;
+        top += (uint32_t)__builtin_popcount(hit) - 1;
     }
     at->top = top;
     at->word = at->words[top];

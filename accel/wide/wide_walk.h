@@ -9,8 +9,8 @@
    are relative to the tree's centre, so that bound * inverse + back has an error of at most 12
    units |inverse| (6 of them from the triangle test, walk.h); bounds are widened by 16 units of the
    tree's reach when they are built. For a ray from farther away each step adds what its own reach
-   requires beyond that (`more`). The vectors of a leaf use the same operations as triangle_meet,
-   and lanes that they cannot decide are passed to triangle_meet: results equal those of
+   requires beyond that (`more`). The vectors of a leaf use the same operations as triangle_intersect,
+   and lanes that they cannot decide are passed to triangle_intersect: results equal those of
    tritree_cast, bit for bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WIDE_WALK_H
@@ -121,7 +121,7 @@ VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
 }
 
 /* Computes the ray's interval in each child of its node. */
-VECTOR8_FN void wide_meet_cells(const wide_ray *at, const float *node, const wide_far *from_far,
+VECTOR8_FN void wide_intersect_cells(const wide_ray *at, const float *node, const wide_far *from_far,
                                 lanes *near, lanes *far) {
     lanes in[3], out[3];
     for (int axis = 0; axis < 3; ++axis) {
@@ -155,11 +155,11 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity
     uint32_t top = at->top;
     uint32_t *words = at->words;
     lanes near, far;
-    wide_meet_cells(at, node, NULL, &near, &far);
+    wide_intersect_cells(at, node, NULL, &near, &far);
     if (any) {
-        const uint32_t met = lanes_met(near, far);
-        lanes_put_any(words + top, wide_node_words(node), met);
-        top += (uint32_t)__builtin_popcount(met) - 1;
+        const uint32_t hit = lanes_hit(near, far);
+        lanes_put_any(words + top, wide_node_words(node), hit);
+        top += (uint32_t)__builtin_popcount(hit) - 1;
     } else {
         float *nears = (float *)(void *)(words + capacity) + top;
         top += lanes_put_in_order(words + top, nears, wide_node_words(node),
@@ -170,15 +170,15 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity
     at->word = words[top];
 }
 
-/* Tests one triangle of a leaf by triangle_meet. Returns true if it improves the best hit. */
+/* Tests one triangle of a leaf by triangle_intersect. Returns true if it improves the best hit. */
 static __attribute__((noinline, unused)) bool
-wide_meet_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
+wide_intersect_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
     const triangle_caster caster = triangle_caster_make(*cast);
     vec3 corner[3];
     for (uint32_t c = 0; c < 3; ++c)
         corner[c] =
             vec3_make(leaf[c * count + i], leaf[(3 + c) * count + i], leaf[(6 + c) * count + i]);
-    return tritree_triangle_meet(&caster, corner[0], corner[1], corner[2],
+    return tritree_triangle_intersect(&caster, corner[0], corner[1], corner[2],
                                  float_bits(leaf[9 * count + i]), cast->tmin, best);
 }
 
@@ -196,7 +196,7 @@ VECTOR8_FN bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) 
 
 /* Returns a mask of the leaf's triangles that are hit no later than the best hit, or that must be
    tested individually (those not in `good`). */
-VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t count,
+VECTOR8_FN uint32_t wide_intersect(const wide_ray *at, const float *leaf, uint32_t count,
                               triangle8 *eight, uint32_t *good) {
     float8 *x = eight->x, *y = eight->y, *z = eight->z;
     for (uint32_t i = 0; i < 3; ++i) {
@@ -205,7 +205,7 @@ VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t co
         y[i] = float8_load(leaf + (at->rows[1] + i) * count) - at->origin[1] - at->shear[1] * z[i];
     }
     const int8 missed = triangle8_missed(eight);
-    triangle8_meet(eight, float8_all(at->shear[2]));
+    triangle8_intersect(eight, float8_all(at->shear[2]));
     const int8 ranged = (eight->t > at->tmin) & (eight->t <= at->best.t);
     *good = int8_bits(eight->good);
     return int8_bits(~missed & (~eight->good | ranged)) & ((1u << count) - 1);
@@ -217,26 +217,26 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
     const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     triangle8 eight;
     uint32_t good;
-    uint32_t met = wide_meet(at, leaf, count, &eight, &good);
+    uint32_t hit = wide_intersect(at, leaf, count, &eight, &good);
     bool found = false;
     if (any) { /* the end of the interval is exclusive */
-        found = (met & good & int8_bits(eight.t < at->best.t)) != 0;
-        for (met &= ~good; __builtin_expect(met != 0, 0); met &= met - 1) {
+        found = (hit & good & int8_bits(eight.t < at->best.t)) != 0;
+        for (hit &= ~good; __builtin_expect(hit != 0, 0); hit &= hit - 1) {
             ray_hit best = at->best;
-            found |= wide_meet_alone(rays + at->number, leaf, count, (uint32_t)__builtin_ctz(met),
+            found |= wide_intersect_alone(rays + at->number, leaf, count, (uint32_t)__builtin_ctz(hit),
                                      &best);
         }
         return found;
     }
-    for (; met; met &= met - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(met);
+    for (; hit; hit &= hit - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(hit);
         if (good >> i & 1) {
             found |=
                 wide_take(at, eight.t[i], eight.u[i], eight.v[i], float_bits(leaf[9 * count + i]));
             continue;
         }
         ray_hit best = at->best;
-        if (!wide_meet_alone(rays + at->number, leaf, count, i, &best)) continue;
+        if (!wide_intersect_alone(rays + at->number, leaf, count, i, &best)) continue;
         found = true;
         at->best = best;
     }

@@ -212,10 +212,10 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
    `right` end above it. */
 __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
                                            float next, uint32_t begun, uint32_t right) {
-    const float meets = (of.base + of.slope * (edge - of.lo)) * (float)begun +
+    const float expected = (of.base + of.slope * (edge - of.lo)) * (float)begun +
                         (of.base + of.slope * (of.hi - next)) * (float)right;
     const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
-    return costs.traversal + costs.intersect * factor * meets;
+    return costs.traversal + costs.intersect * factor * expected;
 }
 
 /* Loads a lane's bins of an axis, and the sums of their begins and ends. */

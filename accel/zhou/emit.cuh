@@ -24,7 +24,7 @@ enum { PLACE_BLOCK = 256, PLACE_STEP_MAX = 14 };
 /* Combines the sizes of `at` and its sibling, which is an inner node, too. Returns true for the
    second to arrive, whose `size` is then the sum. */
 template <class state>
-__device__ __forceinline__ bool meet_sibling(const state &k, uint32_t at, uint2 *size) {
+__device__ __forceinline__ bool join_sibling(const state &k, uint32_t at, uint2 *size) {
     raw_pair *pair = k.pairs + (at >> 1);
     const bool is_right = at & 1;
     (is_right ? pair->right : pair->left) = *size;
@@ -60,7 +60,7 @@ template <class state> __global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(
                 const uint2 leaf = size_of(k, sibling);
                 up->left = at & 1 ? leaf : size;
                 size.x += leaf.x, size.y += leaf.y;
-            } else if (!meet_sibling(k, at, &size)) {
+            } else if (!join_sibling(k, at, &size)) {
                 break;
             }
             ++size.x;

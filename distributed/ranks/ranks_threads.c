@@ -18,7 +18,7 @@ typedef struct message {
     char bytes[];
 } message;
 
-typedef struct meeting {
+typedef struct barrier {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int32_t size, here;
@@ -29,10 +29,10 @@ typedef struct meeting {
     int32_t failed; /* the first rank that failed */
     kd_status why;
     char words[1024];
-} meeting;
+} barrier;
 
 typedef struct member {
-    meeting *at;
+    barrier *at;
     ranks_body body;
     void *context;
     ranks among;
@@ -41,7 +41,7 @@ typedef struct member {
 } member;
 
 /* Barrier. Returns 1 if a rank has given up. */
-static int meet(meeting *at) {
+static int barrier_wait(barrier *at) {
     pthread_mutex_lock(&at->mutex);
     const uint64_t round = at->round;
     if (++at->here == at->size) {
@@ -57,14 +57,14 @@ static int meet(meeting *at) {
 
 static int place(member *own, void *bytes) {
     own->at->places[own->among.rank] = bytes;
-    return meet(own->at);
+    return barrier_wait(own->at);
 }
 
 static int threads_broadcast(void *with, void *bytes, uint64_t count, int32_t from) {
     member *own = (member *)with;
     if (place(own, bytes)) return 1;
     if (own->among.rank != from) memcpy(bytes, own->at->places[from], count);
-    return meet(own->at);
+    return barrier_wait(own->at);
 }
 
 static int threads_all_gather(void *with, void *bytes, const uint64_t *begins) {
@@ -74,7 +74,7 @@ static int threads_all_gather(void *with, void *bytes, const uint64_t *begins) {
         if (r != own->among.rank)
             memcpy((char *)bytes + begins[r], (char *)own->at->places[r] + begins[r],
                    begins[r + 1] - begins[r]);
-    return meet(own->at);
+    return barrier_wait(own->at);
 }
 
 /* Each rank sums its share of the elements and writes the result to all ranks. */
@@ -90,7 +90,7 @@ static int threads_all_sum(void *with, int64_t *values, uint64_t count) {
         for (int32_t r = 0; r < own->among.size; ++r)
             ((int64_t *)own->at->places[r])[i] = (int64_t)sum;
     }
-    return meet(own->at);
+    return barrier_wait(own->at);
 }
 
 typedef struct message_copy {
@@ -113,12 +113,12 @@ static int threads_all_to_all(void *with, const void *bytes, const uint64_t *beg
             wrong = ranks_copy(&own->among, (char *)into + into_begins[r],
                                from->bytes + from->begins[rank], count);
     }
-    return meet(own->at) || wrong;
+    return barrier_wait(own->at) || wrong;
 }
 
 static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     member *own = (member *)with;
-    meeting *at = own->at;
+    barrier *at = own->at;
     char *buffer = NULL;
     if (KD_RESERVE(buffer, sizeof(message) + count) != KD_OK) return 1;
     message *made = (message *)(void *)buffer;
@@ -138,7 +138,7 @@ static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, 
 }
 
 /* Removes and returns the first message that matches, or NULL. */
-static message *take_message(meeting *at, int32_t from, int32_t to, int32_t tag) {
+static message *take_message(barrier *at, int32_t from, int32_t to, int32_t tag) {
     for (message **link = &at->first; *link; link = &(*link)->next) {
         message *found = *link;
         if (found->to != to || found->tag != tag || (from != RANKS_ANY && found->from != from))
@@ -153,7 +153,7 @@ static message *take_message(meeting *at, int32_t from, int32_t to, int32_t tag)
 static int threads_receive(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
                            int32_t *sender) {
     member *own = (member *)with;
-    meeting *at = own->at;
+    barrier *at = own->at;
     message *found = NULL;
     pthread_mutex_lock(&at->mutex);
     while (!at->broken && !(found = take_message(at, from, own->among.rank, tag)))
@@ -169,7 +169,7 @@ static int threads_receive(void *with, int32_t from, int32_t tag, void *bytes, u
 
 static void threads_abort(void *with, int32_t code) {
     member *own = (member *)with;
-    meeting *at = own->at;
+    barrier *at = own->at;
     pthread_mutex_lock(&at->mutex);
     if (!at->broken) {
         at->broken = true;
@@ -199,7 +199,7 @@ static void *run_member(void *context) {
     return NULL;
 }
 
-static kd_status run_members(meeting *at, member *members) {
+static kd_status run_members(barrier *at, member *members) {
     int32_t started = 1;
     while (started < at->size &&
            threads_start(&members[started].thread, run_member, members + started) == 0)
@@ -219,7 +219,7 @@ static kd_status run_members(meeting *at, member *members) {
 kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
     kd_status status = KD_OK;
     member *members = NULL;
-    meeting at = {
+    barrier at = {
         .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .size = size};
     at.last = &at.first;
     KD_REQUIRE(size >= 1 && size <= THREADS_MAX, KD_ERROR_USAGE,

@@ -219,8 +219,8 @@ kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figu
     status = run_passes(&pass);
     if (status != KD_OK && status != KD_INTERRUPTED) goto done;
     if (has_bands(of)) {
-        const kd_status met = pass_collect(&pass);
-        if (met != KD_OK) status = met;
+        const kd_status collected = pass_collect(&pass);
+        if (collected != KD_OK) status = collected;
     }
     flush_counts(&pass);
     const kd_status told = tell_figures(&pass, waited, sent, figures);

@@ -168,7 +168,7 @@ KD_FN void beam_slab(float lo, float hi, float origin, float inverse, float *nea
 }
 
 /* Returns true if the line passes within `wide` of the box. */
-KD_FN bool beam_meets(const beam_line *line, const beam_node *node) {
+KD_FN bool beam_intersects(const beam_line *line, const beam_node *node) {
     const vec3 o = line->origin, d = line->inverse;
     const float w = line->wide;
     float near = 0, far = line->length;
@@ -185,7 +185,7 @@ KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *among, const 
     const beam_line line = beam_line_of(on, among->radius + among->slack);
     for (uint32_t n = 0; n < among->node_count;) {
         const beam_node *node = &among->nodes[n];
-        if (!beam_meets(&line, node)) {
+        if (!beam_intersects(&line, node)) {
             n = node->beyond;
             continue;
         }

@@ -132,7 +132,7 @@ KD_FN bool openness_passes(const scene_view *scene, uint32_t triangle) {
 }
 
 /* Returns true if the ray hits the emitting side of a light source. */
-KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3 direction) {
+KD_FN bool openness_intersects_light(const scene_view *scene, uint32_t triangle, vec3 direction) {
     if (!scene->triangle_lights || scene->triangle_lights[triangle] == KD_NONE) return false;
     if (scene->lights[scene->triangle_lights[triangle]].two_sided) return true;
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
@@ -159,7 +159,7 @@ KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
         else
             hit = tritree_closest(&scene->tree, cast);
     }
-    if (hit.triangle != KD_NONE && openness_meets_light(scene, hit.triangle, cast.direction))
+    if (hit.triangle != KD_NONE && openness_intersects_light(scene, hit.triangle, cast.direction))
         hit.triangle = KD_NONE;
     return hit;
 }

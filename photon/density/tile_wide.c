@@ -19,7 +19,7 @@ enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
    smallest number of tiles, and most boxes and tiles visited around one. */
 #define PLANE_REACH 2.0f
 #define PLANE_COSINE 0.99999f
-enum { PLANE_MIN = 8, PLANE_MEETS = 2048, PLANE_GRAIN = 4 };
+enum { PLANE_MIN = 8, PLANE_TESTS = 2048, PLANE_GRAIN = 4 };
 
 typedef struct wide_search {
     const tile_parts *parts;
@@ -184,7 +184,7 @@ static void add_exactly(tile_lookup *lookup, const tile *of) {
 /* Returns true if the ball contains a whole disc and nothing else that faces the same way. */
 static bool ball_holds_disc(const tile_view *view, tile_lookup *lookup) {
     uint32_t i = 0;
-    while (i < view->box_count && !lookup->modelled && lookup->tested++ < PLANE_MEETS) {
+    while (i < view->box_count && !lookup->modelled && lookup->tested++ < PLANE_TESTS) {
         const tile_box *box = &view->boxes[i];
         const bool near = tile_box_dist2(box, lookup->position) <= lookup->bound2;
         const bool whole = near && box_lies_within(lookup, box), leaf = box->skip == i + 1;

@@ -350,7 +350,7 @@ typedef struct tile_waiting {
 } tile_waiting;
 
 /* Evaluates a box that need not be opened; returns true if it has to be. */
-KD_FN bool tile_meet_box(const tile_view *view, tile_lookup *lookup, float limit, uint32_t box) {
+KD_FN bool tile_intersect_box(const tile_view *view, tile_lookup *lookup, float limit, uint32_t box) {
     const tile_verdict verdict = tile_box_judge(lookup, &view->boxes[box], limit);
     ++lookup->tested;
     if (verdict == TILE_AS_ONE) tile_box_take(lookup, &view->boxes[box]);
@@ -381,8 +381,8 @@ KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, 
             continue;
         }
         const uint32_t first = now.box + 1, second = of->second;
-        const bool opens = tile_meet_box(view, lookup, limit, second);
-        const bool open_first = tile_meet_box(view, lookup, limit, first);
+        const bool opens = tile_intersect_box(view, lookup, limit, second);
+        const bool open_first = tile_intersect_box(view, lookup, limit, first);
         if (opens) {
             waiting[count].box = second;
             waiting[count].share = open_first ? spare / 2 : spare;
@@ -404,7 +404,7 @@ KD_FN void tile_lookup_at_rest(const tile_view *view, tile_lookup *lookup, float
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) ++roots;
     left = left > roots ? left - roots : 0;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) {
-        if (!tile_meet_box(view, lookup, limit, i)) continue;
+        if (!tile_intersect_box(view, lookup, limit, i)) continue;
         const uint32_t share = (left + 1) / 2;
         left = left - share + tile_lookup_by_share(view, lookup, limit, i, share);
     }

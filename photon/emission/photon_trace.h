@@ -126,9 +126,9 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
 }
 
 /* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. */
-KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
+KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
                        uint32_t step, photon_ledger *ledger, surface *at) {
-    surface_meet(scene, &flying->cast, hit, KD_NONE, at);
+    surface_of_hit(scene, &flying->cast, hit, KD_NONE, at);
     if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
         const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
@@ -231,7 +231,7 @@ KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ra
         ledger->escaped += photon_watts(way->flying.power);
         return PHOTON_ENDS;
     }
-    photon_meet(scene, &way->flying, hit, way->key, way->step, ledger, at);
+    photon_interact(scene, &way->flying, hit, way->key, way->step, ledger, at);
     return PHOTON_SCATTERS;
 }
 

@@ -26,7 +26,7 @@ void photon_maps_cuda_close(photon_maps_cuda *owned) {
 }
 
 /* Reduces the hash and the strongest power of a distributed list over the ranks. */
-static kd_status meet_list(photon_list_cuda *list, ranks *among) {
+static kd_status exchange_list(photon_list_cuda *list, ranks *among) {
     uint32_t strongest = float_bits(list->strongest);
     KD_TRY(photon_apart_meet(among, &list->hash, &strongest));
     list->strongest = float_from_bits(strongest);
@@ -48,7 +48,7 @@ static kd_status emit_list(void *context, job_control *unheard) {
     KD_TRY(photon_list_cuda_emit(&of->map->list, &of->map->emitter, of->device_scene, of->order,
                                  of->job));
     if (of->order->apart && ranks_shared(of->order->among))
-        KD_TRY(meet_list(&of->map->list, of->order->among));
+        KD_TRY(exchange_list(&of->map->list, of->order->among));
     return KD_OK;
 }
 
@@ -228,6 +228,6 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
 
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
-    return photon_irradiance_meet(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
+    return photon_irradiance_exchange(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
                                   ranks_device_gather, job);
 }

@@ -87,7 +87,7 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
 /* Exchanges irradiances of which each rank has computed its ranks_part, by `gather`
    (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
    on all ranks if the job of one was cancelled. */
-kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *among, vec3 *irradiance, uint64_t count,
                                  kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                  job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.

@@ -33,7 +33,7 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     job_advance(work->job, end - begin);
 }
 
-kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *among, vec3 *irradiance, uint64_t count,
                                  kd_status (*gather)(ranks *, void *, const uint64_t *),
                                  job_control *job) {
     bool stopped = job_cancelled(job);
@@ -68,7 +68,7 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job) {
     job_stage_begin(job, "photon_tree", (int64_t)map->count);
     parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
     const kd_status status =
-        photon_irradiance_meet(maps->among, irradiance, map->count, ranks_all_gather, job);
+        photon_irradiance_exchange(maps->among, irradiance, map->count, ranks_all_gather, job);
     job_stage_end(job);
     if (status == KD_OK)
         map->irradiance = irradiance;

@@ -27,7 +27,7 @@ constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
 constexpr uint32_t LOOKUP_BITS = 5, NUMBERS = 1u << (32 - LOOKUP_BITS);
 /* A lookup that visited no more than this has visited everything, in any order. */
 constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
-constexpr uint32_t NOT_HERE = 0x80000000u; /* flag in `met`: the lookup is left to another kernel */
+constexpr uint32_t NOT_HERE = 0x80000000u; /* flag in `candidates`: the lookup is left to another kernel */
 constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
 /* Largest diagonal of the box of a group's points, relative to their largest radius. */
 constexpr float TOGETHER = 16;
@@ -55,7 +55,7 @@ struct pending_scratch {
     vec3 position[32], normal[32];
     float radius[32];
     uint32_t triangle[32], request[32];
-    uint32_t met[32], lit[2][32], dark[2][32], found[32];
+    uint32_t candidates[32], lit[2][32], dark[2][32], found[32];
 };
 
 /* The lookups first .. first + size - 1 of the warp, with size a power of two. Uniform in the warp,
@@ -223,9 +223,9 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scr
         const tile_box box = box_to_judge(work.tiles.boxes, number);
         const float size2 = vec3_length2(vec3_sub(box.hi, box.lo));
         const bool small = box.cosine > 0 && size2 <= TILE_TOGETHER * TILE_TOGETHER * of->bound2;
-        const bool met = !box_is_outside(*of, box);
-        item = met && (small || box.skip == number + 1);
-        parts = met && !item;
+        const bool candidates = !box_is_outside(*of, box);
+        item = candidates && (small || box.skip == number + 1);
+        parts = candidates && !item;
         second = box.second;
     }
     const unsigned items = __ballot_sync(ALL, item), opened = __ballot_sync(ALL, parts);
@@ -242,7 +242,7 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scr
 
 /* Evaluates the last of `rough` collected tiles, at most 32, by the closed form. Not inlined, so
    that its registers are not occupied all the time. */
-static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel kernel,
+static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_kernel kernel,
                                                pending_scratch &scratch, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {
@@ -260,7 +260,7 @@ static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel 
 }
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
-__device__ __forceinline__ void meet_tiles(const measure_work &work, pending_scratch &scratch,
+__device__ __forceinline__ void intersect_tiles(const measure_work &work, pending_scratch &scratch,
                                            lookup_group *of, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
@@ -280,7 +280,7 @@ __device__ __forceinline__ void meet_tiles(const measure_work &work, pending_scr
         of->rough += (uint32_t)__popc(all);
         __syncwarp();
         if (of->rough >= 32) {
-            meet_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
+            intersect_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
             of->rough -= 32;
         }
     }
@@ -321,7 +321,7 @@ __device__ __forceinline__ void walk_items(const measure_work &work, pending_scr
                 step = walk_box(work, &of->lookup, &next, &end);
                 goes = next < end;
             }
-            meet_tiles(work, scratch, of, step.begin, step.count);
+            intersect_tiles(work, scratch, of, step.begin, step.count);
         }
     }
     of->items = 0;
@@ -329,7 +329,7 @@ __device__ __forceinline__ void walk_items(const measure_work &work, pending_scr
 }
 
 /* Visits everything for the group's lookups; returns false if something may be missing. */
-__device__ __forceinline__ bool meet_group(const measure_work &work, pending_scratch &scratch,
+__device__ __forceinline__ bool intersect_group(const measure_work &work, pending_scratch &scratch,
                                            lookup_group *of) {
     if (lane_id() == 0) scratch.boxes[0] = 0; /* the root */
     of->boxes = 1;
@@ -341,34 +341,34 @@ __device__ __forceinline__ bool meet_group(const measure_work &work, pending_scr
         else
             walk_items(work, scratch, of);
     }
-    if (of->rough) meet_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
+    if (of->rough) intersect_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
     if (of->is_valid) {
         bring(scratch, of->own, of->lookup);
-        atomicAdd(&scratch.met[of->own], of->lookup.tested);
+        atomicAdd(&scratch.candidates[of->own], of->lookup.tested);
     }
     __syncwarp();
-    const bool all = __all_sync(ALL, !of->is_valid || scratch.met[of->own] + of->passed <= SURELY);
+    const bool all = __all_sync(ALL, !of->is_valid || scratch.candidates[of->own] + of->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
 
 __device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t which) {
-    scratch.met[which] = scratch.found[which] = 0;
+    scratch.candidates[which] = scratch.found[which] = 0;
     scratch.lit[0][which] = scratch.lit[1][which] = scratch.dark[0][which] = scratch.dark[1][which] = 0;
 }
 
 /* Processes all lookups of the warp, in groups as large as they are close together. */
-__device__ __forceinline__ void meet_lookups(const measure_work &work, pending_scratch &scratch,
+__device__ __forceinline__ void intersect_lookups(const measure_work &work, pending_scratch &scratch,
                                            uint32_t is_valid) {
     uint32_t first = 0, size = 32;
     while (size > 1 && size / 2 >= is_valid) size /= 2;
     while (first < is_valid) {
         lookup_group group = group_of(work, scratch, first, size, is_valid);
-        const bool done = lies_together(group) && meet_group(work, scratch, &group);
+        const bool done = lies_together(group) && intersect_group(work, scratch, &group);
         const uint32_t own = first + lane_id();
         if (!done && lane_id() < size) {
             clear_sums(scratch, own);
-            if (size == 1) scratch.met[own] = NOT_HERE;
+            if (size == 1) scratch.candidates[own] = NOT_HERE;
         }
         __syncwarp();
         if (!done && size > 1) {

@@ -8,7 +8,7 @@
          CPU, one thread per lookup. The openness model, where needed: 16 lanes, one ray each.
    Memory: 4 bytes per lookup and map, and 4 for those that are repeated or modelled.
    Invariants: the bits of tile_kernel_integral.
-   Data flow: meet_all, one warp per packet, reads requests with their sums and radii, packets and
+   Data flow: intersect_all, one warp per packet, reads requests with their sums and radii, packets and
               tiles; it writes integrals, and by atomics the indices of lookups to be repeated and
               of those to be modelled, from both ends of a list; again, one thread per lookup to be
               repeated, and ask_model, 16 lanes per lookup to be modelled, write their integrals;
@@ -75,7 +75,7 @@ __device__ __forceinline__ uint32_t begin_lookups(const measure_work &work, pend
 __device__ __forceinline__ void end_lookup(const measure_work &work, const pending_scratch &own_scratch,
                                          uint32_t which) {
     const uint32_t found = own_scratch.found[which], request = own_scratch.request[which];
-    if (own_scratch.met[which] > SURELY) {
+    if (own_scratch.candidates[which] > SURELY) {
         work.list[atomicAdd(work.left, 1u)] = request;
         return;
     }
@@ -93,17 +93,17 @@ __device__ __forceinline__ void end_lookup(const measure_work &work, const pendi
 }
 
 __global__ __launch_bounds__(32 * WARPS,
-                             BLOCKS) void meet_all(const __grid_constant__ measure_work work) {
+                             BLOCKS) void intersect_all(const __grid_constant__ measure_work work) {
     __shared__ pending_scratch scratch[WARPS];
     pending_scratch &own_scratch = scratch[threadIdx.x / 32];
     const uint32_t packet = blockIdx.x * WARPS + threadIdx.x / 32;
     if (packet >= work.packet_count) return; /* uniform in the warp */
     const uint32_t valid = begin_lookups(work, own_scratch, packet_of(work, packet));
     if (work.tiles.count >= NUMBERS) {
-        if (lane_id() < valid) own_scratch.met[lane_id()] = NOT_HERE;
+        if (lane_id() < valid) own_scratch.candidates[lane_id()] = NOT_HERE;
         __syncwarp();
     } else {
-        meet_lookups(work, own_scratch, valid);
+        intersect_lookups(work, own_scratch, valid);
     }
     if (lane_id() < valid) end_lookup(work, own_scratch, lane_id());
 }
@@ -169,8 +169,8 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     work.modelled = asked->alone + 1;
     work.list = asked->alone + 2;
     KD_CUDA(cudaMemsetAsync(asked->alone, 0, 2 * sizeof(uint32_t)));
-    meet_all<<<(work.packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
-    KD_CUDA_LAUNCHED("meet_all");
+    intersect_all<<<(work.packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
+    KD_CUDA_LAUNCHED("intersect_all");
     again<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
     KD_CUDA_LAUNCHED("again");
     ask_model<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);

@@ -47,7 +47,7 @@ typedef struct dynamic_ids {
     uint32_t *sorted; /* the ids in ascending order */
     /* bit set: an id may be in the set only if the bit of its low bits is set */
     uint32_t *filter;
-    uint32_t *met; /* for each id: whether some point has it */
+    uint32_t *matched; /* for each id: whether some point has it */
     uint32_t count;
 } dynamic_ids;
 

@@ -175,7 +175,7 @@ static uint64_t lay_out(marks *work, const points_dynamic *dynamic, char *base) 
     const uint64_t ids_bytes = work->ids.count * sizeof(uint32_t);
     work->given = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.sorted = (uint32_t *)take(base, &used, ids_bytes);
-    work->ids.met = (uint32_t *)take(base, &used, ids_bytes);
+    work->ids.matched = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.filter = (uint32_t *)take(base, &used, DYNAMIC_FILTER_BITS / 8);
     work->there = (dynamic_found *)take(base, &used, sizeof *work->there);
     for (int l = 0; l < dynamic->count; ++l) {

@@ -57,7 +57,7 @@ __global__ void mark_points(const __grid_constant__ dynamic_layer layer, uint32_
         if (bit_of(ids.filter, id % DYNAMIC_FILTER_BITS)) {
             const uint32_t place = find_id(ids, id);
             goes = place < ids.count;
-            if (goes) ids.met[place] = 1; /* other threads write the same value */
+            if (goes) ids.matched[place] = 1; /* other threads write the same value */
         }
     }
     const unsigned word = __ballot_sync(0xffffffffu, goes);
@@ -68,7 +68,7 @@ __global__ void mark_points(const __grid_constant__ dynamic_layer layer, uint32_
 
 __global__ void list_missing(const __grid_constant__ dynamic_ids ids, dynamic_found *found) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= ids.count || ids.met[i] || (i && ids.sorted[i] == ids.sorted[i - 1])) return;
+    if (i >= ids.count || ids.matched[i] || (i && ids.sorted[i] == ids.sorted[i - 1])) return;
     atomicAdd(&found->missing, 1u);
     atomicMin(&found->min_missing, ids.sorted[i]);
 }
@@ -139,7 +139,7 @@ extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *gi
     size_t bytes = 0;
     void *scratch = NULL;
     KD_CUDA(cudaMemsetAsync(ids->filter, 0, DYNAMIC_FILTER_BITS / 8, s));
-    KD_CUDA(cudaMemsetAsync(ids->met, 0, ids->count * sizeof *ids->met, s));
+    KD_CUDA(cudaMemsetAsync(ids->matched, 0, ids->count * sizeof *ids->matched, s));
     fill_filter<<<blocks_for(ids->count), BLOCK, 0, s>>>(given, ids->count, ids->filter);
     KD_CUDA_LAUNCHED("fill_filter");
     KD_CUDA(

@@ -28,7 +28,7 @@ static uint64_t find_id(const uint32_t *sorted, uint64_t count, uint32_t id) {
 typedef struct removal {
     const uint32_t *sorted; /* ids to remove, in ascending order */
     uint64_t count;
-    uint8_t *met;  /* for each of these: some point has it */
+    uint8_t *matched;  /* for each of these: some point has it */
     uint8_t *hits; /* for each point of a layer: to be removed */
     const points_layer *layer;
 } removal;
@@ -44,7 +44,7 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
             find_id(work->sorted, work->count, points_id_of(layer->tree, (uint32_t)i));
         if (place == work->count) continue;
         work->hits[i] = 1;
-        __atomic_store_n(&work->met[place], 1, __ATOMIC_RELAXED); /* other threads write the same
+        __atomic_store_n(&work->matched[place], 1, __ATOMIC_RELAXED); /* other threads write the same
                                                                      value */
     }
 }
@@ -58,7 +58,7 @@ static void mark_by_number(const removal *work) {
         if (index >= layer->tree->tree.count || (layer->tombstones.flags && layer->tombstones.flags[index]))
             continue;
         work->hits[index] = 1;
-        work->met[i] = 1;
+        work->matched[i] = 1;
     }
 }
 
@@ -134,7 +134,7 @@ static kd_status mark_all(uint8_t **hits, removal *work, const points_dynamic *d
         all += work->layer->tree->tree.count;
     }
     for (uint64_t i = 0; i < work->count; ++i)
-        KD_REQUIRE(work->met[i] || (i && work->sorted[i] == work->sorted[i - 1]), KD_ERROR_INPUT,
+        KD_REQUIRE(work->matched[i] || (i && work->sorted[i] == work->sorted[i - 1]), KD_ERROR_INPUT,
                    "`ids`: no point has the id %u", work->sorted[i]);
     return KD_OK;
 }
@@ -188,7 +188,7 @@ static kd_status remove_sorted(kd_points *tree, const uint32_t *ids, uint64_t co
     memset(&work, 0, sizeof work);
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(sorted, count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(work.met, count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(work.matched, count));
     memcpy(sorted, ids, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_ids);
     work.sorted = sorted;
@@ -196,7 +196,7 @@ static kd_status remove_sorted(kd_points *tree, const uint32_t *ids, uint64_t co
     KD_TRY_GOTO(tree->parts ? remove_in_parts(tree, &work) : remove_here(tree, &work));
 done:
     memory_free(sorted);
-    memory_free(work.met);
+    memory_free(work.matched);
     return status;
 }
 

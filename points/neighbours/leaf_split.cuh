@@ -143,7 +143,7 @@ __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[
 
 /* Compare-exchange across warps: replaces each key by the minimum (if `minimum`) or maximum of it
    and the key that thread `other` holds in the same slot, or in the mirrored slot. */
-__device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], uint32_t other,
+__device__ inline void merge_with_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], uint32_t other,
                                  bool mirrored, bool minimum) {
     __syncthreads(); /* previous keys have been read */
 #pragma unroll
@@ -161,9 +161,9 @@ __device__ inline void sort_threads(chunk_shared &sh, uint32_t (&key)[THREAD_KEY
     const uint32_t thread = threadIdx.x;
     warp_sort::sort_lanes(key, threads < 32 ? threads : 32);
     for (uint32_t run = 64; run <= (uint32_t)threads; run *= 2) {
-        meet_warp(sh, key, thread ^ (run - 1), true, (thread & (run / 2)) == 0);
+        merge_with_warp(sh, key, thread ^ (run - 1), true, (thread & (run / 2)) == 0);
         for (uint32_t step = run / 4; step >= 32; step /= 2)
-            meet_warp(sh, key, thread ^ step, false, (thread & step) == 0);
+            merge_with_warp(sh, key, thread ^ step, false, (thread & step) == 0);
 #pragma unroll 1
         for (uint32_t step = 16; step > 0; step /= 2)
 #pragma unroll

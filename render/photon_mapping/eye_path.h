@@ -126,10 +126,10 @@ KD_FN bool eye_rays_meet_light(const scene_view *world) {
 /* path_passes for media that are crossed without sampling a collision. */
 KD_FN bool eye_passes(const scene_view *world, const path_options *options, path_state *state,
                       rng_key key, ray_hit *hit) {
-    const uint32_t met = hit->triangle, layers = state->layers;
+    const uint32_t hit_triangle = hit->triangle, layers = state->layers;
     const bool goes_on = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
-        state->where = transmittance_beyond(world, met, state->cast.direction, state->where);
+        state->where = transmittance_beyond(world, hit_triangle, state->cast.direction, state->where);
     return goes_on;
 }
 
@@ -154,8 +154,8 @@ KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *ph
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
     const material *made = world->materials + world->mesh.triangle_materials[hit.triangle];
     if (vec3_is_zero(made->emission)) return vec3_all(0);
-    const surface met = path_surface(world, &state, hit, path->key);
-    return path_emission(world, &state, &met);
+    const surface hit_triangle = path_surface(world, &state, hit, path->key);
+    return path_emission(world, &state, &hit_triangle);
 }
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated at sampled points. */
@@ -320,13 +320,13 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
         const bool goes_on = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
         if (goes_on && !part.state.specular) {
-            surface met;
+            surface hit_triangle;
             float travelled = 0;
             part.emission = true;
             if (way == EYE_LOOKUPS && photons->final_gather)
                 eye_gather_ray(world, photons, &part, 0);
             else
-                eye_next(world, photons, way, &part, &met, &travelled);
+                eye_next(world, photons, way, &part, &hit_triangle, &travelled);
         }
         sum = vec3_add(sum, part.found.radiance);
         path->found.rays = part.found.rays;

@@ -263,9 +263,9 @@ __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void 
             if (photons.final_gather && on.path.first_request != KD_NONE)
                 store_landed(slots, on.stored, on.path);
         } else {
-            surface met;
+            surface hit_surface;
             float travelled = 0;
-            (void)eye_next(&scene, &photons, EYE_ASKS, &on.path, &met, &travelled);
+            (void)eye_next(&scene, &photons, EYE_ASKS, &on.path, &hit_surface, &travelled);
         }
         const uint32_t slot = on.stored.slot;
         w.radiance[slot] = with_fourth(on.path.found.radiance, 0);

@@ -58,14 +58,14 @@ kd_status find_places(places *out, ranks *among, const eye_asked *own) {
 
 /* Reserves memory for the data of all ranks. If one rank fails, the others must not start a device
    collective, which would never end: so the ranks exchange the result through the host first. */
-kd_status reserve_met(lookups_received *met, ranks *among, const places *at) {
+kd_status reserve_received(lookups_received *received, ranks *among, const places *at) {
     const uint64_t requests = at->requests[among->size], packets = at->packets[among->size];
     bool any = false;
-    KD_TRY(device_buffer_reserve(&met->requests, requests * sizeof(eye_request)));
-    KD_TRY(device_buffer_reserve(&met->packets, packets * sizeof(eye_packet)));
-    KD_TRY(device_buffer_reserve(&met->sums, MAPS * requests * sizeof(flux_sum)));
-    KD_TRY(device_buffer_reserve(&met->radii, requests * sizeof(float)));
-    KD_TRY(device_buffer_reserve(&met->alone, (requests + 2) * sizeof(uint32_t)));
+    KD_TRY(device_buffer_reserve(&received->requests, requests * sizeof(eye_request)));
+    KD_TRY(device_buffer_reserve(&received->packets, packets * sizeof(eye_packet)));
+    KD_TRY(device_buffer_reserve(&received->sums, MAPS * requests * sizeof(flux_sum)));
+    KD_TRY(device_buffer_reserve(&received->radii, requests * sizeof(float)));
+    KD_TRY(device_buffer_reserve(&received->alone, (requests + 2) * sizeof(uint32_t)));
     return ranks_any(among, false, &any);
 }
 
@@ -88,19 +88,19 @@ kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, u
 }
 
 kd_status bring_requests(photon_cuda *with, ranks *among, const places *at) {
-    lookups_received *met = &with->met;
+    lookups_received *received = &with->received;
     const uint64_t first = at->packets[among->rank], packets = at->packets[among->rank + 1] - first;
-    KD_TRY(put_own(&met->requests, &with->requests, at->requests, among, sizeof(eye_request)));
-    KD_TRY(put_own(&met->packets, &with->packets, at->packets, among, sizeof(eye_packet)));
+    KD_TRY(put_own(&received->requests, &with->requests, at->requests, among, sizeof(eye_request)));
+    KD_TRY(put_own(&received->packets, &with->packets, at->packets, among, sizeof(eye_packet)));
     if (packets) {
-        shift_packets<<<blocks_for(packets), BLOCK>>>((eye_packet *)met->packets.memory + first,
+        shift_packets<<<blocks_for(packets), BLOCK>>>((eye_packet *)received->packets.memory + first,
                                                       (uint32_t)packets,
                                                       (uint32_t)at->requests[among->rank]);
         KD_CUDA_LAUNCHED("shift_packets");
     }
     KD_TRY(device_wait());
-    KD_TRY(bring_all(among, &met->requests, at->requests, sizeof(eye_request)));
-    return bring_all(among, &met->packets, at->packets, sizeof(eye_packet));
+    KD_TRY(bring_all(among, &received->requests, at->requests, sizeof(eye_request)));
+    return bring_all(among, &received->packets, at->packets, sizeof(eye_packet));
 }
 
 const photon_map_view *map_of(const photon_view *view, int m) {
@@ -109,21 +109,21 @@ const photon_map_view *map_of(const photon_view *view, int m) {
 
 /* Answers all requests from this rank's photons, then reduces the sums over the ranks. */
 kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
-    lookups_received *met = &with->met;
+    lookups_received *received = &with->received;
     const uint64_t count = at->requests[among->size];
     photon_gather_cuda gather;
-    gather.requests = (const eye_request *)met->requests.memory;
+    gather.requests = (const eye_request *)received->requests.memory;
     gather.count = (uint32_t)count;
-    gather.packets = (const eye_packet *)met->packets.memory;
+    gather.packets = (const eye_packet *)received->packets.memory;
     gather.packet_count = (uint32_t)at->packets[among->size];
-    gather.alone = (uint32_t *)met->alone.memory;
-    gather.radii = (float *)met->radii.memory;
+    gather.alone = (uint32_t *)received->alone.memory;
+    gather.radii = (float *)received->radii.memory;
     for (int m = 0; m < MAPS; ++m) {
-        gather.sums = (flux_sum *)met->sums.memory + (uint64_t)m * count;
+        gather.sums = (flux_sum *)received->sums.memory + (uint64_t)m * count;
         KD_TRY(photon_maps_cuda_gather(&with->maps, m, 0, map_of(view, m)->radius, &gather));
     }
     KD_TRY(device_wait());
-    return ranks_device_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
+    return ranks_device_sum(among, (int64_t *)received->sums.memory, MAPS * CHANNELS * count);
 }
 
 kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *view,
@@ -134,7 +134,7 @@ kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *vie
         const float radius = map_of(view, m)->radius;
         const bool there = with->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
         KD_TRY(device_copy(with->sums[m].memory,
-                           (flux_sum *)with->met.sums.memory + (uint64_t)m * count + begin,
+                           (flux_sum *)with->received.sums.memory + (uint64_t)m * count + begin,
                            own * sizeof(flux_sum), NULL));
         fill_radii<<<blocks_for(own), BLOCK>>>((float *)with->radii[m].memory, (uint32_t)own,
                                                there ? radius : 0);
@@ -149,7 +149,7 @@ kd_status show(photon_cuda *with, ranks *among, const photon_view *view, const p
                "smaller --resolution or a --crop",
                (unsigned long long)at->requests[among->size]);
     if (at->requests[among->size] == 0) return KD_OK;
-    KD_TRY(reserve_met(&with->met, among, at));
+    KD_TRY(reserve_received(&with->received, among, at));
     KD_TRY(bring_requests(with, among, at));
     KD_TRY(sum_all(with, among, view, at));
     return take_own(with, among, view, at);

@@ -52,7 +52,7 @@ typedef struct lookups_received {
 typedef struct photon_cuda {
     photon_maps_cuda maps;
     bool apart; /* photons of the global and caustic map stay at the ranks that traced them */
-    lookups_received met;
+    lookups_received received;
     photon_order orders[PHOTON_LISTS]; /* of the previous pass */
     bool has_orders;
     device_buffer requests; /* eye_request */

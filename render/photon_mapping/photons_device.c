@@ -19,11 +19,11 @@ void photon_cuda_close(photon_cuda *owned) {
     photon_maps_cuda_close(&owned->maps);
     photon_cuda_drop_requests(owned);
     device_buffer_free(&owned->asked);
-    device_buffer_free(&owned->met.requests);
-    device_buffer_free(&owned->met.packets);
-    device_buffer_free(&owned->met.alone);
-    device_buffer_free(&owned->met.sums);
-    device_buffer_free(&owned->met.radii);
+    device_buffer_free(&owned->received.requests);
+    device_buffer_free(&owned->received.packets);
+    device_buffer_free(&owned->received.alone);
+    device_buffer_free(&owned->received.sums);
+    device_buffer_free(&owned->received.radii);
     memset(owned, 0, sizeof *owned);
 }
 

@@ -39,7 +39,7 @@ enum { CHECK_PROBLEMS = 100, CHECK_KINDS = 64 /* more kinds than exist */ };
 enum {
     CHECK_WORK = 1 << 22,
     CHECK_TESTS_EACH = 64,    /* per open edge */
-    CHECK_MEETINGS_EACH = 64, /* per shell */
+    CHECK_RAY_TESTS_EACH = 64, /* per shell */
     CHECK_PAIRS_EACH = 64     /* per triangle */
 };
 
@@ -56,7 +56,7 @@ typedef struct check_report {
     uint32_t kind_count;
     bool renderable;   /* no problem is an error */
     uint64_t tests;    /* work done: vertices tested against open edges */
-    uint64_t meetings; /* triangles tested against rays, for nesting of shells */
+    uint64_t ray_tests; /* triangles tested against rays, for nesting of shells */
     uint64_t pairs;    /* pairs of triangles in a leaf of the tree */
 } check_report;
 

@@ -43,7 +43,7 @@ static bool has_place(const corner3 *of, uint32_t place) {
     return of->place[0] == place || of->place[1] == place || of->place[2] == place;
 }
 
-static bool boxes_meet(const corner3 *a, const corner3 *b) {
+static bool boxes_overlap(const corner3 *a, const corner3 *b) {
     for (int axis = 0; axis < 3; ++axis) {
         float low[2], high[2];
         for (int s = 0; s < 2; ++s) {
@@ -138,7 +138,7 @@ static bool edges_cut(const corner3 *a, const corner3 *b) {
 
 /* Ignores triangles with the same three vertices: duplicates are reported elsewhere. */
 static bool pair_cuts(const corner3 *a, const corner3 *b) {
-    if (!boxes_meet(a, b)) return false;
+    if (!boxes_overlap(a, b)) return false;
     const int axis = widest_axis(a);
     if (shadows_part(a, b, axis)) return false;
     bool in_plane = false;

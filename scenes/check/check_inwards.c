@@ -6,7 +6,7 @@
      outwards), or unless it emits light. Nesting is determined by a ray from each shell, from the
      signs of the triangles that it crosses, found with the triangle tree.
    Work: O(n), and one ray per shell if some shell is inverted, limited by CHECK_WORK and
-     CHECK_MEETINGS_EACH. Beyond the limit cavities and rooms cannot be told from faults: no body
+     CHECK_RAY_TESTS_EACH. Beyond the limit cavities and rooms cannot be told from faults: no body
      is reported as inverted, and the report says so. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
@@ -24,8 +24,8 @@ typedef struct bodies {
     uint32_t shell_count;
     /* The current ray, and the triangles that it hits. */
     double from[3];
-    uint32_t *met;
-    uint64_t met_count, met_capacity, meetings, meetings_max;
+    uint32_t *hits;
+    uint64_t hit_count, hit_capacity, ray_tests, ray_tests_max;
     kd_status status;
 } bodies;
 
@@ -107,16 +107,16 @@ static bool is_inwards(const bodies *b, uint32_t shell) {
 
 /* --- the ray: from a point of a shell along z ------------------------------------------------- */
 
-static void met_keep(bodies *b, uint32_t triangle) {
-    if (b->met_count == b->met_capacity) {
-        const uint64_t buffer = b->met_capacity ? 2 * b->met_capacity : 64;
-        if (KD_GROW(b->met, b->met_count, buffer) != KD_OK) {
+static void keep_hit(bodies *b, uint32_t triangle) {
+    if (b->hit_count == b->hit_capacity) {
+        const uint64_t buffer = b->hit_capacity ? 2 * b->hit_capacity : 64;
+        if (KD_GROW(b->hits, b->hit_count, buffer) != KD_OK) {
             b->status = KD_ERROR_MEMORY;
             return;
         }
-        b->met_capacity = buffer;
+        b->hit_capacity = buffer;
     }
-    b->met[b->met_count++] = triangle;
+    b->hits[b->hit_count++] = triangle;
 }
 
 /* Returns the side of an edge on which the ray passes; computed identically for both triangles of
@@ -131,7 +131,7 @@ static int side_of(const bodies *b, uint32_t from, uint32_t to) {
 }
 
 /* Returns 1 if the ray leaves through the triangle's front, -1 if it enters, 0 if it misses. */
-static int meet(const bodies *b, uint32_t triangle) {
+static int test_triangle(const bodies *b, uint32_t triangle) {
     const examination *of = b->of;
     const int side = side_of(b, check_place(of, triangle, 0), check_place(of, triangle, 1));
     for (int k = 1; k < 3; ++k)
@@ -149,14 +149,14 @@ static int meet(const bodies *b, uint32_t triangle) {
 }
 
 static void node_walk(bodies *b, uint32_t at) {
-    while (b->meetings < b->meetings_max) {
+    while (b->ray_tests < b->ray_tests_max) {
         const tritree_node node = b->tree->nodes[at];
         if (tritree_is_leaf(node)) {
             const uint32_t *ids = b->tree->references + tritree_first(node);
-            b->meetings += tritree_count(node) + 1;
+            b->ray_tests += tritree_count(node) + 1;
             for (uint32_t i = 0; i < tritree_count(node); ++i)
-                if (!(b->of->marks[ids[i]] & CHECK_IDLE) && meet(b, ids[i]) != 0)
-                    met_keep(b, ids[i]);
+                if (!(b->of->marks[ids[i]] & CHECK_IDLE) && test_triangle(b, ids[i]) != 0)
+                    keep_hit(b, ids[i]);
             return;
         }
         const int axis = tritree_axis(node);
@@ -186,22 +186,22 @@ static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
     for (int k = 0; k < 3; ++k)
         for (int axis = 0; axis < 3; ++axis)
             b->from[axis] += weight[k] * (double)vec3_axis(check_point(of, shell, k), axis);
-    b->met_count = 0;
+    b->hit_count = 0;
     *winding = 0;
     node_walk(b, 0);
     KD_TRY(b->status);
-    KD_TRY(KD_RESERVE(sorted, b->met_count));
-    for (uint64_t i = 0; i < b->met_count; ++i)
-        sorted[i] = (uint64_t)of->shell[b->met[i]] << 32 | b->met[i];
-    if (b->met_count) qsort(sorted, b->met_count, sizeof *sorted, number_order);
-    for (uint64_t begin = 0, end; begin < b->met_count; begin = end) {
+    KD_TRY(KD_RESERVE(sorted, b->hit_count));
+    for (uint64_t i = 0; i < b->hit_count; ++i)
+        sorted[i] = (uint64_t)of->shell[b->hits[i]] << 32 | b->hits[i];
+    if (b->hit_count) qsort(sorted, b->hit_count, sizeof *sorted, number_order);
+    for (uint64_t begin = 0, end; begin < b->hit_count; begin = end) {
         const uint32_t other = (uint32_t)(sorted[begin] >> 32);
         int sum = 0;
-        for (end = begin; end < b->met_count && sorted[end] >> 32 == other; ++end) {
+        for (end = begin; end < b->hit_count && sorted[end] >> 32 == other; ++end) {
             const uint32_t triangle = (uint32_t)sorted[end];
             /* listed in several leaves */
             if (end > begin && sorted[end] == sorted[end - 1]) continue;
-            sum += meet(b, triangle) * (of->marks[triangle] & CHECK_AGAINST ? -1 : 1);
+            sum += test_triangle(b, triangle) * (of->marks[triangle] & CHECK_AGAINST ? -1 : 1);
         }
         if (other == shell || sum == 0 || !is_body(b, other)) continue;
         *winding += sum > 0 ? 1 : -1;
@@ -224,7 +224,7 @@ static void lamps_mark(bodies *b) {
 }
 
 static bool is_beyond(const bodies *b) {
-    return b->meetings >= b->meetings_max;
+    return b->ray_tests >= b->ray_tests_max;
 }
 
 static kd_status shells_judge(bodies *b) {
@@ -232,12 +232,12 @@ static kd_status shells_judge(bodies *b) {
     int32_t *winding = NULL;
     KD_TRY(KD_RESERVE(winding, b->shell_count));
     kd_status status = KD_OK;
-    b->meetings_max = CHECK_WORK + CHECK_MEETINGS_EACH * (uint64_t)b->shell_count;
+    b->ray_tests_max = CHECK_WORK + CHECK_RAY_TESTS_EACH * (uint64_t)b->shell_count;
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count && !is_beyond(b); ++i) {
         status = surroundings_test(b, b->shells[i], &winding[i]);
         if (status == KD_OK) status = check_interruption(of);
     }
-    of->report->meetings = b->meetings;
+    of->report->ray_tests = b->ray_tests;
     if (status == KD_OK && is_beyond(b)) {
         check_note(of, of->path, 0, "inside-out-unfinished", CHECK_NOTE,
                    "found too many bodies at one place to check which are wound inside out");
@@ -284,6 +284,6 @@ done:
     memory_free(b.open);
     memory_free(b.buffer);
     memory_free(b.shells);
-    memory_free(b.met);
+    memory_free(b.hits);
     return status;
 }

@@ -202,18 +202,18 @@ static kd_status problems_tell(const obj_reader *from) {
     return status;
 }
 
-static mesh_faults faults_met(const obj_reader *from) {
-    mesh_faults met = {0};
+static mesh_faults faults_found(const obj_reader *from) {
+    mesh_faults faults = {0};
     for (uint64_t i = 0; i < from->chunk_count; ++i) {
         const obj_chunk *chunk = &from->chunks[i];
-        met.unusable = met.unusable || chunk->unusable_triangles > 0;
-        met.position = met.position || chunk->bad_position;
-        met.normal = met.normal || chunk->bad_normal;
-        met.texcoord = met.texcoord || chunk->bad_texcoord;
-        met.uses_normals = met.uses_normals || chunk->uses_normals;
-        met.uses_texcoords = met.uses_texcoords || chunk->uses_texcoords;
+        faults.unusable = faults.unusable || chunk->unusable_triangles > 0;
+        faults.position = faults.position || chunk->bad_position;
+        faults.normal = faults.normal || chunk->bad_normal;
+        faults.texcoord = faults.texcoord || chunk->bad_texcoord;
+        faults.uses_normals = faults.uses_normals || chunk->uses_normals;
+        faults.uses_texcoords = faults.uses_texcoords || chunk->uses_texcoords;
     }
-    return met;
+    return faults;
 }
 
 static kd_status passes_run(obj_reader *from) {
@@ -228,7 +228,7 @@ static kd_status passes_run(obj_reader *from) {
     mesh *into = from->target.into;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
     KD_TRY(obj_materials(into, from->chunks, from->chunk_count, from->path, from->options));
-    mesh_faults faults = faults_met(from);
+    mesh_faults faults = faults_found(from);
     bool smoothed;
     KD_TRY(obj_smooth(into, from->chunks, from->chunk_count, &smoothed));
     faults.uses_normals = faults.uses_normals || smoothed;

@@ -192,18 +192,18 @@ static kd_status problems_tell(ply_reader *from) {
     return first;
 }
 
-static mesh_faults faults_met(const ply_reader *from) {
-    mesh_faults met = {0};
+static mesh_faults faults_found(const ply_reader *from) {
+    mesh_faults faults = {0};
     for (uint64_t i = 0; i < from->file.piece_count; ++i) {
         const ply_piece *piece = &from->file.pieces[i];
-        met.unusable = met.unusable || piece->unusable > 0;
-        met.position = met.position || piece->bad_position;
-        met.normal = met.normal || piece->bad_normal;
-        met.texcoord = met.texcoord || piece->bad_texcoord;
+        faults.unusable = faults.unusable || piece->unusable > 0;
+        faults.position = faults.position || piece->bad_position;
+        faults.normal = faults.normal || piece->bad_normal;
+        faults.texcoord = faults.texcoord || piece->bad_texcoord;
     }
-    met.uses_normals = from->target.into->normal_indices && from->target.into->triangle_count;
-    met.uses_texcoords = from->target.into->texcoord_indices && from->target.into->triangle_count;
-    return met;
+    faults.uses_normals = from->target.into->normal_indices && from->target.into->triangle_count;
+    faults.uses_texcoords = from->target.into->texcoord_indices && from->target.into->triangle_count;
+    return faults;
 }
 
 static kd_status rows_read(ply_reader *from) {
@@ -214,7 +214,7 @@ static kd_status rows_read(ply_reader *from) {
     KD_TRY(pass(from, vertices_body));
     KD_TRY(pass(from, faces_body));
     KD_TRY(problems_tell(from));
-    const mesh_faults faults = faults_met(from);
+    const mesh_faults faults = faults_found(from);
     KD_TRY(ply_materials(&from->file, &from->target, from->options));
     mesh_compact(into, from->target.lines, &faults);
     return KD_OK;

@@ -8,7 +8,7 @@ typedef struct node_walk {
     gltf_nodes *out;
     uint32_t *waiting,
         *parents; /* stack of nodes, and the placement of each one's parent or KD_NONE */
-    bool *met;
+    bool *visited;
     uint32_t depth;
 } node_walk;
 
@@ -16,11 +16,11 @@ static kd_status node_push(node_walk *to, const json_place *at, const cJSON *ite
                            uint32_t parent) {
     uint32_t node = 0;
     KD_TRY(gltf_index_of(to->of, at, item, GLTF_NODES, &node));
-    if (to->met[node])
+    if (to->visited[node])
         return gltf_fail(to->of, "bad-tree", at,
                          "found nodes[%u] below itself or below two other nodes, expected a tree",
                          node);
-    to->met[node] = true;
+    to->visited[node] = true;
     to->waiting[to->depth] = node;
     to->parents[to->depth++] = parent;
     return KD_OK;
@@ -119,7 +119,7 @@ static kd_status orphans_push(node_walk *to) {
     }
     for (uint32_t i = count; i-- > 0;) {
         if (named[i]) continue;
-        to->met[i] = true;
+        to->visited[i] = true;
         to->waiting[to->depth] = i;
         to->parents[to->depth++] = KD_NONE;
     }
@@ -224,7 +224,7 @@ kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
     memset(out->list_index_of, 0xff, count * sizeof *out->list_index_of);
     KD_TRY_GOTO(KD_RESERVE(walk.waiting, count));
     KD_TRY_GOTO(KD_RESERVE(walk.parents, count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.met, count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.visited, count));
     KD_TRY_GOTO(roots_push(&walk));
     while (walk.depth > 0) {
         --walk.depth;
@@ -235,7 +235,7 @@ kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
 done:
     memory_free(walk.waiting);
     memory_free(walk.parents);
-    memory_free(walk.met);
+    memory_free(walk.visited);
     return status;
 }
 

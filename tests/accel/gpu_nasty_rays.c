@@ -1,5 +1,5 @@
 /* The difficult rays of nasty_rays.h by every device loop, on trees of the device's and of the
-   CPU's builders: hits equal triangle_meet applied to every triangle, bit for bit. */
+   CPU's builders: hits equal triangle_intersect applied to every triangle, bit for bit. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"

@@ -60,7 +60,7 @@ static ray_hit brute_force(const tritree_input *input, ray cast) {
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c))
             best = (ray_hit){t, u, v, id};
     }

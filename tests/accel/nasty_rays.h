@@ -1,6 +1,6 @@
 /* Difficult rays: in the planes of triangles and within rounding of them, along needles, at corners
    and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
-   references without a tree: triangle_meet on every triangle, whose bits every traversal of every
+   references without a tree: triangle_intersect on every triangle, whose bits every traversal of every
    tree must return; and double arithmetic, which tells which triangles a ray certainly hits and how
    far a hit may be off (triangle.h derives the bounds). */
 #ifndef KD_TESTS_NASTY_RAYS_H
@@ -108,7 +108,7 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     return cast;
 }
 
-/* The nearest hit by triangle_meet on every triangle. */
+/* The nearest hit by triangle_intersect on every triangle. */
 static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const vec3 d = cast.direction;
@@ -119,7 +119,7 @@ static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c)) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
@@ -160,7 +160,7 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
 #define NASTY_ALONG 0x1p-17
 
 /* Returns true if the ray passes inside the triangle, at more than `beside` from its edges. */
-static inline bool nasty_surely_met(const nasty_view *of, double beside) {
+static inline bool nasty_surely_hit(const nasty_view *of, double beside) {
     double weight[3];
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
@@ -222,7 +222,7 @@ static inline const char *nasty_complaint(const tritree_input *input, const ray 
         const double along = NASTY_ALONG * view.reach / fabs(view.along);
         if (*id == hit.triangle && !nasty_is_near(&view, beside, end - along, end + along))
             return "its triangle is not where the hit is";
-        if (nasty_surely_met(&view, beside) &&
+        if (nasty_surely_hit(&view, beside) &&
             !nasty_is_near(&view, beside, -(double)INFINITY, begin + along) &&
             !nasty_is_near(&view, beside, end - along, (double)INFINITY))
             return none ? "this triangle is surely met" : "this triangle is surely nearer";

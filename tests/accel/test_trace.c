@@ -17,7 +17,7 @@ static ray_hit brute_force(const tritree_input *input, ray cast) {
                    c = input->positions[input->triangles[3 * id + 2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
+        if (triangle_intersect(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
             best = (ray_hit){t, u, v, id};
     }
     return best;

@@ -1,4 +1,4 @@
-/* The forms of the watertight test (accel/tree/README.md) agree with triangle_meet bit for bit: it
+/* The forms of the watertight test (accel/tree/README.md) agree with triangle_intersect bit for bit: it
    misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and v, and
    the two reject the same triangles. Triangles of all scales, needles, points on edges and corners,
    rays along axes. */
@@ -17,7 +17,7 @@ typedef struct pair {
 
 typedef struct tally {
     int missed, found,
-        left; /* by triangle8: certain misses, hits, undecided cases left to triangle_meet */
+        left; /* by triangle8: certain misses, hits, undecided cases left to triangle_intersect */
 } tally;
 
 static vec3 random_in_cube(rng_key key, uint32_t step) {
@@ -66,17 +66,17 @@ static void shear(triangle8 *eight, int lane, const pair *of, const triangle_cas
 static void judge(const pair *of, const triangle_caster *with, const triangle8 *eight, int lane,
                   bool missed, tally *sum) {
     float t = 0, u = 0, v = 0;
-    const bool met = triangle_meet(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
+    const bool hit = triangle_intersect(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
     const triangle_rows rows = triangle_rows_make(of->corner[0], of->corner[1], of->corner[2]);
     const bool good = eight->good[lane] != 0;
 #if defined(__GNUC__)
     assert_int_equal(triangle_rows_missed(&rows, with), missed);
 #endif
-    if (missed) assert_false(met);
+    if (missed) assert_false(hit);
     if (!missed && good) {
         const float found[3] = {eight->t[lane], eight->u[lane], eight->v[lane]};
         const float expected[3] = {t, u, v};
-        assert_true(met);
+        assert_true(hit);
         assert_memory_equal(found, expected, sizeof found);
     }
     sum->missed += missed;
@@ -98,7 +98,7 @@ static tally compare(int shape, float scale) {
             scales[lane] = with[lane].sz;
         }
         const int8 missed = triangle8_missed(&eight);
-        triangle8_meet(&eight, scales);
+        triangle8_intersect(&eight, scales);
         for (int lane = 0; lane < LANES; ++lane)
             judge(&pairs[lane], &with[lane], &eight, lane, missed[lane] != 0, &sum);
     }
@@ -117,7 +117,7 @@ static void forms_agree_bit_for_bit(void **state) {
     }
 }
 
-/* If products overflow or underflow, the decision is left to triangle_meet. */
+/* If products overflow or underflow, the decision is left to triangle_intersect. */
 static void forms_agree_at_every_scale(void **state) {
     (void)state;
     static const float scales[] = {1e-30f, 1e-13f, 1e-6f, 1e6f, 1e13f, 1e30f};

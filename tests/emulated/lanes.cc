@@ -49,7 +49,7 @@ struct lane_state {
     char *stack;
     void *at; /* its stack pointer while it waits */
     bool runs, over;
-    meeting kind;
+    sync_kind kind;
     unsigned mask, from;
     uint64_t in, out;
 };
@@ -82,7 +82,7 @@ thread_local leaving tidy;
 
 /* Blocks that run together. */
 struct team {
-    pthread_barrier_t met;
+    pthread_barrier_t barrier;
     std::vector<char *> base; /* of each block's thread-local memory */
 };
 thread_local team *mine;
@@ -130,7 +130,7 @@ void resume(worker &w, unsigned t) {
     emulated_switch(&w.home, w.lanes[t].at);
 }
 
-uint64_t wait_for(meeting kind, unsigned mask, uint64_t value, unsigned from) {
+uint64_t wait_for(sync_kind kind, unsigned mask, uint64_t value, unsigned from) {
     worker &w = me;
     lane_state &lane = w.lanes[w.now];
     lane.kind = kind;
@@ -166,19 +166,19 @@ bool run_lanes(unsigned first, unsigned lanes) {
     return ran;
 }
 
-void answer(unsigned first, unsigned lanes, unsigned mask, meeting kind) {
+void answer(unsigned first, unsigned lanes, unsigned mask, sync_kind kind) {
     lane_state *lane = &me.lanes[first];
-    uint64_t out = kind == MEET_MIN ? UINT64_MAX : 0;
+    uint64_t out = kind == SYNC_MIN ? UINT64_MAX : 0;
     for (unsigned i = 0; i < lanes; ++i) {
         if (!(mask >> i & 1)) continue;
-        if (kind == MEET_BALLOT) out |= lane[i].in << i;
-        if (kind == MEET_MIN && lane[i].in < out) out = lane[i].in;
-        if (kind == MEET_MAX && lane[i].in > out) out = lane[i].in;
-        if (kind == MEET_SUM) out += lane[i].in;
+        if (kind == SYNC_BALLOT) out |= lane[i].in << i;
+        if (kind == SYNC_MIN && lane[i].in < out) out = lane[i].in;
+        if (kind == SYNC_MAX && lane[i].in > out) out = lane[i].in;
+        if (kind == SYNC_SUM) out += lane[i].in;
     }
     for (unsigned i = 0; i < lanes; ++i) {
         if (!(mask >> i & 1)) continue;
-        if (kind == MEET_SHUFFLE) {
+        if (kind == SYNC_SHUFFLE) {
             const unsigned from = lane[i].from & 31;
             me.now = first + i;
             if (!(mask >> from & 1)) give_up("reads lane %u outside of the mask %08x", from, mask);
@@ -190,11 +190,11 @@ void answer(unsigned first, unsigned lanes, unsigned mask, meeting kind) {
 }
 
 /* Lets one meeting of this warp take place. */
-bool meet_mask(unsigned first, unsigned lanes) {
-    bool met = false;
+bool sync_mask(unsigned first, unsigned lanes) {
+    bool barrier = false;
     for (unsigned i = 0; i < lanes; ++i) {
         const lane_state &lane = me.lanes[first + i];
-        if (lane.over || lane.runs || lane.kind < MEET_WARP) continue;
+        if (lane.over || lane.runs || lane.kind < SYNC_WARP) continue;
         me.now = first + i;
         if (!(lane.mask >> i & 1)) give_up("meets lanes %08x and is none of them", lane.mask);
         unsigned mask = 0;
@@ -207,20 +207,20 @@ bool meet_mask(unsigned first, unsigned lanes) {
         }
         if (!all) continue;
         answer(first, lanes, mask, lane.kind);
-        met = true;
+        barrier = true;
     }
-    return met;
+    return barrier;
 }
 
-bool meet_active(unsigned first, unsigned lanes) {
+bool sync_active(unsigned first, unsigned lanes) {
     for (unsigned i = 0; i < lanes; ++i) {
         const lane_state &lane = me.lanes[first + i];
-        if (lane.over || lane.runs || lane.kind != MEET_ACTIVE) continue;
+        if (lane.over || lane.runs || lane.kind != SYNC_ACTIVE) continue;
         unsigned mask = 1u << i;
         const bool alone = me.chance && random_below(2);
         for (unsigned j = i + 1; j < lanes && !alone; ++j) {
             const lane_state &other = me.lanes[first + j];
-            if (!other.over && !other.runs && other.kind == MEET_ACTIVE && other.in == lane.in)
+            if (!other.over && !other.runs && other.kind == SYNC_ACTIVE && other.in == lane.in)
                 mask |= 1u << j;
         }
         for (unsigned j = i; j < lanes; ++j)
@@ -234,12 +234,12 @@ bool meet_active(unsigned first, unsigned lanes) {
 bool run_warp(unsigned first) {
     const unsigned lanes = me.count - first < 32 ? me.count - first : 32;
     bool ran = false;
-    while (run_lanes(first, lanes) || meet_mask(first, lanes) || meet_active(first, lanes))
+    while (run_lanes(first, lanes) || sync_mask(first, lanes) || sync_active(first, lanes))
         ran = true;
     for (unsigned i = 0; i < lanes; ++i) {
         const lane_state &lane = me.lanes[first + i];
         me.now = first + i;
-        if (!lane.over && lane.kind != MEET_BLOCK)
+        if (!lane.over && lane.kind != SYNC_BLOCK)
             give_up("waits for the lanes %08x (meeting %d), some of which are elsewhere", lane.mask,
                     (int)lane.kind);
     }
@@ -305,10 +305,10 @@ crew all = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_IN
 void run_share(unsigned rank) {
     mine = all.with;
     mine->base[rank] = (char *)__builtin_thread_pointer();
-    pthread_barrier_wait(&mine->met);
+    pthread_barrier_wait(&mine->barrier);
     for (unsigned block = rank; block < all.of->grid.x; block += all.together) {
         run_block(all.kernel, *all.of, block, *all.body);
-        pthread_barrier_wait(&mine->met);
+        pthread_barrier_wait(&mine->barrier);
     }
 }
 
@@ -341,22 +341,22 @@ void hire(unsigned threads) {
 
 } // namespace
 
-uint64_t emulated::meet(meeting kind, unsigned mask, uint64_t value, unsigned from) {
+uint64_t emulated::sync(sync_kind kind, unsigned mask, uint64_t value, unsigned from) {
     return wait_for(kind, mask, value, from);
 }
 
 __noinline__ unsigned emulated::active_mask() {
-    return (unsigned)wait_for(MEET_ACTIVE, 0, (uint64_t)__builtin_return_address(0), 0);
+    return (unsigned)wait_for(SYNC_ACTIVE, 0, (uint64_t)__builtin_return_address(0), 0);
 }
 
-uint64_t emulated::meet_block(uint64_t value) {
-    return wait_for(MEET_BLOCK, 0, value, 0);
+uint64_t emulated::sync_block(uint64_t value) {
+    return wait_for(SYNC_BLOCK, 0, value, 0);
 }
 
-void emulated::meet_blocks() {
-    meet_block(0);
-    if (mine && threadIdx.x == 0) pthread_barrier_wait(&mine->met);
-    meet_block(0);
+void emulated::sync_blocks() {
+    sync_block(0);
+    if (mine && threadIdx.x == 0) pthread_barrier_wait(&mine->barrier);
+    sync_block(0);
 }
 
 void *emulated::in_block(void *shared, unsigned rank) {
@@ -384,7 +384,7 @@ void emulated::launch_together(const char *kernel, shape of, unsigned together,
     pthread_mutex_lock(&one_launch);
     team with;
     with.base.resize(together);
-    pthread_barrier_init(&with.met, NULL, together);
+    pthread_barrier_init(&with.barrier, NULL, together);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
     all.of = &of;
@@ -396,7 +396,7 @@ void emulated::launch_together(const char *kernel, shape of, unsigned together,
     pthread_cond_broadcast(&all.begun);
     while (all.working) pthread_cond_wait(&all.done, &all.lock);
     pthread_mutex_unlock(&all.lock);
-    pthread_barrier_destroy(&with.met);
+    pthread_barrier_destroy(&with.barrier);
     pthread_mutex_unlock(&one_launch);
 }
 

@@ -28,7 +28,7 @@ static ray_hit intersect_each(const tritree_input *input, ray cast) {
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t) {
+        if (triangle_intersect(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
         }

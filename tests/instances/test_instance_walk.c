@@ -89,7 +89,7 @@ static instance_hit test_all(const instance_case *c, ray cast) {
     for (uint32_t i = 0; i < c->copies.input.triangle_count; ++i) {
         const vec3 *p = c->copies.positions + 3 * (size_t)i;
         if (is_flat(&c->own, c->of[i]) || is_flat(&c->copies, i)) continue;
-        tritree_triangle_meet(&caster, p[0], p[1], p[2], i, cast.tmin, &best.at);
+        tritree_triangle_intersect(&caster, p[0], p[1], p[2], i, cast.tmin, &best.at);
     }
     if (best.at.triangle == KD_NONE) return best;
     best.instance_id = c->by[best.at.triangle];

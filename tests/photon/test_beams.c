@@ -89,9 +89,9 @@ static void one_beam_scatters_what_it_should(void **state) {
             double sum[3] = {0, 0, 0};
             for (int i = 0; i < STEPS; ++i) { /* rays shifted across */
                 const double u = ((i + 0.5) / STEPS * 2 - 1) * radius;
-                const vec3 met = vec3_make((float)(0.1 + s), 0.5f, (float)(0.5 + u));
+                const vec3 hit = vec3_make((float)(0.1 + s), 0.5f, (float)(0.5 + u));
                 const beam_flight on =
-                    flight_of(vec3_along(met, -(float)t, direction), direction, 0.2f);
+                    flight_of(vec3_along(hit, -(float)t, direction), direction, 0.2f);
                 uint32_t rays = 0;
                 const vec3 seen = beams_radiance(&fog, &view, &on, &rays);
                 sum[0] += (double)seen.x * 2 * radius / STEPS;

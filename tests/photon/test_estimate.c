@@ -186,9 +186,9 @@ static void ragged_surfaces_make_no_sparks(void **state) {
         const ray cast = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, cast);
         if (hit.triangle == KD_NONE) continue;
-        const surface met = surface_at(&scene->view, &cast, hit);
-        const estimate_point at = {met.position, met.geometric, hit.triangle};
-        assert_true(met.front);
+        const surface surface_hit = surface_at(&scene->view, &cast, hit);
+        const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle};
+        assert_true(surface_hit.front);
         const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
         assert_true(integral >= 0.25f * KD_PI / 3);
     }

@@ -38,7 +38,7 @@ static _Thread_local operation waiting[OPERATIONS];
 static _Thread_local int waiting_count, in_group;
 atomic_ullong stand_in_bytes;
 
-static void meet(world *in) {
+static void barrier_wait(world *in) {
     pthread_mutex_lock(&mutex);
     const uint64_t round = in->round;
     if (++in->here == in->size) {
@@ -53,10 +53,10 @@ static void meet(world *in) {
 static void run(const operation *one) {
     world *in = one->of->in;
     in->given[one->of->rank] = one->from;
-    meet(in);
+    barrier_wait(in);
     if (one->root >= 0) {
         if (one->of->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
-        meet(in);
+        barrier_wait(in);
         return;
     }
     const size_t count = one->bytes / sizeof(int64_t);
@@ -64,9 +64,9 @@ static void run(const operation *one) {
     for (int r = 0; r < in->size; ++r)
         for (size_t i = 0; i < count; ++i)
             sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)((const int64_t *)in->given[r])[i]);
-    meet(in);
+    barrier_wait(in);
     memcpy(one->to, sums, one->bytes);
-    meet(in);
+    barrier_wait(in);
     free(sums);
 }
 
@@ -109,7 +109,7 @@ int ncclCommInitRank(communicator **out, int size, id from, int rank) {
     made->in->size = size;
     pthread_mutex_unlock(&mutex);
     *out = made;
-    meet(made->in);
+    barrier_wait(made->in);
     return 0;
 }
 

@@ -18,7 +18,7 @@ static double dot(flat a, flat b) {
 }
 
 /* Intersects a ray with the line through `at` across the unit normal. */
-static flat meet(flat from, flat way, flat at, flat normal) {
+static flat intersection(flat from, flat way, flat at, flat normal) {
     const flat to = {at.x - from.x, at.y - from.y};
     const double t = dot(to, normal) / dot(way, normal);
     return (flat){from.x + t * way.x, from.y + t * way.y};
@@ -40,11 +40,11 @@ static double height_on_wall(double index) {
     flat way = {through.x - lamp.x, through.y - lamp.y};
     const double length = sqrt(dot(way, way));
     way = (flat){way.x / length, way.y / length};
-    flat at = meet(lamp, way, apex, left);
+    flat at = intersection(lamp, way, apex, left);
     way = refract(way, left, index);
-    at = meet(at, way, apex, back);
+    at = intersection(at, way, apex, back);
     way = refract(way, back, 1 / index);
-    return meet(at, way, wall, x).y;
+    return intersection(at, way, wall, x).y;
 }
 
 static const material *flint_of(const scene_view *view) {

@@ -326,7 +326,7 @@ static void heaps_take_bounded_work(void **state) {
         assert_int_equal(check_file(&report, file_in("h.obj"), NULL, NULL), KD_OK);
         const uint64_t t = report.triangles;
         assert_true(report.tests <= CHECK_WORK + CHECK_TESTS_EACH * 3 * t);
-        assert_true(report.meetings <= CHECK_WORK + CHECK_MEETINGS_EACH * t + t + 1);
+        assert_true(report.ray_tests <= CHECK_WORK + CHECK_RAY_TESTS_EACH * t + t + 1);
         assert_true(report.pairs <= CHECK_WORK + CHECK_PAIRS_EACH * t);
         for (int k = 0; k < 3; ++k) unfinished[k] |= problem_of(&report, kinds[k]) != NULL;
         check_close(&report);

@@ -57,13 +57,13 @@ static void test_triangle(void **state) {
         const vec3 *corner = triangle ? two : one;
         const triangle_caster caster = triangle_caster_make(towards);
         assert_true(
-            triangle_meet(&caster, corner[0], corner[1], corner[2], &hit.t, &hit.u, &hit.v));
+            triangle_intersect(&caster, corner[0], corner[1], corner[2], &hit.t, &hit.u, &hit.v));
         hit.triangle = triangle;
-        const surface met = surface_at(&scene, &towards, hit);
-        const float pdf = light_pdf_of_hit(&scene, from, &met);
+        const surface surface_hit = surface_at(&scene, &towards, hit);
+        const float pdf = light_pdf_of_hit(&scene, from, &surface_hit);
         expect_near((double)pdf, (double)s.pdf_solid_angle, 1e-3 * (double)pdf);
         expect_near((double)hit.t, (double)s.distance, 1e-4 * (double)hit.t);
-        expect_near((double)vec3_largest(met.emission), (double)vec3_largest(s.radiance), 0);
+        expect_near((double)vec3_largest(surface_hit.emission), (double)vec3_largest(s.radiance), 0);
     }
     expect_near(sum[1] / count, solid_angle(from, two[0], two[1], two[2]), 0.01);
     /* the dark side of the first one faces the point */

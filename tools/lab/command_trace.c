@@ -47,7 +47,7 @@ typedef struct walking {
 static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
     trace_walk *out = w->out;
     at.triangles = tritree_count(leaf);
-    at.found = tritree_leaf_meet(&w->asked, leaf);
+    at.found = tritree_leaf_intersect(&w->asked, leaf);
     out->hit = w->asked.best;
     assert(out->counts.leaves < w->capacity);
     out->leaves[out->counts.leaves++] = at;

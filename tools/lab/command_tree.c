@@ -29,7 +29,7 @@ typedef struct xray {
 } xray;
 
 static void print_levels(const tree_levels *of) {
-    double expected = 0, met = 0, cost = 0;
+    double expected = 0, intersected = 0, cost = 0;
     printf("%-6s %10s %10s %10s %12s %10s %10s %10s\n", "level", "nodes", "leaves", "empty",
            "references", "SAH cost", "expected", "met");
     for (uint32_t l = 0; l < of->count; ++l) {
@@ -37,13 +37,13 @@ static void print_levels(const tree_levels *of) {
         printf("%-6u %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %12" PRIu64
                " %10.4f %10.4f %10.4f\n",
                l, at->nodes, at->leaves, at->empty_leaves, at->references,
-               at->inner_cost + at->leaf_cost, at->expected, at->met);
+               at->inner_cost + at->leaf_cost, at->expected, at->intersected);
         expected += at->expected;
-        met += at->met;
+        intersected += at->intersected;
         cost += at->inner_cost + at->leaf_cost;
     }
     printf("%-6s %10s %10s %10s %12s %10.4f %10.4f %10.4f\n", "all", "", "", "", "", cost, expected,
-           met);
+           intersected);
     printf("leaves by triangles:");
     for (int i = 0; i < LEAF_SIZES; ++i)
         if (of->leaf_sizes[i])

@@ -116,7 +116,7 @@ static bool cut_box(const line *of, box3 box, double *near, double *far) {
 static void pierce(tree_levels *to, const tritree *tree, const line *of, uint32_t at,
                    uint32_t level, double near, double far) {
     const tritree_node node = tree->nodes[at];
-    level_of(to, level)->met += 1;
+    level_of(to, level)->intersected += 1;
     if (tritree_is_leaf(node)) return;
     const int axis = tritree_axis(node);
     const double t = ((double)node.split - of->origin[axis]) / of->way[axis];
@@ -152,7 +152,7 @@ static void cast_lines(tree_levels *to, const tritree *tree, uint64_t lines) {
         cast_line(to, &view, &drawn);
     }
     const double each = to->lines ? 1.0 / (double)to->lines : 0;
-    for (uint32_t level = 0; level < to->count; ++level) to->levels[level].met *= each;
+    for (uint32_t level = 0; level < to->count; ++level) to->levels[level].intersected *= each;
     to->nodes_read *= each;
     to->leaves_read *= each;
     to->triangles_tested *= each;
@@ -267,7 +267,7 @@ static void write_json(FILE *to, const tritree *tree, const tree_levels *of) {
             "    {\"level\": %u, \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64
             ", \"empty_leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"expected\": %.9g, \"met\": %.9g, \"inner_cost\": %.9g, \"leaf_cost\": %.9g}%s\n",
-            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected, at->met,
+            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected, at->intersected,
             at->inner_cost, at->leaf_cost, l + 1 < of->count ? "," : "");
     }
     fputs("  ]\n}\n", to);
@@ -332,7 +332,7 @@ static kd_status draw_visits(const char *folder, const tree_levels *of) {
     chart made = {.count = 0};
     for (uint32_t l = 0; l < of->count; ++l) {
         bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = of->levels[l].met;
+        row->parts[0] = of->levels[l].intersected;
         row->mark = of->levels[l].expected;
     }
     const bars drawn = {.title = "Nodes that a line meets; the mark: expected",
@@ -359,9 +359,9 @@ static kd_status draw_leaves(const char *folder, const tree_levels *of) {
 kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *of,
                       const char *name) {
     char text[640];
-    double expected = 0, met = 0;
+    double expected = 0, intersected = 0;
     for (uint32_t l = 0; l < of->count; ++l)
-        expected += of->levels[l].expected, met += of->levels[l].met;
+        expected += of->levels[l].expected, intersected += of->levels[l].intersected;
     KD_TRY(draw_costs(folder, of));
     KD_TRY(draw_visits(folder, of));
     KD_TRY(draw_leaves(folder, of));
@@ -371,7 +371,7 @@ kd_status tree_report(const char *folder, const tritree *tree, const tree_levels
              "%" PRIu64 " lines; a ray stops at its hit and reads %.4g nodes, %.4g leaves and %.4g "
              "triangles.",
              name, tree->statistics.nodes, tree->statistics.leaves, tree->statistics.depth,
-             tree->statistics.sah_cost, expected, met, of->lines, of->nodes_read, of->leaves_read,
+             tree->statistics.sah_cost, expected, intersected, of->lines, of->nodes_read, of->leaves_read,
              of->triangles_tested);
     return report_write(folder, "A k-d tree, level by level", text);
 }

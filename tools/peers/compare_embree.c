@@ -206,14 +206,14 @@ typedef struct agreement {
     uint64_t same, rounded, tied, grazing, theirs, wrong;
 } agreement;
 
-/* Returns true if Kandela's hit equals that of triangle_meet over all triangles, bit for bit. */
+/* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit. */
 static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
     const triangle_caster with = triangle_caster_make(*cast);
     ray_hit best = {cast->tmax, 0, 0, KD_NONE};
     for (uint32_t i = 0; i < input->triangle_count; ++i) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)i;
         const vec3 *p = input->positions;
-        tritree_triangle_meet(&with, p[index[0]], p[index[1]], p[index[2]], i, cast->tmin, &best);
+        tritree_triangle_intersect(&with, p[index[0]], p[index[1]], p[index[2]], i, cast->tmin, &best);
     }
     return memcmp(&best, &ours, sizeof best) == 0;
 }

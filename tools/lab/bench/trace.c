@@ -77,7 +77,7 @@ static ray_hit test_all(const tritree_input *input, ray cast) {
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         if (!triangle_is_degenerate(a, b, c))
-            tritree_triangle_meet(&caster, a, b, c, id, cast.tmin, &best);
+            tritree_triangle_intersect(&caster, a, b, c, id, cast.tmin, &best);
     }
     return best;
 }
