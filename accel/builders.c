@@ -92,7 +92,7 @@ kd_status tritree_adopt(tritree *read) {
 
 uint64_t tritree_widen_bytes_max(const tritree_builder *builder, uint64_t triangles) {
     const uint64_t references = triangles * builder->references;
-    return wide_tree_bytes_max(references, references, wide_cells_best());
+    return wide_tree_bytes_max(references, references, wide_children_best());
 }
 
 kd_status tritree_widen(tritree *tree) {

@@ -250,7 +250,7 @@ static void describe_place(const kd_triangles *of, kd_triangles_info *info) {
     }
     memcpy(info->device, where.name, sizeof info->device);
     snprintf(info->form, sizeof info->form, "%s",
-             of->cuda ? (of->cuda->tree.packed ? "packed" : "nodes")
+             of->cuda ? (of->cuda->tree.compressed ? "packed" : "nodes")
                       : (of->tree.wide ? "wide" : "nodes"));
 }
 

@@ -59,7 +59,7 @@ PRIVATE = """
     points/papers accel/sweep accel/zhou
     scenes/text scenes/formats scenes/import
 """.split()
-PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/packed_loops.cuh")
+PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/compressed_loops.cuh")
 CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
 FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()

@@ -82,54 +82,54 @@ kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
     out->capacity = count / 4 + 32;
     out->records = NULL;
     const kd_status status =
-        device_pool_reserve((void **)&out->records, out->capacity * sizeof(packed_record), stream);
+        device_pool_reserve((void **)&out->records, out->capacity * sizeof(compressed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
     out->capacity = 0; /* works without a list */
     return KD_OK;
 }
 
 template <bool any>
-kd_status run_packed_once(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+kd_status run_compressed_once(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
     const put_off_list none = {NULL, 0};
     if (c->width) {
-        cast_packed_once<any, true>
-            <<<blocks_of_tiles(c), PACKED_BLOCK, 0, stream>>>(*c, tree->view, none);
+        cast_compressed_once<any, true>
+            <<<blocks_of_tiles(c), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
     } else {
-        cast_packed_once<any, false>
-            <<<blocks_for(c->count), PACKED_BLOCK, 0, stream>>>(*c, tree->view, none);
+        cast_compressed_once<any, false>
+            <<<blocks_for(c->count), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
     }
-    KD_CUDA_LAUNCHED("cast_packed_once");
+    KD_CUDA_LAUNCHED("cast_compressed_once");
     return KD_OK;
 }
 
 template <bool any>
-kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+kd_status run_compressed_persistent(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
     unsigned blocks = 0, processors = 0;
     put_off_list list;
-    packed_scene scene;
+    compressed_scene scene;
     memset(&scene, 0, sizeof scene);
-    scene.units = (const uint4 *)tree->view.packed;
+    scene.units = (const uint4 *)tree->view.compressed;
     scene.box = tree->view.box;
     scene.empty = c->empty;
     KD_TRY(cuda_processors(&processors));
-    KD_TRY(cuda_resident_blocks(&blocks, cast_packed<any>, PACKED_BLOCK));
+    KD_TRY(cuda_resident_blocks(&blocks, cast_compressed<any>, COMPRESSED_BLOCK));
     KD_TRY(take_list(&list, c->count, stream));
-    cast_packed<any><<<blocks, PACKED_BLOCK, 0, stream>>>(*c, scene, list);
+    cast_compressed<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(*c, scene, list);
     kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
     if (status == KD_OK)
-        status = cuda_launch_dependent(settle_batch<any>, 4 * processors, PACKED_BLOCK, stream, *c,
+        status = cuda_launch_dependent(settle_batch<any>, 4 * processors, COMPRESSED_BLOCK, stream, *c,
                                        tree->view, list);
     device_pool_release(list.records, stream);
-    KD_CUDA_LAUNCHED("cast_packed");
+    KD_CUDA_LAUNCHED("cast_compressed");
     return status;
 }
 
 template <bool any>
 kd_status run_fast(const tritree_cuda *tree, const caster *c, trace_loop loop,
                    cudaStream_t stream) {
-    if (loop == TRACE_NODES || !tree->view.packed) return run_nodes<any>(tree, c, stream);
-    return loop == TRACE_ONCE ? run_packed_once<any>(tree, c, stream)
-                              : run_packed_persistent<any>(tree, c, stream);
+    if (loop == TRACE_NODES || !tree->view.compressed) return run_nodes<any>(tree, c, stream);
+    return loop == TRACE_ONCE ? run_compressed_once<any>(tree, c, stream)
+                              : run_compressed_persistent<any>(tree, c, stream);
 }
 
 /* Each batch in flight has its own cursor, up to TRITREE_CUDA_CURSORS of them. */

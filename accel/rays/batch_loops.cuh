@@ -4,7 +4,7 @@
 #define KD_ACCEL_RAYS_BATCH_LOOPS_CUH
 #include "accel/rays/batch_device.h"
 #include "accel/tree/walk.h"
-#include "accel/wide/packed_loops.cuh"
+#include "accel/wide/compressed_loops.cuh"
 #include "core/device/dependent_launch.cuh"
 #include <stdint.h>
 
@@ -94,14 +94,14 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ca
 }
 
 /* The kernels that cast batches of rays through the compressed wide form.
-   Idea: a batch is a `work` of accel/wide/packed_loops.cuh. Records of rays with deferred triangles
+   Idea: a batch is a `work` of accel/wide/compressed_loops.cuh. Records of rays with deferred triangles
    go to a list in device memory. If the list is full, the ray's result is marked as open, and
    settle_batch scans all results for such rays. settle_batch also resets the cursor for the next
    batch, once all of its blocks have read it, so a batch takes exactly two launches. Its blocks are
    launched while the last rays are still in flight (core/device/dependent_launch.cuh).
-   Data flow: cast_packed, persistent warps that fetch rays by a cursor: rays, compressed form ->
+   Data flow: cast_compressed, persistent warps that fetch rays by a cursor: rays, compressed form ->
    results, and the list of deferred triangles; settle_batch, the next launch: list, tree -> the
-   remaining results, the cursor reset to 0. cast_packed_once: one thread per ray, which resolves
+   remaining results, the cursor reset to 0. cast_compressed_once: one thread per ray, which resolves
    its own deferred triangles. */
 
 /* The words of a batch's cursor, which are zero between batches. */
@@ -115,7 +115,7 @@ const uint32_t CAST_OPEN = KD_NONE - 1; /* in place of a triangle: the result is
 
 /* List of rays with deferred triangles. */
 struct put_off_list {
-    packed_record *records;
+    compressed_record *records;
     uint32_t capacity;
 };
 
@@ -139,7 +139,7 @@ template <bool any> struct batch_work {
     const put_off_list &list;
 
     __device__ __forceinline__ uint32_t fetch(unsigned idle) const {
-        return packed_fetch(c.cursor + CURSOR_NEXT, idle);
+        return compressed_fetch(c.cursor + CURSOR_NEXT, idle);
     }
     __device__ __forceinline__ bool has(uint32_t number) const { return number < c.count; }
     __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {
@@ -152,7 +152,7 @@ template <bool any> struct batch_work {
         else
             store_hit(c, number, t, u, v, id);
     }
-    __device__ __forceinline__ void put_off(const packed_record &record) const {
+    __device__ __forceinline__ void put_off(const compressed_record &record) const {
         const uint32_t place = atomicAdd(c.cursor + CURSOR_PUT_OFF, 1u);
         if (place < list.capacity)
             list.records[place] = record;
@@ -162,47 +162,47 @@ template <bool any> struct batch_work {
 };
 
 template <bool any>
-__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed(
-    const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
+__global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_compressed(
+    const __grid_constant__ caster c, const __grid_constant__ compressed_scene scene,
     const __grid_constant__ put_off_list list) {
     grid_lets_next_begin();
     const batch_work<any> work = {c, list};
-    packed_persistent<any, any>(scene, work, c.measured);
+    compressed_persistent<any, any>(scene, work, c.measured);
 }
 
 /* One thread per ray, in tiles if the rays are an image. */
 template <bool any, bool tiles>
-__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed_once(
+__global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_compressed_once(
     const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
     const __grid_constant__ put_off_list none) {
     const batch_work<any> work = {c, none};
-    uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * PACKED_BLOCK + threadIdx.x;
+    uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     if (!tiles && i >= c.count) i = KD_NONE;
-    packed_alone<any, any>(tree, work, i);
+    compressed_alone<any, any>(tree, work, i);
 }
 
-/* Resolves the deferred triangles of cast_packed. */
+/* Resolves the deferred triangles of cast_compressed. */
 template <bool any>
 __global__
-__launch_bounds__(PACKED_BLOCK) void settle_batch(const __grid_constant__ caster c,
+__launch_bounds__(COMPRESSED_BLOCK) void settle_batch(const __grid_constant__ caster c,
                                                   const __grid_constant__ tritree_view tree,
                                                   const __grid_constant__ put_off_list list) {
     grid_waits_for_last();
     const uint32_t put_off = *(volatile uint32_t *)(c.cursor + CURSOR_PUT_OFF);
-    const uint32_t threads = gridDim.x * PACKED_BLOCK,
-                   from = blockIdx.x * PACKED_BLOCK + threadIdx.x;
+    const uint32_t threads = gridDim.x * COMPRESSED_BLOCK,
+                   from = blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     __syncthreads();
     if (threadIdx.x == 0 && atomicAdd(c.cursor + CURSOR_READ, 1u) == gridDim.x - 1)
         c.cursor[CURSOR_NEXT] = c.cursor[CURSOR_PUT_OFF] = c.cursor[CURSOR_READ] = 0;
     const batch_work<any> work = {c, list};
     const bool is_full = put_off > list.capacity;
-    packed_settle<any>(tree, work, list.records, is_full ? list.capacity : put_off, from, threads);
+    compressed_settle<any>(tree, work, list.records, is_full ? list.capacity : put_off, from, threads);
     for (uint32_t i = from; is_full && i < c.count; i += threads) {
         if (!is_left_open(c, i)) continue;
         float4 o, d;
         load_ray(c, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
-        const ray_hit hit = packed_answer(tree, o, d, none, NULL, PACKED_DOUBTS + 1, any);
+        const ray_hit hit = compressed_answer(tree, o, d, none, NULL, COMPRESSED_DOUBTS + 1, any);
         work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }

@@ -140,7 +140,7 @@ typedef struct tritree_view {
     /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
     const tritree_node *pairs;      /* the nodes; siblings aligned to 16 bytes */
     const triangle_rows *leaf_rows; /* one per reference; component 3 is the triangle's id */
-    const void *packed;             /* compressed wide form (accel/wide/packed_form.h); or NULL */
+    const void *compressed;             /* compressed wide form (accel/wide/compressed_form.h); or NULL */
 } tritree_view;
 
 #endif

@@ -173,7 +173,7 @@ tritree_view tritree_get_view(const tritree *from) {
     view.wide = from->wide;
     view.pairs = NULL;
     view.leaf_rows = NULL;
-    view.packed = NULL;
+    view.compressed = NULL;
     return view;
 }
 

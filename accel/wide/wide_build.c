@@ -6,7 +6,7 @@
 enum { SPLIT_DEPTH = 8, PARTS = 1 << SPLIT_DEPTH };
 
 typedef struct subtree {
-    float cost[WIDE_CELLS_MAX]; /* least cost with 1, 2, ... children */
+    float cost[WIDE_CHILDREN_MAX]; /* least cost with 1, 2, ... children */
     box3 box;
     wide_ids ids;
 } subtree;
@@ -14,7 +14,7 @@ typedef struct subtree {
 /* The subtrees at depth SPLIT_DEPTH, which are processed in parallel, and their results, which the
    top of the tree joins. */
 typedef struct measure {
-    wide_cells *cells;
+    wide_children *children;
     double unit; /* 1 / half area of the tree's box, or 0 */
     uint32_t nodes[PARTS];
     box3 boxes[PARTS];
@@ -77,7 +77,7 @@ static float cost_large(float area, uint32_t triangles) {
 }
 
 static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subtree *out) {
-    const tritree_view *tree = m->cells->tree;
+    const tritree_view *tree = m->children->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     out->box = box3_empty();
@@ -90,39 +90,39 @@ static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subt
     const float cost = count == 0                    ? 0
                        : out->ids.count == WIDE_OPEN ? cost_large(area, count)
                                                      : cost_closed(area, out->ids.count);
-    for (uint32_t k = 0; k < WIDE_CELLS_MAX; ++k) out->cost[k] = cost;
+    for (uint32_t k = 0; k < WIDE_CHILDREN_MAX; ++k) out->cost[k] = cost;
     return (uint8_t)out->ids.count;
 }
 
 /* Computes in split[k - 1] the least cost of k > 1 children for both halves together. Returns the
-   entry of wide_cells.ways, except nibble 0. */
-static uint64_t share_out(const float *left, const float *right, uint32_t cells, float *split) {
-    float before[2 * WIDE_CELLS_MAX]; /* the right half's costs; INFINITY for no child or fewer */
-    uint64_t way = 0;
-    for (uint32_t k = 0; k < WIDE_CELLS_MAX; ++k) {
+   entry of wide_children.ways, except nibble 0. */
+static uint64_t share_out(const float *left, const float *right, uint32_t children, float *split) {
+    float before[2 * WIDE_CHILDREN_MAX]; /* the right half's costs; INFINITY for no child or fewer */
+    uint64_t split_choice = 0;
+    for (uint32_t k = 0; k < WIDE_CHILDREN_MAX; ++k) {
         before[k] = INFINITY;
-        before[WIDE_CELLS_MAX + k] = right[k];
+        before[WIDE_CHILDREN_MAX + k] = right[k];
     }
-    for (uint32_t from = 0; from < cells; from += VECTOR8_LANES) {
+    for (uint32_t from = 0; from < children; from += VECTOR8_LANES) {
         float8 best = float8_all(INFINITY);
         int8 share = {1, 1, 1, 1, 1, 1, 1, 1};
-        for (uint32_t k = 1; k < cells; ++k) {
+        for (uint32_t k = 1; k < children; ++k) {
             const float8 cost =
-                float8_all(left[k - 1]) + float8_load(before + WIDE_CELLS_MAX + from - k);
+                float8_all(left[k - 1]) + float8_load(before + WIDE_CHILDREN_MAX + from - k);
             const int8 better = cost < best;
             best = float8_select(better, cost, best);
             share = int8_select(better, (int8){0} + (int32_t)k, share);
         }
         memcpy(split + from, &best, sizeof best);
         for (uint32_t i = 0; i < VECTOR8_LANES; ++i)
-            way |= (uint64_t)(uint32_t)share[i] << 4 * (from + i);
+            split_choice |= (uint64_t)(uint32_t)share[i] << 4 * (from + i);
     }
-    return way & ~(uint64_t)15;
+    return split_choice & ~(uint64_t)15;
 }
 
 /* Joins the results of both children in `out`. */
 static void measure_inner(const measure *m, uint32_t node, subtree *out, const subtree *right) {
-    const uint32_t cells = m->cells->cells;
+    const uint32_t children = m->children->children;
     const bool both = out->ids.count && right->ids.count;
     box3_join(&out->box, right->box);
     if (!both) {
@@ -130,28 +130,28 @@ static void measure_inner(const measure *m, uint32_t node, subtree *out, const s
             out->ids = right->ids;
             memcpy(out->cost, right->cost, sizeof out->cost);
         }
-        m->cells->kinds[node] = (uint8_t)out->ids.count;
+        m->children->kinds[node] = (uint8_t)out->ids.count;
         return;
     }
     if (right->ids.count == WIDE_OPEN)
         out->ids.count = WIDE_OPEN;
     else
         for (uint32_t i = 0; i < right->ids.count; ++i) wide_ids_add(&out->ids, right->ids.ids[i]);
-    float split[WIDE_CELLS_MAX];
-    const uint64_t way = share_out(out->cost, right->cost, cells, split);
+    float split[WIDE_CHILDREN_MAX];
+    const uint64_t split_choice = share_out(out->cost, right->cost, children, split);
     const float area = (float)(wide_area(out->box) * m->unit);
-    float one = area * wide_node_cost + split[cells - 1];
+    float one = area * wide_node_cost + split[children - 1];
     uint8_t kind = WIDE_OPEN;
     if (out->ids.count != WIDE_OPEN && cost_closed(area, out->ids.count) <= one) {
         kind = (uint8_t)out->ids.count;
         one = cost_closed(area, out->ids.count);
     }
     uint32_t opened = 0;
-    for (uint32_t k = cells - 1; k > 0 && split[k] < one; --k) opened = k;
+    for (uint32_t k = children - 1; k > 0 && split[k] < one; --k) opened = k;
     out->cost[0] = one;
-    for (uint32_t k = 1; k < cells; ++k) out->cost[k] = float_min(split[k], one);
-    m->cells->ways[node] = way | opened;
-    m->cells->kinds[node] = kind;
+    for (uint32_t k = 1; k < children; ++k) out->cost[k] = float_min(split[k], one);
+    m->children->choices[node] = split_choice | opened;
+    m->children->kinds[node] = kind;
 }
 
 static void halve_cell(tritree_node at, box3 cell, box3 *low, box3 *high) {
@@ -164,13 +164,13 @@ static void halve_cell(tritree_node at, box3 cell, box3 *low, box3 *high) {
    it. */
 static void measure_node(const measure *m, uint32_t node, box3 cell, measure *join, int depth,
                          subtree *out) {
-    const tritree_node at = m->cells->tree->nodes[node];
+    const tritree_node at = m->children->tree->nodes[node];
     if (join && depth == SPLIT_DEPTH) {
         *out = join->found[join->next++];
         return;
     }
     if (tritree_is_leaf(at)) {
-        m->cells->kinds[node] = measure_leaf(m, at, cell, out);
+        m->children->kinds[node] = measure_leaf(m, at, cell, out);
     } else {
         subtree right;
         box3 low, high;
@@ -179,11 +179,11 @@ static void measure_node(const measure *m, uint32_t node, box3 cell, measure *jo
         measure_node(m, tritree_left(at) + 1, high, join, depth + 1, &right);
         measure_inner(m, node, out, &right);
     }
-    m->cells->boxes[node] = out->box;
+    m->children->boxes[node] = out->box;
 }
 
 static void list_parts(measure *to, uint32_t node, box3 cell, int depth) {
-    const tritree_node at = to->cells->tree->nodes[node];
+    const tritree_node at = to->children->tree->nodes[node];
     if (depth == SPLIT_DEPTH) {
         to->nodes[to->count] = node;
         to->boxes[to->count++] = cell;
@@ -202,7 +202,7 @@ static void measure_parts(void *context, int64_t begin, int64_t end, int thread)
         measure_node(m, m->nodes[i], m->boxes[i], NULL, 0, &m->found[i]);
 }
 
-kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t cells) {
+kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint32_t children) {
     kd_status status = KD_OK;
     measure m;
     subtree whole;
@@ -210,12 +210,12 @@ kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t ce
     memset(out, 0, sizeof *out);
     m.found = NULL;
     out->tree = tree;
-    out->cells = cells;
+    out->children = children;
     KD_TRY_GOTO(KD_RESERVE(out->boxes, tree->node_count));
-    KD_TRY_GOTO(KD_RESERVE(out->ways, tree->node_count));
+    KD_TRY_GOTO(KD_RESERVE(out->choices, tree->node_count));
     KD_TRY_GOTO(KD_RESERVE(out->kinds, tree->node_count));
     KD_TRY_GOTO(KD_RESERVE(m.found, PARTS));
-    m.cells = out;
+    m.children = out;
     m.unit = area > 0 ? 1 / area : 0;
     m.count = m.next = 0;
     list_parts(&m, 0, tree->box, 0);
@@ -223,41 +223,41 @@ kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t ce
     measure_node(&m, 0, tree->box, &m, 0, &whole);
 done:
     memory_free(m.found);
-    if (status != KD_OK) wide_cells_close(out);
+    if (status != KD_OK) wide_children_close(out);
     return status;
 }
 
-uint64_t wide_cells_bytes(uint64_t nodes) {
+uint64_t wide_children_bytes(uint64_t nodes) {
     return nodes * (sizeof(box3) + sizeof(uint64_t) + sizeof(uint8_t)) + PARTS * sizeof(subtree);
 }
 
-void wide_cells_close(wide_cells *owned) {
+void wide_children_close(wide_children *owned) {
     memory_free(owned->boxes);
-    memory_free(owned->ways);
+    memory_free(owned->choices);
     memory_free(owned->kinds);
     memset(owned, 0, sizeof *owned);
 }
 
 /* Descends past nodes with one empty child. */
-static uint32_t without_empty_ends(const wide_cells *cells, uint32_t node) {
-    const tritree_node *nodes = cells->tree->nodes;
+static uint32_t without_empty_ends(const wide_children *children, uint32_t node) {
+    const tritree_node *nodes = children->tree->nodes;
     while (!tritree_is_leaf(nodes[node])) {
         const uint32_t left = tritree_left(nodes[node]);
-        const bool low = cells->kinds[left] != WIDE_EMPTY,
-                   high = cells->kinds[left + 1] != WIDE_EMPTY;
+        const bool low = children->kinds[left] != WIDE_EMPTY,
+                   high = children->kinds[left + 1] != WIDE_EMPTY;
         if (low && high) break;
         node = low ? left : left + 1;
     }
     return node;
 }
 
-static wide_part part_of_node(const wide_cells *cells, uint32_t node) {
+static wide_part part_of_node(const wide_children *children, uint32_t node) {
     wide_part made;
     memset(&made, 0, sizeof made);
     made.node = node;
-    made.triangles = cells->kinds[node];
-    made.box = cells->boxes[node];
-    const tritree_node at = cells->tree->nodes[node];
+    made.triangles = children->kinds[node];
+    made.box = children->boxes[node];
+    const tritree_node at = children->tree->nodes[node];
     if (made.triangles == WIDE_OPEN && tritree_is_leaf(at)) {
         made.first = tritree_first(at);
         made.count = tritree_count(at);
@@ -265,15 +265,15 @@ static wide_part part_of_node(const wide_cells *cells, uint32_t node) {
     return made;
 }
 
-wide_part wide_part_of_all(const wide_cells *cells) {
-    return part_of_node(cells, without_empty_ends(cells, 0));
+wide_part wide_part_of_all(const wide_children *children) {
+    return part_of_node(children, without_empty_ends(children, 0));
 }
 
 /* Splits a large leaf into parts of 8 c^k triangles, where c is the number of children per node. */
-static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes) {
-    const tritree_view *tree = cells->tree;
+static void list_row(wide_parts *out, const wide_children *children, const wide_part *of, bool boxes) {
+    const tritree_view *tree = children->tree;
     uint64_t each = WIDE_LEAF_MAX;
-    while (each * cells->cells < of->count) each *= cells->cells;
+    while (each * children->children < of->count) each *= children->children;
     for (uint32_t from = 0; from < of->count; from += (uint32_t)each) {
         wide_part *p = out->parts + out->count++;
         *p = *of;
@@ -292,34 +292,34 @@ static void list_row(wide_parts *out, const wide_cells *cells, const wide_part *
 }
 
 /* Distributes `capacity` children over a subtree. Returns the index of its split. */
-static int open_cells(wide_parts *out, const wide_cells *cells, uint32_t node, uint32_t capacity,
+static int open_children(wide_parts *out, const wide_children *children, uint32_t node, uint32_t capacity,
                       bool top) {
     const int me = out->split_count++;
-    node = without_empty_ends(cells, node);
-    const tritree_node at = cells->tree->nodes[node];
-    const uint64_t way = cells->ways[node];
-    const uint32_t opened = (uint32_t)way & 15;
+    node = without_empty_ends(children, node);
+    const tritree_node at = children->tree->nodes[node];
+    const uint64_t split_choice = children->choices[node];
+    const uint32_t opened = (uint32_t)split_choice & 15;
     const bool whole = tritree_is_leaf(at) || capacity == 1 || (!top && !(opened && capacity > opened));
     if (whole) {
         out->splits[me] = (wide_split){WIDE_PART, out->count, 0};
-        out->parts[out->count++] = part_of_node(cells, node);
+        out->parts[out->count++] = part_of_node(children, node);
         return me;
     }
-    const uint32_t share = (uint32_t)(way >> 4 * (capacity - 1)) & 15;
+    const uint32_t share = (uint32_t)(split_choice >> 4 * (capacity - 1)) & 15;
     out->splits[me].axis = tritree_axis(at);
-    const int low = open_cells(out, cells, tritree_left(at), share, false);
-    const int high = open_cells(out, cells, tritree_left(at) + 1, capacity - share, false);
+    const int low = open_children(out, children, tritree_left(at), share, false);
+    const int high = open_children(out, children, tritree_left(at) + 1, capacity - share, false);
     out->splits[me].low = low;
     out->splits[me].high = high;
     return me;
 }
 
-void wide_parts_list(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes) {
+void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *of, bool boxes) {
     out->count = out->split_count = 0;
     if (of->count)
-        list_row(out, cells, of, boxes);
+        list_row(out, children, of, boxes);
     else
-        open_cells(out, cells, of->node, cells->cells, of->triangles == WIDE_OPEN);
+        open_children(out, children, of->node, children->children, of->triangles == WIDE_OPEN);
 }
 
 static int order_split(const wide_parts *of, int at, int octant, uint8_t *order, int count) {
@@ -334,16 +334,16 @@ static int order_split(const wide_parts *of, int at, int octant, uint8_t *order,
     return order_split(of, backwards ? s->low : s->high, octant, order, count);
 }
 
-void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MAX]) {
+void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CHILDREN_MAX]) {
     order_split(of, 0, octant, order, 0);
 }
 
-void wide_part_ids(const wide_cells *cells, const wide_part *of, wide_ids *ids) {
+void wide_part_ids(const wide_children *children, const wide_part *of, wide_ids *ids) {
     ids->count = 0;
     if (!of->count) {
-        wide_ids_collect(ids, cells->tree, of->node);
+        wide_ids_collect(ids, children->tree, of->node);
         return;
     }
     for (uint32_t i = 0; i < of->count; ++i)
-        wide_ids_add(ids, cells->tree->references[of->first + i]);
+        wide_ids_add(ids, children->tree->references[of->first + i]);
 }

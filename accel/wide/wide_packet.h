@@ -179,7 +179,7 @@ VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *ray
 }
 
 /* Returns a mask of the node's children that the interval hits; `nears`: where it enters them. */
-VECTOR8_FN uint32_t packet_intersect_cells(const packet *p, const float *node, float nears[WIDE_LANES]) {
+VECTOR8_FN uint32_t packet_intersect_children(const packet *p, const float *node, float nears[WIDE_LANES]) {
     lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
@@ -313,7 +313,7 @@ VECTOR8_FN packet_entry *packet_step(const packet *p, const wide_tree *tree, con
     const float *node = wide_node_of(tree, at->word);
     const uint32_t *order = wide_node_order(node, p->octant);
     _Alignas(64) float nears[WIDE_LANES];
-    uint32_t hit = packet_intersect_cells(p, node, nears);
+    uint32_t hit = packet_intersect_children(p, node, nears);
     use->apart += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
     use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(hit);
     for (uint32_t i = 0; hit; ++i) {

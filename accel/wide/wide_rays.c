@@ -64,7 +64,7 @@ VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
     float *nears = (float *)(void *)(at->words + WIDE_STACK);
     uint32_t top = at->top;
     lanes near, far;
-    wide_intersect_cells(at, node, from_far, &near, &far);
+    wide_intersect_children(at, node, from_far, &near, &far);
     const uint32_t hit = lanes_hit(near, far);
     if (hit == 0) {
         top = any ? top - 1 : pop_alone(nears, top - 1, at->limit);
@@ -229,7 +229,7 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     memory_free(words);
 }
 
-uint32_t wide_cells_best(void) {
+uint32_t wide_children_best(void) {
     return WIDE_LANES;
 }
 

@@ -121,7 +121,7 @@ VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
 }
 
 /* Computes the ray's interval in each child of its node. */
-VECTOR8_FN void wide_intersect_cells(const wide_ray *at, const float *node, const wide_far *from_far,
+VECTOR8_FN void wide_intersect_children(const wide_ray *at, const float *node, const wide_far *from_far,
                                 lanes *near, lanes *far) {
     lanes in[3], out[3];
     for (int axis = 0; axis < 3; ++axis) {
@@ -155,7 +155,7 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity
     uint32_t top = at->top;
     uint32_t *words = at->words;
     lanes near, far;
-    wide_intersect_cells(at, node, NULL, &near, &far);
+    wide_intersect_children(at, node, NULL, &near, &far);
     if (any) {
         const uint32_t hit = lanes_hit(near, far);
         lanes_put_any(words + top, wide_node_words(node), hit);

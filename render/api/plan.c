@@ -3,7 +3,7 @@
 #include "render/api/plan.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/wide/packed_form.h"
+#include "accel/wide/compressed_form.h"
 #include "core/names.h"
 #include "photon/density/tile_set.h"
 #include "photon/maps/apart.h"
@@ -186,7 +186,7 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
     KD_TRY(plan_tree_there(out, &from->mesh, options));
     if (integrator_find(options->integrator)->launch_bytes || maps)
-        add_to(out, true, "tree for rays", packed_bytes_max(from->mesh.triangle_count));
+        add_to(out, true, "tree for rays", compressed_bytes_max(from->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",
            integrator_launch_bytes(integrator_find(options->integrator), from, options));

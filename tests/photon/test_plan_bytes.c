@@ -8,7 +8,7 @@
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "scenes/mesh/generate.h"
-#include "tests/accel/packed_oracle.h"
+#include "tests/accel/compressed_oracle.h"
 #include "tests/accel/triangle_sets.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -147,7 +147,7 @@ static void test_wide(void **state) {
             triangle_set set = triangle_set_make((case_triangles)which, triangles);
             tritree tree;
             assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
-            for (uint32_t cells = 8; cells <= WIDE_CELLS_MAX; cells *= 2)
+            for (uint32_t cells = 8; cells <= WIDE_CHILDREN_MAX; cells *= 2)
                 expect_wide(&tree, case_triangles_name((case_triangles)which), cells);
             tritree_close(&tree);
             triangle_set_close(&set);
@@ -174,19 +174,19 @@ static void expect_mesh(const mesh *shape) {
     }
 }
 
-/* The compressed form has the same size on a device as on a CPU (gpu_packed). */
-static void expect_packed(const mesh *shape) {
+/* The compressed form has the same size on a device as on a CPU (gpu_compressed). */
+static void expect_compressed(const mesh *shape) {
     const tritree_input input = {shape->positions, shape->triangles, shape->position_count,
                                  shape->triangle_count};
     const tritree_options options = tritree_options_default();
     tritree tree;
-    packed_tree packed;
+    oracle_tree compressed;
     assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
-    assert_int_equal(packed_tree_open(&packed, &view), KD_OK);
-    expect_planned("packed", packed.unit_count * PACKED_UNIT,
-                   packed_bytes_max(input.triangle_count), 3);
-    packed_tree_close(&packed);
+    assert_int_equal(oracle_tree_open(&compressed, &view), KD_OK);
+    expect_planned("packed", compressed.unit_count * COMPRESSED_UNIT,
+                   compressed_bytes_max(input.triangle_count), 3);
+    oracle_tree_close(&compressed);
     tritree_close(&tree);
 }
 
@@ -197,7 +197,7 @@ static void test_meshes(void **state) {
         mesh shape;
         assert_int_equal(procedural_load(&shape, names[i]), KD_OK);
         expect_mesh(&shape);
-        expect_packed(&shape);
+        expect_compressed(&shape);
         mesh_close(&shape);
     }
     assert_true(held == 0);

@@ -78,7 +78,7 @@ static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_r
         if (run >= 0) row->seconds[run] = seconds;
     }
     row->checked =
-        true; /* by gpu_packed: results equal those of the plain traversal, bit for bit */
+        true; /* by gpu_compressed: results equal those of the plain traversal, bit for bit */
 done:
     device_memory_free(hits);
     device_memory_free(from);

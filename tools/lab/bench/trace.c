@@ -6,7 +6,7 @@
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
 #include "accel/tree/tritree.h"
-#include "accel/wide/packed_form.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/hash.h"
@@ -243,7 +243,7 @@ static kd_status run_on_cpu(trace_case *of) {
 }
 
 /* Times the conversion of the tree in device memory to compressed wide nodes. */
-static kd_status run_packed(const trace_case *of) {
+static kd_status run_compressed(const trace_case *of) {
     bench_row row = {.bench = "trace", .set = of->model, .builder = of->builder};
     row.device = "cuda:0";
     row.variant = "packed form";
@@ -251,7 +251,7 @@ static kd_status run_packed(const trace_case *of) {
     row.items = (double)row.n;
     row.rate_name = "triangles_per_second";
     row.runs = of->request->runs;
-    row.bytes = of->on_device.packed_bytes;
+    row.bytes = of->on_device.compressed_bytes;
     row.references_per_triangle = of->tree->statistics.references_per_triangle;
     device_timer timer;
     KD_TRY(device_timer_open(&timer));
@@ -261,7 +261,7 @@ static kd_status run_packed(const trace_case *of) {
         void *units = NULL;
         uint64_t bytes = 0;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        status = packed_device_open(&units, &bytes, &of->on_device.view, NULL);
+        status = compressed_device_open(&units, &bytes, &of->on_device.view, NULL);
         if (status == KD_OK) status = device_timer_stop(&timer, NULL, &seconds);
         device_memory_free(units);
         KD_TRY_GOTO(status);
@@ -319,7 +319,7 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     KD_TRY_GOTO(tritree_check(&tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&of.on_device, NULL));
-    if (cuda) KD_TRY_GOTO(run_packed(&of));
+    if (cuda) KD_TRY_GOTO(run_compressed(&of));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
         if (!bench_wants(&request->sets, *set)) continue;
         if (cuda) KD_TRY_GOTO(run_set(&of, *set, true));

@@ -1,5 +1,5 @@
-#include "accel/wide/packed_form.h"
-#include "accel/wide/packed_stages.cuh"
+#include "accel/wide/compressed_form.h"
+#include "accel/wide/compressed_stages.cuh"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -7,78 +7,78 @@
 namespace {
 
 unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + PACKED_MAKE_BLOCK - 1) / PACKED_MAKE_BLOCK);
+    return (unsigned)((count + COMPRESSED_MAKE_BLOCK - 1) / COMPRESSED_MAKE_BLOCK);
 }
 
 /* Layout of the scratch memory; the same code measures and assigns it. */
-void lay_out_cuts(packed_cutter *c, cuda_arena *arena) {
+void lay_out_cuts(compressed_cutter *c, cuda_arena *arena) {
     const uint64_t nodes = c->tree.node_count;
-    c->at = (packed_subtree *)cuda_arena_take(arena, c->node_capacity, sizeof(packed_subtree));
+    c->at = (compressed_subtree *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_subtree));
     c->references = (uint32_t *)cuda_arena_take(arena, c->reference_capacity, sizeof(uint32_t));
-    c->costs = (packed_costs *)cuda_arena_take(arena, c->node_capacity, sizeof(packed_costs));
-    c->parts = (packed_part_task *)cuda_arena_take(arena, c->part_capacity, sizeof(packed_part_task));
+    c->costs = (compressed_costs *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_costs));
+    c->parts = (compressed_part_task *)cuda_arena_take(arena, c->part_capacity, sizeof(compressed_part_task));
     c->up = (uint2 *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint2));
     c->report = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
     c->pairs = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
-    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / PACKED_FINER_MAX + 1,
+    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / COMPRESSED_FINER_MAX + 1,
                                            sizeof(uint32_t));
-    c->counts = (packed_cut_counts *)cuda_arena_take(arena, 1, sizeof(packed_cut_counts));
+    c->counts = (compressed_cut_counts *)cuda_arena_take(arena, 1, sizeof(compressed_cut_counts));
 }
 
-void lay_out_items(packed_maker *m, cuda_arena *arena, unsigned blocks) {
+void lay_out_items(compressed_maker *m, cuda_arena *arena, unsigned blocks) {
     m->children =
-        (uint4 *)cuda_arena_take(arena, 3 * PACKED_GROUP * (uint64_t)m->item_capacity, sizeof(uint4));
+        (uint4 *)cuda_arena_take(arena, 3 * COMPRESSED_GROUP * (uint64_t)m->item_capacity, sizeof(uint4));
     m->origins = (uint32_t *)cuda_arena_take(arena, m->item_capacity, sizeof(uint32_t));
     m->places = (uint2 *)cuda_arena_take(arena, m->item_capacity, sizeof(uint2));
     m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
-    m->found = (packed_found *)cuda_arena_take(arena, 1, sizeof(packed_found));
+    m->found = (compressed_found *)cuda_arena_take(arena, 1, sizeof(compressed_found));
 }
 
-kd_status cut_leaves(const packed_cutter *c, cudaStream_t stream) {
+kd_status cut_leaves(const compressed_cutter *c, cudaStream_t stream) {
     const unsigned each_node = blocks_for(c->tree.node_count);
     unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_cut_level, PACKED_MAKE_BLOCK));
+    KD_TRY(cuda_resident_blocks(&blocks, compressed_cut_level, COMPRESSED_MAKE_BLOCK));
     KD_CUDA(cudaMemcpyAsync(c->references, c->tree.references,
                             c->tree.reference_count * sizeof(uint32_t), cudaMemcpyDefault, stream));
-    packed_list_parents<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("packed_list_parents");
-    packed_list_leaves<<<each_node, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("packed_list_leaves");
-    packed_large_leaves<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("packed_large_leaves");
-    for (uint32_t level = 0; level <= PACKED_FINER_LEVELS; ++level) {
-        if (level < PACKED_FINER_LEVELS)
+    compressed_list_parents<<<each_node, COMPRESSED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("compressed_list_parents");
+    compressed_list_leaves<<<each_node, COMPRESSED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("compressed_list_leaves");
+    compressed_large_leaves<<<blocks, COMPRESSED_MAKE_BLOCK, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("compressed_large_leaves");
+    for (uint32_t level = 0; level <= COMPRESSED_FINER_LEVELS; ++level) {
+        if (level < COMPRESSED_FINER_LEVELS)
             KD_CUDA(cudaMemcpyAsync(&c->counts->before[level], &c->counts->cut,
                                     sizeof c->counts->cut, cudaMemcpyDefault, stream));
-        packed_cut_level<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c, level);
-        KD_CUDA_LAUNCHED("packed_cut_level");
+        compressed_cut_level<<<blocks, COMPRESSED_MAKE_BLOCK, 0, stream>>>(*c, level);
+        KD_CUDA_LAUNCHED("compressed_cut_level");
     }
     return KD_OK;
 }
 
-kd_status measure_nodes(const packed_cutter *c, cudaStream_t stream) {
+kd_status measure_nodes(const compressed_cutter *c, cudaStream_t stream) {
     const unsigned pairs = (c->tree.node_count - 1) / 2;
     unsigned blocks = 0;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_measure_cuts, PACKED_MAKE_BLOCK));
-    for (uint32_t level = PACKED_FINER_LEVELS; level-- > 0;) {
-        packed_measure_cuts<<<blocks, PACKED_MAKE_BLOCK, 0, stream>>>(*c, level);
-        KD_CUDA_LAUNCHED("packed_measure_cuts");
+    KD_TRY(cuda_resident_blocks(&blocks, compressed_measure_cuts, COMPRESSED_MAKE_BLOCK));
+    for (uint32_t level = COMPRESSED_FINER_LEVELS; level-- > 0;) {
+        compressed_measure_cuts<<<blocks, COMPRESSED_MAKE_BLOCK, 0, stream>>>(*c, level);
+        KD_CUDA_LAUNCHED("compressed_measure_cuts");
     }
     if (pairs == 0) return KD_OK;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_measure_rest, PACKED_WINDOW));
-    packed_measure_pairs<<<(pairs + PACKED_WINDOW - 1) / PACKED_WINDOW, PACKED_WINDOW, 0, stream>>>(
+    KD_TRY(cuda_resident_blocks(&blocks, compressed_measure_rest, COMPRESSED_WINDOW));
+    compressed_measure_pairs<<<(pairs + COMPRESSED_WINDOW - 1) / COMPRESSED_WINDOW, COMPRESSED_WINDOW, 0, stream>>>(
         *c);
-    KD_CUDA_LAUNCHED("packed_measure_pairs");
-    packed_measure_rest<<<blocks, PACKED_WINDOW, 0, stream>>>(*c);
-    KD_CUDA_LAUNCHED("packed_measure_rest");
+    KD_CUDA_LAUNCHED("compressed_measure_pairs");
+    compressed_measure_rest<<<blocks, COMPRESSED_WINDOW, 0, stream>>>(*c);
+    KD_CUDA_LAUNCHED("compressed_measure_rest");
     return KD_OK;
 }
 
 /* Builds the refined tree with its plans, in *scratch. */
-kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
+kd_status make_finer(compressed_cutter *c, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(
-        c->node_capacity <= PACKED_MAX_UNITS && c->reference_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
+        c->node_capacity <= COMPRESSED_UNITS_MAX && c->reference_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
         "splitting large leaves makes more nodes or references than the compressed tree can have");
     c->part_capacity = c->node_capacity - c->tree.node_count + c->tree.node_count / 2 + 1;
     lay_out_cuts(c, &arena);
@@ -90,39 +90,39 @@ kd_status make_finer(packed_cutter *c, void **scratch, cudaStream_t stream) {
     return measure_nodes(c, stream);
 }
 
-kd_status find_items(packed_maker *m, unsigned blocks, packed_found *found, cudaStream_t stream) {
+kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *found, cudaStream_t stream) {
     void *arguments[] = {m};
     KD_CUDA(
-        cuda_launch_cooperative(packed_find_items, blocks, PACKED_MAKE_BLOCK, arguments, stream));
-    KD_CUDA_LAUNCHED("packed_find_items");
+        cuda_launch_cooperative(compressed_find_items, blocks, COMPRESSED_MAKE_BLOCK, arguments, stream));
+    KD_CUDA_LAUNCHED("compressed_find_items");
     KD_CUDA(cudaMemcpyAsync(found, m->found, sizeof *found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
 }
 
-kd_status make(packed_maker *m, void **units, uint64_t *bytes, packed_found *found, unsigned blocks,
+kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *found, unsigned blocks,
                cudaStream_t stream) {
     KD_TRY(find_items(m, blocks, found, stream));
     if (found->units == 0) return KD_OK;
-    const uint64_t used = PACKED_UNIT * (uint64_t)found->units,
-                   spare = PACKED_UNIT * PACKED_SPARE_UNITS;
+    const uint64_t used = COMPRESSED_UNIT * (uint64_t)found->units,
+                   spare = COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS;
     KD_TRY(device_pool_reserve(units, used + spare, stream));
     *bytes = used + spare;
     m->units = (uint8_t *)*units;
-    packed_write<<<blocks_for(PACKED_GROUP * (uint64_t)found->items), PACKED_MAKE_BLOCK, 0,
+    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)found->items), COMPRESSED_MAKE_BLOCK, 0,
                    stream>>>(*m);
-    KD_CUDA_LAUNCHED("packed_write");
+    KD_CUDA_LAUNCHED("compressed_write");
     KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
     return KD_OK;
 }
 
 /* Builds the compressed form of the refined tree m->from with the current capacity for items. */
-kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_found *found,
+kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *found,
                       cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     unsigned blocks = 0;
     void *scratch = NULL;
-    KD_TRY(cuda_resident_blocks(&blocks, packed_find_items, PACKED_MAKE_BLOCK));
+    KD_TRY(cuda_resident_blocks(&blocks, compressed_find_items, COMPRESSED_MAKE_BLOCK));
     lay_out_items(m, &arena, blocks);
     KD_TRY(device_pool_reserve(&scratch, arena.used, stream));
     arena.base = (char *)scratch;
@@ -136,17 +136,17 @@ kd_status pack_within(packed_maker *m, void **units, uint64_t *bytes, packed_fou
 /* Most nodes have eight children, each with several k-d leaves. In the worst case each k-d node
    with children becomes a node, and so do parts of large leaves, which have more than five
    triangles each. *fits: the capacity for the refined tree sufficed. */
-kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits,
+kd_status pack(const compressed_cutter *c, void **units, uint64_t *bytes, bool *fits,
                cudaStream_t stream) {
     const uint64_t maximum = c->node_capacity / 2 + 2 + c->reference_capacity / 5;
-    packed_maker m;
-    packed_found found;
+    compressed_maker m;
+    compressed_found found;
     memset(&m, 0, sizeof m);
     m.from.tree = c->tree;
     m.from.tree.nodes = NULL;
     m.from.tree.references = c->references;
     m.from.at = c->at;
-    m.from.min_side = packed_min_side(c->tree.box);
+    m.from.min_side = compressed_min_side(c->tree.box);
     m.counts = c->counts;
     m.node_capacity = c->node_capacity;
     m.reference_capacity = c->reference_capacity;
@@ -164,7 +164,7 @@ kd_status pack(const packed_cutter *c, void **units, uint64_t *bytes, bool *fits
    suffice, it is doubled. */
 kd_status make_and_pack(void **scratch, void **units, uint64_t *bytes, const tritree_view *tree,
                         cudaStream_t stream) {
-    packed_cutter c;
+    compressed_cutter c;
     memset(&c, 0, sizeof c);
     c.tree = *tree;
     c.node_capacity = 5 * (uint64_t)tree->node_count / 2 + 64;
@@ -182,7 +182,7 @@ kd_status make_and_pack(void **scratch, void **units, uint64_t *bytes, const tri
 
 } // namespace
 
-kd_status packed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
+kd_status compressed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
                              void *stream) {
     void *scratch = NULL;
     *units = NULL;

@@ -1,13 +1,13 @@
 /* Traversal loops over the compressed wide form, for any kernel that has rays: batches, and
    wavefront path tracing.
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
-   Idea: packed_persistent runs persistent warps. Once PACKED_REFILL lanes of a warp are idle, they
+   Idea: compressed_persistent runs persistent warps. Once COMPRESSED_REFILL lanes of a warp are idle, they
    store their results and fetch the next rays. The warp steps through nodes while at least
-   PACKED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp of
+   COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp of
    coherent rays should stay together: if asked to, it tests the rays of each full refill for
    coherence, and then refills only when all lanes are idle. Triangles that need double precision
-   are deferred to a separate kernel, packed_settle, whose warps are full; in the traversal kernel
-   their arithmetic would cost every lane registers. packed_alone is for images: one ray per thread,
+   are deferred to a separate kernel, compressed_settle, whose warps are full; in the traversal kernel
+   their arithmetic would cost every lane registers. compressed_alone is for images: one ray per thread,
    which resolves its deferred triangles at its end.
 
    A kernel passes a `work`, held in registers or constant memory, with
@@ -20,50 +20,50 @@
          o: origin and tmin, d: direction and tmax
      void store(uint32_t number, float t, float u, float v, uint32_t id) const
          id KD_NONE: a miss, with t = tmax; for occlusion queries only whether id is KD_NONE counts
-     void put_off(const packed_record &) const
-         appends the record to a list, which is passed to packed_settle later
-   and the same `work` to packed_settle, which uses load and store. */
-#ifndef KD_ACCEL_WIDE_PACKED_LOOPS_CUH
-#define KD_ACCEL_WIDE_PACKED_LOOPS_CUH
-#include "accel/wide/packed_walk.cuh"
+     void put_off(const compressed_record &) const
+         appends the record to a list, which is passed to compressed_settle later
+   and the same `work` to compressed_settle, which uses load and store. */
+#ifndef KD_ACCEL_WIDE_COMPRESSED_LOOPS_CUH
+#define KD_ACCEL_WIDE_COMPRESSED_LOOPS_CUH
+#include "accel/wide/compressed_walk.cuh"
 
 enum {
-    PACKED_BLOCK = 128, /* threads; 8 blocks per multiprocessor, so 64 registers per thread */
-    PACKED_BLOCKS = 8,
-    PACKED_REFILL = 16,
-    PACKED_TOGETHER = 32, /* replaces PACKED_REFILL for coherent rays */
-    PACKED_STEPS = 8
+    COMPRESSED_BLOCK = 128, /* threads; 8 blocks per multiprocessor, so 64 registers per thread */
+    COMPRESSED_BLOCKS = 8,
+    COMPRESSED_REFILL = 16,
+    COMPRESSED_TOGETHER = 32, /* replaces COMPRESSED_REFILL for coherent rays */
+    COMPRESSED_STEPS = 8
 };
 
 /* A ray whose result is not final: its best hit so far and the triangles that it deferred. */
-typedef struct packed_record {
-    uint32_t number, count; /* count > PACKED_DOUBTS: cast by tritree_device_cast */
+typedef struct compressed_record {
+    uint32_t number, count; /* count > COMPRESSED_DOUBTS: cast by tritree_device_cast */
     float t, u, v;
     uint32_t id; /* KD_NONE: t is only an upper bound */
-    uint32_t rows[PACKED_DOUBTS];
-} packed_record;
+    uint32_t rows[COMPRESSED_DOUBTS];
+} compressed_record;
 
 /* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
-static __device__ __noinline__ ray_hit packed_intersect_row(ray cast, const float4 *row) {
+static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const float4 *row) {
     const triangle_caster with = triangle_caster_make(cast);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
     if (triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
                       vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
-        hit.triangle = __float_as_uint(z.w) & ~PACKED_LAST;
+        hit.triangle = __float_as_uint(z.w) & ~COMPRESSED_LAST;
     return hit;
 }
 
-/* Returns the hit of a ray that deferred triangles; `rows` and `count` as in packed_record. */
-PACKED_FN ray_hit packed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
+/* Returns the hit of a ray that deferred triangles; `rows` and `count` as in compressed_record. */
+COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
                                 const uint32_t *rows, uint32_t count, bool any) {
     const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
-    if (count > PACKED_DOUBTS) return tritree_device_cast(&tree, cast, any);
+    if (count > COMPRESSED_DOUBTS) return tritree_device_cast(&tree, cast, any);
     if (best.triangle == KD_NONE) best.t = d.w;
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
         const ray_hit hit =
-            packed_intersect_row(cast, (const float4 *)((const uint4 *)tree.packed + rows[k]));
+            compressed_intersect_row(cast, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))
@@ -73,20 +73,20 @@ PACKED_FN ray_hit packed_answer(const tritree_view &tree, float4 o, float4 d, ra
 }
 
 template <bool any, bool bounded, class work>
-__device__ __forceinline__ void packed_finish(const packed_ray<any, bounded> &on,
-                                              const packed_stack &stack, const work &w,
+__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded> &on,
+                                              const compressed_stack &stack, const work &w,
                                               uint32_t number) {
-    const bool open = on.best == PACKED_OPEN;
-    const uint32_t count = open ? PACKED_DOUBTS + 1 : stack.doubts[0];
+    const bool open = on.best == COMPRESSED_OPEN;
+    const uint32_t count = open ? COMPRESSED_DOUBTS + 1 : stack.doubts[0];
     if (count == 0 || (any && !open && on.best != KD_NONE)) {
         w.store(number, on.nearest, on.u, on.v, on.best);
         return;
     }
-    packed_record record;
+    compressed_record record;
     record.number = number, record.count = count;
     record.t = on.nearest, record.u = on.u, record.v = on.v, record.id = on.best;
 #pragma unroll 1
-    for (uint32_t k = 0; k < PACKED_DOUBTS; ++k)
+    for (uint32_t k = 0; k < COMPRESSED_DOUBTS; ++k)
         record.rows[k] = !open && k < count ? stack.doubts[1 + k] : 0;
     w.put_off(record);
 }
@@ -94,20 +94,20 @@ __device__ __forceinline__ void packed_finish(const packed_ray<any, bounded> &on
 /* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
    the warp must call it. */
 template <bool any, bool bounded>
-__device__ __forceinline__ void packed_turn(packed_ray<any, bounded> &on, const packed_scene &scene,
-                                            packed_stack &stack) {
+__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &on, const compressed_scene &scene,
+                                            compressed_stack &stack) {
     bool steps;
     do {
-        if (!(on.at & PACKED_LEAF_MARK)) {
+        if (!(on.at & COMPRESSED_LEAF_MARK)) {
             on.step(scene);
             on.pick(stack);
         }
         __syncwarp();
-        steps = __popc(__ballot_sync(~0u, !(on.at & PACKED_LEAF_MARK))) >= PACKED_STEPS;
+        steps = __popc(__ballot_sync(~0u, !(on.at & COMPRESSED_LEAF_MARK))) >= COMPRESSED_STEPS;
     } while (steps);
     if ((int)on.at < -1) { /* at a leaf, not idle */
         if (on.leaf(scene, stack))
-            on.at = PACKED_IDLE;
+            on.at = COMPRESSED_IDLE;
         else
             on.pick(stack);
     }
@@ -118,9 +118,9 @@ __device__ __forceinline__ void packed_turn(packed_ray<any, bounded> &on, const 
    by at most a sixteenth of the box's sides, the directions by about 25 degrees. All lanes must
    call it. */
 template <bool any, bool bounded>
-__device__ __forceinline__ bool packed_is_together(const packed_ray<any, bounded> &on,
+__device__ __forceinline__ bool compressed_is_together(const compressed_ray<any, bounded> &on,
                                                    const box3 &box) {
-    const bool begun = on.at != PACKED_IDLE;
+    const bool begun = on.at != COMPRESSED_IDLE;
     const unsigned all = __ballot_sync(~0u, begun);
     const int first = all ? __ffs((int)all) - 1 : 0;
     const float x = __shfl_sync(~0u, on.dx, first), y = __shfl_sync(~0u, on.dy, first),
@@ -138,22 +138,22 @@ __device__ __forceinline__ bool packed_is_together(const packed_ray<any, bounded
 /* Casts all rays of `w`. All threads of a grid that fills the device must call it. judges: each
    warp tests whether its rays are coherent. */
 template <bool any, bool bounded, class work>
-__device__ __forceinline__ void packed_persistent(const packed_scene &scene, const work &w,
+__device__ __forceinline__ void compressed_persistent(const compressed_scene &scene, const work &w,
                                                   bool judges) {
-    packed_ray<any, bounded> on;
-    packed_stack stack;
+    compressed_ray<any, bounded> on;
+    compressed_stack stack;
     uint32_t number = KD_NONE;
     bool drained = false; /* there are no more rays */
-    int refill = PACKED_REFILL;
-    on.at = PACKED_IDLE;
+    int refill = COMPRESSED_REFILL;
+    on.at = COMPRESSED_IDLE;
     on.waiting = on.hits = 0;
     on.ox = on.oy = on.oz = on.dx = on.dy = on.dz = 0;
     for (;;) {
-        const unsigned idle = __ballot_sync(~0u, on.at == PACKED_IDLE);
+        const unsigned idle = __ballot_sync(~0u, on.at == COMPRESSED_IDLE);
         if (idle == ~0u || (!drained && __popc(idle) >= refill)) {
             bool last = false;
-            if (on.at == PACKED_IDLE) {
-                if (number != KD_NONE) packed_finish(on, stack, w, number);
+            if (on.at == COMPRESSED_IDLE) {
+                if (number != KD_NONE) compressed_finish(on, stack, w, number);
                 number = KD_NONE;
                 if (!drained) {
                     const uint32_t next = w.fetch(idle);
@@ -171,22 +171,22 @@ __device__ __forceinline__ void packed_persistent(const packed_scene &scene, con
             drained = drained || __any_sync(~0u, last);
             __syncwarp();
             if (judges && idle == ~0u)
-                refill = packed_is_together(on, scene.box) ? PACKED_TOGETHER : PACKED_REFILL;
-            if (judges && refill == PACKED_TOGETHER && on.at != PACKED_IDLE && on.misses(scene.box))
-                on.at = PACKED_IDLE;
+                refill = compressed_is_together(on, scene.box) ? COMPRESSED_TOGETHER : COMPRESSED_REFILL;
+            if (judges && refill == COMPRESSED_TOGETHER && on.at != COMPRESSED_IDLE && on.misses(scene.box))
+                on.at = COMPRESSED_IDLE;
         }
-        packed_turn(on, scene, stack);
+        compressed_turn(on, scene, stack);
     }
 }
 
 /* Casts one ray per thread; KD_NONE: no ray. All lanes of a warp must call it. */
 template <bool any, bool bounded, class work>
-__device__ __forceinline__ void packed_alone(const tritree_view &tree, const work &w,
+__device__ __forceinline__ void compressed_alone(const tritree_view &tree, const work &w,
                                              uint32_t number) {
-    const packed_scene scene = packed_scene_of(tree);
-    packed_ray<any, bounded> on;
-    packed_stack stack;
-    on.at = PACKED_IDLE;
+    const compressed_scene scene = compressed_scene_of(tree);
+    compressed_ray<any, bounded> on;
+    compressed_stack stack;
+    on.at = COMPRESSED_IDLE;
     on.waiting = on.hits = 0;
     if (number != KD_NONE) {
         float4 o, d;
@@ -194,10 +194,10 @@ __device__ __forceinline__ void packed_alone(const tritree_view &tree, const wor
         on.template begin<true>(scene, o, d);
         stack.doubts[0] = 0;
     }
-    while (__any_sync(~0u, on.at != PACKED_IDLE)) packed_turn(on, scene, stack);
+    while (__any_sync(~0u, on.at != COMPRESSED_IDLE)) compressed_turn(on, scene, stack);
     if (number == KD_NONE) return;
-    const bool open = on.best == PACKED_OPEN;
-    const uint32_t count = open ? PACKED_DOUBTS + 1 : stack.doubts[0];
+    const bool open = on.best == COMPRESSED_OPEN;
+    const uint32_t count = open ? COMPRESSED_DOUBTS + 1 : stack.doubts[0];
     if (count == 0 || (any && !open && on.best != KD_NONE)) {
         w.store(number, on.nearest, on.u, on.v, on.best);
         return;
@@ -205,28 +205,28 @@ __device__ __forceinline__ void packed_alone(const tritree_view &tree, const wor
     float4 o, d;
     w.load(number, o, d);
     const ray_hit found = {on.nearest, on.u, on.v, on.best};
-    const ray_hit hit = packed_answer(tree, o, d, found, stack.doubts + 1, count, any);
+    const ray_hit hit = compressed_answer(tree, o, d, found, stack.doubts + 1, count, any);
     w.store(number, hit.t, hit.u, hit.v, hit.triangle);
 }
 
 /* Resolves the records `from`, `from` + step, ... of a list. */
 template <bool any, class work>
-__device__ __forceinline__ void packed_settle(const tritree_view &tree, const work &w,
-                                              const packed_record *list, uint32_t count,
+__device__ __forceinline__ void compressed_settle(const tritree_view &tree, const work &w,
+                                              const compressed_record *list, uint32_t count,
                                               uint32_t from, uint32_t step) {
     for (uint32_t k = from; k < count; k += step) {
-        const packed_record *record = list + k;
+        const compressed_record *record = list + k;
         float4 o, d;
         w.load(record->number, o, d);
         const ray_hit found = {record->t, record->u, record->v, record->id};
-        const ray_hit hit = packed_answer(tree, o, d, found, record->rows, record->count, any);
+        const ray_hit hit = compressed_answer(tree, o, d, found, record->rows, record->count, any);
         w.store(record->number, hit.t, hit.u, hit.v, hit.triangle);
     }
 }
 
 /* Returns the index of the next ray for each of the given lanes of the warp, with one atomic
    operation for all of them. */
-PACKED_FN uint32_t packed_fetch(uint32_t *cursor, unsigned lanes) {
+COMPRESSED_FN uint32_t compressed_fetch(uint32_t *cursor, unsigned lanes) {
     const int lane = threadIdx.x & 31, leader = __ffs((int)lanes) - 1;
     uint32_t first = 0;
     if (lane == leader) first = atomicAdd(cursor, (uint32_t)__popc(lanes));

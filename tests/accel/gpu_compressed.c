@@ -2,40 +2,40 @@
    CPU. */
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
-#include "accel/wide/packed_form.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/status.h"
 #include "nasty_rays.h"
-#include "packed_oracle.h"
+#include "compressed_oracle.h"
 #include "tests/gpu.h"
 
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
                               const char *builder) {
     const tritree_view view = tritree_get_view(tree);
-    packed_tree wanted;
+    oracle_tree wanted;
     tritree_cuda there;
-    assert_int_equal(packed_tree_open(&wanted, &view), KD_OK);
+    assert_int_equal(oracle_tree_open(&wanted, &view), KD_OK);
     assert_int_equal(tritree_cuda_open(&there, tree), KD_OK);
     const uint64_t before = there.bytes;
     assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
-    assert_int_equal(there.bytes, before + there.packed_bytes);
+    assert_int_equal(there.bytes, before + there.compressed_bytes);
     assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK); /* packs only once */
-    assert_int_equal(there.bytes, before + there.packed_bytes);
-    const uint64_t bytes = PACKED_UNIT * wanted.unit_count;
-    assert_int_equal(there.packed_bytes, bytes);
-    assert_true((there.packed != NULL) == (wanted.units != NULL));
+    assert_int_equal(there.bytes, before + there.compressed_bytes);
+    const uint64_t bytes = COMPRESSED_UNIT * wanted.unit_count;
+    assert_int_equal(there.compressed_bytes, bytes);
+    assert_true((there.compressed != NULL) == (wanted.units != NULL));
     uint8_t *made = (uint8_t *)malloc(bytes + 1);
     assert_non_null(made);
-    if (bytes) assert_int_equal(device_memory_download(made, there.packed, bytes), KD_OK);
+    if (bytes) assert_int_equal(device_memory_download(made, there.compressed, bytes), KD_OK);
     for (uint64_t i = 0; i < bytes; ++i)
         if (made[i] != wanted.units[i])
             fail_msg("%s %u by %s: byte %llu of unit %llu is %u, expected %u", name, count, builder,
-                     (unsigned long long)(i % PACKED_UNIT), (unsigned long long)(i / PACKED_UNIT),
+                     (unsigned long long)(i % COMPRESSED_UNIT), (unsigned long long)(i / COMPRESSED_UNIT),
                      made[i], wanted.units[i]);
     free(made);
     tritree_cuda_close(&there);
-    packed_tree_close(&wanted);
+    oracle_tree_close(&wanted);
 }
 
 static void prove(triangle_set *set, const char *name, const char *builder, float traversal_cost) {
@@ -101,7 +101,7 @@ static void a_full_card_says_that_rays_are_slower(void **state) {
     assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(warned, "no compressed tree"));
-    assert_null(there.packed);
+    assert_null(there.compressed);
     assert_true(there.unpacked);
     log_set_sink(NULL, NULL);
     device_memory_free(held);

@@ -2,30 +2,30 @@
    at a time. Each has a portable counterpart for the emulated device. Half floats that are not
    negative compare like 16-bit integers, so three-way integer maxima and minima (one instruction
    each from compute capability 9.0 on) combine the three axes. */
-#ifndef KD_ACCEL_WIDE_PACKED_LANES_CUH
-#define KD_ACCEL_WIDE_PACKED_LANES_CUH
+#ifndef KD_ACCEL_WIDE_COMPRESSED_LANES_CUH
+#define KD_ACCEL_WIDE_COMPRESSED_LANES_CUH
 #include <cuda_fp16.h>
 #include <stdint.h>
 
-#define PACKED_FN static __device__ __forceinline__
+#define COMPRESSED_FN static __device__ __forceinline__
 
-PACKED_FN __half2 packed_halves(uint32_t bits) {
+COMPRESSED_FN __half2 compressed_halves(uint32_t bits) {
     return *reinterpret_cast<__half2 *>(&bits);
 }
-PACKED_FN uint32_t packed_bits(__half2 halves) {
+COMPRESSED_FN uint32_t compressed_bits(__half2 halves) {
     return *reinterpret_cast<uint32_t *>(&halves);
 }
 /* Both halves are x, rounded to nearest. */
-PACKED_FN uint32_t packed_both(float x) {
-    return packed_bits(__float2half2_rn(x));
+COMPRESSED_FN uint32_t compressed_both(float x) {
+    return compressed_bits(__float2half2_rn(x));
 }
-PACKED_FN float packed_low_half(uint32_t bits) {
-    return __low2float(packed_halves(bits));
+COMPRESSED_FN float compressed_low_half(uint32_t bits) {
+    return __low2float(compressed_halves(bits));
 }
 
 /* Selects four of the eight bytes of {a, b} by the nibbles of `selector` (PTX prmt). Bit 3 of each
    nibble must be 0. */
-PACKED_FN uint32_t packed_select(uint32_t a, uint32_t b, uint32_t selector) {
+COMPRESSED_FN uint32_t compressed_select(uint32_t a, uint32_t b, uint32_t selector) {
 #ifdef KD_CUDA_EMULATED
     const uint64_t bytes = (uint64_t)b << 32 | a;
     uint32_t out = 0;
@@ -40,7 +40,7 @@ PACKED_FN uint32_t packed_select(uint32_t a, uint32_t b, uint32_t selector) {
 }
 
 /* Returns the index of the highest set bit. */
-PACKED_FN uint32_t packed_topmost(uint32_t bits) {
+COMPRESSED_FN uint32_t compressed_topmost(uint32_t bits) {
 #ifdef KD_CUDA_EMULATED
     return 31 - (uint32_t)__clz((int)bits);
 #else
@@ -51,7 +51,7 @@ PACKED_FN uint32_t packed_topmost(uint32_t bits) {
 }
 
 /* Returns 4 base + place, as one multiply-add. */
-PACKED_FN uint32_t packed_place_in(uint32_t base, uint32_t place) {
+COMPRESSED_FN uint32_t compressed_place_in(uint32_t base, uint32_t place) {
 #ifdef KD_CUDA_EMULATED
     return 4 * base + place;
 #else
@@ -63,29 +63,29 @@ PACKED_FN uint32_t packed_place_in(uint32_t base, uint32_t place) {
 
 /* Operations on pairs of halves: the maximum of three and 0, the minimum of three, the minimum of
    two, and a mask that has all bits of a half set where a <= b. */
-PACKED_FN uint32_t packed_largest(uint32_t a, uint32_t b, uint32_t c) {
+COMPRESSED_FN uint32_t compressed_largest(uint32_t a, uint32_t b, uint32_t c) {
     return __vimax3_s16x2_relu(a, b, c);
 }
-PACKED_FN uint32_t packed_smallest(uint32_t a, uint32_t b, uint32_t c) {
+COMPRESSED_FN uint32_t compressed_smallest(uint32_t a, uint32_t b, uint32_t c) {
     return __vimin3_s16x2(a, b, c);
 }
-PACKED_FN uint32_t packed_smaller(uint32_t a, uint32_t b) {
+COMPRESSED_FN uint32_t compressed_smaller(uint32_t a, uint32_t b) {
     return __vmins2(a, b);
 }
-PACKED_FN uint32_t packed_not_above(uint32_t a, uint32_t b) {
-    return __hle2_mask(packed_halves(a), packed_halves(b));
+COMPRESSED_FN uint32_t compressed_not_above(uint32_t a, uint32_t b) {
+    return __hle2_mask(compressed_halves(a), compressed_halves(b));
 }
 
-PACKED_FN float packed_max3(float a, float b, float c) {
+COMPRESSED_FN float compressed_max3(float a, float b, float c) {
     return fmaxf(fmaxf(a, b), c);
 }
-PACKED_FN float packed_min3(float a, float b, float c) {
+COMPRESSED_FN float compressed_min3(float a, float b, float c) {
     return fminf(fminf(a, b), c);
 }
 
 /* Returns 1 / x to a relative error of 2^-23; x must not be near the limits of the exponent
    range. */
-PACKED_FN float packed_inverse(float x) {
+COMPRESSED_FN float compressed_inverse(float x) {
 #ifdef KD_CUDA_EMULATED
     return 1 / x;
 #else
@@ -96,15 +96,15 @@ PACKED_FN float packed_inverse(float x) {
 }
 /* Return 1 / x and x / y correctly rounded (IEEE), for operands and quotients far from both limits
    of the exponent range. The sequence is that of the compiler's division without its slow path. */
-PACKED_FN float packed_inverse_rounded(float x) {
+COMPRESSED_FN float compressed_inverse_rounded(float x) {
 #ifdef KD_CUDA_EMULATED
     return 1 / x;
 #else
-    const float y = packed_inverse(x);
+    const float y = compressed_inverse(x);
     return fmaf(y, fmaf(-x, y, 1.0f), y);
 #endif
 }
-PACKED_FN float packed_quotient_rounded(float x, float y, float inverse_of_y) {
+COMPRESSED_FN float compressed_quotient_rounded(float x, float y, float inverse_of_y) {
 #ifdef KD_CUDA_EMULATED
     (void)inverse_of_y;
     return x / y;

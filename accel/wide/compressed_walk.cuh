@@ -1,4 +1,4 @@
-/* Traversal of the compressed wide form (packed_form.h) by one ray. It reports the same hits as
+/* Traversal of the compressed wide form (compressed_form.h) by one ray. It reports the same hits as
    accel/tree/walk.h, bit for bit.
    Idea: traversal is a stack of groups. A group is the set of children of one node that the ray
    hits, sorted front to back: `base` says where the children are, m0 and m1 hold their offsets,
@@ -16,7 +16,7 @@
    byte selections sort the `meta` bytes by the node's order for the ray's octant.
    A leaf. Triangles are tested with the same float operations as triangle_intersect. Where triangle_intersect
    would continue in double precision, the triangle is deferred: its position goes to the ray's list
-   `doubts`, which is resolved after traversal (packed_loops.cuh). If such a triangle is certainly
+   `doubts`, which is resolved after traversal (compressed_loops.cuh). If such a triangle is certainly
    hit, the ray is shortened to the largest t that it can have, and the nearest hit so far is
    dropped. Traversal thus finds the nearest hit among all other triangles; the result is the
    nearest, by t and then id, of that hit and of the deferred triangles.
@@ -50,39 +50,39 @@
      by more than 2^-21 wide tall.
    - A ray whose coordinates leave the range in which these bounds hold, or that defers more
      triangles than its list holds, is cast by tritree_device_cast instead. */
-#ifndef KD_ACCEL_WIDE_PACKED_WALK_CUH
-#define KD_ACCEL_WIDE_PACKED_WALK_CUH
+#ifndef KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
+#define KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
 #include "accel/tree/walk.h"
-#include "accel/wide/packed_form.h"
-#include "accel/wide/packed_lanes.cuh"
+#include "accel/wide/compressed_form.h"
+#include "accel/wide/compressed_lanes.cuh"
 
 enum {
-    PACKED_WAITING = 127,
-    PACKED_DOUBTS = 6,             /* capacity of a ray's list of deferred triangles */
-    PACKED_LEAF_MARK = 0x80000000, /* flag of packed_ray.at: the unit of a leaf */
-    PACKED_IDLE = 0xffffffff       /* value of packed_ray.at: no ray, or a finished one */
+    COMPRESSED_WAITING = 127,
+    COMPRESSED_DOUBTS = 6,             /* capacity of a ray's list of deferred triangles */
+    COMPRESSED_LEAF_MARK = 0x80000000, /* flag of compressed_ray.at: the unit of a leaf */
+    COMPRESSED_IDLE = 0xffffffff       /* value of compressed_ray.at: no ray, or a finished one */
 };
-/* value of packed_ray.best: cast this ray by tritree_device_cast */
-const uint32_t PACKED_OPEN = KD_NONE - 1;
+/* value of compressed_ray.best: cast this ray by tritree_device_cast */
+const uint32_t COMPRESSED_OPEN = KD_NONE - 1;
 
 /* Memory of a thread that does not fit into registers. */
-typedef struct packed_stack {
-    uint2 metas[PACKED_MAX_DEPTH];
-    uint32_t bases[PACKED_MAX_DEPTH];
-    uint32_t doubts[1 + PACKED_DOUBTS]; /* the number of deferred triangles, then their positions in
+typedef struct compressed_stack {
+    uint2 metas[COMPRESSED_MAX_DEPTH];
+    uint32_t bases[COMPRESSED_MAX_DEPTH];
+    uint32_t doubts[1 + COMPRESSED_DOUBTS]; /* the number of deferred triangles, then their positions in
                                            16-byte rows */
-} packed_stack;
+} compressed_stack;
 
 /* State that all rays of a kernel share. */
-typedef struct packed_scene {
+typedef struct compressed_scene {
     const uint4 *units; /* two per 32-byte unit */
     box3 box;
     bool empty; /* no triangle can be hit */
-} packed_scene;
+} compressed_scene;
 
-PACKED_FN packed_scene packed_scene_of(const tritree_view &tree) {
-    packed_scene scene;
-    scene.units = (const uint4 *)tree.packed;
+COMPRESSED_FN compressed_scene compressed_scene_of(const tritree_view &tree) {
+    compressed_scene scene;
+    scene.units = (const uint4 *)tree.compressed;
     scene.box = tree.box;
     scene.empty = tree.reference_count == 0;
     return scene;
@@ -90,7 +90,7 @@ PACKED_FN packed_scene packed_scene_of(const tritree_view &tree) {
 
 /* A leaf in the ray's coordinate system, whose z is the axis of the direction's largest component.
    The axes are permuted by selecting rows, not by moving data. */
-struct packed_sight {
+struct compressed_sight {
     const float4 *x, *y, *z; /* rows of the first triangle */
     float ox, oy, oz;
     float shear_x, shear_y, along; /* shears per z; the sign of the direction in z, 1 or -1 */
@@ -98,17 +98,17 @@ struct packed_sight {
 
 /* A triangle in that coordinate system: corners relative to the origin and sheared, and the three
    edge functions (barycentric weights up to a common factor). */
-struct packed_seen {
+struct compressed_seen {
     float ax, ay, az, bx, by, bz, cx, cy, cz;
     float wa, wb, wc, smallest;
 
-    __device__ __forceinline__ void test(const packed_sight &by_ray, float4 x, float4 y, float4 z) {
+    __device__ __forceinline__ void test(const compressed_sight &by_ray, float4 x, float4 y, float4 z) {
         az = z.x - by_ray.oz, bz = z.y - by_ray.oz, cz = z.z - by_ray.oz;
         ax = x.x - by_ray.ox - by_ray.shear_x * az, ay = y.x - by_ray.oy - by_ray.shear_y * az;
         bx = x.y - by_ray.ox - by_ray.shear_x * bz, by = y.y - by_ray.oy - by_ray.shear_y * bz;
         cx = x.z - by_ray.ox - by_ray.shear_x * cz, cy = y.z - by_ray.oy - by_ray.shear_y * cz;
         wa = cx * by - cy * bx, wb = ax * cy - ay * cx, wc = bx * ay - by * ax;
-        smallest = packed_min3(fabsf(wa), fabsf(wb), fabsf(wc));
+        smallest = compressed_min3(fabsf(wa), fabsf(wb), fabsf(wc));
     }
     /* is_large: the float weights have certain signs. is_mixed: the signs differ, so the ray
        misses. */
@@ -118,15 +118,15 @@ struct packed_seen {
         return ((a ^ b) | (a ^ c)) < 0;
     }
     __device__ __forceinline__ float wide() const {
-        return packed_max3(fabsf(ax), fabsf(bx), fabsf(cx));
+        return compressed_max3(fabsf(ax), fabsf(bx), fabsf(cx));
     }
     __device__ __forceinline__ float tall() const {
-        return packed_max3(fabsf(ay), fabsf(by), fabsf(cy));
+        return compressed_max3(fabsf(ay), fabsf(by), fabsf(cy));
     }
     /* Upper bound of the error of t for a triangle seen nearly edge-on. */
     __device__ __forceinline__ float blur(float inverse, float along) const {
-        const float deep = packed_max3(fabsf(az), fabsf(bz), fabsf(cz));
-        const float spread = packed_max3(az, bz, cz) - packed_min3(az, bz, cz);
+        const float deep = compressed_max3(fabsf(az), fabsf(bz), fabsf(cz));
+        const float spread = compressed_max3(az, bz, cz) - compressed_min3(az, bz, cz);
         const float off =
             0x1p-18f * (deep + fmaxf(wide(), tall())) * (wide() + tall()) * fabsf(inverse);
         return fmaf(spread, off < 0.5f ? off : 1, 0x1p-20f * deep) * fabsf(along);
@@ -135,29 +135,29 @@ struct packed_seen {
        precision, because two weights of opposite sign exceed their rounding errors. */
     __device__ __forceinline__ bool is_passed() const {
         const float rounding = 0x1p-21f * wide() * tall();
-        return packed_min3(wa, wb, wc) < -rounding && packed_max3(wa, wb, wc) > rounding;
+        return compressed_min3(wa, wb, wc) < -rounding && compressed_max3(wa, wb, wc) > rounding;
     }
 };
 
 /* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
    bounded: steps also cull children behind the ray's end, which `any` requires; otherwise only a
    hit inside a leaf's cell terminates the ray. */
-template <bool any, bool bounded> struct packed_ray {
+template <bool any, bool bounded> struct compressed_ray {
     float ox, oy, oz, dx, dy, dz; /* the direction is divided by its largest component */
     float vx, vy, vz;             /* 1 / direction */
     uint32_t hx, hy, hz;          /* 16 / direction, clamped, in both halves */
     /* largest component of the direction; tmin, nearest hit: t of the caller */
     float largest, tmin, nearest;
     float slack;   /* in scene units */
-    uint32_t best; /* id of the nearest hit; KD_NONE; PACKED_OPEN */
+    uint32_t best; /* id of the nearest hit; KD_NONE; COMPRESSED_OPEN */
     float u, v; /* barycentrics of the best hit; if `any`: the ray's end and begin in scene units */
     /* bits 0 to 2: index of the octant's row in the node, as a uint4; from bit 8 on: the axis of
        the direction's largest component */
     uint32_t way;
     uint32_t base, m0, m1; /* the current group of children */
     uint32_t hits; /* children of the group still to be visited; the highest bit is the nearest */
-    uint32_t at;   /* the unit of a node; that of a leaf | PACKED_LEAF_MARK; PACKED_IDLE */
-    /* Bits PACKED_WAITING: groups on the stack. The mask hides from the compiler that this is 0
+    uint32_t at;   /* the unit of a node; that of a leaf | COMPRESSED_LEAF_MARK; COMPRESSED_IDLE */
+    /* Bits COMPRESSED_WAITING: groups on the stack. The mask hides from the compiler that this is 0
        where a ray ends; otherwise the compiler keeps a second copy. */
     uint32_t waiting;
     /* Derived from the above by derive(). */
@@ -168,9 +168,9 @@ template <bool any, bool bounded> struct packed_ray {
     uint32_t near_x, near_y, near_z, turn;
 
     __device__ __forceinline__ void derive() {
-        ax = packed_low_half(hx) * 0x1p-24f;
-        ay = packed_low_half(hy) * 0x1p-24f;
-        az = packed_low_half(hz) * 0x1p-24f;
+        ax = compressed_low_half(hx) * 0x1p-24f;
+        ay = compressed_low_half(hy) * 0x1p-24f;
+        az = compressed_low_half(hz) * 0x1p-24f;
         back_x = fminf(255 * vx, 0), back_y = fminf(255 * vy, 0), back_z = fminf(255 * vz, 0);
         near_x = vx < 0 ? 0x4341 : 0x4240;
         near_y = vy < 0 ? 0x4341 : 0x4240;
@@ -186,7 +186,7 @@ template <bool any, bool bounded> struct packed_ray {
     }
 
     __device__ __forceinline__ static float inverse_of(float d) {
-        return packed_inverse(fabsf(d) > 0x1p-26f ? d : copysignf(0x1p-26f, d));
+        return compressed_inverse(fabsf(d) > 0x1p-26f ? d : copysignf(0x1p-26f, d));
     }
     /* True if the component x is 0 or, divided by the largest component, far from underflow. */
     __device__ __forceinline__ static bool is_moderate(float x, float largest) {
@@ -197,10 +197,10 @@ template <bool any, bool bounded> struct packed_ray {
         const float x0 = (box.lo.x - ox) * vx, x1 = (box.hi.x - ox) * vx;
         const float y0 = (box.lo.y - oy) * vy, y1 = (box.hi.y - oy) * vy;
         const float z0 = (box.lo.z - oz) * vz, z1 = (box.hi.z - oz) * vz;
-        const float near = packed_max3(fmaf(-slack, fabsf(vx), fminf(x0, x1)),
+        const float near = compressed_max3(fmaf(-slack, fabsf(vx), fminf(x0, x1)),
                                        fmaf(-slack, fabsf(vy), fminf(y0, y1)),
                                        fmaf(-slack, fabsf(vz), fminf(z0, z1)));
-        const float far = packed_min3(fmaf(slack, fabsf(vx), fmaxf(x0, x1)),
+        const float far = compressed_min3(fmaf(slack, fabsf(vx), fmaxf(x0, x1)),
                                       fmaf(slack, fabsf(vy), fmaxf(y0, y1)),
                                       fmaf(slack, fabsf(vz), fmaxf(z0, z1)));
         return near > far || far < begin_length();
@@ -209,11 +209,11 @@ template <bool any, bool bounded> struct packed_ray {
     /* Returns true if no step can leave the range of float. Sets `slack`. */
     __device__ __forceinline__ bool is_comfortable(const box3 &box, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
-        const float reach = packed_max3(fmaxf(fabsf(box.lo.x - ox), fabsf(box.hi.x - ox)),
+        const float reach = compressed_max3(fmaxf(fabsf(box.lo.x - ox), fabsf(box.hi.x - ox)),
                                         fmaxf(fabsf(box.lo.y - oy), fabsf(box.hi.y - oy)),
                                         fmaxf(fabsf(box.lo.z - oz), fabsf(box.hi.z - oz)));
         const float side =
-            packed_max3(box.hi.x - box.lo.x, box.hi.y - box.lo.y, box.hi.z - box.lo.z);
+            compressed_max3(box.hi.x - box.lo.x, box.hi.y - box.lo.y, box.hi.z - box.lo.z);
         slack = reach * (0x1p-19f * 1.000001f);
         return largest > 0x1p-60f && largest < 0x1p60f && is_moderate(x, largest) &&
                is_moderate(y, largest) && is_moderate(z, largest) && reach < 0x1p38f &&
@@ -222,14 +222,14 @@ template <bool any, bool bounded> struct packed_ray {
 
     /* Prepares the ray {origin, tmin}, {direction, tmax} and places it at the root. A ray that
        cannot hit anything, and one that step() cannot handle, is idle afterwards: `best` is then
-       KD_NONE or PACKED_OPEN. boxed: a ray that misses the tree's box is also rejected here. */
+       KD_NONE or COMPRESSED_OPEN. boxed: a ray that misses the tree's box is also rejected here. */
     template <bool boxed>
-    __device__ __forceinline__ void begin(const packed_scene &scene, float4 o, float4 d) {
+    __device__ __forceinline__ void begin(const compressed_scene &scene, float4 o, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
-        at = PACKED_IDLE;
-        waiting &= ~(uint32_t)PACKED_WAITING;
+        at = COMPRESSED_IDLE;
+        waiting &= ~(uint32_t)COMPRESSED_WAITING;
         hits = 0;
-        largest = packed_max3(x, y, z);
+        largest = compressed_max3(x, y, z);
         best = KD_NONE;
         u = v = 0;
         tmin = o.w, nearest = d.w;
@@ -241,18 +241,18 @@ template <bool any, bool bounded> struct packed_ray {
             return;
         ox = o.x, oy = o.y, oz = o.z;
         if (!is_comfortable(scene.box, d)) {
-            best = PACKED_OPEN;
+            best = COMPRESSED_OPEN;
             return;
         }
-        const float inverse = packed_inverse_rounded(largest);
-        dx = packed_quotient_rounded(d.x, largest, inverse);
-        dy = packed_quotient_rounded(d.y, largest, inverse);
-        dz = packed_quotient_rounded(d.z, largest, inverse);
+        const float inverse = compressed_inverse_rounded(largest);
+        dx = compressed_quotient_rounded(d.x, largest, inverse);
+        dy = compressed_quotient_rounded(d.y, largest, inverse);
+        dz = compressed_quotient_rounded(d.z, largest, inverse);
         vx = inverse_of(dx), vy = inverse_of(dy), vz = inverse_of(dz);
         if (boxed && misses(scene.box)) return;
-        hx = packed_both(16 * fminf(fmaxf(vx, -4093.0f), 4093.0f));
-        hy = packed_both(16 * fminf(fmaxf(vy, -4093.0f), 4093.0f));
-        hz = packed_both(16 * fminf(fmaxf(vz, -4093.0f), 4093.0f));
+        hx = compressed_both(16 * fminf(fmaxf(vx, -4093.0f), 4093.0f));
+        hy = compressed_both(16 * fminf(fmaxf(vy, -4093.0f), 4093.0f));
+        hz = compressed_both(16 * fminf(fmaxf(vz, -4093.0f), 4093.0f));
         const uint32_t octant = (vx < 0 ? 1 : 0) | (vy < 0 ? 2 : 0);
         const uint32_t axis = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
         way = 4 + (vz < 0 ? octant ^ 3 : octant) + (axis << 8);
@@ -264,8 +264,8 @@ template <bool any, bool bounded> struct packed_ray {
 
     __device__ __forceinline__ static uint32_t plane(uint32_t planes, uint32_t selector, uint32_t a,
                                                      uint32_t b) {
-        return packed_bits(__hfma2(packed_halves(packed_select(planes, 0, selector)),
-                                   packed_halves(a), packed_halves(b)));
+        return compressed_bits(__hfma2(compressed_halves(compressed_select(planes, 0, selector)),
+                                   compressed_halves(a), compressed_halves(b)));
     }
 
     /* The coefficients b of t = q a + b for the near and far planes of each axis, twice each as
@@ -277,12 +277,12 @@ template <bool any, bool bounded> struct packed_ray {
     __device__ __forceinline__ uint32_t intersects(uint32_t x, uint32_t y, uint32_t z,
                                               const bounds &b) const {
         const uint32_t near =
-            packed_largest(plane(x, near_x, hx, b.near_x), plane(y, near_y, hy, b.near_y),
+            compressed_largest(plane(x, near_x, hx, b.near_x), plane(y, near_y, hy, b.near_y),
                            plane(z, near_z, hz, b.near_z));
-        const uint32_t far = packed_smallest(plane(x, near_x ^ 0x101, hx, b.far_x),
+        const uint32_t far = compressed_smallest(plane(x, near_x ^ 0x101, hx, b.far_x),
                                              plane(y, near_y ^ 0x101, hy, b.far_y),
                                              plane(z, near_z ^ 0x101, hz, b.far_z));
-        return packed_not_above(near, bounded ? packed_smaller(far, b.end) : far);
+        return compressed_not_above(near, bounded ? compressed_smaller(far, b.end) : far);
     }
 
     /* Returns the ray in the coordinate system of the node's grid. All t are relative to t0, where
@@ -293,29 +293,29 @@ template <bool any, bool bounded> struct packed_ray {
                     y = (__uint_as_float(head.y) - oy) * scale,
                     z = (__uint_as_float(head.z) - oz) * scale;
         const float off = slack * scale, more = off + 0.5f;
-        const float t0 = fmaxf(packed_max3(fmaf(-fabsf(vx), off, fmaf(x, vx, back_x)),
+        const float t0 = fmaxf(compressed_max3(fmaf(-fabsf(vx), off, fmaf(x, vx, back_x)),
                                            fmaf(-fabsf(vy), off, fmaf(y, vy, back_y)),
                                            fmaf(-fabsf(vz), off, fmaf(z, vz, back_z))),
                                (any ? v : begin_length()) * scale);
         const float from_x = fmaf(-t0, dx, x), from_y = fmaf(-t0, dy, y), from_z = fmaf(-t0, dz, z);
         const float wide_x = fabsf(ax) * more, wide_y = fabsf(ay) * more, wide_z = fabsf(az) * more;
         bounds b;
-        b.near_x = packed_both(fmaf(from_x, ax, -wide_x));
-        b.far_x = packed_both(fmaf(from_x, ax, wide_x));
-        b.near_y = packed_both(fmaf(from_y, ay, -wide_y));
-        b.far_y = packed_both(fmaf(from_y, ay, wide_y));
-        b.near_z = packed_both(fmaf(from_z, az, -wide_z));
-        b.far_z = packed_both(fmaf(from_z, az, wide_z));
+        b.near_x = compressed_both(fmaf(from_x, ax, -wide_x));
+        b.far_x = compressed_both(fmaf(from_x, ax, wide_x));
+        b.near_y = compressed_both(fmaf(from_y, ay, -wide_y));
+        b.far_y = compressed_both(fmaf(from_y, ay, wide_y));
+        b.near_z = compressed_both(fmaf(from_z, az, -wide_z));
+        b.far_z = compressed_both(fmaf(from_z, az, wide_z));
         b.end = 0;
         if (bounded)
             b.end =
-                packed_both(fmaf(fmaf(any ? u : limit(), scale, -t0), 1.002f * 0x1p-20f, 0x1p-21f));
+                compressed_both(fmaf(fmaf(any ? u : limit(), scale, -t0), 1.002f * 0x1p-20f, 0x1p-21f));
         return b;
     }
 
     /* Intersects the ray with the children of its node. The children that it hits become the
        current group, sorted front to back. */
-    __device__ __forceinline__ void step(const packed_scene &scene) {
+    __device__ __forceinline__ void step(const compressed_scene &scene) {
         const uint4 *node = scene.units + 2 * (uint64_t)at;
         const uint4 head = __ldg(node), x = __ldg(node + 1), y = __ldg(node + 2),
                     z = __ldg(node + 3), row = __ldg(node + (way & 7));
@@ -329,10 +329,10 @@ template <bool any, bool bounded> struct packed_ray {
         if (any) { /* in lane order, which puts likely occluders first */
             m0 = hit0, m1 = hit1;
         } else {
-            const uint32_t first = packed_select(hit0, hit1, row.w),
-                           last = packed_select(hit0, hit1, row.w >> 16);
-            m1 = packed_select(first, last, turn);
-            m0 = packed_select(first, last, turn ^ 0x1111);
+            const uint32_t first = compressed_select(hit0, hit1, row.w),
+                           last = compressed_select(hit0, hit1, row.w >> 16);
+            m1 = compressed_select(first, last, turn);
+            m0 = compressed_select(first, last, turn ^ 0x1111);
         }
         hits = hits_of_group();
     }
@@ -341,30 +341,30 @@ template <bool any, bool bounded> struct packed_ray {
     }
 
     /* Moves to the nearest child of the current group, or of the group on top of the stack; sets
-       PACKED_IDLE if there is none. The rest of a group is pushed only if the child is a node;
+       COMPRESSED_IDLE if there is none. The rest of a group is pushed only if the child is a node;
        while leaves are visited the group stays in registers. */
-    __device__ __forceinline__ void pick(packed_stack &stack) {
+    __device__ __forceinline__ void pick(compressed_stack &stack) {
         if (!hits) {
-            if ((waiting & PACKED_WAITING) == 0) {
-                at = PACKED_IDLE;
+            if ((waiting & COMPRESSED_WAITING) == 0) {
+                at = COMPRESSED_IDLE;
                 return;
             }
             const uint2 top = stack.metas[--waiting];
             base = stack.bases[waiting], m0 = top.x, m1 = top.y;
             hits = hits_of_group();
         }
-        const uint32_t first = packed_topmost(hits);
+        const uint32_t first = compressed_topmost(hits);
         hits ^= 1u << first;
-        const uint32_t place = packed_select(m0, m1, (first >> 3) + (first & 4)) & 0x7f;
-        at = packed_place_in(base & ((1u << PACKED_INNER_SHIFT) - 1), place);
-        if (place < PACKED_NODE_UNITS * (base >> PACKED_INNER_SHIFT)) {
+        const uint32_t place = compressed_select(m0, m1, (first >> 3) + (first & 4)) & 0x7f;
+        at = compressed_place_in(base & ((1u << COMPRESSED_INNER_SHIFT) - 1), place);
+        if (place < COMPRESSED_NODE_UNITS * (base >> COMPRESSED_INNER_SHIFT)) {
             if (hits) {
                 stack.metas[waiting] = make_uint2((m0 & 0x7f7f7f7fu) | (hits << 4 & 0x80808080u),
                                                   (m1 & 0x7f7f7f7fu) | (hits & 0x80808080u));
                 stack.bases[waiting++] = base;
             }
         } else
-            at |= PACKED_LEAF_MARK;
+            at |= COMPRESSED_LEAF_MARK;
     }
 
     /* Returns where the ray leaves the leaf's cell, less the slack. */
@@ -372,13 +372,13 @@ template <bool any, bool bounded> struct packed_ray {
         const float4 a = __ldg(leaf - 2), b = __ldg(leaf - 1);
         const float x = ((vx < 0 ? a.x : a.w) - ox) * vx, y = ((vy < 0 ? a.y : b.x) - oy) * vy,
                     z = ((vz < 0 ? a.z : b.y) - oz) * vz;
-        return packed_min3(fmaf(-slack, fabsf(vx), x), fmaf(-slack, fabsf(vy), y),
+        return compressed_min3(fmaf(-slack, fabsf(vx), x), fmaf(-slack, fabsf(vy), y),
                            fmaf(-slack, fabsf(vz), z));
     }
 
-    __device__ __forceinline__ packed_sight sight_of(const float4 *leaf) const {
+    __device__ __forceinline__ compressed_sight sight_of(const float4 *leaf) const {
         const uint32_t kz = way >> 8;
-        packed_sight sight;
+        compressed_sight sight;
         sight.ox = kz == 0 ? oy : kz == 1 ? oz : ox;
         sight.oy = kz == 0 ? oz : kz == 1 ? ox : oy;
         sight.oz = kz == 0 ? ox : kz == 1 ? oy : oz;
@@ -393,15 +393,15 @@ template <bool any, bool bounded> struct packed_ray {
 
     /* Defers the triangle in this row until the end of traversal. Returns false if the list is
        full. */
-    __device__ __forceinline__ bool put_off(const packed_scene &scene, packed_stack &stack,
+    __device__ __forceinline__ bool put_off(const compressed_scene &scene, compressed_stack &stack,
                                             uint32_t row, uint32_t id) const {
         const uint32_t count = stack.doubts[0];
 #pragma unroll 1
         for (uint32_t k = 1; k <= count; ++k) {
             const uint32_t other = __ldg((const uint32_t *)(scene.units + stack.doubts[k]) + 3);
-            if ((other & ~PACKED_LAST) == id) return true; /* deferred before, in another leaf */
+            if ((other & ~COMPRESSED_LAST) == id) return true; /* deferred before, in another leaf */
         }
-        if (count == PACKED_DOUBTS) return false;
+        if (count == COMPRESSED_DOUBTS) return false;
         stack.doubts[count + 1] = row;
         stack.doubts[0] = count + 1;
         return true;
@@ -409,8 +409,8 @@ template <bool any, bool bounded> struct packed_ray {
 
     /* Handles a triangle that float arithmetic cannot decide. Returns true if traversal is over: an
        occlusion query found a hit, or the list of deferred triangles is full. */
-    __device__ __forceinline__ bool doubt(const packed_scene &scene, packed_stack &stack,
-                                          const packed_seen &seen, float t, float blur,
+    __device__ __forceinline__ bool doubt(const compressed_scene &scene, compressed_stack &stack,
+                                          const compressed_seen &seen, float t, float blur,
                                           uint32_t row, uint32_t id, bool &found) {
         bool hit = false;
         if (seen.is_large()) {
@@ -424,7 +424,7 @@ template <bool any, bool bounded> struct packed_ray {
             return true;
         }
         if (!put_off(scene, stack, row, id)) {
-            best = PACKED_OPEN;
+            best = COMPRESSED_OPEN;
             return true;
         }
         if (hit) { /* the ray is shortened: farther hits no longer count */
@@ -436,24 +436,24 @@ template <bool any, bool bounded> struct packed_ray {
 
     /* Intersects the ray with the triangles of its leaf. Returns true if traversal is over; only
        deferred triangles can then change the result. */
-    __device__ __forceinline__ bool leaf(const packed_scene &scene, packed_stack &stack) {
-        const uint32_t first = 2 * (at & ~(uint32_t)PACKED_LEAF_MARK);
+    __device__ __forceinline__ bool leaf(const compressed_scene &scene, compressed_stack &stack) {
+        const uint32_t first = 2 * (at & ~(uint32_t)COMPRESSED_LEAF_MARK);
         const float4 *rows = (const float4 *)(scene.units + first);
-        const packed_sight sight = sight_of(rows);
+        const compressed_sight sight = sight_of(rows);
         uint32_t i = 0, word;
         bool found = false;
 #pragma unroll 1
         do {
-            packed_seen seen;
+            compressed_seen seen;
             const float4 z = __ldg(sight.z + i);
             seen.test(sight, __ldg(sight.x + i), __ldg(sight.y + i), z);
             word = __float_as_uint(z.w);
-            const uint32_t id = word & ~PACKED_LAST, row = first + i;
+            const uint32_t id = word & ~COMPRESSED_LAST, row = first + i;
             i += 3;
             if (seen.is_large() && seen.is_mixed()) continue;
             const float sum = seen.wa + seen.wb + seen.wc;
-            const float inverse = packed_inverse_rounded(sum),
-                        along = sight.along * packed_inverse_rounded(largest);
+            const float inverse = compressed_inverse_rounded(sum),
+                        along = sight.along * compressed_inverse_rounded(largest);
             const float to_b = seen.wb * inverse, to_c = seen.wc * inverse;
             const float t = (seen.wa * inverse * seen.az + to_b * seen.bz + to_c * seen.cz) * along;
             if (seen.is_large() && fabsf(sum) > 0.125f * seen.wide() * seen.tall()) {
@@ -468,7 +468,7 @@ template <bool any, bool bounded> struct packed_ray {
             } else if (doubt(scene, stack, seen, t, seen.blur(inverse, along), row, id, found)) {
                 return true;
             }
-        } while (!(word & PACKED_LAST));
+        } while (!(word & COMPRESSED_LAST));
         if (any || (bounded ? !found : nearest == INFINITY)) return false;
         return fmaf(nearest, largest, slack * 4) < leaf_exit(rows);
     }

@@ -1,61 +1,61 @@
-/* Compresses a tree (accel/wide/packed_form.h) level by level on the CPU, in the simplest way.
-   Reference of packed_make.cu, which makes the same bytes. */
-#ifndef KD_TESTS_ACCEL_PACKED_ORACLE_H
-#define KD_TESTS_ACCEL_PACKED_ORACLE_H
-#include "accel/wide/packed_measure.h"
-#include "accel/wide/packed_node.h"
+/* Compresses a tree (accel/wide/compressed_form.h) level by level on the CPU, in the simplest way.
+   Reference of compressed_make.cu, which makes the same bytes. */
+#ifndef KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
+#define KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
+#include "accel/wide/compressed_measure.h"
+#include "accel/wide/compressed_node.h"
 #include "core/memory.h"
 #include "core/status.h"
 
-typedef struct packed_tree {
-    uint8_t *units; /* PACKED_UNIT bytes each; NULL: the tree has no compressed form */
+typedef struct oracle_tree {
+    uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL: the tree has no compressed form */
     uint64_t unit_count;
     uint32_t nodes, leaves, depth;
     uint64_t triangles; /* in all leaves */
-} packed_tree;
+} oracle_tree;
 
-static inline void packed_tree_close(packed_tree *owned) {
+static inline void oracle_tree_close(oracle_tree *owned) {
     memory_free(owned->units);
     memset(owned, 0, sizeof *owned);
 }
 
 /* Some of the triangles of a leaf of the tree, in a part of its cell. */
-typedef struct packed_few {
+typedef struct oracle_few {
     uint32_t which; /* bit i: reference i of the leaf */
     uint32_t count;
     bool flat;      /* some of the boxes are flat along an axis */
     box3 cell, box; /* box: bounds of all */
-    box3 boxes[PACKED_FINER_MAX];
-} packed_few;
+    box3 boxes[COMPRESSED_FINER_MAX];
+} oracle_few;
 
 /* Counts the boxes on either side of a plane. */
-KD_FN void packed_count_sides(const packed_few *of, int axis, float plane, bool at_end,
+KD_FN void oracle_count_sides(const oracle_few *of, int axis, float plane, bool at_end,
                               uint32_t *low, uint32_t *high) {
     *low = *high = 0;
     for (uint32_t i = 0; i < of->count; ++i) {
         const float lo = vec3_axis(of->boxes[i].lo, axis), hi = vec3_axis(of->boxes[i].hi, axis);
-        *high += packed_is_high(lo, hi, plane, at_end);
-        *low += packed_is_low(lo, hi, plane, at_end);
+        *high += compressed_is_high(lo, hi, plane, at_end);
+        *low += compressed_is_low(lo, hi, plane, at_end);
     }
 }
 
 /* Finds the best plane to split or cut these triangles; returns false if no split pays. */
-KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
+KD_FN bool finer_cut(const oracle_few *of, int *axis, float *plane) {
     const sah_costs costs = {0.3f, 1, 1};
     float best = (float)of->count;
     bool found = false;
     const double area = sah_half_area(of->box);
     if (!(area > 0)) return false;
     for (int k = 0; k < 3; ++k) {
-        const sah_axis along = packed_axis_of(of->box, k, 1 / area);
+        const sah_axis along = compressed_axis_of(of->box, k, 1 / area);
         for (uint32_t i = 0; i < 2 * of->count; ++i) {
             const box3 *box = &of->boxes[i >> 1];
             const float lo = vec3_axis(box->lo, k), hi = vec3_axis(box->hi, k),
                         at = i & 1 ? hi : lo;
             const bool inside = at > along.lo && at < along.hi;
             uint32_t low, high;
-            if (inside ? of->count < PACKED_FINER_MIN : lo < hi) continue;
-            packed_count_sides(of, k, at, at == along.hi, &low, &high);
+            if (inside ? of->count < COMPRESSED_FINER_MIN : lo < hi) continue;
+            oracle_count_sides(of, k, at, at == along.hi, &low, &high);
             const float cost = sah_split_cost(&costs, &along, at, low, high);
             if (low == 0 || high == 0 || !(cost < best)) continue;
             best = cost;
@@ -68,86 +68,86 @@ KD_FN bool packed_finer_cut(const packed_few *of, int *axis, float *plane) {
 }
 
 /* Returns the bounds of a leaf's triangles, clipped to its cell, for any number of triangles. */
-KD_FN box3 packed_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
+KD_FN box3 oracle_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
     const uint32_t *ids = tree->references + tritree_first(leaf);
     box3 box = box3_empty();
     for (uint32_t i = 0; i < tritree_count(leaf); ++i)
-        box3_join(&box, packed_cut_id(tree, ids[i], cell));
+        box3_join(&box, compressed_cut_id(tree, ids[i], cell));
     return box;
 }
 
 /* Collects the boxes of the triangles `which` of the leaf with these references. */
-KD_FN void packed_few_make(packed_few *out, const tritree_view *tree, const uint32_t *ids,
+KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint32_t *ids,
                            uint32_t which, box3 cell) {
     out->which = which;
     out->count = 0;
     out->flat = false;
     out->cell = cell;
     out->box = box3_empty();
-    for (uint32_t i = 0; packed_has_next(which, &i); ++i) {
-        const box3 box = packed_cut_id(tree, ids[i], cell);
-        if (packed_is_flat(box)) out->flat = true;
+    for (uint32_t i = 0; compressed_has_next(which, &i); ++i) {
+        const box3 box = compressed_cut_id(tree, ids[i], cell);
+        if (compressed_is_flat(box)) out->flat = true;
         box3_join(&out->box, box);
         out->boxes[out->count++] = box;
     }
 }
 
 /* Returns the triangles on one side of a plane. */
-KD_FN uint32_t packed_few_side(const packed_few *of, int axis, float plane, bool high) {
+KD_FN uint32_t oracle_few_side(const oracle_few *of, int axis, float plane, bool high) {
     const bool at_end = plane == vec3_axis(of->box.hi, axis);
     uint32_t side = 0, i = 0;
-    for (uint32_t k = 0; packed_has_next(of->which, &i); ++i, ++k) {
+    for (uint32_t k = 0; compressed_has_next(of->which, &i); ++i, ++k) {
         const float lo = vec3_axis(of->boxes[k].lo, axis), hi = vec3_axis(of->boxes[k].hi, axis);
-        if ((high ? packed_is_high : packed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
+        if ((high ? compressed_is_high : compressed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
     }
     return side;
 }
 
 /* The children of a node, by lane. */
-typedef struct packed_children {
+typedef struct child_list {
     int count, inner;
-    packed_item items[PACKED_CELLS];
-    box3 boxes[PACKED_CELLS];
-    uint32_t triangles[PACKED_CELLS]; /* 0: a node */
-    uint32_t order[4];                /* packed_row */
-} packed_children;
+    compressed_item items[COMPRESSED_CHILDREN];
+    box3 boxes[COMPRESSED_CHILDREN];
+    uint32_t triangles[COMPRESSED_CHILDREN]; /* 0: a node */
+    uint32_t order[4];                /* compressed_row */
+} child_list;
 
 /* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
-KD_FN int packed_open(const packed_source *from, packed_part *parts) {
-    packed_head head;
+KD_FN int oracle_open(const compressed_source *from, compressed_part *parts) {
+    compressed_head head;
     int used = 1;
-    parts[0].slots = PACKED_CELLS;
+    parts[0].slots = COMPRESSED_CHILDREN;
     for (int at = 0; at < used; ++at) {
-        packed_part *p = parts + at;
+        compressed_part *p = parts + at;
         const uint64_t plan = from->at[p->item.node].plan;
-        const int slots = at == 0 ? PACKED_CELLS : packed_worth(plan, p->slots);
-        p->low = p->high = p->lane = PACKED_NOWHERE;
-        if (slots == 1 || packed_kind(plan) == PACKED_EMPTY || p->item.count) continue;
-        if (packed_kind(plan) == PACKED_LEAF && tritree_is_leaf(from->at[p->item.node].node))
+        const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_worth(plan, p->slots);
+        p->low = p->high = p->lane = COMPRESSED_NOWHERE;
+        if (slots == 1 || compressed_kind(plan) == COMPRESSED_EMPTY || p->item.count) continue;
+        if (compressed_kind(plan) == COMPRESSED_LEAF && tritree_is_leaf(from->at[p->item.node].node))
             continue;
         const tritree_node node = from->at[p->item.node].node;
-        const int low_slots = packed_low_slots(plan, slots);
+        const int low_slots = compressed_low_slots(plan, slots);
         p->axis = (uint8_t)tritree_axis(node);
         p->low = (uint8_t)used++;
         p->high = (uint8_t)used++;
         for (int side = 0; side < 2; ++side) {
-            packed_part *child = parts + (side ? p->high : p->low);
+            compressed_part *child = parts + (side ? p->high : p->low);
             child->item = p->item;
             child->item.node = tritree_left(node) + (uint32_t)side;
             vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
             child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
-            packed_settle(from, &child->item, &head);
+            compressed_settle(from, &child->item, &head);
         }
     }
     return used;
 }
 
 /* Lists the parts that are children, low sides first; returns their number. */
-KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
-    uint8_t stack[PACKED_CELLS];
+KD_FN int oracle_list(const compressed_part *parts, uint8_t *list) {
+    uint8_t stack[COMPRESSED_CHILDREN];
     int waiting = 0, count = 0, at = 0;
     for (;;) {
-        if (parts[at].low != PACKED_NOWHERE) {
+        if (parts[at].low != COMPRESSED_NOWHERE) {
             stack[waiting++] = parts[at].high;
             at = parts[at].low;
             continue;
@@ -159,116 +159,116 @@ KD_FN int packed_list(const packed_part *parts, uint8_t *list) {
 }
 
 /* Assigns lanes to the parts that are children. */
-KD_FN void packed_take_lanes(const packed_source *from, packed_part *parts, packed_children *out) {
-    uint32_t priority[PACKED_CELLS];
-    uint8_t list[PACKED_CELLS];
-    packed_head head;
-    out->count = packed_list(parts, list);
+KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, child_list *out) {
+    uint32_t priority[COMPRESSED_CHILDREN];
+    uint8_t list[COMPRESSED_CHILDREN];
+    compressed_head head;
+    out->count = oracle_list(parts, list);
     for (int i = 0; i < out->count; ++i) {
-        packed_item *item = &parts[list[i]].item;
+        compressed_item *item = &parts[list[i]].item;
         priority[i] =
-            packed_priority(from->at[item->node].box, packed_settle(from, item, &head) > 0);
+            compressed_priority(from->at[item->node].box, compressed_settle(from, item, &head) > 0);
     }
     for (int i = 0; i < out->count; ++i) {
         int before = 0;
         for (int k = 0; k < out->count; ++k)
             before += priority[k] > priority[i] || (priority[k] == priority[i] && k < i);
-        const int lane = packed_lane(before, out->count);
-        packed_part *part = &parts[list[i]];
+        const int lane = compressed_lane(before, out->count);
+        compressed_part *part = &parts[list[i]];
         part->lane = (uint8_t)lane;
         out->items[lane] = part->item;
         out->boxes[lane] = from->at[part->item.node].box;
-        out->triangles[lane] = packed_settle(from, &out->items[lane], &head);
+        out->triangles[lane] = compressed_settle(from, &out->items[lane], &head);
     }
 }
 
 /* Distributes the references of a large leaf among children. */
-KD_FN void packed_share(const packed_source *from, const packed_item *of, packed_children *out) {
+KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *of, child_list *out) {
     const box3 nothing = box3_empty();
-    out->count = (int)packed_shares(of->count);
+    out->count = (int)compressed_shares(of->count);
     for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
-        packed_item *item = &out->items[i];
+        compressed_item *item = &out->items[i];
         *item = *of;
-        item->first = of->first + packed_share_begin(of->count, i);
-        item->count = packed_share_of(of->count, i);
-        out->triangles[i] = item->count <= PACKED_LEAF_MAX ? item->count : 0;
+        item->first = of->first + compressed_share_begin(of->count, i);
+        item->count = compressed_share_of(of->count, i);
+        out->triangles[i] = item->count <= COMPRESSED_LEAF_MAX ? item->count : 0;
         out->boxes[i] = nothing;
         for (uint32_t k = item->first; k < item->first + item->count; ++k)
             box3_join(&out->boxes[i],
-                      packed_cut_id(&from->tree, from->tree.references[k], of->cell));
+                      compressed_cut_id(&from->tree, from->tree.references[k], of->cell));
     }
     for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
 }
 
-KD_FN void packed_children_find(const packed_source *from, const packed_item *of,
-                                packed_children *out) {
+KD_FN void oracle_children_find(const compressed_source *from, const compressed_item *of,
+                                child_list *out) {
     if (of->count) {
-        packed_share(from, of, out);
+        share_out_leaf(from, of, out);
     } else {
-        packed_part parts[PACKED_OPENED];
-        packed_head head;
+        compressed_part parts[COMPRESSED_OPENED];
+        compressed_head head;
         parts[0].item = *of;
-        packed_settle(from, &parts[0].item, &head);
-        packed_open(from, parts);
-        packed_take_lanes(from, parts, out);
-        for (int octant = 0; octant < 4; ++octant) out->order[octant] = packed_order(parts, octant);
+        compressed_settle(from, &parts[0].item, &head);
+        oracle_open(from, parts);
+        take_lanes(from, parts, out);
+        for (int octant = 0; octant < 4; ++octant) out->order[octant] = compressed_order(parts, octant);
     }
     out->inner = 0;
     for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
 }
 
 /* Returns the offset of a child in the block of all children, in units. */
-KD_FN uint32_t packed_place(const packed_children *of, int lane) {
+KD_FN uint32_t oracle_place(const child_list *of, int lane) {
     uint32_t nodes = 0, leaves = 0;
-    for (int i = 0; i < PACKED_CELLS && i < lane; ++i)
+    for (int i = 0; i < COMPRESSED_CHILDREN && i < lane; ++i)
         if (of->triangles[i])
-            leaves += packed_leaf_units(of->triangles[i]);
+            leaves += compressed_leaf_units(of->triangles[i]);
         else
             ++nodes;
-    if (of->triangles[lane] == 0) return PACKED_NODE_UNITS * nodes;
-    return PACKED_NODE_UNITS * (uint32_t)of->inner + leaves + 1;
+    if (of->triangles[lane] == 0) return COMPRESSED_NODE_UNITS * nodes;
+    return COMPRESSED_NODE_UNITS * (uint32_t)of->inner + leaves + 1;
 }
 
-/* Returns the units of the block, a multiple of PACKED_NODE_UNITS. */
-KD_FN uint32_t packed_block_units(const packed_children *of) {
+/* Returns the units of the block, a multiple of COMPRESSED_NODE_UNITS. */
+KD_FN uint32_t oracle_block_units(const child_list *of) {
     uint32_t units = 0;
     for (int i = 0; i < of->count; ++i)
         units +=
-            of->triangles[i] ? packed_leaf_units(of->triangles[i]) : (uint32_t)PACKED_NODE_UNITS;
-    return packed_aligned(units);
+            of->triangles[i] ? compressed_leaf_units(of->triangles[i]) : (uint32_t)COMPRESSED_NODE_UNITS;
+    return compressed_aligned(units);
 }
 
 /* Encodes a node whose children's block begins at unit `base`. */
-KD_FN void packed_node_make(const packed_source *from, const packed_children *of, uint32_t base,
-                            packed_node *out) {
+KD_FN void oracle_node_make(const compressed_source *from, const child_list *of, uint32_t base,
+                            compressed_node *out) {
     box3 box = box3_empty();
     for (int lane = 0; lane < of->count; ++lane) box3_join(&box, of->boxes[lane]);
     const float side = float_max(vec3_largest(box3_size(box)), from->min_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
     for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
-    for (int lane = 0; lane < PACKED_CELLS; ++lane) {
+    for (int lane = 0; lane < COMPRESSED_CHILDREN; ++lane) {
         const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
         for (int axis = 0; axis < 3; ++axis) {
             uint8_t *to = out->box[axis][pair] + 2 * second;
             to[0] = 255;
             if (lane >= of->count) continue;
             const double p = (double)out->p[axis], scale = (double)out->inv_e;
-            to[0] = packed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
-            to[1] = packed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
+            to[0] = compressed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
+            to[1] = compressed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
         }
     }
     for (int octant = 0; octant < 4; ++octant) {
         for (int lane = 0; lane < of->count; ++lane)
-            out->rows[octant].meta[lane] = (uint8_t)(128 | packed_place(of, lane));
+            out->rows[octant].meta[lane] = (uint8_t)(128 | oracle_place(of, lane));
         out->rows[octant].base =
-            (uint32_t)of->inner << PACKED_INNER_SHIFT | base / PACKED_NODE_UNITS;
+            (uint32_t)of->inner << COMPRESSED_INNER_SHIFT | base / COMPRESSED_NODE_UNITS;
         out->rows[octant].order = of->order[octant];
     }
 }
 
 /* Returns the id of triangle i of a child that is a leaf. */
-KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, uint32_t i) {
+KD_FN uint32_t leaf_id(const compressed_source *from, const compressed_item *of, uint32_t i) {
     if (of->count) return from->tree.references[of->first + i];
     const tritree_node node = from->at[of->node].node;
     if (tritree_is_leaf(node)) return from->tree.references[tritree_first(node) + i];
@@ -277,20 +277,20 @@ KD_FN uint32_t packed_leaf_id(const packed_source *from, const packed_item *of, 
 
 typedef struct maker {
     tritree_view tree;  /* the input */
-    packed_source from; /* views the finer tree, whose arrays follow */
-    packed_subtree *at;
+    compressed_source from; /* views the finer tree, whose arrays follow */
+    compressed_subtree *at;
     uint32_t *references;
     uint64_t node_capacity, reference_capacity;
-    packed_item *items; /* level by level */
+    compressed_item *items; /* level by level */
     uint32_t *places;   /* the unit of each item's node */
     uint64_t item_capacity, unit_capacity;
-    packed_tree *out;
+    oracle_tree *out;
 } maker;
 
 /* Adds two nodes; *left: the first. */
 static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
-    KD_REQUIRE(to->node_count < PACKED_MAX_UNITS - 2, KD_ERROR_MEMORY,
+    KD_REQUIRE(to->node_count < COMPRESSED_UNITS_MAX - 2, KD_ERROR_MEMORY,
                "splitting large leaves makes more nodes than the compressed tree can have");
     if (to->node_count + 2 > m->node_capacity) {
         KD_TRY(KD_GROW(m->at, m->node_capacity, 2 * m->node_capacity + 2));
@@ -305,12 +305,12 @@ static inline kd_status add_pair(maker *m, uint32_t *left) {
 static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
     tritree_view *to = &m->from.tree;
     uint32_t count = 0;
-    if (to->reference_count + (uint64_t)PACKED_FINER_MAX > m->reference_capacity) {
-        const uint64_t capacity = 2 * m->reference_capacity + PACKED_FINER_MAX;
+    if (to->reference_count + (uint64_t)COMPRESSED_FINER_MAX > m->reference_capacity) {
+        const uint64_t capacity = 2 * m->reference_capacity + COMPRESSED_FINER_MAX;
         KD_TRY(KD_GROW(m->references, m->reference_capacity, capacity));
         m->reference_capacity = capacity;
     }
-    for (uint32_t i = 0; packed_has_next(which, &i); ++i)
+    for (uint32_t i = 0; compressed_has_next(which, &i); ++i)
         m->references[to->reference_count + count++] = ids[i];
     m->at[at].node = tritree_leaf(to->reference_count, count);
     to->reference_count += count;
@@ -318,21 +318,21 @@ static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uin
 }
 
 /* Splits triangles of a leaf of the tree, with references `ids`, below a node of the finer tree. */
-static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const packed_few *few,
+static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const oracle_few *few,
                                 uint32_t level) {
-    packed_few part;
+    oracle_few part;
     int axis = 0;
     float plane = 0;
     uint32_t left = 0;
     m->at[at].box = few->box;
-    if (!packed_may_be_finer(few->count, few->flat, level) || !packed_finer_cut(few, &axis, &plane))
+    if (!compressed_may_be_finer(few->count, few->flat, level) || !finer_cut(few, &axis, &plane))
         return level > 0 ? add_leaf(m, at, ids, few->which) : KD_OK;
     KD_TRY(add_pair(m, &left));
     m->at[at].node = tritree_inner(axis, plane, left);
     for (uint32_t side = 0; side < 2; ++side) {
         box3 cell = few->cell;
         vec3_set_axis(side ? &cell.lo : &cell.hi, axis, plane);
-        packed_few_make(&part, &m->tree, ids, packed_few_side(few, axis, plane, side == 1), cell);
+        oracle_few_make(&part, &m->tree, ids, oracle_few_side(few, axis, plane, side == 1), cell);
         part.flat = few->flat;
         KD_TRY(cut_few(m, left + side, ids, &part, level + 1));
     }
@@ -343,10 +343,10 @@ static inline kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
     const tritree_node node = m->tree.nodes[at];
     if (tritree_is_leaf(node)) {
         const uint32_t *ids = m->tree.references + tritree_first(node);
-        packed_few few;
-        m->at[at].box = packed_leaf_box(&m->tree, node, cell);
-        if (!packed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
-        packed_few_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
+        oracle_few few;
+        m->at[at].box = oracle_leaf_box(&m->tree, node, cell);
+        if (!compressed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
+        oracle_few_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
         return cut_few(m, at, ids, &few, 0);
     }
     for (uint32_t side = 0; side < 2; ++side) {
@@ -357,16 +357,16 @@ static inline kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
     return KD_OK;
 }
 
-static inline void measure(maker *m, uint32_t at, packed_measure *out) {
+static inline void measure(maker *m, uint32_t at, compressed_measure *out) {
     const tritree_view *tree = &m->from.tree;
-    packed_subtree *to = &m->at[at];
+    compressed_subtree *to = &m->at[at];
     if (tritree_is_leaf(to->node)) {
-        to->plan = packed_measure_leaf(out, tree, to->node, to->box);
+        to->plan = compressed_measure_leaf(out, tree, to->node, to->box);
     } else {
-        packed_measure high;
+        compressed_measure high;
         measure(m, tritree_left(to->node), out);
         measure(m, tritree_left(to->node) + 1, &high);
-        to->plan = packed_measure_join(out, &high);
+        to->plan = compressed_measure_join(out, &high);
     }
     to->box = out->box;
     memcpy(to->ids, out->ids, sizeof out->ids);
@@ -391,32 +391,32 @@ static inline kd_status make_finer(maker *m) {
 }
 
 static inline void measure_all(maker *m) {
-    packed_measure whole;
+    compressed_measure whole;
     m->from.at = m->at;
-    m->from.min_side = packed_min_side(m->tree.box);
+    m->from.min_side = compressed_min_side(m->tree.box);
     measure(m, 0, &whole);
 }
 
-static inline void fill_leaf(const maker *m, const packed_item *of, uint32_t triangles,
+static inline void fill_leaf(const maker *m, const compressed_item *of, uint32_t triangles,
                              uint8_t *at) {
-    const packed_leaf leaf = packed_leaf_make(of, triangles);
-    memcpy(at - PACKED_UNIT, &leaf, sizeof leaf);
+    const compressed_leaf leaf = compressed_leaf_make(of, triangles);
+    memcpy(at - COMPRESSED_UNIT, &leaf, sizeof leaf);
     for (uint32_t i = 0; i < triangles; ++i) {
-        const packed_triangle row = packed_triangle_make(
-            &m->from.tree, packed_leaf_id(&m->from, of, i), i + 1 == triangles);
+        const compressed_triangle row = compressed_triangle_make(
+            &m->from.tree, leaf_id(&m->from, of, i), i + 1 == triangles);
         memcpy(at + sizeof row * i, &row, sizeof row);
     }
 }
 
 static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
-    packed_tree *out = m->out;
+    oracle_tree *out = m->out;
     if (items > m->item_capacity) {
         KD_TRY(KD_GROW(m->items, m->item_capacity, 2 * items));
         KD_TRY(KD_GROW(m->places, m->item_capacity, 2 * items));
         m->item_capacity = 2 * items;
     }
     if (units > m->unit_capacity) {
-        KD_TRY(KD_GROW(out->units, PACKED_UNIT * out->unit_count, 2 * PACKED_UNIT * units));
+        KD_TRY(KD_GROW(out->units, COMPRESSED_UNIT * out->unit_count, 2 * COMPRESSED_UNIT * units));
         m->unit_capacity = 2 * units;
     }
     return KD_OK;
@@ -424,22 +424,22 @@ static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
 
 /* Makes the node and leaves of item i; its children that are nodes become items. */
 static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
-    packed_tree *out = m->out;
-    packed_children children;
-    packed_node node;
-    packed_children_find(&m->from, &m->items[i], &children);
-    const uint64_t base = out->unit_count, units = packed_block_units(&children);
-    if (base + units > PACKED_MAX_UNITS) return KD_OK; /* too large */
-    KD_TRY(grow(m, *item_count + PACKED_CELLS, base + units + PACKED_SPARE_UNITS));
-    memset(out->units + PACKED_UNIT * base, 0, PACKED_UNIT * units);
+    oracle_tree *out = m->out;
+    child_list children;
+    compressed_node node;
+    oracle_children_find(&m->from, &m->items[i], &children);
+    const uint64_t base = out->unit_count, units = oracle_block_units(&children);
+    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large */
+    KD_TRY(grow(m, *item_count + COMPRESSED_CHILDREN, base + units + COMPRESSED_SPARE_UNITS));
+    memset(out->units + COMPRESSED_UNIT * base, 0, COMPRESSED_UNIT * units);
     out->unit_count += units;
-    packed_node_make(&m->from, &children, (uint32_t)base, &node);
-    memcpy(out->units + PACKED_UNIT * (uint64_t)m->places[i], &node, sizeof node);
+    oracle_node_make(&m->from, &children, (uint32_t)base, &node);
+    memcpy(out->units + COMPRESSED_UNIT * (uint64_t)m->places[i], &node, sizeof node);
     for (int lane = 0; lane < children.count; ++lane) {
-        const uint32_t unit = (uint32_t)base + packed_place(&children, lane);
+        const uint32_t unit = (uint32_t)base + oracle_place(&children, lane);
         if (children.triangles[lane]) {
             fill_leaf(m, &children.items[lane], children.triangles[lane],
-                      out->units + PACKED_UNIT * (uint64_t)unit);
+                      out->units + COMPRESSED_UNIT * (uint64_t)unit);
             out->triangles += children.triangles[lane];
             ++out->leaves;
         } else {
@@ -453,14 +453,14 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
 
 static inline kd_status make_levels(maker *m) {
     uint64_t made = 0, end = 1;
-    packed_tree *out = m->out;
-    KD_TRY(grow(m, 1, PACKED_NODE_UNITS));
-    out->unit_count = PACKED_NODE_UNITS;
+    oracle_tree *out = m->out;
+    KD_TRY(grow(m, 1, COMPRESSED_NODE_UNITS));
+    out->unit_count = COMPRESSED_NODE_UNITS;
     memset(&m->items[0], 0, sizeof m->items[0]);
     m->items[0].cell.lo = vec3_all(-INFINITY);
     m->items[0].cell.hi = vec3_all(INFINITY);
     m->places[0] = 0;
-    while (made < end && out->depth < PACKED_MAX_DEPTH) {
+    while (made < end && out->depth < COMPRESSED_MAX_DEPTH) {
         uint64_t next = end;
         for (; made < end; ++made) KD_TRY(make_node(m, made, &next));
         if (out->nodes < made) break; /* too many units */
@@ -468,15 +468,15 @@ static inline kd_status make_levels(maker *m) {
         ++out->depth;
     }
     if (made < end || out->nodes < made) {
-        packed_tree_close(out);
+        oracle_tree_close(out);
         return KD_OK;
     }
-    memset(out->units + PACKED_UNIT * out->unit_count, 0, PACKED_UNIT * PACKED_SPARE_UNITS);
-    out->unit_count += PACKED_SPARE_UNITS;
+    memset(out->units + COMPRESSED_UNIT * out->unit_count, 0, COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS);
+    out->unit_count += COMPRESSED_SPARE_UNITS;
     return KD_OK;
 }
 
-static inline kd_status packed_tree_open(packed_tree *out, const tritree_view *from) {
+static inline kd_status oracle_tree_open(oracle_tree *out, const tritree_view *from) {
     maker m;
     memset(&m, 0, sizeof m);
     memset(out, 0, sizeof *out);
@@ -488,7 +488,7 @@ static inline kd_status packed_tree_open(packed_tree *out, const tritree_view *f
         measure_all(&m);
         status = make_levels(&m);
     }
-    if (status != KD_OK) packed_tree_close(out);
+    if (status != KD_OK) oracle_tree_close(out);
     memory_free(m.at);
     memory_free(m.references);
     memory_free(m.items);

@@ -1,44 +1,44 @@
-/* Builds a compressed wide node and its leaves from the plans of k-d subtrees (packed_measure.h).
+/* Builds a compressed wide node and its leaves from the plans of k-d subtrees (compressed_measure.h).
    The result is the same on CPU and GPU, bit for bit.
    Idea: the subtree of a node is opened according to its plan; the subtrees that remain become its
    children. A k-d leaf with more triangles than a leaf may have becomes a node whose children share
    its triangles; their cells are empty, so that a hit in one of them never ends the traversal
    early. Occlusion queries visit children in lane order; so the lanes that come first are given to
    leaves, then to children with large boxes. */
-#ifndef KD_ACCEL_WIDE_PACKED_NODE_H
-#define KD_ACCEL_WIDE_PACKED_NODE_H
-#include "accel/wide/packed_measure.h"
+#ifndef KD_ACCEL_WIDE_COMPRESSED_NODE_H
+#define KD_ACCEL_WIDE_COMPRESSED_NODE_H
+#include "accel/wide/compressed_measure.h"
 
-enum { PACKED_OPENED = 2 * PACKED_CELLS - 1, PACKED_NOWHERE = 255 };
+enum { COMPRESSED_OPENED = 2 * COMPRESSED_CHILDREN - 1, COMPRESSED_NOWHERE = 255 };
 
 /* A k-d tree with the plans of its nodes. Owns nothing. */
-typedef struct packed_source {
+typedef struct compressed_source {
     tritree_view tree;        /* with the same nodes as `at` */
-    const packed_subtree *at; /* one per node */
+    const compressed_subtree *at; /* one per node */
     float min_side;         /* smallest side of a node's grid */
-} packed_source;
+} compressed_source;
 
 /* A future node: a subtree of the k-d tree, or a range of references of a large leaf. */
-typedef struct packed_item {
+typedef struct compressed_item {
     box3 cell; /* in the k-d tree; infinite on sides without a plane */
     uint32_t node;
     uint32_t first, count; /* references; count 0: the whole subtree */
-} packed_item;
+} compressed_item;
 
 /* A node of the binary tree that opening a subtree produces. */
-typedef struct packed_part {
-    packed_item item;
+typedef struct compressed_part {
+    compressed_item item;
     uint8_t axis, low, high, lane, slots; /* low, high: the parts that this one was opened into */
-} packed_part;
+} compressed_part;
 
 /* The data of a subtree that descending needs. */
-typedef struct packed_head {
+typedef struct compressed_head {
     tritree_node node;
     uint64_t plan;
-} packed_head;
+} compressed_head;
 
-KD_FN packed_head packed_head_of(const packed_source *from, uint32_t node) {
-    packed_head head;
+KD_FN compressed_head compressed_head_of(const compressed_source *from, uint32_t node) {
+    compressed_head head;
     head.node = from->at[node].node;
     head.plan = from->at[node].plan;
     return head;
@@ -48,29 +48,29 @@ KD_FN packed_head packed_head_of(const packed_source *from, uint32_t node) {
    triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
    if it is opened further when it becomes a node. The item's cell stays valid, because only empty
    space is left out. */
-KD_FN uint32_t packed_settle(const packed_source *from, packed_item *item, packed_head *head) {
+KD_FN uint32_t compressed_settle(const compressed_source *from, compressed_item *item, compressed_head *head) {
     for (;;) {
-        *head = packed_head_of(from, item->node);
-        const int kind = packed_kind(head->plan);
-        if (kind != PACKED_LOW && kind != PACKED_HIGH) break;
-        item->node = tritree_left(head->node) + (kind == PACKED_HIGH ? 1 : 0);
+        *head = compressed_head_of(from, item->node);
+        const int kind = compressed_kind(head->plan);
+        if (kind != COMPRESSED_LOW && kind != COMPRESSED_HIGH) break;
+        item->node = tritree_left(head->node) + (kind == COMPRESSED_HIGH ? 1 : 0);
     }
-    if (packed_kind(head->plan) == PACKED_INNER) return 0;
-    if (!tritree_is_leaf(head->node)) return packed_distinct(head->plan);
-    if (tritree_count(head->node) <= PACKED_LEAF_MAX) return tritree_count(head->node);
+    if (compressed_kind(head->plan) == COMPRESSED_INNER) return 0;
+    if (!tritree_is_leaf(head->node)) return compressed_distinct(head->plan);
+    if (tritree_count(head->node) <= COMPRESSED_LEAF_MAX) return tritree_count(head->node);
     item->first = tritree_first(head->node);
     item->count = tritree_count(head->node);
     return 0;
 }
 
 /* Returns the lanes of all parts in front-to-back order for rays of this octant, a nibble each. */
-KD_FN uint32_t packed_order(const packed_part *parts, int octant) {
-    uint8_t stack[PACKED_CELLS];
+KD_FN uint32_t compressed_order(const compressed_part *parts, int octant) {
+    uint8_t stack[COMPRESSED_CHILDREN];
     int waiting = 0, taken = 0, at = 0;
     uint32_t order = 0;
     for (;;) {
-        const packed_part *p = parts + at;
-        if (p->low != PACKED_NOWHERE) {
+        const compressed_part *p = parts + at;
+        if (p->low != COMPRESSED_NOWHERE) {
             const bool backwards = octant >> p->axis & 1;
             stack[waiting++] = backwards ? p->low : p->high;
             at = backwards ? p->high : p->low;
@@ -80,13 +80,13 @@ KD_FN uint32_t packed_order(const packed_part *parts, int octant) {
         if (waiting == 0) break;
         at = stack[--waiting];
     }
-    for (; taken < PACKED_CELLS; ++taken) order |= (uint32_t)taken << (4 * taken);
+    for (; taken < COMPRESSED_CHILDREN; ++taken) order |= (uint32_t)taken << (4 * taken);
     return order;
 }
 
 /* Returns the lane of the next child, of `count` children: lanes in the order in which occlusion
    queries visit them. */
-KD_FN int packed_lane(int taken, int count) {
+KD_FN int compressed_lane(int taken, int count) {
     const uint32_t sequence = 0x04152637; /* 7, 3, 6, 2, 5, 1, 4, 0 */
     for (int k = 0;; ++k) {
         const int lane = (int)(sequence >> (4 * k) & 15);
@@ -95,34 +95,34 @@ KD_FN int packed_lane(int taken, int count) {
 }
 
 /* Sort key of a child for occlusion queries: leaves come first, then large boxes. */
-KD_FN uint32_t packed_priority(box3 box, bool leaf) {
-    const float area = packed_area(box);
+KD_FN uint32_t compressed_priority(box3 box, bool leaf) {
+    const float area = compressed_area(box);
     return float_bits(area <= FLT_MAX ? area : FLT_MAX) | (leaf ? 1u << 31 : 0);
 }
 
-/* The references of a large leaf are shared out to packed_shares children; child i gets
-   packed_share_of references. */
-KD_FN uint32_t packed_shares(uint32_t count) {
-    const uint32_t leaves = (count + PACKED_LEAF_MAX - 1) / PACKED_LEAF_MAX;
-    return leaves < PACKED_CELLS ? leaves : (uint32_t)PACKED_CELLS;
+/* The references of a large leaf are shared out to compressed_shares children; child i gets
+   compressed_share_of references. */
+KD_FN uint32_t compressed_shares(uint32_t count) {
+    const uint32_t leaves = (count + COMPRESSED_LEAF_MAX - 1) / COMPRESSED_LEAF_MAX;
+    return leaves < COMPRESSED_CHILDREN ? leaves : (uint32_t)COMPRESSED_CHILDREN;
 }
-KD_FN uint32_t packed_share_begin(uint32_t count, uint32_t i) {
-    return (uint32_t)((uint64_t)count * i / packed_shares(count));
+KD_FN uint32_t compressed_share_begin(uint32_t count, uint32_t i) {
+    return (uint32_t)((uint64_t)count * i / compressed_shares(count));
 }
-KD_FN uint32_t packed_share_of(uint32_t count, uint32_t i) {
-    return packed_share_begin(count, i + 1) - packed_share_begin(count, i);
-}
-
-KD_FN uint32_t packed_aligned(uint32_t units) {
-    return (units + PACKED_NODE_UNITS - 1) / PACKED_NODE_UNITS * PACKED_NODE_UNITS;
+KD_FN uint32_t compressed_share_of(uint32_t count, uint32_t i) {
+    return compressed_share_begin(count, i + 1) - compressed_share_begin(count, i);
 }
 
-KD_FN uint8_t packed_byte(double x) {
+KD_FN uint32_t compressed_aligned(uint32_t units) {
+    return (units + COMPRESSED_NODE_UNITS - 1) / COMPRESSED_NODE_UNITS * COMPRESSED_NODE_UNITS;
+}
+
+KD_FN uint8_t compressed_byte(double x) {
     return x > 0 ? (uint8_t)(x < 255 ? x : 255) : (uint8_t)0;
 }
 
-KD_FN packed_leaf packed_leaf_make(const packed_item *of, uint32_t triangles) {
-    packed_leaf leaf;
+KD_FN compressed_leaf compressed_leaf_make(const compressed_item *of, uint32_t triangles) {
+    compressed_leaf leaf;
     for (int axis = 0; axis < 3; ++axis) {
         leaf.lo[axis] = of->count ? INFINITY : vec3_axis(of->cell.lo, axis);
         leaf.hi[axis] = of->count ? -INFINITY : vec3_axis(of->cell.hi, axis);
@@ -132,13 +132,13 @@ KD_FN packed_leaf packed_leaf_make(const packed_item *of, uint32_t triangles) {
     return leaf;
 }
 
-KD_FN packed_triangle packed_triangle_make(const tritree_view *tree, uint32_t id, bool last) {
-    packed_triangle made;
+KD_FN compressed_triangle compressed_triangle_make(const tritree_view *tree, uint32_t id, bool last) {
+    compressed_triangle made;
     for (int k = 0; k < 3; ++k) {
         const vec3 p = tree->positions[tree->triangles[3 * (uint64_t)id + (uint32_t)k]];
         for (int axis = 0; axis < 3; ++axis) made.axis[axis].corner[k] = vec3_axis(p, axis);
     }
-    for (int axis = 0; axis < 3; ++axis) made.axis[axis].word = id | (last ? PACKED_LAST : 0);
+    for (int axis = 0; axis < 3; ++axis) made.axis[axis].word = id | (last ? COMPRESSED_LAST : 0);
     return made;
 }
 
