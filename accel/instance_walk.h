@@ -31,7 +31,7 @@ typedef struct instance_ray {
     const vec3 *positions;
     const uint32_t *triangles; /* of the scene */
     ray cast;
-    triangle_caster caster;
+    precomputed_ray precomputed;
     instance_hit best;
     bool any; /* stop at the first hit */
 } instance_ray;
@@ -98,7 +98,7 @@ KD_FN bool instance_triangle_intersect(instance_ray *on, uint32_t number, uint32
     const vec3 b = instance_corner(by, on->positions[corner[1]]);
     const vec3 c = instance_corner(by, on->positions[corner[2]]);
     float t = 0, u = 0, v = 0;
-    if (!triangle_intersect(&on->caster, a, b, c, &t, &u, &v)) return false;
+    if (!triangle_intersect(&on->precomputed, a, b, c, &t, &u, &v)) return false;
     instance_hit *best = &on->best;
     if (!(t > on->cast.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
@@ -183,7 +183,7 @@ KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
     const float reach = instance_reach(whole, cast.origin), largest = instance_largest(cast.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
     if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return on.best;
-    on.caster = triangle_caster_make(cast);
+    on.precomputed = precomputed_ray_make(cast);
     uint32_t at = 0;
     for (;;) {
         const instance_node *node = of->nodes + at;

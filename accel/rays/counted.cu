@@ -13,8 +13,8 @@ namespace {
 
 static_assert(sizeof(compressed_record) == TRACE_COUNTED_SCRATCH, "what callers reserve");
 
-__device__ __forceinline__ caster with_count(const caster &c, const uint32_t *counted) {
-    caster known = c;
+__device__ __forceinline__ ray_batch with_count(const ray_batch &c, const uint32_t *counted) {
+    ray_batch known = c;
     known.count = *counted;
     return known;
 }
@@ -22,7 +22,7 @@ __device__ __forceinline__ caster with_count(const caster &c, const uint32_t *co
 template <bool any>
 __global__ __launch_bounds__(CAST_BLOCK,
                              8) void cast_counted_nodes(const __grid_constant__ tritree_view tree,
-                                                        const __grid_constant__ caster c,
+                                                        const __grid_constant__ ray_batch c,
                                                         const uint32_t *counted) {
     const uint32_t count = *counted;
     for (uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x; i < count; i += gridDim.x * CAST_BLOCK)
@@ -47,18 +47,18 @@ template <bool any> struct counted_work {
                                           uint32_t id) const {
         all.store(number, t, u, v, id);
     }
-    __device__ __forceinline__ void put_off(const compressed_record &record) const {
-        all.put_off(record);
+    __device__ __forceinline__ void deferred(const compressed_record &record) const {
+        all.deferred(record);
     }
 };
 
 /* One ray per thread; grid-stride loop. */
 template <bool any>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_alone(
-    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
     const uint32_t *counted) {
-    const caster known = with_count(c, counted);
-    const put_off_list none = {NULL, 0};
+    const ray_batch known = with_count(c, counted);
+    const deferred_rays none = {NULL, 0};
     const batch_work<any> work = {known, none};
     for (uint32_t base = blockIdx.x * COMPRESSED_BLOCK; base < known.count;
          base += gridDim.x * COMPRESSED_BLOCK) {
@@ -69,35 +69,35 @@ __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_coun
 
 template <bool any, bool bounded>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_compressed(
-    const __grid_constant__ caster c, const __grid_constant__ compressed_scene scene,
-    const __grid_constant__ put_off_list list, const uint32_t *counted) {
-    const caster known = with_count(c, counted);
+    const __grid_constant__ ray_batch c, const __grid_constant__ compressed_scene scene,
+    const __grid_constant__ deferred_rays list, const uint32_t *counted) {
+    const ray_batch known = with_count(c, counted);
     const counted_work<any> work = {{known, list}};
     compressed_persistent<any, bounded>(scene, work, false);
 }
 
 template <bool any>
-__global__ __launch_bounds__(COMPRESSED_BLOCK) void settle_counted(
-    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
-    const __grid_constant__ put_off_list list, const uint32_t *counted) {
-    const caster known = with_count(c, counted);
+__global__ __launch_bounds__(COMPRESSED_BLOCK) void resolve_counted(
+    const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ deferred_rays list, const uint32_t *counted) {
+    const ray_batch known = with_count(c, counted);
     const batch_work<any> work = {known, list};
-    const uint32_t put_off = c.cursor[CURSOR_PUT_OFF], threads = gridDim.x * COMPRESSED_BLOCK;
+    const uint32_t deferred = c.cursor[CURSOR_DEFERRED], threads = gridDim.x * COMPRESSED_BLOCK;
     const uint32_t from = blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
-    const bool is_full = put_off > list.capacity;
-    compressed_settle<any>(tree, work, list.records, is_full ? list.capacity : put_off, from, threads);
+    const bool is_full = deferred > list.capacity;
+    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from, threads);
     for (uint32_t i = from; is_full && i < known.count; i += threads) {
         if (!is_left_open(known, i)) continue;
         float4 o, d;
         load_ray(known, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
-        const ray_hit hit = compressed_answer(tree, o, d, none, NULL, COMPRESSED_DOUBTS + 1, any);
+        const ray_hit hit = compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
         work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }
 
-caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
-    caster c;
+ray_batch counted_batch(const tritree_cuda *tree, const trace_counted *rays) {
+    ray_batch c;
     memset(&c, 0, sizeof c);
     c.box = tree->view.box;
     c.empty = tree->view.reference_count == 0;
@@ -110,8 +110,8 @@ caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
 
 template <bool any, bool bounded>
 kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays) {
-    const caster c = counted_caster(tree, rays);
-    const put_off_list list = {(compressed_record *)rays->scratch, rays->capacity};
+    const ray_batch c = counted_batch(tree, rays);
+    const deferred_rays list = {(compressed_record *)rays->scratch, rays->capacity};
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     compressed_scene scene;
@@ -123,14 +123,14 @@ kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays)
     cast_counted_compressed<any, bounded>
         <<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_compressed");
-    KD_TRY(cuda_resident_blocks(&blocks, settle_counted<any>, COMPRESSED_BLOCK));
-    settle_counted<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
-    KD_CUDA_LAUNCHED("settle_counted");
+    KD_TRY(cuda_resident_blocks(&blocks, resolve_counted<any>, COMPRESSED_BLOCK));
+    resolve_counted<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
+    KD_CUDA_LAUNCHED("resolve_counted");
     return KD_OK;
 }
 
 template <bool any> kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
-    const caster c = counted_caster(tree, rays);
+    const ray_batch c = counted_batch(tree, rays);
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
     if (!tree->view.compressed) {

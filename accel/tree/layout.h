@@ -51,11 +51,11 @@ KD_FN unsigned int4v_signs(int4v v) {
 }
 
 /* Returns true if the ray certainly misses the triangle. */
-KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster *caster) {
-    const int kx = caster->kx, ky = caster->ky, kz = caster->kz;
-    const float4v z = float4v_load(rows->axis[kz]) - vec3_axis(caster->origin, kz);
-    const float4v x = float4v_load(rows->axis[kx]) - vec3_axis(caster->origin, kx) - caster->sx * z;
-    const float4v y = float4v_load(rows->axis[ky]) - vec3_axis(caster->origin, ky) - caster->sy * z;
+KD_FN bool triangle_rows_missed(const triangle_rows *rows, const precomputed_ray *precomputed) {
+    const int kx = precomputed->kx, ky = precomputed->ky, kz = precomputed->kz;
+    const float4v z = float4v_load(rows->axis[kz]) - vec3_axis(precomputed->origin, kz);
+    const float4v x = float4v_load(rows->axis[kx]) - vec3_axis(precomputed->origin, kx) - precomputed->sx * z;
+    const float4v y = float4v_load(rows->axis[ky]) - vec3_axis(precomputed->origin, ky) - precomputed->sy * z;
     const float4v x_cab = __builtin_shufflevector(x, x, 2, 0, 1, 3);
     const float4v y_cab = __builtin_shufflevector(y, y, 2, 0, 1, 3);
     const float4v x_bca = __builtin_shufflevector(x, x, 1, 2, 0, 3);
@@ -69,9 +69,9 @@ KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster
     return int4v_signs((size > minimum) & (size < maximum)) == 7 && negative != 0 && negative != 7;
 }
 #else
-KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster *caster) {
+KD_FN bool triangle_rows_missed(const triangle_rows *rows, const precomputed_ray *precomputed) {
     (void)rows;
-    (void)caster;
+    (void)precomputed;
     return false;
 }
 #endif

@@ -77,10 +77,10 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
 
 /* Intersects the ray with a triangle and updates `best` if the hit is nearer, or equally near with
    a smaller id. Returns true if it did. The interval (tmin, best->t) is open. */
-KD_FN bool tritree_triangle_intersect(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
+KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c, uint32_t id,
                                  float tmin, ray_hit *best) {
     float t = 0, u = 0, v = 0;
-    if (!triangle_intersect(caster, a, b, c, &t, &u, &v)) return false;
+    if (!triangle_intersect(precomputed, a, b, c, &t, &u, &v)) return false;
     if (!(t > tmin &&
           (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
         return false;
@@ -127,7 +127,7 @@ typedef struct tritree_device_walk {
     float slack_t;    /* error bound of a hit's t */
     float near, far;
     int kz;               /* the axis of the direction's largest component */
-    triangle_caster with; /* axes permuted: kx, ky, kz are 0, 1, 2 */
+    precomputed_ray with; /* axes permuted: kx, ky, kz are 0, 1, 2 */
     float tmin;
     ray_hit best;
     uint32_t at, end; /* a node; in a leaf: the remaining references */
@@ -135,8 +135,8 @@ typedef struct tritree_device_walk {
 } tritree_device_walk;
 
 /* Returns the ray with its axes permuted, so that kx, ky, kz are 0, 1, 2. */
-TRITREE_DEVICE_FN triangle_caster triangle_caster_turned(const triangle_caster *from) {
-    triangle_caster turned = *from;
+TRITREE_DEVICE_FN precomputed_ray precomputed_ray_turned(const precomputed_ray *from) {
+    precomputed_ray turned = *from;
     turned.origin = vec3_make(vec3_axis(from->origin, from->kx), vec3_axis(from->origin, from->ky),
                               vec3_axis(from->origin, from->kz));
     turned.direction =
@@ -157,9 +157,9 @@ TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 
     on->best.u = on->best.v = 0;
     on->best.triangle = KD_NONE;
     if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
-    const triangle_caster caster = triangle_caster_make(cast);
-    on->kz = caster.kz;
-    on->with = triangle_caster_turned(&caster);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
+    on->kz = precomputed.kz;
+    on->with = precomputed_ray_turned(&precomputed);
     on->tmin = cast.tmin;
     on->ox = cast.origin.x, on->oy = cast.origin.y, on->oz = cast.origin.z;
     on->ix = begun.inverse[0], on->iy = begun.inverse[1], on->iz = begun.inverse[2];
@@ -203,7 +203,7 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uin
    hit. */
 TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *on, const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)on->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
-    triangle_caster with = on->with;
+    precomputed_ray with = on->with;
     with.kx = 0, with.ky = 1, with.kz = 2; /* repeated where the compiler can see the constants */
     bool found = false;
 #pragma unroll 1
@@ -325,7 +325,7 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
 /* User data of tritree_leaf_intersect: a ray and its best hit. */
 typedef struct tritree_asked {
     const tritree_view *tree;
-    triangle_caster caster;
+    precomputed_ray precomputed;
     float tmin;
     ray_hit best;
 } tritree_asked;
@@ -341,13 +341,13 @@ KD_FN bool tritree_leaf_intersect(void *asked, tritree_node leaf) {
         vec3 corner[3];
         if (tree->rows) {
             const triangle_rows *rows = tree->rows + ids[i];
-            if (triangle_rows_missed(rows, &on->caster)) continue;
+            if (triangle_rows_missed(rows, &on->precomputed)) continue;
             for (int k = 0; k < 3; ++k) corner[k] = triangle_rows_corner(rows, k);
         } else {
             const uint32_t *index = tree->triangles + 3 * (uint64_t)ids[i];
             for (int k = 0; k < 3; ++k) corner[k] = tree->positions[index[k]];
         }
-        found |= tritree_triangle_intersect(&on->caster, corner[0], corner[1], corner[2], ids[i],
+        found |= tritree_triangle_intersect(&on->precomputed, corner[0], corner[1], corner[2], ids[i],
                                        on->tmin, &on->best);
     }
     return found;
@@ -363,7 +363,7 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     asked.best.u = asked.best.v = 0;
     asked.best.triangle = KD_NONE;
     if (!tritree_walk_begin(&walk, tree, cast)) return asked.best;
-    asked.caster = triangle_caster_make(cast);
+    asked.precomputed = precomputed_ray_make(cast);
     tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &asked, &asked.best.t, any, counts);
     return asked.best;
 }

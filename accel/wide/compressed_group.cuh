@@ -46,7 +46,7 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &from
     const uint32_t me = compressed_group_lane();
     uint32_t base = 0, slots = COMPRESSED_CHILDREN;
     compressed_head head;
-    c.triangles = compressed_settle(&from, &c.item, &head);
+    c.triangles = compressed_resolve(&from, &c.item, &head);
     for (bool is_root = true;; is_root = false) {
         const uint64_t plan = head.plan;
         const tritree_node node = head.node;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &from
             vec3_set_axis(&c.item.cell.hi, (int)axis, node.split);
         base = high ? base + low : base;
         slots = high ? slots - low : low;
-        c.triangles = compressed_settle(&from, &c.item, &head);
+        c.triangles = compressed_resolve(&from, &c.item, &head);
     }
     c.is = me == base;
 }

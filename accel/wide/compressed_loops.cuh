@@ -6,7 +6,7 @@
    COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp of
    coherent rays should stay together: if asked to, it tests the rays of each full refill for
    coherence, and then refills only when all lanes are idle. Triangles that need double precision
-   are deferred to a separate kernel, compressed_settle, whose warps are full; in the traversal kernel
+   are deferred to a separate kernel, compressed_resolve, whose warps are full; in the traversal kernel
    their arithmetic would cost every lane registers. compressed_alone is for images: one ray per thread,
    which resolves its deferred triangles at its end.
 
@@ -20,9 +20,9 @@
          o: origin and tmin, d: direction and tmax
      void store(uint32_t number, float t, float u, float v, uint32_t id) const
          id KD_NONE: a miss, with t = tmax; for occlusion queries only whether id is KD_NONE counts
-     void put_off(const compressed_record &) const
-         appends the record to a list, which is passed to compressed_settle later
-   and the same `work` to compressed_settle, which uses load and store. */
+     void defer(const compressed_record &) const
+         appends the record to a list, which is passed to compressed_resolve later
+   and the same `work` to compressed_resolve, which uses load and store. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_LOOPS_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_LOOPS_CUH
 #include "accel/wide/compressed_walk.cuh"
@@ -37,15 +37,15 @@ enum {
 
 /* A ray whose result is not final: its best hit so far and the triangles that it deferred. */
 typedef struct compressed_record {
-    uint32_t number, count; /* count > COMPRESSED_DOUBTS: cast by tritree_device_cast */
+    uint32_t number, count; /* count > COMPRESSED_UNCERTAIN: cast by tritree_device_cast */
     float t, u, v;
     uint32_t id; /* KD_NONE: t is only an upper bound */
-    uint32_t rows[COMPRESSED_DOUBTS];
+    uint32_t rows[COMPRESSED_UNCERTAIN];
 } compressed_record;
 
 /* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
 static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const float4 *row) {
-    const triangle_caster with = triangle_caster_make(cast);
+    const precomputed_ray with = precomputed_ray_make(cast);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
     if (triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
@@ -58,7 +58,7 @@ static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const 
 COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
                                 const uint32_t *rows, uint32_t count, bool any) {
     const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
-    if (count > COMPRESSED_DOUBTS) return tritree_device_cast(&tree, cast, any);
+    if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, cast, any);
     if (best.triangle == KD_NONE) best.t = d.w;
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
                                               const compressed_stack &stack, const work &w,
                                               uint32_t number) {
     const bool open = on.best == COMPRESSED_OPEN;
-    const uint32_t count = open ? COMPRESSED_DOUBTS + 1 : stack.doubts[0];
+    const uint32_t count = open ? COMPRESSED_UNCERTAIN + 1 : stack.uncertain[0];
     if (count == 0 || (any && !open && on.best != KD_NONE)) {
         w.store(number, on.nearest, on.u, on.v, on.best);
         return;
@@ -86,9 +86,9 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
     record.number = number, record.count = count;
     record.t = on.nearest, record.u = on.u, record.v = on.v, record.id = on.best;
 #pragma unroll 1
-    for (uint32_t k = 0; k < COMPRESSED_DOUBTS; ++k)
-        record.rows[k] = !open && k < count ? stack.doubts[1 + k] : 0;
-    w.put_off(record);
+    for (uint32_t k = 0; k < COMPRESSED_UNCERTAIN; ++k)
+        record.rows[k] = !open && k < count ? stack.uncertain[1 + k] : 0;
+    w.defer(record);
 }
 
 /* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
@@ -163,7 +163,7 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
                         number = next;
                         w.load(next, o, d);
                         on.template begin<false>(scene, o, d);
-                        stack.doubts[0] = 0;
+                        stack.uncertain[0] = 0;
                     }
                 }
             }
@@ -192,12 +192,12 @@ __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const
         float4 o, d;
         w.load(number, o, d);
         on.template begin<true>(scene, o, d);
-        stack.doubts[0] = 0;
+        stack.uncertain[0] = 0;
     }
     while (__any_sync(~0u, on.at != COMPRESSED_IDLE)) compressed_turn(on, scene, stack);
     if (number == KD_NONE) return;
     const bool open = on.best == COMPRESSED_OPEN;
-    const uint32_t count = open ? COMPRESSED_DOUBTS + 1 : stack.doubts[0];
+    const uint32_t count = open ? COMPRESSED_UNCERTAIN + 1 : stack.uncertain[0];
     if (count == 0 || (any && !open && on.best != KD_NONE)) {
         w.store(number, on.nearest, on.u, on.v, on.best);
         return;
@@ -205,13 +205,13 @@ __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const
     float4 o, d;
     w.load(number, o, d);
     const ray_hit found = {on.nearest, on.u, on.v, on.best};
-    const ray_hit hit = compressed_answer(tree, o, d, found, stack.doubts + 1, count, any);
+    const ray_hit hit = compressed_answer(tree, o, d, found, stack.uncertain + 1, count, any);
     w.store(number, hit.t, hit.u, hit.v, hit.triangle);
 }
 
 /* Resolves the records `from`, `from` + step, ... of a list. */
 template <bool any, class work>
-__device__ __forceinline__ void compressed_settle(const tritree_view &tree, const work &w,
+__device__ __forceinline__ void compressed_resolve(const tritree_view &tree, const work &w,
                                               const compressed_record *list, uint32_t count,
                                               uint32_t from, uint32_t step) {
     for (uint32_t k = from; k < count; k += step) {

@@ -48,7 +48,7 @@ KD_FN compressed_head compressed_head_of(const compressed_source *from, uint32_t
    triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
    if it is opened further when it becomes a node. The item's cell stays valid, because only empty
    space is left out. */
-KD_FN uint32_t compressed_settle(const compressed_source *from, compressed_item *item, compressed_head *head) {
+KD_FN uint32_t compressed_resolve(const compressed_source *from, compressed_item *item, compressed_head *head) {
     for (;;) {
         *head = compressed_head_of(from, item->node);
         const int kind = compressed_kind(head->plan);

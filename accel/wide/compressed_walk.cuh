@@ -16,7 +16,7 @@
    byte selections sort the `meta` bytes by the node's order for the ray's octant.
    A leaf. Triangles are tested with the same float operations as triangle_intersect. Where triangle_intersect
    would continue in double precision, the triangle is deferred: its position goes to the ray's list
-   `doubts`, which is resolved after traversal (compressed_loops.cuh). If such a triangle is certainly
+   `uncertain`, which is resolved after traversal (compressed_loops.cuh). If such a triangle is certainly
    hit, the ray is shortened to the largest t that it can have, and the nearest hit so far is
    dropped. Traversal thus finds the nearest hit among all other triangles; the result is the
    nearest, by t and then id, of that hit and of the deferred triangles.
@@ -58,7 +58,7 @@
 
 enum {
     COMPRESSED_WAITING = 127,
-    COMPRESSED_DOUBTS = 6,             /* capacity of a ray's list of deferred triangles */
+    COMPRESSED_UNCERTAIN = 6,             /* capacity of a ray's list of deferred triangles */
     COMPRESSED_LEAF_MARK = 0x80000000, /* flag of compressed_ray.at: the unit of a leaf */
     COMPRESSED_IDLE = 0xffffffff       /* value of compressed_ray.at: no ray, or a finished one */
 };
@@ -69,7 +69,7 @@ const uint32_t COMPRESSED_OPEN = KD_NONE - 1;
 typedef struct compressed_stack {
     uint2 metas[COMPRESSED_MAX_DEPTH];
     uint32_t bases[COMPRESSED_MAX_DEPTH];
-    uint32_t doubts[1 + COMPRESSED_DOUBTS]; /* the number of deferred triangles, then their positions in
+    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN]; /* the number of deferred triangles, then their positions in
                                            16-byte rows */
 } compressed_stack;
 
@@ -393,17 +393,17 @@ template <bool any, bool bounded> struct compressed_ray {
 
     /* Defers the triangle in this row until the end of traversal. Returns false if the list is
        full. */
-    __device__ __forceinline__ bool put_off(const compressed_scene &scene, compressed_stack &stack,
+    __device__ __forceinline__ bool defer(const compressed_scene &scene, compressed_stack &stack,
                                             uint32_t row, uint32_t id) const {
-        const uint32_t count = stack.doubts[0];
+        const uint32_t count = stack.uncertain[0];
 #pragma unroll 1
         for (uint32_t k = 1; k <= count; ++k) {
-            const uint32_t other = __ldg((const uint32_t *)(scene.units + stack.doubts[k]) + 3);
+            const uint32_t other = __ldg((const uint32_t *)(scene.units + stack.uncertain[k]) + 3);
             if ((other & ~COMPRESSED_LAST) == id) return true; /* deferred before, in another leaf */
         }
-        if (count == COMPRESSED_DOUBTS) return false;
-        stack.doubts[count + 1] = row;
-        stack.doubts[0] = count + 1;
+        if (count == COMPRESSED_UNCERTAIN) return false;
+        stack.uncertain[count + 1] = row;
+        stack.uncertain[0] = count + 1;
         return true;
     }
 
@@ -423,7 +423,7 @@ template <bool any, bool bounded> struct compressed_ray {
             best = 0;
             return true;
         }
-        if (!put_off(scene, stack, row, id)) {
+        if (!defer(scene, stack, row, id)) {
             best = COMPRESSED_OPEN;
             return true;
         }

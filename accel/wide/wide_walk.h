@@ -31,7 +31,7 @@ typedef struct wide_ray {
     float begin, limit;    /* interval of children to visit: slack_t beyond the hits' interval */
     float tmin;            /* for hits */
     float slack_t;
-    float4v shear;      /* sx, sy, sz of triangle_caster */
+    float4v shear;      /* sx, sy, sz of precomputed_ray */
     float origin[3];    /* permuted to the axes kx, ky, kz */
     uint32_t word;      /* next: a node, a leaf, or WIDE_OVER */
     ray_hit best;       /* for `any` only the triangle: 0 or KD_NONE */
@@ -61,7 +61,7 @@ VECTOR8_FN void wide_stack_empty(wide_ray *of, uint32_t *words, float *nears) {
     }
 }
 
-/* Setup for triangles, as triangle_caster_make. */
+/* Setup for triangles, as precomputed_ray_make. */
 VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
@@ -173,12 +173,12 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity
 /* Tests one triangle of a leaf by triangle_intersect. Returns true if it improves the best hit. */
 static __attribute__((noinline, unused)) bool
 wide_intersect_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
-    const triangle_caster caster = triangle_caster_make(*cast);
+    const precomputed_ray precomputed = precomputed_ray_make(*cast);
     vec3 corner[3];
     for (uint32_t c = 0; c < 3; ++c)
         corner[c] =
             vec3_make(leaf[c * count + i], leaf[(3 + c) * count + i], leaf[(6 + c) * count + i]);
-    return tritree_triangle_intersect(&caster, corner[0], corner[1], corner[2],
+    return tritree_triangle_intersect(&precomputed, corner[0], corner[1], corner[2],
                                  float_bits(leaf[9 * count + i]), cast->tmin, best);
 }
 

@@ -99,11 +99,11 @@ kd_status image_write(const image *from, const char *path, const image_encoding 
     KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
     KD_REQUIRE(image_plane(from, "R") && image_plane(from, "G") && image_plane(from, "B"),
                KD_ERROR_USAGE, "%s: cannot write an image without the channels R, G and B", path);
-    image_encoding settled = encoding ? *encoding : plain;
-    if (isnan(settled.exposure)) KD_TRY(image_exposure(&settled.exposure, from));
+    image_encoding resolved = encoding ? *encoding : plain;
+    if (isnan(resolved.exposure)) KD_TRY(image_exposure(&resolved.exposure, from));
     file_output file;
     KD_TRY(file_output_open(&file, path));
-    const kd_status status = format->write(from, &settled, &file);
+    const kd_status status = format->write(from, &resolved, &file);
     if (status != KD_OK) {
         file_output_discard(&file);
         return status_pass(status, __FILE__, __LINE__, "format->write");

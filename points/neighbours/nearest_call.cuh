@@ -88,9 +88,9 @@ constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* maximum number of leave
 /* Lays out the list of queries that are split off from their warp, for `count` turns. `patience` is
    the default limit; with 0 no query is split off. The list overlays `used`, as many words that are
    no longer read by then, if there are such. */
-inline parting lay_out_parting(cuda_arena *arena, const point_query_cuda *query, uint32_t patience,
+inline query_handover lay_out_handover(cuda_arena *arena, const point_query_cuda *query, uint32_t patience,
                                uint64_t count, bool has_used, uint32_t *used) {
-    parting to = {NULL, NULL, KD_NONE};
+    query_handover to = {NULL, NULL, KD_NONE};
     if (!patience) return to;
     to.count = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));
     if (query->parted) to.count = query->parted;
@@ -103,7 +103,7 @@ template <class ASKED> struct nearest_call {
     const point_query_cuda *query;
     ASKED queries;
     answer_rows out;
-    parting to;
+    query_handover to;
 
     /* Launches packets, groups or leaves; k must be valid. */
     kd_status launch(point_query_method method) const {
@@ -156,7 +156,7 @@ template <class ASKED> struct nearest_call {
         const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
         KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-        parting then = to;
+        query_handover then = to;
         if (!SHAPE::HALVES && !query->patience)
             then.patience += PATIENCE_OWN; /* counts all leaves,
                                               not only those

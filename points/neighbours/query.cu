@@ -28,7 +28,7 @@ struct plan {
     bool sorted;
     code_plan code;
     curve_sort sort;
-    parting to;
+    query_handover to;
     void *cub; /* scratch of a scan */
     size_t cub_bytes;
     neighbour_nd *lists;
@@ -100,7 +100,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     p->code = code_plan_of(q->index);
     if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
-    p->to = lay_out_parting(arena, q, together ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
+    p->to = lay_out_handover(arena, q, together ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
     KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
@@ -171,7 +171,7 @@ nearest_kernel threads_kernel(uint32_t k) {
 }
 
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
-                           const asked &queries, const parting &to) {
+                           const asked &queries, const query_handover &to) {
     const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, to};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
     threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK),

@@ -222,7 +222,7 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
    be split off from the group. */
 template <class SHAPE, class ASKED>
 __device__ inline bool visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
-                                   uint32_t place, vec3 q, bool on, const parting &to,
+                                   uint32_t place, vec3 q, bool on, const query_handover &to,
                                    group_lane &mine) {
     const float limit = mine.bound2;
     home_order homes = home_order_of(index, queries, place, q, on);
@@ -249,7 +249,7 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
 template <class SHAPE, class ASKED>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
     const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,
-    float reach_factor, parting to, answer_rows out) {
+    float reach_factor, query_handover to, answer_rows out) {
     extern __shared__ __align__(16) char shared[];
     grid_lets_next_begin();
     group_shared<SHAPE> &sh = ((group_shared<SHAPE> *)shared)[threadIdx.x / 32];

@@ -29,7 +29,7 @@ struct plan {
     point_query_method method;
     bool sorted;
     curve_sort sort;
-    parting to;
+    query_handover to;
     void *cub;
     size_t cub_bytes;
     neighbour_nd *lists;
@@ -65,7 +65,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     const bool finds_others = q->k > 1 || own->skips; /* a point alone finds itself at once */
     const bool parts =
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
-    p->to = lay_out_parting(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
+    p->to = lay_out_handover(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
                             p->sort.numbers);
     if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);

@@ -241,7 +241,7 @@ __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t
    is to be split off from the packet; it then has no results. */
 template <int K, class ASKED>
 __device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
-                                    uint32_t place, vec3 q, bool on, float limit, const parting &to,
+                                    uint32_t place, vec3 q, bool on, float limit, const query_handover &to,
                                     packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
@@ -272,7 +272,7 @@ constexpr int packet_blocks(int k) {
 template <int K, class ASKED>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
     const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns,
-    float reach_factor, parting to, answer_rows out) {
+    float reach_factor, query_handover to, answer_rows out) {
     __shared__ packet_shared all[PACKET_WARPS];
     grid_lets_next_begin();
     packet_shared &sh = all[threadIdx.x / 32];

@@ -359,14 +359,14 @@ constexpr uint32_t APART_BLOCKS = 1584;   /* maximum: enough to fill a large dev
    many of all points, and one such warp delays all others. So a warp counts the leaves that it
    visits in vain; at a limit it appends its queries to this list and continues. Queries that need
    the same leaves stay together, however many leaves these are: all points may be equal. */
-struct parting {
+struct query_handover {
     uint32_t *count, *turns; /* length of the list; turn of each query in it */
     /* limit on leaves that no query reaches; KD_NONE: unlimited */
     uint32_t patience;
 };
 
 /* Appends the turns of the lanes with `goes` to the list. */
-__device__ inline void part_from_warp(const parting &to, uint32_t turn, bool goes) {
+__device__ inline void part_from_warp(const query_handover &to, uint32_t turn, bool goes) {
     const unsigned all = __ballot_sync(ALL_LANES, goes);
     if (!all) return;
     uint32_t at = 0;
@@ -379,7 +379,7 @@ __device__ inline void part_from_warp(const parting &to, uint32_t turn, bool goe
    finished. */
 template <int PARTS, class ASKED>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(
-    const __grid_constant__ view index, ASKED queries, uint32_t k, parting from, answer_rows out) {
+    const __grid_constant__ view index, ASKED queries, uint32_t k, query_handover from, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     grid_waits_for_last();

@@ -253,19 +253,19 @@ kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t st
 
 /* Selects the pivots of the first `nodes` nodes at a depth of a group. */
 template <bool INPUT>
-kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
+kd_status resolve_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical + depth, 0).count;
     const int cluster = cluster_size(p, count);
     const int threads = count >= SMALL_COUNT || nodes <= MANY_NODES / 2 ? SELECT_THREADS
                         : nodes <= MANY_NODES                           ? SELECT_THREADS / 2
                                                                         : SELECT_THREADS / 4;
-    return launch(cluster == 8                    ? settle_pivots<8, SELECT_THREADS, INPUT>
-                  : cluster == 4                  ? settle_pivots<4, SELECT_THREADS, INPUT>
-                  : cluster == 2                  ? settle_pivots<2, SELECT_THREADS, INPUT>
-                  : threads == SELECT_THREADS     ? settle_pivots<1, SELECT_THREADS, INPUT>
-                  : threads == SELECT_THREADS / 2 ? settle_pivots<1, SELECT_THREADS / 2, INPUT>
-                                                  : settle_pivots<1, SELECT_THREADS / 4, INPUT>,
+    return launch(cluster == 8                    ? resolve_pivots<8, SELECT_THREADS, INPUT>
+                  : cluster == 4                  ? resolve_pivots<4, SELECT_THREADS, INPUT>
+                  : cluster == 2                  ? resolve_pivots<2, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS     ? resolve_pivots<1, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS / 2 ? resolve_pivots<1, SELECT_THREADS / 2, INPUT>
+                                                  : resolve_pivots<1, SELECT_THREADS / 4, INPUT>,
                   (uint64_t)nodes * cluster, threads, cluster, stream, s, depth);
 }
 
@@ -300,7 +300,7 @@ template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cud
     for (int depth = 0; depth < s.levels; ++depth) {
         const uint32_t nodes = (depth + 1 < s.levels ? roots : s.deep) << depth;
         if (s.refined) KD_TRY(refine_lists(p, nodes, depth, stream));
-        KD_TRY(settle_level<INPUT>(p, nodes, depth, stream));
+        KD_TRY(resolve_level<INPUT>(p, nodes, depth, stream));
     }
     return KD_OK;
 }

@@ -16,7 +16,7 @@
 namespace kandela {
 
 /* A node of a group, and where its records are: in its list, or among all records of the root. */
-struct settled {
+struct resolved {
     group_node node;
     int levels;
     segment own;
@@ -24,7 +24,7 @@ struct settled {
     uint32_t begin, count, less;
 };
 
-template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
+template <int THREADS> struct resolve_shared : narrow_shared<THREADS> {
     move_bracket bracket[GROUP_INNER];
     place to[GROUP_PLACES];
     uint32_t filled[GROUP_PLACES]; /* counters; those of the cluster's first block are used */
@@ -34,7 +34,7 @@ template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
 /* Loads the counters, brackets and ranges of the places, and derives where the node's records
    are. */
 template <int CLUSTER, int THREADS>
-__device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settled &of) {
+__device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resolved &of) {
     const int t = threadIdx.x, places = (2 << of.levels) - 1;
     const int top = of.node.place;
     const uint32_t root = of.node.root, *counts = s.counts + root * GROUP_COUNTS;
@@ -65,7 +65,7 @@ __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settle
 /* Calls `each` for every record of the node, one per thread of the cluster, with a flag whether the
    record is valid; warps stay converged. */
 template <int CLUSTER, int THREADS, bool INPUT, class EACH>
-__device__ void each_record(const stage &s, const settled &of, const EACH &each) {
+__device__ void each_record(const stage &s, const resolved &of, const EACH &each) {
     constexpr uint32_t STEP = CLUSTER * THREADS;
     constexpr int LOADS = 4;
     const uint32_t own = block_rank<CLUSTER>() * THREADS + threadIdx.x;
@@ -89,7 +89,7 @@ __device__ void each_record(const stage &s, const settled &of, const EACH &each)
 /* Forwards all records but the pivot to the places below; a warp uses one atomic operation per
    place. */
 template <int CLUSTER, int THREADS, bool INPUT>
-__device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settled &of,
+__device__ void send_on(resolve_shared<THREADS> &sh, const stage &s, const resolved &of,
                         point_key pivot) {
     const int axis = level_axis(of.node.level), below = level_axis(of.node.level + 1);
     const int lane = threadIdx.x & 31, inner = (1 << of.levels) - 1;
@@ -119,12 +119,12 @@ __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settle
 /* One cluster per node at `depth`. */
 template <int CLUSTER, int THREADS, bool INPUT>
 __global__ __launch_bounds__(THREADS,
-                             1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
+                             1024 / THREADS) void resolve_pivots(const __grid_constant__ stage s,
                                                                 int depth) {
     if (!is_compiled<CLUSTER>()) return;
-    __shared__ settle_shared<THREADS> sh;
+    __shared__ resolve_shared<THREADS> sh;
     const uint32_t index = blockIdx.x / CLUSTER;
-    settled of = {};
+    resolved of = {};
     of.node = group_node_of(s, index, depth);
     of.levels = group_levels(s, of.node.root);
     of.own = node_segment(s.tree, of.node.level, index);

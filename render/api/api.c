@@ -133,7 +133,7 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     camera ends[2];
     scene_cameras_at(from->held, &taken, ends);
     scene_set_cameras(from->held, &ends[0], &ends[1]);
-    kd_status status = render_settle_instances(from->held, &taken, 0, RENDER_INSTANCING_AUTO);
+    kd_status status = render_resolve_instances(from->held, &taken, 0, RENDER_INSTANCING_AUTO);
     if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);

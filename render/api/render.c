@@ -68,7 +68,7 @@ static kd_status check_scene(const scene *from, const kd_render_options *options
     const uint32_t count = scene_instance_count(from);
     KD_REQUIRE(
         count == 0 || how->instances, KD_ERROR_USAGE,
-        "the scene has %u instances, but integrator %s needs copies (render_settle_instances)",
+        "the scene has %u instances, but integrator %s needs copies (render_resolve_instances)",
         count, options->integrator);
     return KD_OK;
 }

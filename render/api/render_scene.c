@@ -16,7 +16,7 @@ const char *render_instancing_name(int index) {
     return names[index];
 }
 
-kd_status render_settle_instances(scene *of, const kd_render_options *options, uint64_t maximum,
+kd_status render_resolve_instances(scene *of, const kd_render_options *options, uint64_t maximum,
                                    render_instancing how) {
     const uint32_t count = scene_instance_count(of);
     const integrator *method = integrator_find(options->integrator);
@@ -46,7 +46,7 @@ kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *a
     kd_status status = KD_OK;
     kd_render_options method = *asked;
     strcpy(method.integrator, "photon");
-    KD_TRY(render_settle_instances(from, &method, 0, RENDER_INSTANCING_AUTO));
+    KD_TRY(render_resolve_instances(from, &method, 0, RENDER_INSTANCING_AUTO));
     scene_view view = scene_get_view(from);
     tritree tree;
     memset(&tree, 0, sizeof tree);

@@ -136,7 +136,7 @@ KD_FN int oracle_open(const compressed_source *from, compressed_part *parts) {
             child->item.node = tritree_left(node) + (uint32_t)side;
             vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
             child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
-            compressed_settle(from, &child->item, &head);
+            compressed_resolve(from, &child->item, &head);
         }
     }
     return used;
@@ -167,7 +167,7 @@ KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, chi
     for (int i = 0; i < out->count; ++i) {
         compressed_item *item = &parts[list[i]].item;
         priority[i] =
-            compressed_priority(from->at[item->node].box, compressed_settle(from, item, &head) > 0);
+            compressed_priority(from->at[item->node].box, compressed_resolve(from, item, &head) > 0);
     }
     for (int i = 0; i < out->count; ++i) {
         int before = 0;
@@ -178,7 +178,7 @@ KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, chi
         part->lane = (uint8_t)lane;
         out->items[lane] = part->item;
         out->boxes[lane] = from->at[part->item.node].box;
-        out->triangles[lane] = compressed_settle(from, &out->items[lane], &head);
+        out->triangles[lane] = compressed_resolve(from, &out->items[lane], &head);
     }
 }
 
@@ -208,7 +208,7 @@ KD_FN void oracle_children_find(const compressed_source *from, const compressed_
         compressed_part parts[COMPRESSED_OPENED];
         compressed_head head;
         parts[0].item = *of;
-        compressed_settle(from, &parts[0].item, &head);
+        compressed_resolve(from, &parts[0].item, &head);
         oracle_open(from, parts);
         take_lanes(from, parts, out);
         for (int octant = 0; octant < 4; ++octant) out->order[octant] = compressed_order(parts, octant);

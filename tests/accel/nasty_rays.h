@@ -112,14 +112,14 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
 static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const vec3 d = cast.direction;
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     if (vec3_is_zero(d) || !vec3_is_finite(d)) return best;
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_intersect(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c)) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
@@ -137,10 +137,10 @@ typedef struct nasty_view {
 
 static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, const ray *cast) {
     nasty_view view;
-    const triangle_caster caster = triangle_caster_make(*cast);
-    const int axes[3] = {caster.kx, caster.ky, caster.kz};
+    const precomputed_ray precomputed = precomputed_ray_make(*cast);
+    const int axes[3] = {precomputed.kx, precomputed.ky, precomputed.kz};
     double to[3] = {0, 0, 0};
-    view.along = (double)vec3_axis(cast->direction, caster.kz);
+    view.along = (double)vec3_axis(cast->direction, precomputed.kz);
     view.reach = 0;
     for (int i = 0; i < 3; ++i) {
         const vec3 p = input->positions[input->triangles[3 * (uint64_t)id + (uint32_t)i]];
@@ -149,8 +149,8 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
             view.reach = fmax(view.reach, fabs(to[k]));
         }
         view.z[i] = to[2];
-        view.x[i] = to[0] - (double)vec3_axis(cast->direction, caster.kx) / view.along * to[2];
-        view.y[i] = to[1] - (double)vec3_axis(cast->direction, caster.ky) / view.along * to[2];
+        view.x[i] = to[0] - (double)vec3_axis(cast->direction, precomputed.kx) / view.along * to[2];
+        view.y[i] = to[1] - (double)vec3_axis(cast->direction, precomputed.ky) / view.along * to[2];
     }
     return view;
 }

@@ -52,7 +52,7 @@ static pair pair_make(uint32_t i, int shape, float scale) {
 
 /* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
    do. */
-static void shear(triangle8 *eight, int lane, const pair *of, const triangle_caster *with) {
+static void shear(triangle8 *eight, int lane, const pair *of, const precomputed_ray *with) {
     for (int k = 0; k < 3; ++k) {
         const float z = vec3_axis(of->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
         eight->z[k][lane] = z;
@@ -63,7 +63,7 @@ static void shear(triangle8 *eight, int lane, const pair *of, const triangle_cas
     }
 }
 
-static void judge(const pair *of, const triangle_caster *with, const triangle8 *eight, int lane,
+static void judge(const pair *of, const precomputed_ray *with, const triangle8 *eight, int lane,
                   bool missed, tally *sum) {
     float t = 0, u = 0, v = 0;
     const bool hit = triangle_intersect(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
@@ -88,12 +88,12 @@ static tally compare(int shape, float scale) {
     tally sum = {0, 0, 0};
     for (uint32_t first = 0; first < PAIRS; first += LANES) {
         pair pairs[LANES];
-        triangle_caster with[LANES];
+        precomputed_ray with[LANES];
         triangle8 eight;
         float8 scales = float8_all(0);
         for (int lane = 0; lane < LANES; ++lane) {
             pairs[lane] = pair_make(first + (uint32_t)lane, shape, scale);
-            with[lane] = triangle_caster_make(pairs[lane].cast);
+            with[lane] = precomputed_ray_make(pairs[lane].cast);
             shear(&eight, lane, &pairs[lane], &with[lane]);
             scales[lane] = with[lane].sz;
         }

@@ -21,14 +21,14 @@ static vec3 read_vec3(fuzz_bytes *from) {
 /* The definition: the nearest hit of all triangles, of those at the same t the first. */
 static ray_hit intersect_each(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_intersect(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t) {
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
         }

@@ -27,7 +27,7 @@ static uint64_t picture(const char *text, const char *method, render_instancing 
     kd_render_options options;
     scene *made = parse(text, &options);
     strcpy(options.integrator, method);
-    if (render_settle_instances(made, &options, 0, how) != KD_OK) fail_msg("%s", kd_last_error());
+    if (render_resolve_instances(made, &options, 0, how) != KD_OK) fail_msg("%s", kd_last_error());
     assert_true((scene_instance_count(made) > 0) == (how == RENDER_INSTANCING_KEEP));
     const uint64_t hash = picture_of(made, &options);
     scene_close(made);
@@ -108,18 +108,18 @@ static void test_copied(void **state) {
     strcpy(options.integrator, "photon");
     render_result result;
     assert_int_equal(render_run(&result, made, &options, NULL), KD_ERROR_USAGE);
-    assert_int_equal(render_settle_instances(made, &options, 1000, RENDER_INSTANCING_AUTO),
+    assert_int_equal(render_resolve_instances(made, &options, 1000, RENDER_INSTANCING_AUTO),
                      KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "82 instances"));
-    assert_int_equal(render_settle_instances(made, &options, 0, RENDER_INSTANCING_KEEP),
+    assert_int_equal(render_resolve_instances(made, &options, 0, RENDER_INSTANCING_KEEP),
                      KD_ERROR_USAGE);
-    assert_int_equal(render_settle_instances(made, &options, 0, RENDER_INSTANCING_AUTO), KD_OK);
+    assert_int_equal(render_resolve_instances(made, &options, 0, RENDER_INSTANCING_AUTO), KD_OK);
     assert_int_equal(scene_instance_count(made), 0);
     options.photons = 5000;
     assert_true(picture_of(made, &options) != 0);
     scene_close(made);
     made = parse(instance_scene, &options); /* with little memory they stay instances */
-    assert_int_equal(render_settle_instances(made, &options, 1 << 20, RENDER_INSTANCING_AUTO), KD_OK);
+    assert_int_equal(render_resolve_instances(made, &options, 1 << 20, RENDER_INSTANCING_AUTO), KD_OK);
     assert_int_equal(scene_instance_count(made), 82);
     scene_close(made);
 }

@@ -85,11 +85,11 @@ static bool is_flat(const triangle_set *set, uint32_t t) {
 /* Tests every triangle of every copy, one after the other. */
 static instance_hit test_all(const instance_case *c, ray cast) {
     instance_hit best = {{cast.tmax, 0, 0, KD_NONE}, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t i = 0; i < c->copies.input.triangle_count; ++i) {
         const vec3 *p = c->copies.positions + 3 * (size_t)i;
         if (is_flat(&c->own, c->of[i]) || is_flat(&c->copies, i)) continue;
-        tritree_triangle_intersect(&caster, p[0], p[1], p[2], i, cast.tmin, &best.at);
+        tritree_triangle_intersect(&precomputed, p[0], p[1], p[2], i, cast.tmin, &best.at);
     }
     if (best.at.triangle == KD_NONE) return best;
     best.instance_id = c->by[best.at.triangle];

@@ -186,35 +186,35 @@ static void test_choice_of_maps(void **state) {
     (void)state;
     scene *made = open_scene("cornell_diffuse");
     const scene_view view = scene_get_view(made);
-    kd_render_options options = small_options("sppm"), settled;
+    kd_render_options options = small_options("sppm"), resolved;
     maps_choice choice = {.rank_count = 4, .bandwidth = 16e9};
     render_plan plan;
     options.photons = options.caustic_photons =
         64000000; /* all ranks hold all tiles: little memory is left */
     options.radius = 0.01f;
     strcpy(options.device, "cpu");
-    settled = options;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
-    assert_string_equal(settled.maps, "whole");
+    resolved = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
+    assert_string_equal(resolved.maps, "whole");
     const uint64_t whole = plan.total;
     assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_APART]);
-    settled = options;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole - 1, &choice), KD_OK);
-    assert_string_equal(settled.maps, "apart");
-    assert_true(plan.total < whole / 2 && settled.batches == 1);
-    settled = options;
+    resolved = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole - 1, &choice), KD_OK);
+    assert_string_equal(resolved.maps, "apart");
+    assert_true(plan.total < whole / 2 && resolved.batches == 1);
+    resolved = options;
     choice.bandwidth = 16e6; /* a connection over which the photons of all passes take minutes */
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
-    assert_string_equal(settled.maps, "apart");
-    settled = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
+    assert_string_equal(resolved.maps, "apart");
+    resolved = options;
     choice.bandwidth = 0;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole / 20, &choice),
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole / 20, &choice),
                      KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "--ranks-inexact"));
-    settled = options;
+    resolved = options;
     choice.inexact = true;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole / 20, &choice), KD_OK);
-    assert_true(settled.batches > 1 && plan.total <= whole / 20);
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole / 20, &choice), KD_OK);
+    assert_true(resolved.batches > 1 && plan.total <= whole / 20);
     scene_close(made);
 }
 

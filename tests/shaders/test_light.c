@@ -55,9 +55,9 @@ static void test_triangle(void **state) {
         ray_hit hit = {0};
         const uint32_t triangle = stage.lights[s.light].triangle;
         const vec3 *corner = triangle ? two : one;
-        const triangle_caster caster = triangle_caster_make(towards);
+        const precomputed_ray precomputed = precomputed_ray_make(towards);
         assert_true(
-            triangle_intersect(&caster, corner[0], corner[1], corner[2], &hit.t, &hit.u, &hit.v));
+            triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &hit.t, &hit.u, &hit.v));
         hit.triangle = triangle;
         const surface surface_hit = surface_at(&scene, &towards, hit);
         const float pdf = light_pdf_of_hit(&scene, from, &surface_hit);

@@ -96,7 +96,7 @@ static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray 
     tritree_closest_counted(tree, cast, &counts);
     w.capacity = counts.leaves;
     KD_TRY(KD_RESERVE(out->leaves, w.capacity));
-    w.asked.caster = triangle_caster_make(cast);
+    w.asked.precomputed = precomputed_ray_make(cast);
     const trace_leaf root = {.near = w.walk.near, .far = w.walk.far};
     visit(&w, root);
     assert(memcmp(&counts, &out->counts, sizeof counts) == 0);

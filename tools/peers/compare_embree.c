@@ -35,7 +35,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUNS = 5, LANES = 8, CASTERS = 7, ASKED = 64 /* ASKED: rays of a set */ };
+enum { RUNS = 5, LANES = 8, LIBRARIES = 7, ASKED = 64 /* ASKED: rays of a set */ };
 
 typedef struct answers {
     ray_hit *hits; /* any hit: triangle is 0 or KD_NONE */
@@ -48,11 +48,11 @@ typedef struct peer {
     double build_seconds;
 } peer;
 
-typedef struct caster {
+typedef struct ray_library {
     const char *name;
     void (*cast)(const void *tree, const bench_rays *set, answers *out);
     const void *tree;
-} caster;
+} ray_library;
 
 static double cpu_seconds(void) {
     struct timespec now;
@@ -198,7 +198,7 @@ static void cast_tinybvh8(const void *tree, const bench_rays *set, answers *out)
 #endif
 
 /* Returns true if wrong results of this library are not failures. */
-static bool may_err(const caster *of) {
+static bool may_err(const ray_library *of) {
     return strncmp(of->name, "tinybvh", 7) == 0;
 }
 
@@ -208,7 +208,7 @@ typedef struct agreement {
 
 /* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit. */
 static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
-    const triangle_caster with = triangle_caster_make(*cast);
+    const precomputed_ray with = precomputed_ray_make(*cast);
     ray_hit best = {cast->tmax, 0, 0, KD_NONE};
     for (uint32_t i = 0; i < input->triangle_count; ++i) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)i;
@@ -220,7 +220,7 @@ static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) 
 
 /* The hits to compare for ray i; where only one side says that it is blocked, both are asked what
    by. */
-static void take_hits(ray_hit hit[2], const tritree_view *view, const caster *with,
+static void take_hits(ray_hit hit[2], const tritree_view *view, const ray_library *with,
                       const bench_rays *set, const answers *ours, const answers *theirs,
                       uint64_t i) {
     if (!set->any) {
@@ -239,7 +239,7 @@ static void take_hits(ray_hit hit[2], const tritree_view *view, const caster *wi
         with->cast(with->tree, &one, &found);
 }
 
-static agreement compare_answers(const tritree *tree, const caster *with, const bench_rays *set,
+static agreement compare_answers(const tritree *tree, const ray_library *with, const bench_rays *set,
                                  const answers *ours, const answers *theirs) {
     agreement found = {0, 0, 0, 0, 0, 0};
     const tritree_view view = tritree_get_view(tree);
@@ -276,27 +276,27 @@ static bool same_bits(const bench_rays *set, const answers *a, const answers *b)
 }
 
 /* Measures the seconds of each library, the best of RUNS, in turns; results go to out[c]. */
-static void time_set(const bench_rays *set, const caster *casters, int count, answers *out,
+static void time_set(const bench_rays *set, const ray_library *libraries, int count, answers *out,
                      double *seconds) {
     for (int run = 0; run < RUNS; ++run)
         for (int c = 0; c < count; ++c) {
-            if (casters[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
+            if (libraries[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
             const double started = cpu_seconds();
-            casters[c].cast(casters[c].tree, set, &out[c]);
+            libraries[c].cast(libraries[c].tree, set, &out[c]);
             const double took = cpu_seconds() - started;
             seconds[c] = run && seconds[c] < took ? seconds[c] : took;
         }
 }
 
 /* Prints one line per library; returns KD_ERROR_CHECK if a result is wrong. */
-static kd_status report_set(const tritree *tree, const bench_rays *set, const caster *casters,
+static kd_status report_set(const tritree *tree, const bench_rays *set, const ray_library *libraries,
                             int count, const answers *found, const double *seconds) {
     kd_status status = KD_OK;
     for (int c = 0; c < count; ++c) {
         if (seconds[c] == 0) continue;
         const double rate = (double)set->count / seconds[c];
-        printf("%-11s %-16s %8.3f Mrays/s", set->set, casters[c].name, rate * 1e-6);
-        if (casters[c].tree == casters[0].tree) {
+        printf("%-11s %-16s %8.3f Mrays/s", set->set, libraries[c].name, rate * 1e-6);
+        if (libraries[c].tree == libraries[0].tree) {
             puts("");
             if (c && !same_bits(set, &found[0], &found[c]))
                 status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
@@ -304,32 +304,32 @@ static kd_status report_set(const tritree *tree, const bench_rays *set, const ca
                                      set->set);
             continue;
         }
-        const agreement agreed = compare_answers(tree, &casters[c], set, &found[0], &found[c]);
+        const agreement agreed = compare_answers(tree, &libraries[c], set, &found[0], &found[c]);
         printf("  ours %.2f x, alone %.2f x; %llu same, %llu rounded, %llu tied, %llu grazing, "
                "%llu theirs, %llu wrong\n",
                seconds[c] / seconds[0], seconds[c] / seconds[1], (unsigned long long)agreed.same,
                (unsigned long long)agreed.rounded, (unsigned long long)agreed.tied,
                (unsigned long long)agreed.grazing, (unsigned long long)agreed.theirs,
                (unsigned long long)agreed.wrong);
-        if (agreed.wrong && !may_err(&casters[c]))
+        if (agreed.wrong && !may_err(&libraries[c]))
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                  "%s, %s: the results of %llu rays differ", set->set,
-                                 casters[c].name, (unsigned long long)agreed.wrong);
+                                 libraries[c].name, (unsigned long long)agreed.wrong);
     }
     return status;
 }
 
-static kd_status compare_set(const tritree *tree, const bench_rays *set, const caster *casters,
+static kd_status compare_set(const tritree *tree, const bench_rays *set, const ray_library *libraries,
                              int count) {
     kd_status status = KD_OK;
-    answers found[CASTERS] = {{NULL, NULL}};
-    double seconds[CASTERS] = {0};
+    answers found[LIBRARIES] = {{NULL, NULL}};
+    double seconds[LIBRARIES] = {0};
     for (int c = 0; c < count; ++c) {
         KD_TRY_GOTO(KD_RESERVE_ZEROED(found[c].hits, set->count));
         KD_TRY_GOTO(KD_RESERVE_ZEROED(found[c].blocked, set->count));
     }
-    time_set(set, casters, count, found, seconds);
-    status = report_set(tree, set, casters, count, found, seconds);
+    time_set(set, libraries, count, found, seconds);
+    status = report_set(tree, set, libraries, count, found, seconds);
 done:
     for (int c = 0; c < count; ++c) {
         memory_free(found[c].hits);
@@ -389,14 +389,14 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
            tree->statistics.build_seconds * 1e3, plain.build_seconds * 1e3);
     const tritree_view view = tritree_get_view(tree);
     int count = 5;
-    caster casters[CASTERS] = {{"kandela", cast_kandela, &view},
+    ray_library libraries[LIBRARIES] = {{"kandela", cast_kandela, &view},
                                {"kandela single", cast_kandela1, &view},
                                {"embree", cast_embree, &plain},
                                {"embree robust", cast_embree, &robust},
                                {"embree packets", cast_embree8, &plain}};
 #ifdef COMPARE_TINYBVH
-    casters[count++] = (caster){"tinybvh 4", cast_tinybvh4, tiny};
-    casters[count++] = (caster){"tinybvh 8", cast_tinybvh8, tiny};
+    libraries[count++] = (ray_library){"tinybvh 4", cast_tinybvh4, tiny};
+    libraries[count++] = (ray_library){"tinybvh 8", cast_tinybvh8, tiny};
 #endif
     const bench_rays_request request = {tree, side, side, 1, (uint64_t)side * (uint64_t)side};
     for (int i = 0; sets[i].name; ++i) {
@@ -405,7 +405,7 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
                                  : bench_rays_open(&set, &request, sets[i].from));
         set.set = sets[i].name;
         set.any = sets[i].any;
-        const kd_status here = compare_set(tree, &set, casters, count);
+        const kd_status here = compare_set(tree, &set, libraries, count);
         bench_rays_close(&set);
         if (here != KD_OK) compared = here;
     }

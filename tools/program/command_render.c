@@ -132,7 +132,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
 }
 
 /* Sets the cameras at both ends of the exposure: from the scene, then from the command line. */
-static kd_status settle_cameras(rendering *work, const option_line *line,
+static kd_status set_cameras(rendering *work, const option_line *line,
                                 const kd_render_options *from_file) {
     const render_values *values = &work->values;
     const int32_t *frames = values->frames;
@@ -162,23 +162,23 @@ static kd_status settle_cameras(rendering *work, const option_line *line,
 
 /* Applies the command line again, after the scene file. Precedence: defaults < file < environment
    < command line. */
-static kd_status settle_options(rendering *work, const option_line *line,
+static kd_status set_options(rendering *work, const option_line *line,
                                 const kd_render_options *from_file) {
     render_values *values = &work->values;
     const bool quick = values->quick;
-    render_values settled = {.render = *from_file};
-    KD_TRY(settle_cameras(work, line, from_file));
-    settled.view = work->ends[0];
-    if (option_line_has(line, "resolution")) memset(settled.render.crop, 0, sizeof(int32_t[4]));
-    render_values reduced = settled;
-    KD_TRY(option_line_apply(line, &settled));
+    render_values chosen = {.render = *from_file};
+    KD_TRY(set_cameras(work, line, from_file));
+    chosen.view = work->ends[0];
+    if (option_line_has(line, "resolution")) memset(chosen.render.crop, 0, sizeof(int32_t[4]));
+    render_values reduced = chosen;
+    KD_TRY(option_line_apply(line, &chosen));
     if (quick) {
         render_values_quicken(&reduced.render);
         KD_TRY(option_line_apply(line, &reduced));
-        render_values_say_reduced(&settled.render, &reduced.render);
-        settled = reduced;
+        render_values_say_reduced(&chosen.render, &reduced.render);
+        chosen = reduced;
     }
-    values->render = settled.render;
+    values->render = chosen.render;
     values->view = work->ends[0];
     values->render.frame = from_file->frame;
     rank_place_apply(&work->among, &values->render, line);
@@ -199,7 +199,7 @@ static kd_status write_files(void *context, const render_result *from) {
 }
 
 /* If no exposure is given, derives it from the image: once, for all files and frames. */
-static kd_status settle_exposure(rendering *work) {
+static kd_status set_exposure(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     float *stops = &work->values.render.exposure;
     bool shown = false;
@@ -224,7 +224,7 @@ static kd_status denoise(rendering *work) {
 static kd_status write_pictures(rendering *work) {
     const option_list *outputs = &work->values.outputs;
     KD_TRY(denoise(work));
-    KD_TRY(settle_exposure(work));
+    KD_TRY(set_exposure(work));
     job_stage_begin(&work->job, "write", outputs->count);
     const kd_status status = write_files(work, &work->result);
     job_stage_end(&work->job);
@@ -309,7 +309,7 @@ enum { SAVE_SECONDS = 30 };
 
 /* Configures saved states: progressive methods save during rendering, others on request; all save
    at the end on request. */
-static kd_status settle_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
+static kd_status set_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
     const render_values *values = &work->values;
     const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
     memset(keeping, 0, sizeof *keeping);
@@ -383,8 +383,8 @@ static kd_status load_frame(rendering *work, kd_render_options *from_file) {
 static kd_status render_frame(rendering *work, const option_line *line,
                               kd_render_options *from_file) {
     KD_TRY(load_frame(work, from_file));
-    KD_TRY(settle_options(work, line, from_file));
-    KD_TRY(render_settle_instances(work->loaded, &work->values.render, work->values.max_memory,
+    KD_TRY(set_options(work, line, from_file));
+    KD_TRY(render_resolve_instances(work->loaded, &work->values.render, work->values.max_memory,
                                     (render_instancing)work->values.instances));
     job_stage_begin(&work->job, "plan", 0);
     const kd_status planned = consider_plan(work);
@@ -392,7 +392,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
     KD_TRY(planned);
     if (work->values.plan) return KD_OK;
     render_keeping keeping;
-    KD_TRY(settle_keeping(work, line, &keeping));
+    KD_TRY(set_keeping(work, line, &keeping));
     if (work->among.rank == 0) {
         KD_TRY(output_check_input(work->values.render.photon_map));
         KD_TRY(output_check_inputs());

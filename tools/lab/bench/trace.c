@@ -71,13 +71,13 @@ static uint64_t count_different(const trace_case *of, uint64_t stride) {
 
 static ray_hit test_all(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         if (!triangle_is_degenerate(a, b, c))
-            tritree_triangle_intersect(&caster, a, b, c, id, cast.tmin, &best);
+            tritree_triangle_intersect(&precomputed, a, b, c, id, cast.tmin, &best);
     }
     return best;
 }
