@@ -89,7 +89,7 @@ KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uin
     }
     if (instance_id != KD_NONE) {
         const transform *by = &scene->instances.list[instance_id].to_world;
-        sum = transform_way(by, sum);
+        sum = transform_direction(by, sum);
         if (transform_determinant(by) < 0) side = -side;
     }
     const vec3 along = vec3_normalize(vec3_along(sum, -vec3_dot(sum, normal), normal));

@@ -153,7 +153,7 @@ template <bool any, bool bounded> struct compressed_ray {
     float u, v; /* barycentrics of the best hit; if `any`: the ray's end and begin in scene units */
     /* bits 0 to 2: index of the octant's row in the node, as a uint4; from bit 8 on: the axis of
        the direction's largest component */
-    uint32_t way;
+    uint32_t rows_word;
     uint32_t base, m0, m1; /* the current group of children */
     uint32_t hits; /* children of the group still to be visited; the highest bit is the nearest */
     uint32_t at;   /* the unit of a node; that of a leaf | COMPRESSED_LEAF_MARK; COMPRESSED_IDLE */
@@ -255,7 +255,7 @@ template <bool any, bool bounded> struct compressed_ray {
         hz = compressed_both(16 * fminf(fmaxf(vz, -4093.0f), 4093.0f));
         const uint32_t octant = (vx < 0 ? 1 : 0) | (vy < 0 ? 2 : 0);
         const uint32_t axis = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
-        way = 4 + (vz < 0 ? octant ^ 3 : octant) + (axis << 8);
+        rows_word = 4 + (vz < 0 ? octant ^ 3 : octant) + (axis << 8);
         /* constant: an occlusion query never shortens the ray */
         if (any) u = limit(), v = begin_length();
         at = 0;
@@ -318,7 +318,7 @@ template <bool any, bool bounded> struct compressed_ray {
     __device__ __forceinline__ void step(const compressed_scene &scene) {
         const uint4 *node = scene.units + 2 * (uint64_t)at;
         const uint4 head = __ldg(node), x = __ldg(node + 1), y = __ldg(node + 2),
-                    z = __ldg(node + 3), row = __ldg(node + (way & 7));
+                    z = __ldg(node + 3), row = __ldg(node + (rows_word & 7));
         const bounds b = enter(head);
         const uint32_t even = 0x00800080, odd = 0x80008000, places = 0x7f7f7f7f;
         const uint32_t hit0 =
@@ -377,7 +377,7 @@ template <bool any, bool bounded> struct compressed_ray {
     }
 
     __device__ __forceinline__ compressed_sight sight_of(const float4 *leaf) const {
-        const uint32_t kz = way >> 8;
+        const uint32_t kz = rows_word >> 8;
         compressed_sight sight;
         sight.ox = kz == 0 ? oy : kz == 1 ? oz : ox;
         sight.oy = kz == 0 ? oz : kz == 1 ? ox : oy;

@@ -41,8 +41,8 @@ KD_FN vec3 transform_point(const transform *by, vec3 point) {
 }
 
 /* Transforms a vector, of any length. */
-KD_FN vec3 transform_way(const transform *by, vec3 way) {
-    const double x = (double)way.x, y = (double)way.y, z = (double)way.z;
+KD_FN vec3 transform_direction(const transform *by, vec3 direction) {
+    const double x = (double)direction.x, y = (double)direction.y, z = (double)direction.z;
     double to[3];
     for (int row = 0; row < 3; ++row)
         to[row] = by->m[row][0] * x + by->m[row][1] * y + by->m[row][2] * z;

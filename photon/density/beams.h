@@ -60,7 +60,7 @@ typedef struct beam_set {
     float radius, slack;
 } beam_set;
 
-/* Builds a set from photons that are beams (photon_way_shines); the result depends on their order.
+/* Builds a set from photons that are beams (photon_path_shines); the result depends on their order.
    Sets the kernel's radius so that a ray through all of the beams meets about `gather` of them.
    Returns KD_ERROR_MEMORY, or KD_ERROR_INPUT if a beam has a value that is not finite. */
 kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,

@@ -144,12 +144,12 @@ KD_FN float tile_box_dist2(const tile_box *box, vec3 p) {
    radius. */
 KD_FN float tile_box_kernel(const tile_lookup *lookup, const tile_box *box) {
     const vec3 half = vec3_scale(vec3_sub(box->hi, box->lo), 0.5f * 0.57735027f);
-    const vec3 way = vec3_sub(box->middle, lookup->position);
+    const vec3 direction = vec3_sub(box->middle, lookup->position);
     float sum = 0;
     for (uint32_t i = 0; i < 8; ++i) {
         const vec3 place =
-            vec3_make(way.x + (i & 1u ? half.x : -half.x), way.y + (i & 2u ? half.y : -half.y),
-                      way.z + (i & 4u ? half.z : -half.z));
+            vec3_make(direction.x + (i & 1u ? half.x : -half.x), direction.y + (i & 2u ? half.y : -half.y),
+                      direction.z + (i & 4u ? half.z : -half.z));
         sum += photon_kernel_at(lookup->kernel, vec3_length2(place) / lookup->bound2);
     }
     return sum / (8 * lookup->bound2);

@@ -52,7 +52,7 @@ typedef struct emit_batch {
 
 /* The active paths of a piece: all of them advance by one ray at a time until none is left. */
 typedef struct wave {
-    photon_way ways[PIECE_PATHS];
+    photon_path batch_paths[PIECE_PATHS];
     uint16_t flying[PIECE_PATHS]; /* indices of the active paths, ascending */
     uint32_t count;
     ray rays[PIECE_PATHS];
@@ -68,8 +68,8 @@ static kd_status piece_put(emit_piece *piece, const photon *landed) {
     return KD_OK;
 }
 
-/* As photon_way_next, once a ray's hit is known. *on: the path has another ray. */
-static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index, photon_way *way,
+/* As photon_path_next, once a ray's hit is known. *on: the path has another ray. */
+static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index, photon_path *state,
                              ray_hit hit, bool *on) {
     const scene_view *scene = batch->scene;
     const photon_wish *wish = &batch->order->wish;
@@ -77,21 +77,21 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
     photon landing;
     surface at;
     bool in_volume;
-    if (photon_way_shines(scene, wish, way, hit, &landing)) {
+    if (photon_path_shines(scene, wish, state, hit, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &in_volume,
+    *on = photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers, &in_volume,
                         ledger);
     if (*on) return KD_OK;
-    const photon_turn turn = photon_way_arrive(scene, way, hit, in_volume, &at, ledger);
+    const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return KD_OK;
-    if (photon_way_lands(scene, wish, turn, &at, way, &landing)) {
+    if (photon_path_lands(scene, wish, turn, &at, state, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_way_go_on(scene, wish, turn, &at, way, ledger) &&
-          !photon_way_is_over(wish, way, ledger);
+    *on = photon_path_go_on(scene, wish, turn, &at, state, ledger) &&
+          !photon_path_is_over(wish, state, ledger);
     return KD_OK;
 }
 
@@ -102,16 +102,16 @@ static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first
     for (uint32_t i = 0; i < paths; ++i) {
         photon_ledger *ledger = &batch->ledgers[first + i];
         batch->counts[first + i] = 0;
-        if (photon_way_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
-                             &w->ways[i], ledger) &&
-            !photon_way_is_over(&batch->order->wish, &w->ways[i], ledger))
+        if (photon_path_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
+                             &w->batch_paths[i], ledger) &&
+            !photon_path_is_over(&batch->order->wish, &w->batch_paths[i], ledger))
             w->flying[w->count++] = (uint16_t)i;
     }
     while (w->count) {
         const uint32_t count = w->count;
         for (uint32_t j = 0; j < count; ++j) {
-            w->rays[j] = w->ways[w->flying[j]].flying.cast;
-            ++w->ways[w->flying[j]].step;
+            w->rays[j] = w->batch_paths[w->flying[j]].flying.cast;
+            ++w->batch_paths[w->flying[j]].step;
             ++batch->ledgers[first + w->flying[j]].rays;
         }
         (void)trace_closest(&batch->scene->tree, w->rays, w->hits, count, NULL, NULL);
@@ -119,7 +119,7 @@ static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first
         for (uint32_t j = 0; j < count; ++j) {
             const uint16_t i = w->flying[j];
             bool on = false;
-            KD_TRY(wave_arrive(batch, piece, first + i, &w->ways[i], w->hits[j], &on));
+            KD_TRY(wave_arrive(batch, piece, first + i, &w->batch_paths[i], w->hits[j], &on));
             w->flying[w->count] = i;
             w->count += on;
         }

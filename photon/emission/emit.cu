@@ -209,7 +209,7 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     batch->order = (uint32_t *)cuda_arena_take(arena, batch->heap_capacity, sizeof(uint32_t));
     batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
-    batch->ledger = (way_ledger *)cuda_arena_take(arena, batch->paths, sizeof(way_ledger));
+    batch->ledger = (photon_path_ledger *)cuda_arena_take(arena, batch->paths, sizeof(photon_path_ledger));
     batch->cub = cuda_arena_take(arena, batch->cub_bytes, 1);
     emit_lay_out_pool(batch, arena);
     return KD_OK;
@@ -378,7 +378,7 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     batch->stream = (cudaStream_t)device_thread_stream();
     batch->landed_count = &((emission_state *)with->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
-    batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MAX);
+    batch->capacity = min(batch->paths, with->path_capacity ? with->path_capacity : (uint32_t)EMIT_PATHS_AT_ONCE);
     const double yield = with->yield > 0 ? with->yield : 2;
     const double estimated = 1.1 * yield * batch->paths + 1024;
     batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);
@@ -456,7 +456,7 @@ extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
     memset(&batch, 0, sizeof batch);
     const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
     batch.paths = (uint32_t)(paths < MAX_PATHS ? paths : MAX_PATHS);
-    batch.capacity = min(batch.paths, (uint32_t)EMIT_WAYS_MAX);
+    batch.capacity = min(batch.paths, (uint32_t)EMIT_PATHS_AT_ONCE);
     batch.heap_capacity = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
     if (lay_out(&batch, &arena) != KD_OK) return 0;
     return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));

@@ -192,10 +192,10 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
     for (uint32_t above = 0; above < last; ++above) {
         const uint32_t child = near >> 3 * (last - 1 - above), lane = child % LEAF_GROUP;
         const lanes_set all = LEAF(group_lanes)(query, above, child / LEAF_GROUP, dims);
-        const int32_t on_way = lanes_set_at(all, lane);
-        path->kept[above] = lanes_set_strike(all, on_way);
+        const int32_t still_open = lanes_set_at(all, lane);
+        path->kept[above] = lanes_set_strike(all, still_open);
         path->kept_min[above] = lanes_set_min(path->kept[above]);
-        if (on_way < LEAF_GROUP) start = above + 1; /* the child's box contains the query */
+        if (still_open < LEAF_GROUP) start = above + 1; /* the child's box contains the query */
     }
     *level = start;
     return near >> 3 * (last - start);

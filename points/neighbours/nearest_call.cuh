@@ -15,52 +15,52 @@ namespace point_index {
 
 /* --- selection of the kernel if the caller does not choose: the first matching row ---------- */
 
-typedef struct query_way {
+typedef struct query_strategy {
     point_query_method method;
     bool sorted; /* sort the queries, unless that cannot help */
-} query_way;
+} query_strategy;
 
-typedef struct query_way_row {
+typedef struct query_strategy_row {
     double k_max, queries, points, points_a_query; /* row matches up to this k and below the other
                                                        limits */
-    query_way way;
-} query_way_row;
+    query_strategy strategy;
+} query_strategy_row;
 
-constexpr double WAYS_COHERENT = 1e5, WAYS_MANY = 1.5e6, WAYS_ANY = 1e300;
+constexpr double QUERIES_COHERENT = 1e5, QUERIES_MANY = 1.5e6, QUERIES_ANY = 1e300;
 
-/* For coherent queries, and for more than WAYS_MANY queries of any kind. */
-inline constexpr query_way_row ways_of_many[] = {
-    {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
-    {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {16, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_PACKETS, true}},
-    {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {112, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_GROUPS, true}},
-    {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
+/* For coherent queries, and for more than QUERIES_MANY queries of any kind. */
+inline constexpr query_strategy_row strategies_of_many[] = {
+    {16, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {12, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {16, QUERIES_ANY, QUERIES_ANY, 8, {POINT_QUERY_PACKETS, true}},
+    {16, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {112, QUERIES_ANY, QUERIES_ANY, 8, {POINT_QUERY_GROUPS, true}},
+    {QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, true}}};
 
-inline constexpr query_way_row ways_of_few[] = {
-    {8, 60e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {1, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {8, 80e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {1, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {4, 250e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {8, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {1024, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
-    {112, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_GROUPS, true}},
-    {1, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {12, WAYS_ANY, WAYS_ANY, 24, {POINT_QUERY_THREADS, true}},
-    {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
+inline constexpr query_strategy_row strategies_of_few[] = {
+    {8, 60e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {1, 250e3, 300e3, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {8, 80e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {1, 250e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {4, 250e3, 4e6, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {8, 250e3, 300e3, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {1024, 250e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {16, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {112, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_GROUPS, true}},
+    {1, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {12, QUERIES_ANY, QUERIES_ANY, 24, {POINT_QUERY_THREADS, true}},
+    {16, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, true}}};
 
-inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
+inline query_strategy query_strategy_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
     const bool many =
-        (double)queries >= WAYS_MANY || (coherent && (double)queries >= WAYS_COHERENT);
-    const query_way_row *row = many ? ways_of_many : ways_of_few;
+        (double)queries >= QUERIES_MANY || (coherent && (double)queries >= QUERIES_COHERENT);
+    const query_strategy_row *row = many ? strategies_of_many : strategies_of_few;
     const double asked = (double)queries, there = (double)points;
     while ((double)k > row->k_max || asked >= row->queries || there >= row->points ||
            there >= row->points_a_query * asked)
         ++row;
-    return row->way;
+    return row->strategy;
 }
 
 /* --- kernels -------------------------------------------------------------------------------- */

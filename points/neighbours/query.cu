@@ -41,7 +41,7 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
     return KD_OK;
 }
 
-query_way choose(const point_query_cuda *q) {
+query_strategy choose(const point_query_cuda *q) {
     if (q->index->tree.count == 0) return {POINT_QUERY_WALK, false};
     if (q->metric) return {POINT_QUERY_WALK, false};
     if (q->method != POINT_QUERY_AUTO) return {q->method, true};
@@ -51,7 +51,7 @@ query_way choose(const point_query_cuda *q) {
     const uint64_t asked = q->points.count, there = q->index->tree.count;
     if (q->bounds2 && q->k <= POINT_THREADS_K_MAX && asked >= MANY_BOUNDED && there <= FEW_BOUNDED)
         return {POINT_QUERY_THREADS, false}; /* most queries find nothing */
-    return query_way_of(q->k, asked, there, q->coherent);
+    return query_strategy_of(q->k, asked, there, q->coherent);
 }
 
 uint32_t k_max(point_query_method method) {
@@ -94,9 +94,9 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     memset(p, 0, sizeof *p);
     KD_TRY(check(q));
     const uint64_t count = q->points.count;
-    const query_way way = choose(q);
-    p->method = way.method;
-    p->sorted = way.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
+    const query_strategy strategy = choose(q);
+    p->method = strategy.method;
+    p->sorted = strategy.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
     p->code = code_plan_of(q->index);
     if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;

@@ -36,7 +36,7 @@ struct plan {
     uint64_t walkers; /* threads */
 };
 
-query_way choose(const point_query_cuda *q, const point_own *own) {
+query_strategy choose(const point_query_cuda *q, const point_own *own) {
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || !q->index->points;
     if (walks || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return {POINT_QUERY_LEAVES, false};
@@ -58,9 +58,9 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
 kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const point_own *own) {
     memset(p, 0, sizeof *p);
     const uint64_t count = q->index->tree.count;
-    const query_way way = choose(q, own);
-    p->method = way.method;
-    p->sorted = way.sorted;
+    const query_strategy strategy = choose(q, own);
+    p->method = strategy.method;
+    p->sorted = strategy.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     const bool finds_others = q->k > 1 || own->skips; /* a point alone finds itself at once */
     const bool parts =

@@ -28,13 +28,13 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
-/* Whether photon map lookups run inline. EYE_LOOKUPS: lookups in media and final gather do; lookups
-   at surfaces that the camera sees do, too, unless photon_view.later has a list. EYE_ASKS, on
+/* Whether photon map lookups run inline. LOOKUP_INLINE: lookups in media and final gather do; lookups
+   at surfaces that the camera sees do, too, unless photon_view.later has a list. LOOKUP_DEFERRED, on
    devices: surfaces are only recorded in photon_view.later for a batched kernel. Every caller
    passes a constant, the same one in all of a translation unit: the compiler then removes the other
    branch, and with it the stack memory for photon lists, from functions that are not inlined
    (KD_FN_APART). */
-typedef enum eye_way { EYE_LOOKUPS, EYE_ASKS } eye_way;
+typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */
 typedef struct eye_requests {
@@ -204,7 +204,7 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
 
 /* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the
    throughput. */
-KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way way, eye_path *path,
+KD_FN void eye_fly(const scene_view *world, const photon_view *photons, lookup_mode mode, eye_path *path,
                    float end) {
     path_state *state = &path->state;
     const medium *in = medium_of(world, state->where);
@@ -212,7 +212,7 @@ KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way 
     const medium_span span = transmittance_span(world, &state->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return;
-    if (way == EYE_LOOKUPS && path->volume > 0) {
+    if (mode == LOOKUP_INLINE && path->volume > 0) {
         eye_add_volume(world, photons, path, in, span.begin, length);
         if (photons->beams.node_count) eye_add_beams(world, photons, path, in, span.begin, length);
     }
@@ -220,7 +220,7 @@ KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way 
 }
 
 /* path_advance for media that are crossed without sampling a collision. */
-KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, lookup_mode mode,
                           eye_path *path) {
     path_state *state = &path->state;
     if (world->medium_count == 0)
@@ -230,18 +230,18 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, e
         ++path->found.rays;
         ++state->step;
         hit = tritree_closest(&world->tree, state->cast);
-        eye_fly(world, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
+        eye_fly(world, photons, mode, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
     } while (eye_passes(world, &photons->path, state, path->key, &hit));
     return hit;
 }
 
 /* Advances to the next surface; returns false if the ray leaves the scene or the path has reached
    its maximum depth. Adds the emission of the surface or the sky if path->emission is set. */
-KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, lookup_mode mode,
                           eye_path *path, surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
-    const ray_hit hit = eye_advance(world, photons, way, path);
+    const ray_hit hit = eye_advance(world, photons, mode, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
             path->found.radiance = vec3_add(path->found.radiance, path_sky(world, &path->state));
@@ -272,7 +272,7 @@ KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
    ray started. */
 KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
-    while (eye_next(world, photons, EYE_LOOKUPS, path, at, travelled)) {
+    while (eye_next(world, photons, LOOKUP_INLINE, path, at, travelled)) {
         if (surface_holds_photons(at)) return true;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
@@ -306,7 +306,7 @@ KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, e
 
 /* Samples the BSDF once for both estimates: the BSDF half of direct light and, with final gather,
    the indirect light from other surfaces. */
-KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN void eye_gather(const scene_view *world, const photon_view *photons, lookup_mode mode,
                       eye_path *path, const surface *at, vec3 wo) {
     const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
     vec3 sum = vec3_all(0);
@@ -323,10 +323,10 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_w
             surface hit_triangle;
             float travelled = 0;
             part.emission = true;
-            if (way == EYE_LOOKUPS && photons->final_gather)
+            if (mode == LOOKUP_INLINE && photons->final_gather)
                 eye_gather_ray(world, photons, &part, 0);
             else
-                eye_next(world, photons, way, &part, &hit_triangle, &travelled);
+                eye_next(world, photons, mode, &part, &hit_triangle, &travelled);
         }
         sum = vec3_add(sum, part.found.radiance);
         path->found.rays = part.found.rays;
@@ -393,7 +393,7 @@ static inline void eye_note(const eye_requests *later, const surface *at, vec3 w
 #endif
 
 /* Adds the map lookups at a surface that the camera sees, or records them for later. */
-KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way, const surface *at,
+KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode mode, const surface *at,
                         vec3 wo) {
 #ifdef __CUDA_ARCH__
     if (photons->later.list) {
@@ -408,7 +408,7 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
         return;
     }
 #endif
-    if (way == EYE_ASKS) return;
+    if (mode == LOOKUP_DEFERRED) return;
     vec3 sum = photon_map_radiance(&photons->caustic, &photons->tiles, at, wo);
     if (!photons->final_gather)
         sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->tiles, at, wo));
@@ -417,25 +417,25 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
 
 /* Adds all light that a surface with photons sends towards `wo`, except for the mirror reflection
    of a smooth coat. */
-KD_FN void eye_lookup(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN void eye_lookup(const scene_view *world, const photon_view *photons, lookup_mode mode,
                        eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
-    eye_add_maps(path, photons, way, at, wo);
+    eye_add_maps(path, photons, mode, at, wo);
     /* gather_waves.cu traces the gather rays */
-    if (way == EYE_ASKS && photons->final_gather) return;
-    eye_gather(world, photons, way, path, at, wo);
+    if (mode == LOOKUP_DEFERRED && photons->final_gather) return;
+    eye_gather(world, photons, mode, path, at, wo);
 }
 
 /* Traces the path to its end. */
-KD_FN void eye_follow(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN void eye_follow(const scene_view *world, const photon_view *photons, lookup_mode mode,
                       eye_path *path) {
     surface at;
     float travelled = 0;
-    while (eye_next(world, photons, way, path, &at, &travelled)) {
+    while (eye_next(world, photons, mode, path, &at, &travelled)) {
         if (path->depth == 1) path->found.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (surface_holds_photons(&at)) {
-            eye_lookup(world, photons, way, path, &at, wo);
+            eye_lookup(world, photons, mode, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
             continue;
         }
@@ -467,17 +467,17 @@ KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
 
 /* Traces the path of a camera ray with a unit direction. Radiance from map lookups is kept in
    `gathered` or deferred. */
-KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons, lookup_mode mode,
                                ray cast, rng_key key) {
     eye_path path = eye_begin_in(world, cast, key);
-    eye_follow(world, photons, way, &path);
+    eye_follow(world, photons, mode, &path);
     return path;
 }
 
 /* Radiance along a camera ray with a unit direction, with inline lookups. */
 KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
                                       rng_key key) {
-    eye_path path = photon_eye_path(world, photons, EYE_LOOKUPS, cast, key);
+    eye_path path = photon_eye_path(world, photons, LOOKUP_INLINE, cast, key);
     path.found.radiance = vec3_add(path.found.radiance, path.gathered);
     return path.found;
 }

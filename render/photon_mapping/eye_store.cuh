@@ -59,10 +59,10 @@ struct eye_slots {
    the sample number (waves.range.begin) and camera_sample. */
 kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
                          uint32_t together);
-/* Traces the paths of all slots as photon_eye_path does with EYE_ASKS; requests go to
+/* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to
    `photons->later`. Clears waves.counts and counts there. */
 kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
-/* As eye_ask_slots, with EYE_LOOKUPS; lookups at surfaces that the camera sees are requests if
+/* As eye_ask_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
 kd_status inline_lookup_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */

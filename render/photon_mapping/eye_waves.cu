@@ -98,7 +98,7 @@ __device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
     path.found.radiance = first_three(w.radiance[slot]);
     path.last_request = on->last_request;
     path.first_request = slots->first_request[slot];
-    eye_lookup(scene, photons, EYE_ASKS, &path, &on->at, eye_of(*on));
+    eye_lookup(scene, photons, LOOKUP_DEFERRED, &path, &on->at, eye_of(*on));
     on->goes_on = eye_mirrored(&path, &on->at, eye_of(*on));
     on->path.state = path.state;
     on->last_request = path.last_request;
@@ -259,13 +259,13 @@ __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void 
                   : eye_resume(slots, w.stores[wave % 2], i, &on)))
             continue;
         if (on.part == EYE_MAIN) {
-            eye_follow(&scene, &photons, EYE_ASKS, &on.path);
+            eye_follow(&scene, &photons, LOOKUP_DEFERRED, &on.path);
             if (photons.final_gather && on.path.first_request != KD_NONE)
                 store_landed(slots, on.stored, on.path);
         } else {
             surface hit_surface;
             float travelled = 0;
-            (void)eye_next(&scene, &photons, EYE_ASKS, &on.path, &hit_surface, &travelled);
+            (void)eye_next(&scene, &photons, LOOKUP_DEFERRED, &on.path, &hit_surface, &travelled);
         }
         const uint32_t slot = on.stored.slot;
         w.radiance[slot] = with_fourth(on.path.found.radiance, 0);

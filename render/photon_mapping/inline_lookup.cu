@@ -19,7 +19,7 @@ __global__ __launch_bounds__(WALK_BLOCK,
     ray cast;
     if (slot < w.slots && slot_begins(slots, slot, &cast)) {
         const rng_key key = key_of_slot(w, place_of_slot(w, slot));
-        const eye_path path = photon_eye_path(&scene, &photons, EYE_LOOKUPS, cast, key);
+        const eye_path path = photon_eye_path(&scene, &photons, LOOKUP_INLINE, cast, key);
         const vec3 radiance = path.found.radiance;
         w.radiance[slot] =
             with_fourth(photons.later.list ? radiance : vec3_add(radiance, path.gathered), 0);

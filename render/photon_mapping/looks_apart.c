@@ -71,7 +71,7 @@ static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, in
         view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
         const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
-        const eye_path path = photon_eye_path(work->of->scene, &view, EYE_LOOKUPS, cast, key);
+        const eye_path path = photon_eye_path(work->of->scene, &view, LOOKUP_INLINE, cast, key);
         *out = pixel_of(&eye, &cast, &path.found.first, path.found.radiance, path.found.rays);
         if (row->asked.requests <= row->capacity) return KD_OK;
         const uint32_t capacity = capacity_for(row->asked.requests);

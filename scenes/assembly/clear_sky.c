@@ -123,11 +123,11 @@ void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double d
 
 /* --- as a picture ----------------------------------------------------------------------------- */
 
-static void texel_direction(double way[3], double x, double y) {
+static void texel_direction(double direction[3], double x, double y) {
     const double phi = (x / CLEAR_SKY_WIDTH - 0.5) * 2 * pi, theta = y / CLEAR_SKY_HEIGHT * pi;
-    way[0] = sin(theta) * sin(phi);
-    way[1] = cos(theta);
-    way[2] = -sin(theta) * cos(phi);
+    direction[0] = sin(theta) * sin(phi);
+    direction[1] = cos(theta);
+    direction[2] = -sin(theta) * cos(phi);
 }
 
 /* Solid angle in sr of a texel in row y. */
@@ -149,12 +149,12 @@ static void sky_rows(void *context, int64_t begin, int64_t end, int thread) {
         double *sum = work->rows[y];
         sum[0] = sum[1] = sum[2] = 0;
         for (int64_t x = 0; x < CLEAR_SKY_WIDTH; ++x) {
-            double way[3], rgb[3];
-            texel_direction(way, (double)x + 0.5, (double)y + 0.5);
-            clear_sky_radiance(rgb, &work->model, way);
+            double direction[3], rgb[3];
+            texel_direction(direction, (double)x + 0.5, (double)y + 0.5);
+            clear_sky_radiance(rgb, &work->model, direction);
             for (int c = 0; c < 3; ++c) {
                 work->floats[3 * (y * CLEAR_SKY_WIDTH + x) + c] = (float)rgb[c];
-                sum[c] += rgb[c] * way[1] * texel_size(y);
+                sum[c] += rgb[c] * direction[1] * texel_size(y);
             }
         }
     }
@@ -166,9 +166,9 @@ static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double 
     int inside = 0;
     for (int j = 0; j < POINTS; ++j)
         for (int i = 0; i < POINTS; ++i) {
-            double way[3];
-            texel_direction(way, (double)x + (i + 0.5) / POINTS, (double)y + (j + 0.5) / POINTS);
-            inside += way[0] * of->sun[0] + way[1] * of->sun[1] + way[2] * of->sun[2] > cosine;
+            double direction[3];
+            texel_direction(direction, (double)x + (i + 0.5) / POINTS, (double)y + (j + 0.5) / POINTS);
+            inside += direction[0] * of->sun[0] + direction[1] * of->sun[1] + direction[2] * of->sun[2] > cosine;
         }
     return (double)inside / (POINTS * POINTS);
 }
@@ -229,8 +229,8 @@ done:
 /* --- equal-area pictures ---------------------------------------------------------------------- */
 
 /* Maps a direction to the square, 0 to 1 from its top left. */
-static void square_place(double place[2], const double way[3]) {
-    const double px = way[0], py = -way[2], pz = way[1]; /* z points to the square's centre */
+static void square_place(double place[2], const double direction[3]) {
+    const double px = direction[0], py = -direction[2], pz = direction[1]; /* z points to the square's centre */
     const double x = fabs(px), y = fabs(py), radius = sqrt(fmax(0, 1 - fabs(pz)));
     double share = x > 0 || y > 0 ? atan2(fmin(x, y), fmax(x, y)) * 2 / pi : 0;
     if (x < y) share = 1 - share;
@@ -279,9 +279,9 @@ static void square_rows(void *context, int64_t begin, int64_t end, int thread) {
                 const double phi =
                     (((double)x + (i % POINTS + 0.5) / POINTS) / width - 0.5) * 2 * pi;
                 const double theta = ((double)y + (i / POINTS + 0.5) / POINTS) / height * pi;
-                const double way[3] = {sin(theta) * sin(phi), cos(theta), -sin(theta) * cos(phi)};
+                const double direction[3] = {sin(theta) * sin(phi), cos(theta), -sin(theta) * cos(phi)};
                 double place[2], rgb[3];
-                square_place(place, way);
+                square_place(place, direction);
                 square_radiance(rgb, work->square, work->side, place);
                 for (int c = 0; c < 3; ++c) sum[c] += rgb[c];
             }

@@ -141,9 +141,9 @@ kd_status scene_add_default_sky(scene *to) {
     for (int32_t y = 0; y < HEIGHT; ++y)
         for (int32_t x = 0; x < WIDTH; ++x) {
             const vec2 at = vec2_make(((float)x + 0.5f) / WIDTH, ((float)y + 0.5f) / HEIGHT);
-            const vec3 way = latlong_to_direction(at, 0);
-            const float lobe = 3.2f * expf(9 * (vec3_dot(way, key) - 1));
-            const float sky = 0.35f + 0.25f * way.y;
+            const vec3 direction = latlong_to_direction(at, 0);
+            const float lobe = 3.2f * expf(9 * (vec3_dot(direction, key) - 1));
+            const float sky = 0.35f + 0.25f * direction.y;
             float *rgb = floats + 3 * (y * WIDTH + x);
             rgb[0] = sky + lobe;
             rgb[1] = 1.02f * sky + 0.98f * lobe;

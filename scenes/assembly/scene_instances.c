@@ -84,10 +84,10 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
     for (uint32_t i = 0; i < part->normal_count; ++i) {
         const float *old = from->tangents + 4 * (size_t)(part->normal + i);
         float *made = to->tangents + 4 * (size_t)(to->normal_count + i);
-        const vec3 way = transform_way(by, vec3_make(old[0], old[1], old[2]));
-        made[0] = way.x;
-        made[1] = way.y;
-        made[2] = way.z;
+        const vec3 direction = transform_direction(by, vec3_make(old[0], old[1], old[2]));
+        made[0] = direction.x;
+        made[1] = direction.y;
+        made[2] = direction.z;
         made[3] = side * old[3];
     }
 }

@@ -49,7 +49,7 @@ static double dot(wide3 a, wide3 b) {
     return a.x[0] * b.x[0] + a.x[1] * b.x[1] + a.x[2] * b.x[2];
 }
 
-static double way_of(const examination *of, uint64_t triangle) {
+static double double_area_of(const examination *of, uint64_t triangle) {
     return of->marks[triangle] & CHECK_AGAINST ? -1 : 1;
 }
 
@@ -63,7 +63,7 @@ static void shells_measure(bodies *b) {
         const vec3 o = check_point(of, shell, 0), a = check_point(of, i, 0);
         const wide3 ab = apart(check_point(of, i, 1), a), ac = apart(check_point(of, i, 2), a);
         const wide3 normal = cross(ab, ac);
-        b->volume[shell] += way_of(of, i) * dot(apart(a, o), normal);
+        b->volume[shell] += double_area_of(of, i) * dot(apart(a, o), normal);
         b->area[shell] += sqrt(dot(normal, normal));
     }
 }
@@ -84,9 +84,9 @@ static kd_status lids_measure(bodies *b) {
         const wide3 from = apart(p[half->from], r), to = apart(p[half->to], r);
         /* the lid traverses the edge in the opposite direction */
         const wide3 normal = cross(to, from);
-        const double way = way_of(of, half->triangle);
-        b->volume[shell] += way * dot(apart(r, check_point(of, shell, 0)), normal);
-        for (int k = 0; k < 3; ++k) lid[loop[i]].x[k] += way * normal.x[k];
+        const double area = double_area_of(of, half->triangle);
+        b->volume[shell] += area * dot(apart(r, check_point(of, shell, 0)), normal);
+        for (int k = 0; k < 3; ++k) lid[loop[i]].x[k] += area * normal.x[k];
     }
     for (uint64_t i = 0; i < of->rim_count; ++i)
         if (loop[i] == i) b->open[of->shell[of->rim[i].triangle]] += sqrt(dot(lid[i], lid[i]));

@@ -10,7 +10,7 @@ typedef struct shell_edge {
     uint32_t low, high; /* merged vertices */
     uint32_t material;
     uint32_t triangle; /* index in `triangles` */
-    int32_t way;       /* 1: from low to high, -1: from high to low */
+    int32_t orientation;       /* 1: from low to high, -1: from high to low */
 } shell_edge;
 
 typedef struct shells {
@@ -53,7 +53,7 @@ static void edges_gather(shells *s) {
             shell_edge *edge = &s->edges[3 * (size_t)i + (size_t)k];
             edge->low = a < b ? a : b;
             edge->high = a < b ? b : a;
-            edge->way = a < b ? 1 : a > b ? -1 : 0;
+            edge->orientation = a < b ? 1 : a > b ? -1 : 0;
             edge->material = of->body.triangle_materials[triangle];
             edge->triangle = i;
         }
@@ -84,7 +84,7 @@ static void shells_measure(shells *s) {
     for (size_t begin = 0, end; begin < 3 * (size_t)s->count; begin = end) {
         end = group_end(s, begin);
         int64_t balance = 0;
-        for (size_t i = begin; i < end; ++i) balance += s->edges[i].way;
+        for (size_t i = begin; i < end; ++i) balance += s->edges[i].orientation;
         if (balance != 0) ++s->open[root_of(s->root, s->edges[begin].triangle)];
     }
     const vec3 *p = s->of->body.positions;

@@ -86,7 +86,7 @@ typedef struct corners3 {
 
 /* Rotates the corners so that the smallest is first; *way tells whether the others are
    ascending. */
-static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *way) {
+static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *orientation) {
     corners3 c;
     int minimum = 0;
     uint32_t place[3];
@@ -95,26 +95,26 @@ static corners3 sorted_corners(const examination *of, uint64_t triangle, bool *w
         if (place[k] < place[minimum]) minimum = k;
     }
     const uint32_t second = place[(minimum + 1) % 3], third = place[(minimum + 2) % 3];
-    *way = second < third;
+    *orientation = second < third;
     c.at[0] = place[minimum];
-    c.at[1] = *way ? second : third;
-    c.at[2] = *way ? third : second;
+    c.at[1] = *orientation ? second : third;
+    c.at[2] = *orientation ? third : second;
     return c;
 }
 
 static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool other_appearance) {
     const char *kind = reversed ? "reversed-duplicate" : "duplicate-triangle";
-    const char *way = reversed ? " wound the other way" : "";
+    const char *orientation = reversed ? " wound the other way" : "";
     const char *appearance = other_appearance ? " of another material" : "";
     const uint32_t first = of->twin[triangle];
     if (of->lines)
         check_triangle_note(
             of, triangle, kind, CHECK_WARNING,
-            "found a triangle%s%s that duplicates one of the face of line %u, expected one", way,
+            "found a triangle%s%s that duplicates one of the face of line %u, expected one", orientation,
             appearance, of->lines[first]);
     else
         check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found it%s%s duplicating triangle %u, expected one", way, appearance, first);
+                            "found it%s%s duplicating triangle %u, expected one", orientation, appearance, first);
 }
 
 /* A hash table of triangles by their vertices, and optionally their material. */
@@ -129,19 +129,19 @@ typedef struct copy_key {
     uint32_t material;
 } copy_key;
 
-static copy_key key_of(const examination *of, const copy_table *in, uint32_t triangle, bool *way) {
-    const copy_key key = {sorted_corners(of, triangle, way),
+static copy_key key_of(const examination *of, const copy_table *in, uint32_t triangle, bool *orientation) {
+    const copy_key key = {sorted_corners(of, triangle, orientation),
                           in->by_material ? of->body.triangle_materials[triangle] : 0};
     return key;
 }
 
 /* Returns the first triangle with the same key, or adds `triangle` and returns it. */
 static uint32_t find_or_put(const examination *of, copy_table *in, uint32_t triangle) {
-    bool way;
-    const copy_key key = key_of(of, in, triangle, &way);
+    bool orientation;
+    const copy_key key = key_of(of, in, triangle, &orientation);
     uint64_t at = hash_bytes(&key, sizeof key) & (in->size - 1);
     for (; in->slots[at] != KD_NONE; at = (at + 1) & (in->size - 1)) {
-        const copy_key other = key_of(of, in, in->slots[at], &way);
+        const copy_key other = key_of(of, in, in->slots[at], &orientation);
         if (memcmp(&key, &other, sizeof key) == 0) return in->slots[at];
     }
     in->slots[at] = triangle;
@@ -149,16 +149,16 @@ static uint32_t find_or_put(const examination *of, copy_table *in, uint32_t tria
 }
 
 static void copy_examine(examination *of, copy_table tables[2], uint32_t i) {
-    bool way = false, other_way = false;
+    bool orientation = false, other_orientation = false;
     const uint32_t first = find_or_put(of, &tables[0], i);
     const bool other_appearance = find_or_put(of, &tables[1], i) == i;
     of->twin[i] = KD_NONE;
     if (first == i) return;
     of->twin[i] = first;
     of->marks[i] |= (uint8_t)(CHECK_COPY | (other_appearance ? CHECK_OTHER_APPEARANCE : 0));
-    sorted_corners(of, i, &way);
-    sorted_corners(of, first, &other_way);
-    copy_tell(of, i, way != other_way, other_appearance);
+    sorted_corners(of, i, &orientation);
+    sorted_corners(of, first, &other_orientation);
+    copy_tell(of, i, orientation != other_orientation, other_appearance);
 }
 
 static kd_status copies_find(examination *of) {

@@ -176,8 +176,8 @@ static kd_status arrays_reserve(mesh_writer *to) {
 
 static void tangent_write(const mesh_writer *to, const transform *world, int64_t i, size_t at) {
     const float *from = to->read.tangents + 4 * i;
-    const vec3 way = transform_way(world, vec3_make(from[0], from[1], from[2]));
-    const vec3 unit = vec3_normalize(way);
+    const vec3 direction = transform_direction(world, vec3_make(from[0], from[1], from[2]));
+    const vec3 unit = vec3_normalize(direction);
     float *made = to->into->tangents + 4 * at;
     if (!vec3_is_finite(unit) || vec3_is_zero(unit) || !(fabsf(from[3]) <= FLT_MAX)) return;
     made[0] = unit.x;

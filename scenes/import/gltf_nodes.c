@@ -253,7 +253,7 @@ void gltf_nodes_close(gltf_nodes *owned) {
 
 static const double pi = 3.14159265358979323846, blender_lumens_a_watt = 683;
 
-static vec3 way_of(const transform *by, double x, double y, double z) {
+static vec3 axis_of(const transform *by, double x, double y, double z) {
     double to[3], length = 0;
     for (int row = 0; row < 3; ++row) {
         to[row] = by->m[row][0] * x + by->m[row][1] * y + by->m[row][2] * z;
@@ -312,9 +312,9 @@ static kd_status camera_read(gltf_file *of, const gltf_node *from, mesh_camera *
     if (lens) KD_TRY(gltf_number(of, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
     if (!lens) KD_TRY(parallel_read(of, &parallel_place, parallel, &out->view.tall));
     out->view.eye = place_of(&from->world);
-    const vec3 forward = way_of(&from->world, 0, 0, -1);
+    const vec3 forward = axis_of(&from->world, 0, 0, -1);
     out->view.look_at = vec3_add(out->view.eye, forward);
-    out->view.up = way_of(&from->world, 0, 1, 0);
+    out->view.up = axis_of(&from->world, 0, 1, 0);
     out->view.fov_degrees = (float)(angle * 180 / pi);
     *usable = vec3_is_finite(out->view.eye) && !vec3_is_zero(forward) &&
               !vec3_is_zero(out->view.up) &&
@@ -381,7 +381,7 @@ static kd_status light_read(gltf_file *of, const gltf_node *from, light *out) {
                          "found the type \"%.20s\", expected point, spot or directional", type);
     if (out->kind == LIGHT_SPOT) KD_TRY(spot_read(of, &at, item, out));
     out->position = place_of(&from->world);
-    out->direction = way_of(&from->world, 0, 0, -1);
+    out->direction = axis_of(&from->world, 0, 0, -1);
     out->emitted = vec3_scale(colour, (float)(intensity * watts_a_lumen(of)));
     return KD_OK;
 }

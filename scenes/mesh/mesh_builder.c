@@ -284,11 +284,11 @@ static void append_tangents(mesh_builder *to, const mesh *part, uint64_t first,
     for (uint32_t i = 0; i < part->normal_count && to->status == KD_OK; ++i) {
         const float *from = part->tangents + 4 * (size_t)i;
         float *at = to->made.tangents + 4 * (first + i);
-        const vec3 way =
-            vec3_normalize(transform_way(placed, vec3_make(from[0], from[1], from[2])));
-        at[0] = way.x;
-        at[1] = way.y;
-        at[2] = way.z;
+        const vec3 direction =
+            vec3_normalize(transform_direction(placed, vec3_make(from[0], from[1], from[2])));
+        at[0] = direction.x;
+        at[1] = direction.y;
+        at[2] = direction.z;
         at[3] = side * from[3];
     }
 }

@@ -50,8 +50,8 @@ static uint32_t add_circle(mesh_builder *to, const lathe *shape, const lathe_poi
     const uint32_t first = to->made.position_count;
     const uint32_t count = point->radius > 0 ? shape->segments : 1;
     for (uint32_t i = 0; i < count; ++i) {
-        const vec2 way = spoke(shape, i);
-        const vec3 offset = vec3_make(point->radius * way.x, point->height, point->radius * way.y);
+        const vec2 direction = spoke(shape, i);
+        const vec3 offset = vec3_make(point->radius * direction.x, point->height, point->radius * direction.y);
         mesh_builder_position(to, vec3_add(shape->base, offset));
     }
     return first;
@@ -60,8 +60,8 @@ static uint32_t add_circle(mesh_builder *to, const lathe *shape, const lathe_poi
 static uint32_t add_circle_normals(mesh_builder *to, const lathe *shape, vec2 normal) {
     const uint32_t first = to->made.normal_count;
     for (uint32_t i = 0; i < shape->segments; ++i) {
-        const vec2 way = spoke(shape, i);
-        mesh_builder_normal(to, vec3_make(normal.x * way.x, normal.y, normal.x * way.y));
+        const vec2 direction = spoke(shape, i);
+        mesh_builder_normal(to, vec3_make(normal.x * direction.x, normal.y, normal.x * direction.y));
     }
     return first;
 }

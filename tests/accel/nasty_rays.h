@@ -57,10 +57,10 @@ static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
     return aim;
 }
 
-/* A ray through `point` along `way`, starting `far` before it; not normalised, so the point is near
+/* A ray through `point` along `direction`, starting `far` before it; not normalised, so the point is near
    t = 1. */
-static inline ray nasty_through(vec3 point, vec3 way, float far) {
-    const vec3 origin = vec3_along(point, -far, way);
+static inline ray nasty_through(vec3 point, vec3 direction, float far) {
+    const vec3 origin = vec3_along(point, -far, direction);
     return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);
 }
 

@@ -44,11 +44,11 @@ static bool same(ray_hit a, ray_hit b) {
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-static void expect_all(const answers *a, const char *way, const char *name) {
+static void expect_all(const answers *a, const char *form, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         if (!same(a->got[i], a->want[i]))
             fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name,
-                     way, i, i % NASTY_KINDS, a->got[i].triangle, (double)a->got[i].t,
+                     form, i, i % NASTY_KINDS, a->got[i].triangle, (double)a->got[i].t,
                      a->want[i].triangle, (double)a->want[i].t);
         assert_int_equal(a->blocked[i], a->want[i].triangle != KD_NONE);
     }

@@ -71,10 +71,10 @@ enum { ENDS = 3000 };
 
 /* The begin or end of a part on an axis of [lo, hi], placed so that bins can hardly separate
    them. */
-static float place_of_end(uint32_t way, uint32_t i, uint32_t k, float lo, float hi) {
-    const float x = rng_draw(rng_key_make(11, way, 2 * i + k), 0, 0).value[0];
+static float place_of_end(uint32_t form, uint32_t i, uint32_t k, float lo, float hi) {
+    const float x = rng_draw(rng_key_make(11, form, 2 * i + k), 0, 0).value[0];
     const float half = 0.5f * lo + 0.5f * hi, part = 0.5f * hi - 0.5f * lo;
-    switch (way) {
+    switch (form) {
     case 0: return lo + (hi - lo) * x;                 /* anywhere */
     case 1: return lo + (hi - lo) * floorf(x * 9) / 8; /* on a grid, including the sides */
     case 2: return half + part * ldexpf(1, -(int)(x * 60)) * 0.9f; /* ever closer to a point */
@@ -119,13 +119,13 @@ static void bins_hide_no_plane(void **state) {
     uint32_t found_some = 0;
     for (uint32_t which = 0; which < 8 * 5 * 5; ++which) {
         const float *side = sides[which % 8];
-        const uint32_t way = which / 8 % 5, count = counts[which / 40];
+        const uint32_t form = which / 8 % 5, count = counts[which / 40];
         if (count == ENDS && which % 8 > 4) continue;
         for (uint32_t i = 0; i < count; ++i) {
             const float a =
-                float_clamp(place_of_end(way, i, 0, side[0], side[1]), side[0], side[1]);
+                float_clamp(place_of_end(form, i, 0, side[0], side[1]), side[0], side[1]);
             const float b =
-                float_clamp(place_of_end(way, i, 1, side[0], side[1]), side[0], side[1]);
+                float_clamp(place_of_end(form, i, 1, side[0], side[1]), side[0], side[1]);
             lo[i] = float_min(a, b);
             hi[i] = i % 5 ? float_max(a, b) : lo[i];
         }

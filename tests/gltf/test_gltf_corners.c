@@ -60,9 +60,9 @@ static scene *scene_of(const char *name, bool placed) {
     return opened;
 }
 
-#define EXPECT_WAY(way, a, b, c)                                                                   \
-    assert_true(fabsf((way).x - (a)) < 1e-5f && fabsf((way).y - (b)) < 1e-5f &&                    \
-                fabsf((way).z - (c)) < 1e-5f)
+#define EXPECT_DIRECTION(direction, a, b, c)                                                                   \
+    assert_true(fabsf((direction).x - (a)) < 1e-5f && fabsf((direction).y - (b)) < 1e-5f &&                    \
+                fabsf((direction).z - (c)) < 1e-5f)
 
 static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
     (void)state;
@@ -83,11 +83,11 @@ static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
                                                   vec3_make(0, 0, 1), &axes));
                 const float c = 0.8660254f, s = 0.5f, up = (float)side;
                 if (k == 0) {
-                    EXPECT_WAY(axes.tangent, c, s, 0);
-                    EXPECT_WAY(axes.bitangent, -s * up, c * up, 0);
+                    EXPECT_DIRECTION(axes.tangent, c, s, 0);
+                    EXPECT_DIRECTION(axes.bitangent, -s * up, c * up, 0);
                 } else {
-                    EXPECT_WAY(axes.tangent, -s, c, 0);
-                    EXPECT_WAY(axes.bitangent, -c * up, -s * up, 0);
+                    EXPECT_DIRECTION(axes.tangent, -s, c, 0);
+                    EXPECT_DIRECTION(axes.bitangent, -c * up, -s * up, 0);
                 }
             }
             scene_close(opened);
@@ -226,8 +226,8 @@ static void orthographic_cameras(void **state) {
     for (int32_t y = 0; y < 8; ++y)
         for (int32_t x = 0; x < 12; ++x) {
             const ray cast = camera_ray(&view, 12, 8, x, y, middle);
-            EXPECT_WAY(cast.direction, 0, 0, -1);
-            EXPECT_WAY(cast.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
+            EXPECT_DIRECTION(cast.direction, 0, 0, -1);
+            EXPECT_DIRECTION(cast.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
         }
     scene_close(opened);
 }

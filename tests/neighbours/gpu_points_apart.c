@@ -88,10 +88,10 @@ static uint32_t check(apart_state *s, const char *name, point_query_method metho
 static const struct {
     point_query_method method;
     uint32_t k;
-} ways[] = {{POINT_QUERY_PACKETS, 8},  {POINT_QUERY_PACKETS, 1}, {POINT_QUERY_GROUPS, 20},
+} strategies[] = {{POINT_QUERY_PACKETS, 8},  {POINT_QUERY_PACKETS, 1}, {POINT_QUERY_GROUPS, 20},
             {POINT_QUERY_PACKETS, 16}, {POINT_QUERY_GROUPS, 50}, {POINT_QUERY_GROUPS, 100},
             {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 /* A patience that all queries exceed, one that few exceed, and the best one. */
 static void rows_stay(void **state) {
@@ -104,15 +104,15 @@ static void rows_stay(void **state) {
                 continue;
             apart_state s;
             apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
-            for (int way = 0; way < WAYS; ++way)
+            for (int strategy = 0; strategy < STRATEGIES; ++strategy)
                 for (int own = 0; own < 3;
                      ++own, ++number) { /* as queries, as self-query, as self-query without the
                                            point itself */
                     if (gpu_leaves_out(number, 3)) continue;
                     const point_own of = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
-                    parted += check(&s, case_points_name((case_points)set), ways[way].method,
-                                    own ? &of : NULL, ways[way].k, patience[number % 3]);
+                    parted += check(&s, case_points_name((case_points)set), strategies[strategy].method,
+                                    own ? &of : NULL, strategies[strategy].k, patience[number % 3]);
                 }
             apart_close(&s);
         }
@@ -126,10 +126,10 @@ static void queries_around_a_spot_part(void **state) {
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
     apart_state s;
     apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
-    for (int way = 0; way < 3; ++way) {
+    for (int strategy = 0; strategy < 3; ++strategy) {
         const point_own of = {.skips = true};
         const uint32_t parted =
-            check(&s, "clustered", ways[way].method, &of, ways[way].k, patience ? patience : 32);
+            check(&s, "clustered", strategies[strategy].method, &of, strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
     }
     apart_close(&s);
@@ -142,10 +142,10 @@ static void equal_points_stay_together(void **state) {
     const uint32_t count = gpu_size(8000, 2500);
     apart_state s;
     apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
-    for (int way = 0; way < WAYS; ++way) {
+    for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
         const point_own of = {.skips = true};
-        if (gpu_leaves_out((uint32_t)way, 3)) continue;
-        assert_true(check(&s, "equal", ways[way].method, &of, ways[way].k, 1) <=
+        if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
+        assert_true(check(&s, "equal", strategies[strategy].method, &of, strategies[strategy].k, 1) <=
                     s.index.chunk_count);
     }
     apart_close(&s);

@@ -107,7 +107,7 @@ static void same_maps_for_any_batch(void **state) {
         if (gpu_leaves_out((uint32_t)i, 2)) continue;
         /* the pool of paths is refilled, or holds all of a batch */
         for (int l = 0; l < PHOTON_LISTS; ++l)
-            made.map[l].emitter.ways = i == 2 ? 90 : 500 * (uint32_t)i;
+            made.map[l].emitter.path_capacity = i == 2 ? 90 : 500 * (uint32_t)i;
         if (i == 4) device_scene_pack(&there);
         photon_options options = options_for(i == 4 ? gpu_size(60000, 6000) : photons);
         options.batch_paths = batches[i];
@@ -140,7 +140,7 @@ static void same_maps_in_fog(void **state) {
     device_scene_open(&there, scene);
     for (int i = 0; i < 3; ++i) {
         photon_options options = options_for(gpu_size(9000, 1500));
-        for (int l = 0; l < PHOTON_LISTS; ++l) made.map[l].emitter.ways = 200 * (uint32_t)i;
+        for (int l = 0; l < PHOTON_LISTS; ++l) made.map[l].emitter.path_capacity = 200 * (uint32_t)i;
         if (i == 2) device_scene_pack(&there);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;

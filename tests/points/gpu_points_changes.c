@@ -191,7 +191,7 @@ static void expect_same_on_device(const kd_points *const trees[2], const kd_poin
     for (int t = 0; t < 2; ++t) device_memory_free(found[t]), device_memory_free(far[t]);
 }
 
-static void ask_all_ways(const kd_points *tree, const void *places, uint32_t count) {
+static void query_all_strategies(const kd_points *tree, const void *places, uint32_t count) {
     static const uint32_t ks[] = {1, 2, 4, 8, 12, 16, 24, 50, 100};
     kd_points *anew = NULL;
     const kd_points_options options = on_device(there.device);
@@ -233,7 +233,7 @@ static void many_points_by_all_ways(void **state) {
         for (int c = 0; c < CHANGES; ++c) {
             insert_many(tree, count / (c % 2 ? 10 : 200), sets[s]);
             remove_many(tree, c % 2 ? 11 : 200);
-            if (c % 3 == 2) ask_all_ways(tree, asked_there, queries);
+            if (c % 3 == 2) query_all_strategies(tree, asked_there, queries);
         }
         kd_points_info info;
         kd_points_describe(tree, &info);

@@ -241,17 +241,17 @@ static void metric_check_all(const char *where, uint32_t one_in, const uint32_t 
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t dims = 1; dims <= 8; ++dims)
             for (int norm = 0; norm < 3; ++norm)
-                for (uint32_t way = 0; way < 4; ++way, ++number) {
-                    if (number % one_in || (dims > 4 && way % 2)) continue;
+                for (uint32_t strategy = 0; strategy < 4; ++strategy, ++number) {
+                    if (number % one_in || (dims > 4 && strategy % 2)) continue;
                     const uint32_t axes = dims > 3 ? 3 : dims;
                     const metric_case of = {where,
                                             counts[number / one_in % 4],
                                             dims,
-                                            way / 2 ? KD_DOUBLE : KD_FLOAT,
+                                            strategy / 2 ? KD_DOUBLE : KD_FLOAT,
                                             (case_points)which,
                                             number % 5 == 1,
                                             metric_norms[norm],
-                                            way % 2 ? (1u << axes) - 1 - (number % 2) : 0};
+                                            strategy % 2 ? (1u << axes) - 1 - (number % 2) : 0};
                     metric_check(&of);
                 }
 }

@@ -106,11 +106,11 @@ static void partition_plain(columns_source source, columns_target target, column
 
 static void partitions_put_each_record_on_its_side(void **state) {
     (void)state;
-    static const partition_fn ways[] = {partition, partition_plain};
+    static const partition_fn strategies[] = {partition, partition_plain};
     int32_t *scratch[3] = {buffers[0], buffers[1], buffers[2]};
     for (uint32_t shape = 0; shape < SHAPES; ++shape)
         for (int c = 0; c < COUNTS; ++c)
-            for (int way = 0; way < 2; ++way) {
+            for (int strategy = 0; strategy < 2; ++strategy) {
                 const uint32_t count = counts[c], left = 3;
                 fill(shape, count);
                 for (uint32_t i = 0; i < count; ++i) {
@@ -129,7 +129,7 @@ static void partitions_put_each_record_on_its_side(void **state) {
                 const columns_source source = {from, STRIDE, count, 1};
                 const columns_target target = {to, left, left + rank, left + rank + 2,
                                                left + count + 2};
-                ways[way](source, target, pivot);
+                strategies[strategy](source, target, pivot);
                 const column_pivot exact = {pivot.key, (int32_t)at, true};
                 expect_sides(count, left, rank, left + rank + 2, exact);
             }

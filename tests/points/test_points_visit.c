@@ -240,7 +240,7 @@ static void of_trees_that_changed(void **state) {
 static void of_other_norms_and_periods(void **state) {
     (void)state;
     for (uint32_t variant = 0; variant < 3 * 2 * CASE_POINT_SETS; ++variant)
-        for (uint32_t way = 0; way < 4; ++way) {
+        for (uint32_t strategy = 0; strategy < 4; ++strategy) {
             const visit_case of = {150,
                                    1 + variant % 3,
                                    variant / 3 % 2 ? KD_DOUBLE : KD_FLOAT,
@@ -248,10 +248,10 @@ static void of_other_norms_and_periods(void **state) {
                                    "auto",
                                    variant % 2 == 1,
                                    false,
-                                   way % 3 == 0   ? 2
-                                   : way % 3 == 1 ? 1
+                                   strategy % 3 == 0   ? 2
+                                   : strategy % 3 == 1 ? 1
                                                   : (double)INFINITY,
-                                   way % 2 == 1 || way == 0};
+                                   strategy % 2 == 1 || strategy == 0};
             if (of.which != CASE_HUGE && of.which != CASE_WILD) check_case(&of);
         }
 }
@@ -281,10 +281,10 @@ static void sums_know_no_threads(void **state) {
     kd_points_query_default(&query);
     query.points = points;
     query.max_radius = 0.01;
-    for (int way = 0; way < 3; ++way) {
-        parallel_set_threads(way == 1 ? 5 : 1);
-        query.coherent = way == 2;
-        assert_int_equal(kd_points_visit(tree, &query, add_up, sums[way]), KD_OK);
+    for (int strategy = 0; strategy < 3; ++strategy) {
+        parallel_set_threads(strategy == 1 ? 5 : 1);
+        query.coherent = strategy == 2;
+        assert_int_equal(kd_points_visit(tree, &query, add_up, sums[strategy]), KD_OK);
     }
     parallel_set_threads(0);
     assert_memory_equal(sums[0], sums[1], sizeof sums[0]);

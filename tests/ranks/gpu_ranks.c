@@ -145,17 +145,17 @@ static void test_linked_ranks(void **state) {
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
         const uint64_t alone = run(made, options, "cpu");
-        for (int way = 0; way < 4; ++way) {
-            if (way > 1 && gpu_leaves_out((uint32_t)m + (uint32_t)way, 3)) continue;
-            const char *devices = way ? "cuda:0,cuda:0" : "cuda:0,cuda:0,cuda:0";
-            const bool linked = way < 2;
-            setenv("KANDELA_NCCL", way == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
-            if (way == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
-            for (int apart = 0; apart <= (m == 0 && way == 0); ++apart) {
+        for (int form = 0; form < 4; ++form) {
+            if (form > 1 && gpu_leaves_out((uint32_t)m + (uint32_t)form, 3)) continue;
+            const char *devices = form ? "cuda:0,cuda:0" : "cuda:0,cuda:0,cuda:0";
+            const bool linked = form < 2;
+            setenv("KANDELA_NCCL", form == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
+            if (form == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
+            for (int apart = 0; apart <= (m == 0 && form == 0); ++apart) {
                 const uint64_t before = atomic_load(bytes);
                 strcpy(options.maps, apart ? "apart" : "auto");
                 if (run(made, options, devices) != alone)
-                    fail_msg("%s on %s, way %d, apart %d: other bits", methods[m], devices, way,
+                    fail_msg("%s on %s, way %d, apart %d: other bits", methods[m], devices, form,
                              apart);
                 assert_true((atomic_load(bytes) > before) == linked);
             }

@@ -252,7 +252,7 @@ static void test_gather_looks(void **state) {
         int32_t gather;
         float radius;
         const char *estimator;
-    } ways[] = {{50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
+    } strategies[] = {{50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
     for (int i = 0; i < 4; ++i) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
@@ -260,9 +260,9 @@ static void test_gather_looks(void **state) {
         options.photons = gpu_size(20000, 300); /* their irradiance is precomputed */
         options.final_gather = 2;
         options.spp = 2;
-        options.gather = ways[i].gather;
-        options.radius = ways[i].radius;
-        snprintf(options.estimator, sizeof options.estimator, "%s", ways[i].estimator);
+        options.gather = strategies[i].gather;
+        options.radius = strategies[i].radius;
+        snprintf(options.estimator, sizeof options.estimator, "%s", strategies[i].estimator);
         expect_same(file_in("rough.json"), &options);
         if (i == 2) expect_same(scene_path(0), &options);
     }

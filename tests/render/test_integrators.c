@@ -242,10 +242,10 @@ static void prove(const char *path) {
                            .filter = PIXEL_FILTER_BOX,
                            .seed = 7};
     const bool cutouts = integrator_has_cutouts(&view);
-    const path_options ways[] = {
+    const path_options strategies[] = {
         {20, INT32_MAX, cutouts, 0}, {1, INT32_MAX, cutouts, 0}, {9, 1, cutouts, 0.5f}};
-    assert_true(compare_pool(&of, &ways[0], path) > COUNT / 20);
-    for (int i = 1; i < 3; ++i) compare_pool(&of, &ways[i], path);
+    assert_true(compare_pool(&of, &strategies[0], path) > COUNT / 20);
+    for (int i = 1; i < 3; ++i) compare_pool(&of, &strategies[i], path);
     tritree_close(&tree);
     scene_close(made);
 }

@@ -81,9 +81,9 @@ static inline void body_turn(body *in, uint32_t triangle) {
    if requested. */
 static inline void body_add_copy(body *in, float scale, float moved, bool turned) {
     const uint32_t positions = in->position_count, triangles = in->triangle_count;
-    const vec3 way = vec3_make(0.25f * moved, 0.5f * moved, 0.75f * moved);
+    const vec3 direction = vec3_make(0.25f * moved, 0.5f * moved, 0.75f * moved);
     for (uint32_t i = 0; i < positions; ++i)
-        body_position(in, vec3_along(way, scale, in->positions[i]));
+        body_position(in, vec3_along(direction, scale, in->positions[i]));
     for (uint32_t i = 0; i < triangles; ++i) {
         const uint32_t *t = in->triangles[i];
         body_triangle(in, positions + t[0], positions + t[1], positions + t[2]);

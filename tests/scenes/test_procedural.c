@@ -39,7 +39,7 @@ static void counts_are_those_of_the_formulas(void **state) {
 
 typedef struct edge {
     vec3 from, to;
-    int way;
+    int kind;
 } edge;
 
 static int compare_edges(const void *a, const void *b) {
@@ -62,14 +62,14 @@ static uint64_t open_edges(const mesh *of) {
         const bool forward = memcmp(&a, &b, sizeof a) < 0;
         edges[i].from = forward ? a : b;
         edges[i].to = forward ? b : a;
-        edges[i].way = forward ? 1 : -1;
+        edges[i].kind = forward ? 1 : -1;
     }
     qsort(edges, count, sizeof *edges, compare_edges);
     uint64_t open = 0;
     for (uint64_t i = 0, end; i < count; i = end) {
         int sum = 0;
         for (end = i; end < count && compare_edges(&edges[i], &edges[end]) == 0; ++end)
-            sum += edges[end].way;
+            sum += edges[end].kind;
         open += sum != 0;
     }
     memory_free(edges);

@@ -195,11 +195,11 @@ static void skies_are_sampled_as_they_shine(void **state) {
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double theta = (i + 0.5) / STEPS * pi;
-            const vec3 way = latlong_to_direction(
+            const vec3 direction = latlong_to_direction(
                 vec2_make(((float)j + 0.5f) / STEPS, ((float)i + 0.5f) / STEPS), sky->rotation);
             const double solid = sin(theta) * pi / STEPS * 2 * pi / STEPS;
-            const double density = (double)environment_pdf(&view, vec3_all(0), way);
-            const vec3 light_in = environment_radiance(&view, way);
+            const double density = (double)environment_pdf(&view, vec3_all(0), direction);
+            const vec3 light_in = environment_radiance(&view, direction);
             const double mean = (double)(light_in.x + light_in.y + light_in.z) / 3;
             pdf += density * solid;
             power += mean * solid * pi * 2; /* the disc of radius sqrt 2 */

@@ -76,9 +76,9 @@ static double luminance(const double rgb[3]) {
 }
 
 static double sky_luminance(const clear_sky_model *of, double x, double y, double z) {
-    const double way[3] = {x, y, z};
+    const double direction[3] = {x, y, z};
     double rgb[3];
-    clear_sky_radiance(rgb, of, way);
+    clear_sky_radiance(rgb, of, direction);
     return luminance(rgb);
 }
 
@@ -105,9 +105,9 @@ static void the_zenith_is_the_papers(void **state) {
     clear_sky_open(&of, &sky);
     const double meant = 1000 * (7.1649 * tan(0.41944444 * pi / 2) + 1.7727);
     assert_true(fabs(sky_luminance(&of, 0, 1, 0) / meant - 1) < 2e-3);
-    const double way[3] = {0, 1, 0};
+    const double direction[3] = {0, 1, 0};
     double rgb[3];
-    clear_sky_radiance(rgb, &of, way);
+    clear_sky_radiance(rgb, &of, direction);
     assert_true(rgb[2] > 1.5 * rgb[0] && rgb[2] > rgb[1] && rgb[1] > rgb[0]); /* it is blue */
 }
 
@@ -155,10 +155,10 @@ static void beam(double sum[3], const scene_view *view, const double towards[3])
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double angle = maximum * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
-            const vec3 way = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
+            const vec3 direction = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
                                                               (float)(sin(angle) * sin(turn)),
                                                               (float)cos(angle)));
-            const vec3 seen = environment_radiance(view, way);
+            const vec3 seen = environment_radiance(view, direction);
             const double solid = sin(angle) * maximum / STEPS * 2 * pi / STEPS;
             sum[0] += (double)seen.x * solid;
             sum[1] += (double)seen.y * solid;
@@ -225,14 +225,14 @@ static void what_is_no_sky_is_refused(void **state) {
 /* --- equal areas ------------------------------------------------------------------------------ */
 
 /* The inverse mapping from the square, as Clarberg defines it: u, v in -1..1, z at the centre. */
-static void square_direction(double way[3], double u, double v) {
+static void square_direction(double direction[3], double u, double v) {
     const double d = 1 - (fabs(u) + fabs(v)), radius = 1 - fabs(d);
     const double phi = (radius == 0 ? 1 : (fabs(v) - fabs(u)) / radius + 1) * pi / 4;
     const double z = copysign(1 - radius * radius, d);
     const double across = radius * sqrt(2 - radius * radius);
-    way[0] = copysign(cos(phi), u) * across;
-    way[1] = z;                               /* up */
-    way[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
+    direction[0] = copysign(cos(phi), u) * across;
+    direction[1] = z;                               /* up */
+    direction[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
 }
 
 #if KD_HAVE_OPENEXR
@@ -245,9 +245,9 @@ static void equal_areas_are_where_they_say(void **state) {
     assert_int_equal(image_open(&made, SIDE, SIDE), KD_OK);
     for (int c = 0; c < 3; ++c) assert_int_equal(image_add(&made, names[c], &planes[c]), KD_OK);
     for (int i = 0; i < SIDE * SIDE; ++i) {
-        double way[3];
-        square_direction(way, (i % SIDE + 0.5) / SIDE * 2 - 1, (i / SIDE + 0.5) / SIDE * 2 - 1);
-        for (int c = 0; c < 3; ++c) planes[c][i] = (float)(1 + 0.5 * way[c]);
+        double direction[3];
+        square_direction(direction, (i % SIDE + 0.5) / SIDE * 2 - 1, (i / SIDE + 0.5) / SIDE * 2 - 1);
+        for (int c = 0; c < 3; ++c) planes[c][i] = (float)(1 + 0.5 * direction[c]);
     }
     assert_int_equal(image_write(&made, file_in("square.exr"), NULL), KD_OK);
     image_close(&made);
@@ -255,11 +255,11 @@ static void equal_areas_are_where_they_say(void **state) {
     const scene_view view = scene_get_view(lit);
     assert_int_equal(view.environment.width, 2 * SIDE);
     for (int i = 0; i < 2000; ++i) {
-        const vec3 way = sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
-        const vec3 seen = environment_radiance(&view, way);
-        assert_true(fabsf(seen.x - 1 - 0.5f * way.x) < 0.02f);
-        assert_true(fabsf(seen.y - 1 - 0.5f * way.y) < 0.02f);
-        assert_true(fabsf(seen.z - 1 - 0.5f * way.z) < 0.02f);
+        const vec3 direction = sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
+        const vec3 seen = environment_radiance(&view, direction);
+        assert_true(fabsf(seen.x - 1 - 0.5f * direction.x) < 0.02f);
+        assert_true(fabsf(seen.y - 1 - 0.5f * direction.y) < 0.02f);
+        assert_true(fabsf(seen.z - 1 - 0.5f * direction.z) < 0.02f);
     }
     scene_close(lit);
 }

@@ -149,9 +149,9 @@ static void skies_are_looked_up_where_they_say(void **state) {
         const rng_block r = rng_draw(rng_key_make(3, 2, i), 0, 0);
         const vec2 at = vec2_make(r.value[0], 0.01f + 0.98f * r.value[1]);
         const float rotation = 12 * r.value[2] - 6;
-        const vec3 way = latlong_to_direction(at, rotation);
-        assert_true(fabsf(vec3_length2(way) - 1) < 1e-5f);
-        const vec2 back = latlong_from_direction(way, rotation);
+        const vec3 direction = latlong_to_direction(at, rotation);
+        assert_true(fabsf(vec3_length2(direction) - 1) < 1e-5f);
+        const vec2 back = latlong_from_direction(direction, rotation);
         const float gap = fabsf(back.x - at.x);
         assert_true(float_min(gap, 1 - gap) < 1e-4f && fabsf(back.y - at.y) < 1e-4f);
     }
@@ -175,9 +175,9 @@ static void sky_lookups_integrate(void **state) {
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double theta = (i + 0.5) / STEPS * pi;
-            const vec3 way = latlong_to_direction(
+            const vec3 direction = latlong_to_direction(
                 vec2_make(((float)j + 0.5f) / STEPS, ((float)i + 0.5f) / STEPS), 1);
-            sum += (double)texture_latlong(&image, way, 1).x * sin(theta) * pi / 2 / STEPS / STEPS;
+            sum += (double)texture_latlong(&image, direction, 1).x * sin(theta) * pi / 2 / STEPS / STEPS;
         }
     assert_true(fabs(sum - 1.0 / 3) < 1e-3);
 }

@@ -343,10 +343,10 @@ static bool close_table(table_file *of) {
 static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
 static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
-/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `way` of the
+/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `direction` of the
    plane. */
-static double kept_long(double ax, double ay, double mu, const double way[2]) {
-    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * way[0], oy = sine * way[1];
+static double kept_long(double ax, double ay, double mu, const double direction[2]) {
+    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * direction[0], oy = sine * direction[1];
     double s[3] = {ax * ox, ay * oy, mu}, sum = 0;
     const double length = sqrt(s[0] * s[0] + s[1] * s[1] + mu * mu);
     for (int i = 0; i < 3; ++i) s[i] /= length;
@@ -414,12 +414,12 @@ static void fill_long(int row, int ratio) {
         const double turn = (double)k / (ENERGY_TURNS - 1);
         const double seen = ay + (ax - ay) * turn * turn;
         const double part = ax > ay ? fmax(seen * seen - ay * ay, 0) / (ax * ax - ay * ay) : 0;
-        const double way[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
+        const double direction[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
         for (int l = 0; l < ENERGY_LONG_COSINES; ++l) {
             const double c = (double)ENERGY_LONG_CROWDING;
             const double v = (double)l / (ENERGY_LONG_COSINES - 1);
             const double q = c * v / (1 + c - v), mu = fmax(seen * q / (1 + seen - q), 1e-4);
-            const double more = 1 - kept_long(ax, ay, mu, way) - round_missing(seen, mu);
+            const double more = 1 - kept_long(ax, ay, mu, direction) - round_missing(seen, mu);
             longs[row][ratio][k][l] = printed(ax > ay ? 0.5 + more : 0.5);
         }
     }

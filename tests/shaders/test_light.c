@@ -167,10 +167,10 @@ static void test_sky(void **state) {
                 const float cosine = float_max(0, vec3_dot(s.direction, normal));
                 drawn += (double)(s.radiance.x * cosine / s.pdf_solid_angle) / count;
             }
-            const vec3 way = sample_sphere(r.value[0], r.value[1]);
-            const float cosine = float_max(0, vec3_dot(way, normal));
-            even += (double)(environment_radiance(&scene, way).x * cosine) * 12.566370614 / count;
-            density += (double)environment_pdf(&scene, normal, way) * 12.566370614 / count;
+            const vec3 lamp_direction = sample_sphere(r.value[0], r.value[1]);
+            const float cosine = float_max(0, vec3_dot(lamp_direction, normal));
+            even += (double)(environment_radiance(&scene, lamp_direction).x * cosine) * 12.566370614 / count;
+            density += (double)environment_pdf(&scene, normal, lamp_direction) * 12.566370614 / count;
         }
         expect_near(drawn, even, 0.02 * even);
         expect_near(density, 0.75, 0.02); /* the selection probability */

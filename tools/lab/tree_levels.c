@@ -67,7 +67,7 @@ static void count_node(void *context, uint32_t at, uint32_t level, box3 box) {
 /* --- lines ------------------------------------------------------------------------------------ */
 
 typedef struct line {
-    double origin[3], way[3];
+    double origin[3], delta[3];
 } line;
 
 static void on_sphere(double out[3], const double centre[3], double radius, float u, float v) {
@@ -91,7 +91,7 @@ static line draw_line(box3 box, uint64_t number) {
     radius = 1.0001 * sqrt(radius);
     on_sphere(drawn.origin, centre, radius, r.value[0], r.value[1]);
     on_sphere(end, centre, radius, r.value[2], r.value[3]);
-    for (int axis = 0; axis < 3; ++axis) drawn.way[axis] = end[axis] - drawn.origin[axis];
+    for (int axis = 0; axis < 3; ++axis) drawn.delta[axis] = end[axis] - drawn.origin[axis];
     return drawn;
 }
 
@@ -101,9 +101,9 @@ static bool cut_box(const line *of, box3 box, double *near, double *far) {
     *far = 1;
     for (int axis = 0; axis < 3; ++axis) {
         const double lo = (double)vec3_axis(box.lo, axis), hi = (double)vec3_axis(box.hi, axis);
-        const double way = of->way[axis];
-        const double a = (lo - of->origin[axis]) / way, b = (hi - of->origin[axis]) / way;
-        if (way == 0) {
+        const double delta = of->delta[axis];
+        const double a = (lo - of->origin[axis]) / delta, b = (hi - of->origin[axis]) / delta;
+        if (delta == 0) {
             if (of->origin[axis] < lo || of->origin[axis] > hi) return false;
             continue;
         }
@@ -119,8 +119,8 @@ static void pierce(tree_levels *to, const tritree *tree, const line *of, uint32_
     level_of(to, level)->intersected += 1;
     if (tritree_is_leaf(node)) return;
     const int axis = tritree_axis(node);
-    const double t = ((double)node.split - of->origin[axis]) / of->way[axis];
-    const uint32_t first = tritree_left(node) + (of->way[axis] < 0), left = tritree_left(node);
+    const double t = ((double)node.split - of->origin[axis]) / of->delta[axis];
+    const uint32_t first = tritree_left(node) + (of->delta[axis] < 0), left = tritree_left(node);
     const uint32_t second = first == left ? left + 1 : left;
     if (near <= t) pierce(to, tree, of, first, level + 1, near, fmin(far, t));
     if (far >= t) pierce(to, tree, of, second, level + 1, fmax(near, t), far);
@@ -131,7 +131,7 @@ static void cast_line(tree_levels *to, const tritree_view *view, const line *of)
     ray cast;
     memset(&cast, 0, sizeof cast);
     cast.origin = vec3_make((float)of->origin[0], (float)of->origin[1], (float)of->origin[2]);
-    cast.direction = vec3_make((float)of->way[0], (float)of->way[1], (float)of->way[2]);
+    cast.direction = vec3_make((float)of->delta[0], (float)of->delta[1], (float)of->delta[2]);
     cast.tmin = 0;
     cast.tmax = 1;
     tritree_counts counts = {0, 0, 0};

@@ -69,7 +69,7 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
 
 /* Measures one device and lookup method; *hash is that of the previous picture, 0 before the first.
  */
-static kd_status run_way(const bench_request *request, const bench_stage *stage,
+static kd_status run_strategy(const bench_request *request, const bench_stage *stage,
                          kd_render_options *options, uint64_t *hash) {
     frame_timing one, more;
     options->passes = options->spp = 1;
@@ -87,9 +87,9 @@ static kd_status run_way(const bench_request *request, const bench_stage *stage,
 static kd_status run_device(const bench_request *request, const bench_stage *stage,
                             kd_render_options *options, const char *device_name, uint64_t *hash) {
     strcpy(options->device, device_name);
-    for (int way = 0; way < PHOTON_LOOKUPS; ++way) {
-        strcpy(options->lookup, photon_lookup_name(way));
-        KD_TRY(run_way(request, stage, options, hash));
+    for (int strategy = 0; strategy < PHOTON_LOOKUPS; ++strategy) {
+        strcpy(options->lookup, photon_lookup_name(strategy));
+        KD_TRY(run_strategy(request, stage, options, hash));
     }
     return KD_OK;
 }
