@@ -9,7 +9,7 @@
    Differs from the paper in: only the ends near the best plane are sorted; planes lie strictly
    inside the node, or in its own side to separate triangles in that side from all others (the cell
    of a floor has no thickness, the air above it no triangle); triangles are clipped from the
-   original to both children at once; nodes of few triangles are handled by small_nodes.c. */
+   original to both children at once; nodes of few triangles are handled by sweep_small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_SWEEP_H
 #define KD_ACCEL_SWEEP_SWEEP_H
 #include "accel/tree/layout.h"

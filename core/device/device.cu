@@ -28,7 +28,7 @@ const char *device_cuda_code(void) {
     return KD_CUDA_CODE; /* defined by cmake/KandelaCuda.cmake */
 }
 
-static kd_status ask_device(device *out, int index) {
+static kd_status query_capabilities(device *out, int index) {
     memset(out, 0, sizeof *out);
     cudaDeviceProp properties;
     const cudaError_t error = cudaGetDeviceProperties(&properties, index);
@@ -59,13 +59,13 @@ kd_status device_cuda_describe(device *out, int index) {
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
     static device known[KNOWN_MAX];
     static bool there[KNOWN_MAX];
-    if (index < 0 || index >= KNOWN_MAX) return ask_device(out, index);
+    if (index < 0 || index >= KNOWN_MAX) return query_capabilities(out, index);
     pthread_mutex_lock(&guard);
     const bool found = there[index];
     if (found) *out = known[index];
     pthread_mutex_unlock(&guard);
     if (found) return KD_OK;
-    KD_TRY(ask_device(out, index));
+    KD_TRY(query_capabilities(out, index));
     pthread_mutex_lock(&guard);
     known[index] = *out;
     there[index] = true;

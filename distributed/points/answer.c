@@ -189,7 +189,7 @@ static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
 
 static bool may_hold(const parts_call *call, uint64_t query, int32_t part, double bound) {
     const part_reach reach = parts_reach(call);
-    if (parts_asks_boxes(call))
+    if (parts_query_boxes(call))
         return call->of->all[part].count > 0 && box_overlaps(call, query, part);
     return reach_may_hold(&reach, scalars_at(&call->query.points, query), part, bound);
 }
@@ -239,7 +239,7 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
     const parts_call *call = work->call;
     const bool first = work->homes && !work->known;
     if (work->homes && (work->homes[i] == part) != first) return false;
-    if (parts_asks_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
+    if (parts_query_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
     *bound = bound_of(work, i);
     return may_hold(call, call->begin + i, part, *bound);
 }
@@ -253,7 +253,7 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
     memcpy(to,
            (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
            bytes);
-    if (parts_asks_boxes(call)) {
+    if (parts_query_boxes(call)) {
         memcpy(to + bytes,
                (const char *)hi->coordinates +
                    query * (hi->stride_bytes ? hi->stride_bytes : bytes),
@@ -367,19 +367,19 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
 }
 
 /* Second round: searches the other parts, within the distances found at the homes. */
-static kd_status ask_others(parts_call *call, chunk *at, kd_status own) {
+static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status own) {
     if (own == KD_OK)
         own = merge_runs_open(&at->known, at->asked, 1, call->of->size, call->end - call->begin);
     if (own == KD_OK) own = choose(&at->asked[1], call, at->homes, &at->known);
-    return parts_ask(call, &at->asked[1], own);
+    return parts_query(call, &at->asked[1], own);
 }
 
 static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
     const bool nearest = call->kind == POINTS_NEAREST;
     if (own == KD_OK)
         own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
-    KD_TRY(parts_ask(call, &at->asked[0], own));
-    if (nearest) KD_TRY(ask_others(call, at, KD_OK));
+    KD_TRY(parts_query(call, &at->asked[0], own));
+    if (nearest) KD_TRY(query_other_ranks(call, at, KD_OK));
     kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->of->size,
                                        call->end - call->begin);
     if (merged == KD_OK) merge_rows(call, &at->all);

@@ -235,7 +235,7 @@ kd_status launch_merge(const chunk *at, const answers *from) {
     return device_stream_wait(NULL);
 }
 
-kd_status ask_part(chunk *at, int32_t part, which_round round) {
+kd_status query_part_on(chunk *at, int32_t part, which_round round) {
     const parts_call *call = at->call;
     const points_part *asked = &call->of->part[part];
     const bool apart = asked->device != call->part->device;
@@ -330,9 +330,9 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
     /* Each rank begins with its own part, so that the ranks query different parts at a time. */
     const int32_t size = call->of->size, own = call->among->rank;
     for (int32_t i = 0; i < size; ++i)
-        KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
+        KD_TRY(query_part_on(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
     for (int32_t i = 0; nearest && i < size; ++i)
-        KD_TRY(ask_part(at, (own + i) % size, ROUND_OTHERS));
+        KD_TRY(query_part_on(at, (own + i) % size, ROUND_OTHERS));
     if (call->kind != POINTS_COUNT) return give_rows(at);
     KD_TRY(tell_flags(at));
     return give_counts(at);

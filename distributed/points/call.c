@@ -34,7 +34,7 @@ static kd_status answer_part(void *context, ranks *among) {
 
 bool parts_answers_there(const points_parts *parts, const parts_call *call) {
     if (parts_are_shared(parts) || parts->copies || parts->wide || call->names ||
-        parts_asks_boxes(call))
+        parts_query_boxes(call))
         return false;
     for (int32_t p = 0; p < parts->size; ++p)
         if (parts->part[p].device < 0) return false;
@@ -120,7 +120,7 @@ typedef struct own_work {
 } own_work;
 
 /* Executes the queries of the points of one part, in the order of its tree. */
-static kd_status ask_own(void *context, ranks *among) {
+static kd_status query_self(void *context, ranks *among) {
     const own_work *work = (const own_work *)context;
     parts_call call = *work->like;
     const points_parts *of = call.of;
@@ -178,12 +178,12 @@ static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     return KD_OK;
 }
 
-kd_status parts_call_own(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
+kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
     call->of = parts;
     strip(call);
     if (parts->copies) return own_of_copy(call, order);
     own_work work = {call, order, skips};
-    KD_TRY(ranks_threads_run(parts->size, ask_own, &work));
+    KD_TRY(ranks_threads_run(parts->size, query_self, &work));
     sum_rows(call, parts->count);
     return KD_OK;
 }

@@ -35,13 +35,13 @@ static inline uint64_t parts_row(const parts_call *call, uint64_t query) {
     return call->row_of ? call->row_of[query] : call->first_row + query;
 }
 
-static inline bool parts_asks_boxes(const parts_call *call) {
+static inline bool parts_query_boxes(const parts_call *call) {
     return call->asks == POINTS_BOXES;
 }
 
 /* Number of scalars per query: a point and its radius, or two corners. */
 static inline uint32_t parts_question_width(const parts_call *call) {
-    return parts_asks_boxes(call) ? 2 * call->of->dims : call->of->dims + 1;
+    return parts_query_boxes(call) ? 2 * call->of->dims : call->of->dims + 1;
 }
 
 /* This rank's queries to each part and their results. Owns its memory. */
@@ -58,7 +58,7 @@ typedef struct parts_asked {
 
 /* Collective: sends this rank's queries, executes those received on this rank's part, and receives
    the results. `own`: this rank's status so far; if any rank has failed, all return its error. */
-kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own);
+kd_status parts_query(parts_call *call, parts_asked *asked, kd_status own);
 void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
 
 /* --- queries on all parts: the results are those of a single tree ---------------------------- */
@@ -93,7 +93,7 @@ kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checke
 bool parts_answers_there(const points_parts *parts, const parts_call *call);
 /* Self-query of a tree in this process. `order`: receives the id of each row's point; NULL: rows
    are in input order. */
-kd_status parts_call_own(points_parts *parts, parts_call *call, uint32_t *order, bool skips);
+kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips);
 /* Converts numbers of points to the caller's ids; names may be NULL. */
 void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names);
 

@@ -417,7 +417,7 @@ static parts_call call_of(const kd_points *tree, const points_search *search) {
     return call;
 }
 
-static kd_status ask(const kd_points *tree, const points_search *search) {
+static kd_status query_part(const kd_points *tree, const points_search *search) {
     host_arrays arrays = {.count = 0};
     points_search here = *search;
     kd_status checked = search->checked;
@@ -436,7 +436,7 @@ static kd_status check_on_host(const kd_points *tree, const points_search *searc
     return search->kind == POINTS_FILL ? points_check_offsets(search->offsets, rows) : KD_OK;
 }
 
-static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
+static kd_status query_boxes(const kd_points *tree, const points_search *search) {
     const kd_status checked = check_on_host(tree, search, search->query.points.count);
     parts_call call = call_of(tree, search);
     if (!tree->parts->copies || checked != KD_OK)
@@ -448,7 +448,7 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
     return KD_OK;
 }
 
-static kd_status ask_self(const kd_points *tree, const points_search *search) {
+static kd_status query_self_cpu(const kd_points *tree, const points_search *search) {
     parts_call call = call_of(tree, search);
     KD_TRY(check_on_host(tree, search, tree->spread.count));
     KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
@@ -456,11 +456,11 @@ static kd_status ask_self(const kd_points *tree, const points_search *search) {
                "queries");
     KD_REQUIRE(!tree->spread.wide, KD_ERROR_USAGE,
                "self-queries do not support a tree with 64-bit ids; pass the points as queries");
-    return parts_call_own(tree->parts, &call, search->order, search->query.skip_self != 0);
+    return parts_call_self(tree->parts, &call, search->order, search->query.skip_self != 0);
 }
 
 static const points_backend backend = {
-    .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
+    .nearest = query_part, .count = query_part, .fill = query_part, .box = query_boxes, .self = query_self_cpu};
 
 const points_distribution points_distributed = {.build = build,
                                                 .close = close,

@@ -155,22 +155,22 @@ static void whole_close(whole_tree *owned) {
     if (owned->copied) points_release(&owned->copy);
 }
 
-static kd_status ask_self(const kd_points *tree, const points_search *search) {
+static kd_status query_self_cpu(const kd_points *tree, const points_search *search) {
     whole_tree whole;
     point_target target;
     point_metric metric;
     const point_rows rows = rows_of(search);
-    const point_own own = {.skips = search->query.skip_self != 0,
+    const point_self_query own = {.skips = search->query.skip_self != 0,
                            .order = search->order,
                            .max_radius = search->query.max_radius,
                            .metric = points_metric(&metric, &search->query)};
     KD_TRY(whole_open(&whole, tree));
     kd_status status = points_target(&target, whole.tree, &search->query);
     if (status == KD_OK)
-        status = search->kind == POINTS_NEAREST ? point_own_nearest(&target, &own, search->k, &rows)
+        status = search->kind == POINTS_NEAREST ? point_self_nearest(&target, &own, search->k, &rows)
                  : search->kind == POINTS_COUNT
-                     ? point_own_count_within(&target, &own, search->out.sums)
-                     : point_own_within(&target, &own, search->offsets, rows.ids, rows.dist2);
+                     ? point_self_count_within(&target, &own, search->out.sums)
+                     : point_self_within(&target, &own, search->offsets, rows.ids, rows.dist2);
     whole_close(&whole);
     return status;
 }
@@ -215,7 +215,7 @@ static void box_piece(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
+static kd_status query_boxes(const kd_points *tree, const points_search *search) {
     whole_tree whole;
     const uint64_t count = search->query.points.count;
     box_work work = {.search = search, .boxes = points_boxes(tree, search)};
@@ -236,9 +236,9 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
 }
 
 const points_backend points_backend_cpu = {
-    .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
+    .nearest = ask, .count = ask, .fill = ask, .box = query_boxes, .self = query_self_cpu};
 const points_backend points_backend_layers = {.nearest = points_dynamic_query,
                                               .count = points_dynamic_query,
                                               .fill = points_dynamic_query,
-                                              .box = ask_boxes,
-                                              .self = ask_self};
+                                              .box = query_boxes,
+                                              .self = query_self_cpu};

@@ -11,7 +11,7 @@ typedef struct asking {
     points_call call;
     const kd_points *tree;
     const points_search *search;
-    point_own own;     /* for POINTS_SELF */
+    point_self_query own;     /* for POINTS_SELF */
     point_boxes boxes; /* for POINTS_BOXES, accessible to the device */
     uint64_t rows;     /* number of queries, boxes, or points of a self-query */
 } asking;
@@ -58,7 +58,7 @@ static kd_status give_scratch(asking *of) {
     point_query_cuda *q = &of->call.query;
     size_t maximum = 0;
     if (of->search->asks == POINTS_BOXES) return KD_OK;
-    if (of->search->asks == POINTS_SELF) KD_TRY(point_own_cuda_scratch_bytes(&maximum, q, &of->own));
+    if (of->search->asks == POINTS_SELF) KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &of->own));
     for (uint32_t l = 0; of->search->asks == POINTS_QUERIES && l < layers_of(of); ++l) {
         const point_query_cuda layer = query_of_layer(of, l);
         size_t bytes = 0;
@@ -211,7 +211,7 @@ static kd_status nearest(const kd_points *tree, const points_search *search) {
         KD_TRY_GOTO(points_call_take(call, (void **)&q->counts, of.rows * sizeof *q->counts));
     KD_TRY_GOTO(check_queries(&of));
     KD_TRY_GOTO(give_scratch(&of));
-    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_own_cuda_nearest(q, &of.own)
+    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_self_cuda_nearest(q, &of.own)
                                             : point_query_cuda_nearest(q));
     KD_TRY_GOTO(rename_order(&of));
     KD_TRY_GOTO(rename_of_layer(&of, 0, q->ids, answers));
@@ -250,7 +250,7 @@ static kd_status count_to(asking *of, uint64_t *offsets, uint64_t **own) {
         return points_device_count_boxes(&call->query.index->tree, &of->boxes, offsets,
                                          call->stream);
     return of->search->asks == POINTS_SELF
-               ? point_own_cuda_count_within(&call->query, &of->own, offsets)
+               ? point_self_cuda_count_within(&call->query, &of->own, offsets)
                : count_layers(of, offsets, *own);
 }
 
@@ -309,7 +309,7 @@ static kd_status fill_one(asking *of, const uint64_t *offsets, uint64_t answers)
                       : KD_OK;
     if (!q->ids) KD_TRY(points_call_take(call, (void **)&q->ids, answers * sizeof *q->ids));
     if (!q->dist2) KD_TRY(points_call_take(call, &q->dist2, answers * scalar));
-    KD_TRY(of->search->asks == POINTS_SELF ? point_own_cuda_within(q, &of->own, offsets)
+    KD_TRY(of->search->asks == POINTS_SELF ? point_self_cuda_within(q, &of->own, offsets)
                                            : point_query_cuda_within(q, offsets));
     return rename_of_layer(of, 0, q->ids, answers);
 }

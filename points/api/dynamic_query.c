@@ -94,7 +94,7 @@ static points_search part_of(const kd_points *tree, const points_search *search,
     return part;
 }
 
-static kd_status ask_layer(const kd_points *layer, points_kind kind, const points_search *part,
+static kd_status query_layer(const kd_points *layer, points_kind kind, const points_search *part,
                            const layer_rows *rows, const void *bounds2) {
     points_search search = *part;
     search.kind = kind;
@@ -149,7 +149,7 @@ static void take_bounds(const merging *work, uint64_t count) {
 static kd_status nearest_of_chunk(const kd_points *tree, const points_search *part, merging *work,
                                   layer_rows *rows) {
     for (int l = 0; l < work->layers; ++l) {
-        KD_TRY(ask_layer(tree->dynamic->layers[l].tree, POINTS_NEAREST, part, &rows[l],
+        KD_TRY(query_layer(tree->dynamic->layers[l].tree, POINTS_NEAREST, part, &rows[l],
                          l ? work->bounds2 : NULL));
         if (l == 0) take_bounds(work, part->query.points.count);
     }
@@ -193,9 +193,9 @@ static kd_status count_all(const kd_points *tree, const points_search *search) {
     layer_rows rows = {.offsets = search->out.sums}, more = {.offsets = NULL};
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(more.offsets, count + 1));
-    KD_TRY_GOTO(ask_layer(tree, POINTS_COUNT, &all, &rows, NULL));
+    KD_TRY_GOTO(query_layer(tree, POINTS_COUNT, &all, &rows, NULL));
     for (int l = 1; l < tree->dynamic->count; ++l) {
-        KD_TRY_GOTO(ask_layer(tree->dynamic->layers[l].tree, POINTS_COUNT, &all, &more, NULL));
+        KD_TRY_GOTO(query_layer(tree->dynamic->layers[l].tree, POINTS_COUNT, &all, &more, NULL));
         for (uint64_t i = 0; i <= count; ++i) search->out.sums[i] += more.offsets[i];
     }
 done:
@@ -233,9 +233,9 @@ static kd_status within_of_chunk(const kd_points *tree, const points_search *par
     for (int l = 0; l < work->layers; ++l) {
         const kd_points *layer = tree->dynamic->layers[l].tree;
         KD_TRY_GOTO(KD_RESERVE(rows[l].offsets, count + 1));
-        KD_TRY_GOTO(ask_layer(layer, POINTS_COUNT, part, &rows[l], NULL));
+        KD_TRY_GOTO(query_layer(layer, POINTS_COUNT, part, &rows[l], NULL));
         KD_TRY_GOTO(rows_reserve(&rows[l], rows[l].offsets[count], work->scalar));
-        KD_TRY_GOTO(ask_layer(layer, POINTS_FILL, part, &rows[l], NULL));
+        KD_TRY_GOTO(query_layer(layer, POINTS_FILL, part, &rows[l], NULL));
     }
     status = rows_fit(work, rows, count)
                  ? KD_OK

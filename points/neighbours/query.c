@@ -22,7 +22,7 @@ typedef struct query_work {
     const uint64_t *offsets; /* NULL: nearest */
     uint64_t *counts;        /* only these are requested; or NULL */
     /* self-query, in tree order; or NULL */
-    const point_own *own;
+    const point_self_query *own;
     const point_visitor *visitor; /* called instead of filling rows; or NULL */
     uint32_t targets;             /* number of trees, for a visitor */
     _Atomic uint64_t unmet_bytes; /* size of a failed allocation */
@@ -423,7 +423,7 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
 /* --- self-queries --------------------------------------------------------------------------- */
 
 /* The tree's points as queries, in node order. */
-static point_queries own_queries(const point_target *target, const point_own *own) {
+static point_queries own_queries(const point_target *target, const point_self_query *own) {
     const pointtree_nd_view *tree = &target->tree;
     const point_array points =
         point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
@@ -431,14 +431,14 @@ static point_queries own_queries(const point_target *target, const point_own *ow
     return queries;
 }
 
-kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,
+kd_status point_self_nearest(const point_target *target, const point_self_query *own, uint32_t k,
                             const point_rows *out) {
     const point_queries queries = own_queries(target, own);
     query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = own};
     return answer_all(&work, NULL);
 }
 
-kd_status point_own_count_within(const point_target *target, const point_own *own,
+kd_status point_self_count_within(const point_target *target, const point_self_query *own,
                                  uint64_t *offsets) {
     const point_queries queries = own_queries(target, own);
     query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = own};
@@ -448,7 +448,7 @@ kd_status point_own_count_within(const point_target *target, const point_own *ow
     return KD_OK;
 }
 
-kd_status point_own_within(const point_target *target, const point_own *own,
+kd_status point_self_within(const point_target *target, const point_self_query *own,
                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
     const point_queries queries = own_queries(target, own);

@@ -38,7 +38,7 @@ typedef struct select_work {
     pointtree *out;
     const point_array *points;
     point_places places; /* for doubles */
-    bool asks_places;
+    bool uses_places;
     /* for floats, and for doubles too many of which have equal places */
     point_keys keys;
     /* keys of each axis, then ids; each level moves the records from one buffer to the other */

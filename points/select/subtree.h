@@ -257,7 +257,7 @@ BLOCK_BUILD(any, work->out->dims)
 
 static void block_finish(const select_work *work, const block_boxes *boxes, const int32_t *from,
                          uint32_t first) {
-    const point_places *places = work->asks_places ? &work->places : NULL;
+    const point_places *places = work->uses_places ? &work->places : NULL;
     const uint32_t dims = work->out->dims;
     (dims == 2   ? block_build_2
      : dims == 3 ? block_build_3
@@ -434,7 +434,7 @@ static kd_status select_run(select_work *work) {
         large_pages_prefer(work->columns[i], columns * work->stride * sizeof(int32_t));
     }
     parallel_for((int64_t)count, 1 << 14, fill_piece, work);
-    for (uint32_t axis = 0; axis < dims; ++axis) work->asks_places |= work->places.rough[axis] != 0;
+    for (uint32_t axis = 0; axis < dims; ++axis) work->uses_places |= work->places.rough[axis] != 0;
     top_build(work);
     parallel_for(work->range_count, 1, subtree_piece, work);
     return KD_OK;

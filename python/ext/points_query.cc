@@ -228,7 +228,7 @@ static void all_ask(const points_use &tree, const points_query &query,
 }
 
 /* Self-query; `order` may be None. */
-static void nearest_own(const points_handle &of, const points_query &query, uint32_t k,
+static void self_nearest(const points_handle &of, const points_query &query, uint32_t k,
                         nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
     const points_use tree(of);
     std::vector<array> keep(4);
@@ -246,7 +246,7 @@ static void nearest_own(const points_handle &of, const points_query &query, uint
     });
 }
 
-static void within_own_count(const points_handle &of, const points_query &query, nb::handle order,
+static void self_within_count(const points_handle &of, const points_query &query, nb::handle order,
                              nb::handle offsets) {
     const points_use tree(of);
     std::vector<array> keep(2);
@@ -260,7 +260,7 @@ static void within_own_count(const points_handle &of, const points_query &query,
     });
 }
 
-static void within_own(const points_handle &of, const points_query &query, nb::handle order,
+static void self_within(const points_handle &of, const points_query &query, nb::handle order,
                        nb::handle offsets, nb::handle ids, nb::handle dist2) {
     const points_use tree(of);
     std::vector<array> keep(4);
@@ -359,19 +359,19 @@ static void query_set_period(points_query &self, nb::sequence to) {
         self.c.period[axis] = axis < sides ? nb::cast<double>(to[axis]) : 0;
 }
 
-static void bind_own(nb::module_ &m) {
+static void bind_self(nb::module_ &m) {
     m.def("kd_points_in_box_count", in_box_count, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("offsets").none(), "Fills offsets (count + 1,) for boxes of two PointArrays.");
     m.def("kd_points_in_box", in_box, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("offsets").none(), nb::arg("ids").none(), "Fills ids (offsets[-1],).");
-    m.def("kd_points_self_nearest", nearest_own, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+    m.def("kd_points_self_nearest", self_nearest, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
           nb::arg("order").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),
           "All points ask: order (count,) uint32 or None, ids (count, k), dist2, counts.");
-    m.def("kd_points_self_within_count", within_own_count, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_self_within_count", self_within_count, nb::arg("tree"), nb::arg("query"),
           nb::arg("order").none(), nb::arg("offsets").none(),
           "All points ask: fills offsets (count + 1,) of 64 bits.");
-    m.def("kd_points_self_within", within_own, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_self_within", self_within, nb::arg("tree"), nb::arg("query"),
           nb::arg("order").none(), nb::arg("offsets").none(), nb::arg("ids").none(),
           nb::arg("dist2").none(), "All points ask: fills ids and dist2 by the offsets' rows.");
 }
@@ -422,7 +422,7 @@ void bind_points_query(nb::module_ &m) {
     bind_query(m);
     m.def("kd_points_visit", visit, nb::arg("tree"), nb::arg("query"), nb::arg("visit").none(),
           "Calls visit(query, id, dist2, bound) for the points within each radius.");
-    bind_own(m);
+    bind_self(m);
     m.def("kd_points_nearest", nearest<uint32_t, kd_points_nearest>, nb::arg("tree"),
           nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),

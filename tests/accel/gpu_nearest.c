@@ -26,7 +26,7 @@ static void expect_same(const char *what, const kd_near_triangle *want,
                      (double)want[i].distance);
 }
 
-static void ask_there(const kd_triangles *gpu, const vec3 *points, float maximum,
+static void query_device(const kd_triangles *gpu, const vec3 *points, float maximum,
                       kd_near_triangle *found) {
     void *from = NULL, *to = NULL;
     assert_int_equal(device_memory_reserve(&from, POINTS * sizeof *points), KD_OK);
@@ -58,7 +58,7 @@ static void same_answers(void **state) {
             fail_msg("%s", kd_last_error());
         expect_same(case_triangles_name((case_triangles)which), of_cpu, of_gpu);
         memset(of_gpu, 7, sizeof of_gpu);
-        ask_there(gpu, points, maximum, of_gpu);
+        query_device(gpu, points, maximum, of_gpu);
         expect_same("points on the device", of_cpu, of_gpu);
         kd_triangles_close(cpu);
         kd_triangles_close(gpu);

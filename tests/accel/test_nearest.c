@@ -52,7 +52,7 @@ static void expect_same(const char *what, uint32_t i, const void *found, const n
                  (double)want->distance);
 }
 
-static void ask_set(case_triangles which, uint32_t count, float reach) {
+static void query_set(case_triangles which, uint32_t count, float reach) {
     static vec3 points[POINTS];
     static kd_near_triangle found[POINTS];
     triangle_set set = triangle_set_make(which, count);
@@ -80,7 +80,7 @@ static void answers_are_those_of_all_triangles(void **state) {
     static const uint32_t counts[] = {0, 1, 2, 7, 8, 9, 64, 65, 129, 600};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c)
-            ask_set((case_triangles)which, counts[c], c % 3 ? INFINITY : 0.01f);
+            query_set((case_triangles)which, counts[c], c % 3 ? INFINITY : 0.01f);
 }
 
 /* Returns the squared distance in long double, as the minimum over corners, edges and the plane

@@ -29,7 +29,7 @@ static double tell_all(void *context, uint64_t query, uint64_t id, double dist2,
     return bound;
 }
 
-static void ask_nearest(const kd_points *tree, const kd_points_query *query) {
+static void query_nearest(const kd_points *tree, const kd_points_query *query) {
     static const uint32_t many[] = {1, 8, K_MAX};
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (size_t i = 0; i < sizeof many / sizeof *many; ++i) {
@@ -40,7 +40,7 @@ static void ask_nearest(const kd_points *tree, const kd_points_query *query) {
     OK(kd_points_closest64(tree, query, stack_ids, stack_dist2));
 }
 
-static void ask_within(const kd_points *tree, kd_points_query *query) {
+static void query_within(const kd_points *tree, kd_points_query *query) {
     static const double radii[] = {0.02, 0.3, 3};
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (size_t i = 0; i < sizeof radii / sizeof *radii; ++i) {
@@ -53,7 +53,7 @@ static void ask_within(const kd_points *tree, kd_points_query *query) {
     query->max_radius = (double)INFINITY;
 }
 
-static void ask_own(const kd_points *tree, kd_points_query *query) {
+static void query_self(const kd_points *tree, kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (int skip = 0; skip < 2; ++skip) {
         query->skip_self = skip;
@@ -73,7 +73,7 @@ static void ask_boxes(const kd_points *tree, const kd_points_query *query) {
     OK(kd_points_in_box(tree, &query->points, &query->points, stack_offsets, ids));
 }
 
-static void ask_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
+static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
     static const char *const methods[] = {"auto", "leaves", "walk"};
     static const double norms[] = {2, 1, (double)INFINITY};
     kd_points_query query;
@@ -90,14 +90,14 @@ static void ask_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
                 strcpy(query.method, methods[method]);
                 query.norm = norms[norm];
                 for (uint32_t axis = 0; axis < dims; ++axis) query.period[axis] = wraps ? 2 : 0;
-                ask_nearest(tree, &query);
-                ask_within(tree, &query);
-                if (method == 0) ask_own(tree, &query);
+                query_nearest(tree, &query);
+                query_within(tree, &query);
+                if (method == 0) query_self(tree, &query);
             }
     ask_boxes(tree, &query);
 }
 
-static void open_and_ask(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
+static void open_and_query(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
                          kd_points_split split) {
     kd_points *tree = NULL, *read = NULL;
     kd_points_options options;
@@ -108,7 +108,7 @@ static void open_and_ask(const char *where, const char *builder, uint32_t dims, 
     options.split = split;
     const kd_point_array points = points_of(CLOUD, dims, scalar);
     OK(kd_points_open(&tree, &points, &options));
-    ask_points(tree, dims, scalar);
+    query_points(tree, dims, scalar);
     kd_points_describe(tree, &info);
     OK(kd_points_download(tree, stack_dist2, (uint32_t *)(void *)stack_ids, NULL));
     OK(kd_points_download64(tree, stack_dist2, stack_ids, NULL));
@@ -130,9 +130,9 @@ static void change_points(void) {
     OK(kd_points_remove(tree, gone, ASKED));
     kd_points_query_default(&query);
     query.points = points_of(ASKED, 3, KD_FLOAT);
-    ask_nearest(tree, &query);
-    ask_within(tree, &query);
-    ask_own(tree, &query);
+    query_nearest(tree, &query);
+    query_within(tree, &query);
+    query_self(tree, &query);
     ask_boxes(tree, &query);
     OK(kd_points_save(tree, "small_stack.kdn"));
     OK(kd_points_rebuild(tree));
@@ -164,7 +164,7 @@ static void open_shared(void) {
     OK(kd_points_open_shared(&tree, &points, NULL, &exchange));
     kd_points_query_default(&query);
     query.points = points_of(ASKED, 3, KD_FLOAT);
-    ask_nearest(tree, &query);
+    query_nearest(tree, &query);
     kd_points_close(tree);
 }
 
@@ -197,7 +197,7 @@ static void *points_in_thread(void *unused) {
     }
     for (uint32_t dims = 1; dims <= 8; ++dims)
         for (int scalar = 0; scalar < 2; ++scalar)
-            open_and_ask("cpu", "auto", dims, (kd_scalar)scalar, (kd_points_split)(dims % 2));
+            open_and_query("cpu", "auto", dims, (kd_scalar)scalar, (kd_points_split)(dims % 2));
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         open_many(3, KD_FLOAT, (*row)->name, "cpu");
         open_many(8, KD_DOUBLE, (*row)->name, "cpu");

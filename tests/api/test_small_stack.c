@@ -56,7 +56,7 @@ static void cast_arrays(const kd_triangles *tree) {
     OK(kd_triangles_cast(tree, &batch));
 }
 
-static void ask_triangles(uint32_t count, const char *builder) {
+static void query_triangles(uint32_t count, const char *builder) {
     kd_triangles *tree = NULL, *read = NULL;
     kd_triangles_options options;
     kd_triangles_info info;
@@ -94,8 +94,8 @@ static void *triangles_in_thread(void *unused) {
         corners[i] = i % 9 < 3 ? step : corners[i - 3] + (step - 0.5f) / 50;
     }
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
-        ask_triangles(600, (*row)->name);
-    ask_triangles(20000, "auto");
+        query_triangles(600, (*row)->name);
+    query_triangles(20000, "auto");
     return unused;
 }
 

@@ -45,7 +45,7 @@ static kd_status triangles_open(kd_triangles **out) {
     return kd_triangles_open(out, &mesh, &options);
 }
 
-static kd_status ask_points(const kd_points *tree, uint32_t *ids, uint64_t *offsets) {
+static kd_status query_points(const kd_points *tree, uint32_t *ids, uint64_t *offsets) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(cloud, ASKED, 3, KD_FLOAT);
@@ -54,7 +54,7 @@ static kd_status ask_points(const kd_points *tree, uint32_t *ids, uint64_t *offs
     return status == KD_OK ? kd_points_within_count(tree, &query, offsets) : status;
 }
 
-static kd_status ask_triangles(const kd_triangles *tree, kd_ray_hit *hits, kd_near_triangle *near) {
+static kd_status query_triangles(const kd_triangles *tree, kd_ray_hit *hits, kd_near_triangle *near) {
     const kd_status status = kd_triangles_intersect(tree, rays, ASKED, hits, NULL);
     return status == KD_OK ? kd_triangles_closest_point(tree, cloud, ASKED, INFINITY, near)
                            : status;
@@ -71,7 +71,7 @@ typedef struct worker {
 static bool same_points(const kd_points *tree) {
     uint32_t ids[ASKED * K];
     uint64_t offsets[ASKED + 1];
-    if (ask_points(tree, ids, offsets) != KD_OK) return false;
+    if (query_points(tree, ids, offsets) != KD_OK) return false;
     if (memcmp(ids, expected_ids, sizeof ids) != 0) return false;
     for (int i = 0; i <= ASKED; ++i)
         if (offsets[i] != expected_within[i]) return false;
@@ -81,12 +81,12 @@ static bool same_points(const kd_points *tree) {
 static bool same_triangles(const kd_triangles *tree) {
     kd_ray_hit hits[ASKED];
     kd_near_triangle near[ASKED];
-    return ask_triangles(tree, hits, near) == KD_OK &&
+    return query_triangles(tree, hits, near) == KD_OK &&
            memcmp(hits, expected_hits, sizeof hits) == 0 &&
            memcmp(near, expected_near, sizeof near) == 0;
 }
 
-static void *ask_together(void *context) {
+static void *query_together(void *context) {
     worker *of = (worker *)context;
     for (int round = 0; round < ROUNDS; ++round)
         of->wrong += !same_points(of->points) + !same_triangles(of->triangles);
@@ -141,10 +141,10 @@ static void eight_threads_get_the_answers_of_one(void **state) {
     make_data();
     assert_int_equal(points_open(&points), KD_OK);
     assert_int_equal(triangles_open(&triangles), KD_OK);
-    assert_int_equal(ask_points(points, expected_ids, offsets), KD_OK);
+    assert_int_equal(query_points(points, expected_ids, offsets), KD_OK);
     for (int i = 0; i <= ASKED; ++i) expected_within[i] = (uint32_t)offsets[i];
-    assert_int_equal(ask_triangles(triangles, expected_hits, expected_near), KD_OK);
-    run_all(ask_together, points, triangles);
+    assert_int_equal(query_triangles(triangles, expected_hits, expected_near), KD_OK);
+    run_all(query_together, points, triangles);
     run_all(build_alone, NULL, NULL);
     run_all(fail_alone, points, NULL);
     kd_points_close(points);

@@ -73,7 +73,7 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
     for (uint32_t query = 0; query < QUERIES; ++query) check_row(&found, points, query, k, radius);
 }
 
-static void build_and_ask(const char *builder, const point_array *points,
+static void build_and_query(const char *builder, const point_array *points,
                           const pointtree_options *options, uint32_t k, double radius) {
     pointtree tree;
     leafindex index;
@@ -114,6 +114,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         point_array_make(is_double ? (void *)cloud_double : (void *)cloud, points, dims,
                          is_double ? POINT_DOUBLE : POINT_FLOAT);
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
-        build_and_ask((*row)->name, &array, &options, k, radius);
+        build_and_query((*row)->name, &array, &options, k, radius);
     return 0;
 }

@@ -36,7 +36,7 @@ static ray_hit intersect_each(const tritree_input *input, ray cast) {
     return best;
 }
 
-static void build_and_ask(const char *builder, const tritree_input *input,
+static void build_and_query(const char *builder, const tritree_input *input,
                           const tritree_options *options, const ray *rays, const ray_hit *want) {
     tritree tree;
     ray_hit hits[RAYS];
@@ -81,6 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         want[i] = intersect_each(&input, rays[i]);
     }
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
-        build_and_ask((*row)->name, &input, &options, rays, want);
+        build_and_query((*row)->name, &input, &options, rays, want);
     return 0;
 }

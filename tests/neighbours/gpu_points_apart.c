@@ -53,7 +53,7 @@ static void apart_close(apart_state *s) {
 }
 
 /* All points are queries: as those of a caller, or as a self-query. */
-static device_answers ask(apart_state *s, point_query_method method, const point_own *own,
+static device_answers ask(apart_state *s, point_query_method method, const point_self_query *own,
                           uint32_t patience) {
     s->query.method = method;
     s->query.patience = patience;
@@ -64,7 +64,7 @@ static device_answers ask(apart_state *s, point_query_method method, const point
 /* Compares one method with some patience with the reference traversal. Returns how many queries
    left their packet. */
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
-                      const point_own *own, uint32_t k, uint32_t patience) {
+                      const point_self_query *own, uint32_t k, uint32_t patience) {
     s->query.k = k;
     device_answers right = ask(s, POINT_QUERY_WALK, own, 0), got = ask(s, method, own, patience);
     const uint64_t count = s->built.points.count;
@@ -109,7 +109,7 @@ static void rows_stay(void **state) {
                      ++own, ++number) { /* as queries, as self-query, as self-query without the
                                            point itself */
                     if (gpu_leaves_out(number, 3)) continue;
-                    const point_own of = {.skips = own == 2};
+                    const point_self_query of = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
                     parted += check(&s, case_points_name((case_points)set), strategies[strategy].method,
                                     own ? &of : NULL, strategies[strategy].k, patience[number % 3]);
@@ -127,7 +127,7 @@ static void queries_around_a_spot_part(void **state) {
     apart_state s;
     apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < 3; ++strategy) {
-        const point_own of = {.skips = true};
+        const point_self_query of = {.skips = true};
         const uint32_t parted =
             check(&s, "clustered", strategies[strategy].method, &of, strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
@@ -143,7 +143,7 @@ static void equal_points_stay_together(void **state) {
     apart_state s;
     apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
-        const point_own of = {.skips = true};
+        const point_self_query of = {.skips = true};
         if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
         assert_true(check(&s, "equal", strategies[strategy].method, &of, strategies[strategy].k, 1) <=
                     s.index.chunk_count);

@@ -2,7 +2,7 @@
    several parts may lie on the same card. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
-#include "tests/points/own_cases.h"
+#include "tests/points/self_cases.h"
 #include "tests/ranks/parts_cases.h"
 
 static const char *const device_lists[] = {"cuda:0,cuda:0", "cuda:0,cpu", "cpu,cuda:0,cuda:0"};
@@ -30,7 +30,7 @@ static void all_points_ask(void **state) {
     static const uint32_t ks[] = {8, 1, 0};
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
         if (gpu_leaves_out(which, 3)) continue;
-        const own_case of = {device_lists[which % 3],
+        const self_case of = {device_lists[which % 3],
                              gpu_size(600, 50),
                              which % 2 ? 3 : 4,
                              KD_FLOAT,
@@ -40,7 +40,7 @@ static void all_points_ask(void **state) {
                              which % 5 > 1,
                              "auto"};
         own_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
-        own_check(&of, ks);
+        self_check(&of, ks);
     }
 }
 

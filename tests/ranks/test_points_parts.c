@@ -2,7 +2,7 @@
    they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
    periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
 #include "distributed/ranks/ranks.h"
-#include "tests/points/own_cases.h"
+#include "tests/points/self_cases.h"
 #include "tests/ranks/parts_cases.h"
 #include <kandela/exchange.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ static void all_points_ask(void **state) {
     static const uint32_t sizes[] = {0, 1, 17, 300};
     for (uint32_t variant = 0; variant < 2 * CASE_POINT_SETS * 4; ++variant) {
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
-        const own_case of = {device_lists[variant % 4],
+        const self_case of = {device_lists[variant % 4],
                              sizes[variant / (2 * CASE_POINT_SETS)],
                              1 + variant * 5 % 8,
                              variant % 3 ? KD_FLOAT : KD_DOUBLE,
@@ -66,7 +66,7 @@ static void all_points_ask(void **state) {
                              variant % 5 > 1,
                              "auto"};
         own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
-        own_check(&of, ks);
+        self_check(&of, ks);
     }
 }
 
@@ -171,7 +171,7 @@ static void arrays_of_their_own(void **state) {
 /* --- several processes, which are threads here ------------------------------------------------ */
 
 /* The slice of rank r; each rank asks all queries. */
-static kd_status ask_shared(void *context, ranks *among) {
+static kd_status query_shared(void *context, ranks *among) {
     both *b = (both *)context;
     const uint64_t bytes = b->of.dims * (b->of.scalar == KD_DOUBLE ? 8u : 4u);
     uint64_t begin = 0, end = 0;
@@ -225,7 +225,7 @@ static void processes_share_a_tree(void **state) {
         for (uint32_t i = 0; i < QUERIES * 6; ++i)
             if (ids[0][i] != KD_NO_POINT64) ids[0][i] += of.first_id;
         ok(kd_points_within_count(b.one, &b.query, offsets[0]));
-        for (int32_t size = 1; size <= 4; ++size) ok(ranks_threads_run(size, ask_shared, &b));
+        for (int32_t size = 1; size <= 4; ++size) ok(ranks_threads_run(size, query_shared, &b));
         end(&b);
     }
 }

@@ -130,7 +130,7 @@ struct Answers {
     double seconds;
 };
 
-Answers ask(const Asked &asked, const kd_points *tree, const Cloud &queries) {
+Answers visit_points(const Asked &asked, const kd_points *tree, const Cloud &queries) {
     Answers out;
     out.ids.resize(QUERIES * K);
     out.dist2.resize(out.ids.size());
@@ -188,11 +188,11 @@ struct Change {
 // Measures one kind of change; `there`: ids of all points in the trees.
 void print_row(Change &of, const char *what, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
-    const Answers ours = ask(of.asked, of.tree, of.queries);
+    const Answers ours = visit_points(of.asked, of.tree, of.queries);
     const Answers theirs = ask_psi(of.asked, of.peer, of.queries);
     kd_points *anew = nullptr;
     const double built = time_of(of.asked, [&] { anew = open_tree(of.cloud, there, true); }).all;
-    const Answers expected = ask(of.asked, anew, of.queries);
+    const Answers expected = visit_points(of.asked, anew, of.queries);
     kd_points_close(anew);
     const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
     of.same &= same;

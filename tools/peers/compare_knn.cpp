@@ -75,7 +75,7 @@ class Kandela : public Contender {
         tree = nullptr;
     }
 
-    double ask(const Cloud &queries, unsigned k, bool sorted) override {
+    double visit_points(const Cloud &queries, unsigned k, bool sorted) override {
         const size_t count = queries.size() / 3;
         ids.resize(count * k);
         dist2.resize(count * k);
@@ -91,8 +91,8 @@ class Kandela : public Contender {
         return sum_of_last(dist2, k);
     }
 
-    double ask_own(const Cloud &cloud, unsigned k) override {
-        if (alone) return ask(cloud, k, true);
+    double query_self(const Cloud &cloud, unsigned k) override {
+        if (alone) return visit_points(cloud, k, true);
         ids.resize(cloud.size() / 3 * k);
         dist2.resize(ids.size());
         kd_points_query query;
@@ -157,9 +157,9 @@ std::vector<Row> measure(const Contenders &all, const Input &input, const unsign
     for (int i = 0; i < 4; ++i)
         take_turns(all, rows, 1 + i, threads, [&](Contender &one, Row &row) {
             if (i % 2 && input.own)
-                row.own_sum[i / 2] = one.ask_own(input.cloud, k[i / 2]);
+                row.own_sum[i / 2] = one.query_self(input.cloud, k[i / 2]);
             else
-                row.sum[i / 2] = one.ask(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
+                row.sum[i / 2] = one.visit_points(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
         });
     return rows;
 }

@@ -45,7 +45,7 @@ class Nanoflann : public Contender {
         tree.reset();
     }
 
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         return ask_each(queries, threads, [&] {
             return [this, k, ids = std::vector<uint32_t>(k),
                     dist2 = std::vector<float>(k)](const float *q) mutable {
@@ -95,7 +95,7 @@ class Flann : public Contender {
 
     void drop() override { tree.reset(); }
 
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         const size_t count = queries.size() / 3;
         ids.resize(count * k);
         dist2.resize(count * k);

@@ -1,7 +1,7 @@
 /* Insertions and removals of points, with a model of the points present, for trees on any device: a
    changed tree is compared with a new one built on the CPU from the model. */
-#ifndef KD_TESTS_POINTS_CHANGE_CASES_H
-#define KD_TESTS_POINTS_CHANGE_CASES_H
+#ifndef KD_TESTS_POINTS_DYNAMIC_CASES_H
+#define KD_TESTS_POINTS_DYNAMIC_CASES_H
 #include "core/math/rng.h"
 #include "points/api/dynamic.h"
 #include "tests/cases.h"

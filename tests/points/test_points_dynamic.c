@@ -1,6 +1,6 @@
 /* A tree after insertions and removals equals a newly built one: the same results, the same tree,
    after each of 1000 batches; invalid changes are rejected without effect. */
-#include "tests/points/change_cases.h"
+#include "tests/points/dynamic_cases.h"
 #include <unistd.h>
 
 static void a_thousand_batches_answer_as_trees_built_anew(void **state) {

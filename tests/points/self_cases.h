@@ -1,14 +1,14 @@
 /* Self-queries on any device: compared with the stack-free traversal over a copy of the points,
    with one neighbour more and the point itself removed. */
-#ifndef KD_TESTS_POINTS_OWN_CASES_H
-#define KD_TESTS_POINTS_OWN_CASES_H
+#ifndef KD_TESTS_POINTS_SELF_CASES_H
+#define KD_TESTS_POINTS_SELF_CASES_H
 #include "points/api/points_device.h"
 #include "tests/cases.h"
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <stdio.h>
 
-typedef struct own_case {
+typedef struct self_case {
     const char *device;
     uint32_t count, dims;
     kd_scalar scalar;
@@ -16,14 +16,14 @@ typedef struct own_case {
     kd_points_split split;
     bool named, skips;
     const char *method;
-} own_case;
+} self_case;
 
 static kd_points_spread own_spread; /* for a tree distributed over several devices */
 static uint32_t own_sorts_from;     /* sorting threshold of indices on a device; 0: unchanged */
 
 /* One case: the points, expected and actual results. */
 typedef struct own_state {
-    const own_case *of;
+    const self_case *of;
     void *cloud;
     uint32_t *names;
     kd_points *walked, *asked; /* on the CPU; on the device */
@@ -39,14 +39,14 @@ static void *guarded_allocate(uint64_t bytes) {
     return buffer;
 }
 
-static double own_coordinate(const own_case *of, uint32_t i, uint32_t axis) {
+static double own_coordinate(const self_case *of, uint32_t i, uint32_t axis) {
     const vec3 p = case_point(of->which, i, of->count);
     if (axis < 3) return (double)vec3_axis(p, (int)axis);
     return (double)vec3_axis(case_point(of->which, i + axis * of->count, of->count), (int)axis % 3);
 }
 
 static kd_points *own_open(const own_state *own, const char *where) {
-    const own_case *of = own->of;
+    const self_case *of = own->of;
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", where);
@@ -59,7 +59,7 @@ static kd_points *own_open(const own_state *own, const char *where) {
     return tree;
 }
 
-static void own_begin(own_state *own, const own_case *of) {
+static void own_begin(own_state *own, const self_case *of) {
     memset(own, 0, sizeof *own);
     own->of = of;
     own->scalar_bytes = of->scalar == KD_DOUBLE ? 8 : 4;
@@ -170,7 +170,7 @@ static uint32_t own_row_of(const own_state *own, const uint32_t *order, uint32_t
     return point;
 }
 
-static void own_check_nearest(own_state *own, uint32_t k) {
+static void self_check_nearest(own_state *own, uint32_t k) {
     const uint32_t count = own->of->count;
     own_take_rows(own, (uint64_t)count * k);
     own_expect_nearest(own, k);
@@ -189,7 +189,7 @@ static void own_check_nearest(own_state *own, uint32_t k) {
     }
 }
 
-static void own_check_within(own_state *own) {
+static void self_check_within(own_state *own) {
     const uint32_t count = own->of->count;
     uint64_t *all = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *all);
     uint64_t *offsets = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *offsets);
@@ -229,20 +229,20 @@ static void own_check_within(own_state *own) {
 }
 
 /* Runs a case: every k that selects another kernel, and a radius that finds about forty points. */
-static void own_check(const own_case *of, const uint32_t *ks) {
+static void self_check(const self_case *of, const uint32_t *ks) {
     own_state own;
     own_begin(&own, of);
     snprintf(own.query.method, sizeof own.query.method, "%s", of->method);
     if (own_sorts_from) own.asked->cuda->index.sorts_from = own_sorts_from;
-    for (int i = 0; ks[i]; ++i) own_check_nearest(&own, ks[i]);
+    for (int i = 0; ks[i]; ++i) self_check_nearest(&own, ks[i]);
     if (of->count > 40) {
         const double side = of->scalar == KD_DOUBLE
                                 ? ((const double *)(const void *)own.dist2)[ks[0] - 1]
                                 : (double)((const float *)(const void *)own.dist2)[ks[0] - 1];
         own.query.max_radius = 2 * sqrt(side);
         if (of->count <= 4096 && isfinite(own.query.max_radius)) {
-            own_check_nearest(&own, ks[0]);
-            own_check_within(&own);
+            self_check_nearest(&own, ks[0]);
+            self_check_within(&own);
         }
     }
     own_end(&own);

@@ -36,7 +36,7 @@ struct plan {
     uint64_t walkers; /* threads */
 };
 
-query_strategy choose(const point_query_cuda *q, const point_own *own) {
+query_strategy choose(const point_query_cuda *q, const point_self_query *own) {
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || !q->index->points;
     if (walks || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return {POINT_QUERY_LEAVES, false};
@@ -55,7 +55,7 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
     return KD_OK;
 }
 
-kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const point_own *own) {
+kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const point_self_query *own) {
     memset(p, 0, sizeof *p);
     const uint64_t count = q->index->tree.count;
     const query_strategy strategy = choose(q, own);
@@ -77,7 +77,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     return KD_OK;
 }
 
-kd_status begin(plan *p, const point_query_cuda *q, const point_own *own) {
+kd_status begin(plan *p, const point_query_cuda *q, const point_self_query *own) {
     cuda_arena arena = {(char *)q->scratch, 0};
     KD_TRY(lay_out(p, &arena, q, own));
     KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
@@ -93,7 +93,7 @@ __global__ void list_order(const float4 *points, const uint32_t *ids, uint32_t c
     if (i < count) order[i] = points ? __float_as_uint(points[i].w) : ids[i];
 }
 
-kd_status give_order(const plan *p, const point_query_cuda *q, const point_own *own) {
+kd_status give_order(const plan *p, const point_query_cuda *q, const point_self_query *own) {
     if (!own->order) return KD_OK;
     const point_index_cuda *index = q->index;
     list_order<<<(unsigned)blocks_for(index->tree.count, ORDER_THREADS), ORDER_THREADS, 0,
@@ -104,12 +104,12 @@ kd_status give_order(const plan *p, const point_query_cuda *q, const point_own *
     return KD_OK;
 }
 
-asked_own asked_by(const point_query_cuda *q, const point_own *own, uint32_t together) {
+asked_own asked_by(const point_query_cuda *q, const point_self_query *own, uint32_t together) {
     return asked_own_of(view_of(q->index), q->max_radius, own->skips, !own->order, together);
 }
 
 /* Sorts the positions of the index along the curve. */
-kd_status sort_own(plan *p, const point_query_cuda *q, const point_own *own, asked_own *out) {
+kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *own, asked_own *out) {
     const point_index_cuda *index = q->index;
     const uint32_t bits = 3 * p->sort.code.bits;
     const asked places = {
@@ -148,7 +148,7 @@ __device__ uint64_t row_of(const walkers &of, uint64_t node) {
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void nearest_own_by_walk(
+__global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
     walkers of, METRIC metric, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     const uint32_t found = k + of.skips;
@@ -176,7 +176,7 @@ __global__ __launch_bounds__(point_walk::BLOCK) void nearest_own_by_walk(
 }
 
 template <class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void count_own_by_walk(walkers of, METRIC metric,
+__global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers of, METRIC metric,
                                                                        uint64_t *counts) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= of.tree.count) return;
@@ -186,7 +186,7 @@ __global__ __launch_bounds__(point_walk::BLOCK) void count_own_by_walk(walkers o
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void fill_own_by_walk(walkers of, METRIC metric,
+__global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers of, METRIC metric,
                                                                       const uint64_t *offsets,
                                                                       point_walk::rows<real> out) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
@@ -205,7 +205,7 @@ __global__ __launch_bounds__(point_walk::BLOCK) void fill_own_by_walk(walkers of
     point_walk::row_sort(row, count);
 }
 
-walkers walkers_of(const point_query_cuda *q, const point_own *own) {
+walkers walkers_of(const point_query_cuda *q, const point_self_query *own) {
     return {q->index->tree, q->max_radius, own->skips, !own->order};
 }
 
@@ -219,12 +219,12 @@ template <class START> kd_status start_walk(const point_query_cuda *q, const STA
     return is_double ? start(0.0, euclid()) : start(0.0f, euclid());
 }
 
-kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_own *own) {
+kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_self_query *own) {
     return start_walk(q, [&](auto real, const auto &metric) {
-        nearest_own_by_walk<<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
+        self_nearest_by_walk<<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
                               (cudaStream_t)q->stream>>>(walkers_of(q, own), metric, q->k, p->lists,
                                                          rows_of<decltype(real)>(q));
-        KD_CUDA_LAUNCHED("nearest_own_by_walk");
+        KD_CUDA_LAUNCHED("self_nearest_by_walk");
         return KD_OK;
     });
 }
@@ -233,27 +233,27 @@ unsigned walk_blocks(const point_query_cuda *q) {
     return (unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK);
 }
 
-kd_status count_walk(const point_query_cuda *q, const point_own *own, uint64_t *counts) {
+kd_status count_walk(const point_query_cuda *q, const point_self_query *own, uint64_t *counts) {
     return start_walk(q, [&](auto, const auto &metric) {
-        count_own_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
+        self_count_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
             walkers_of(q, own), metric, counts);
-        KD_CUDA_LAUNCHED("count_own_by_walk");
+        KD_CUDA_LAUNCHED("self_count_by_walk");
         return KD_OK;
     });
 }
 
-kd_status fill_walk(const point_query_cuda *q, const point_own *own, const uint64_t *offsets) {
+kd_status fill_walk(const point_query_cuda *q, const point_self_query *own, const uint64_t *offsets) {
     return start_walk(q, [&](auto real, const auto &metric) {
-        fill_own_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
+        self_fill_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
             walkers_of(q, own), metric, offsets, rows_of<decltype(real)>(q));
-        KD_CUDA_LAUNCHED("fill_own_by_walk");
+        KD_CUDA_LAUNCHED("self_fill_by_walk");
         return KD_OK;
     });
 }
 } // namespace
 
-extern "C" kd_status point_own_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *q,
-                                                  const point_own *own) {
+extern "C" kd_status point_self_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *q,
+                                                  const point_self_query *own) {
     cuda_arena counted = {NULL, 0};
     plan p;
     KD_TRY(lay_out(&p, &counted, q, own));
@@ -261,7 +261,7 @@ extern "C" kd_status point_own_cuda_scratch_bytes(size_t *bytes, const point_que
     return KD_OK;
 }
 
-extern "C" kd_status point_own_cuda_nearest(const point_query_cuda *q, const point_own *own) {
+extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q, const point_self_query *own) {
     plan p;
     KD_TRY(begin(&p, q, own));
     if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
@@ -273,7 +273,7 @@ extern "C" kd_status point_own_cuda_nearest(const point_query_cuda *q, const poi
     return call.launch(p.method);
 }
 
-extern "C" kd_status point_own_cuda_count_within(const point_query_cuda *q, const point_own *own,
+extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q, const point_self_query *own,
                                                  uint64_t *offsets) {
     plan p;
     KD_TRY(begin(&p, q, own));
@@ -289,7 +289,7 @@ extern "C" kd_status point_own_cuda_count_within(const point_query_cuda *q, cons
     return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
 }
 
-extern "C" kd_status point_own_cuda_within(const point_query_cuda *q, const point_own *own,
+extern "C" kd_status point_self_cuda_within(const point_query_cuda *q, const point_self_query *own,
                                            const uint64_t *offsets) {
     KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
                "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);

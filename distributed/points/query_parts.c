@@ -169,7 +169,7 @@ static kd_status find_rows(const parts_call *call, serving *at, points_search *s
     uint32_t *ids = NULL;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(ids, capacity));
-    if (!parts_asks_boxes(call)) KD_TRY_GOTO(memory_reserve(&at->dist2, capacity, scalar_bytes(call)));
+    if (!parts_query_boxes(call)) KD_TRY_GOTO(memory_reserve(&at->dist2, capacity, scalar_bytes(call)));
     if (nearest) KD_TRY_GOTO(KD_RESERVE(at->counts, count));
     search->kind = call->kind;
     search->offsets = nearest ? NULL : at->offsets;
@@ -188,7 +188,7 @@ done:
 /* Executes all queries received, and determines the number of results for each rank. */
 static kd_status find(const parts_call *call, serving *at) {
     const uint64_t count = at->begins[call->of->size];
-    const bool boxes = parts_asks_boxes(call);
+    const bool boxes = parts_query_boxes(call);
     KD_TRY(KD_RESERVE(at->offsets, count + 1));
     if (!boxes) KD_TRY(take_radii(call, at, count));
     const kd_points_query query = question(call, at, count);
@@ -219,13 +219,13 @@ static kd_status take_answers(parts_call *call, parts_asked *asked, const servin
         begins[p] = asked->offsets[asked->begins[p]];
     const uint64_t answers = status == KD_OK ? begins[size] : 0;
     if (status == KD_OK) status = KD_RESERVE(asked->numbers, answers);
-    if (status == KD_OK && !parts_asks_boxes(call))
+    if (status == KD_OK && !parts_query_boxes(call))
         status = memory_reserve(&asked->dist2, answers, scalar_bytes(call));
     status = ranks_agree(call->among, status);
     if (status == KD_OK)
         status = move(call, at->numbers, at->answer_begins, asked->numbers, begins,
                       sizeof *asked->numbers);
-    if (status == KD_OK && !parts_asks_boxes(call))
+    if (status == KD_OK && !parts_query_boxes(call))
         status = move(call, at->dist2, at->answer_begins, asked->dist2, begins, scalar_bytes(call));
     memory_free(begins);
     return status;
@@ -248,7 +248,7 @@ static kd_status take_counts(parts_call *call, parts_asked *asked, const serving
     return status;
 }
 
-kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own) {
+kd_status parts_query(parts_call *call, parts_asked *asked, kd_status own) {
     const uint64_t width = parts_question_width(call) * scalar_bytes(call);
     kd_status status = KD_OK;
     serving at;
