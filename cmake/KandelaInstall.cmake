@@ -28,7 +28,7 @@ if(KD_LD AND KD_OBJCOPY AND NOT KD_SANITIZE AND NOT WIN32 AND NOT APPLE)
   if(KD_CUDA_FOUND AND NOT KD_CUDA STREQUAL "EMULATED")
     set(cudart $<TARGET_FILE:CUDA::cudart_static>)
   endif()
-  add_custom_command(OUTPUT ${one} DEPENDS ${rooms} ${objects} ${list} VERBATIM COMMAND_EXPAND_LISTS
+  add_custom_command(OUTPUT ${one} DEPENDS ${modules} ${objects} ${list} VERBATIM COMMAND_EXPAND_LISTS
     COMMAND ${KD_LD} -r --force-group-allocation -o ${one} @${list} ${cudart}
     COMMAND ${KD_OBJCOPY} --wildcard --keep-global-symbol=kd_* ${one})
   set_source_files_properties(${one} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)

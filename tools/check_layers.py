@@ -1,35 +1,35 @@
 #!/usr/bin/env python3
-"""usage: check_floors.py [--self-test | --list] [ROOT]
+"""usage: check_layers.py [--self-test | --list] [ROOT]
 
-Checks the rules of the house that a compiler does not see, from the text of all C, CUDA and header
+Checks the rules of the project that a compiler does not see, from the text of all C, CUDA and header
 files below ROOT (default: the tree this script lies in). Prints FILE:LINE: what is wrong, and exits
 1 if anything is; 2 if there is nothing to check. --self-test proves that each rule can fail; --list
-prints the rooms from the ground up, with their files and lines.
+prints the directories from the lowest layer up, with their files and lines.
 
-  floor     ROOMS is the house from the ground up: an include goes to the same room or to one before
-            it, and between the wings of tests, tools and examples never
-  private   a PRIVATE room's headers are for its own wing; tools and tests may look in
-  cuda      a .cuh is for its own wing, but for those of the ground and PUBLIC_CUH
-  place     every source lies in a room and quoted includes name a file of the house (a test's
+  layer     DIRECTORIES is the project from the lowest layer up: an include goes to the same directory or to one before
+            it, and between the modules of tests, tools and examples never
+  private   a PRIVATE directory's headers are for its own module; tools and tests may look in
+  cuda      a .cuh is for its own module, but for those of core and PUBLIC_CUH
+  place     every source lies in a directory and quoted includes name a file of the project (a test's
             neighbour needs no folder); shaders/ holds headers only
   public    include/kandela/ includes kandela/ and standard C headers only
   rows      the name of a row (NAME_ROWS in a table's header lists them) is compared nowhere: what
             others need to know of it is a flag in the row; "auto" is known to core/names.h alone
-  home      what a header declares is defined in its own room or in one before it: else who includes
+  home      what a header declares is defined in its own directory or in one before it: else who includes
             it calls up, past the includes
   view      a struct called NAME_view is data, which whoever has it may read: it holds no function
             pointer, through which its readers would call up
-  words     a wing knows nothing of those above: no name in its code has a word of theirs (WORDS)
+  words     a module knows nothing of those above: no name in its code has a word of theirs (WORDS)
   environment  getenv is called by core/system/*_paths.c alone, which asks nothing in a program with more rights than its
             user: others call place_variable
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
   fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
             who writes what, who reads it, in which order, by which threads
-  crowd     at most 25 sources a room, 120 lines a README.md
-  page      a room's page that has a table names each source of the room
+  crowd     at most 25 sources a directory, 120 lines a README.md
+  page      a directory's page that has a table names each source of the directory
   files     a source file that a comment names exists, but for those of other projects (FOREIGN_FILES)
             and those the file includes by <...>
-  name      a stem belongs to one idea: within a wing no two rooms of the library have it, but for
+  name      a stem belongs to one idea: within a module no two directories of the library have it, but for
             names of stages, which rival builders share
 """
 
@@ -38,8 +38,8 @@ import re
 import sys
 import tempfile
 
-# From the ground up; a wing's own folder holds its table and stands above the rooms that it names.
-ROOMS = """
+# From the ground up; a module's own folder holds its table and stands above the directories that it names.
+DIRECTORIES = """
     include/kandela include/kandela/mpi
     core/system core core/math core/parallel core/files core/device core/image core/image_processing
     distributed/ranks
@@ -52,15 +52,15 @@ ROOMS = """
     render/frame render/photon_mapping render/integrators distributed/render render/api
     tools/program tools/lab/bench tools/lab tools/peers
 """.split()
-FLOORS = {room: floor for floor, room in enumerate(ROOMS)}
+LAYERS = {directory: layer for layer, directory in enumerate(DIRECTORIES)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
-APART = ("examples", "python", "tests")  # whole wings: tests may look into every room, nobody looks into them
+ALONE = ("examples", "python", "tests")  # whole modules: tests may look into every directory, nobody looks into them
 PRIVATE = """
     points/papers accel/sweep accel/zhou
     scenes/text scenes/formats scenes/import
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/compressed_loops.cuh")
-CURIOUS = ("tests", "tools")  # wings that may look into private rooms, to measure and to test
+MAY_SEE_PRIVATE = ("tests", "tools")  # modules that may look into private directories, to measure and to test
 FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
 STANDARD = {
@@ -68,7 +68,7 @@ STANDARD = {
     "locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio",
     "stdlib", "string", "tgmath", "time", "wchar", "wctype",
 }  # fmt: skip
-# Words of wings above that no name of a wing has. (The birth of a photon is the shaders' own.)
+# Words of modules above that no name of a module has. (The birth of a photon is the shaders' own.)
 WORDS = {
     "core": ("pointtree", "tritree", "photon", "integrator"),
     "points": ("tritree", "photon", "integrator"),
@@ -79,7 +79,7 @@ SUFFIXES = (".c", ".h", ".cu", ".cuh", ".cc")
 FOREIGN_FILES = "winsock2.h windows.h unistd.h stdio.h mpi.h src/Ipc.cpp include/linux/uaccess.h".split()
 FILE_LINES = 500
 FUNCTION_LINES = 60
-ROOM_FILES = 25
+DIRECTORY_FILES = 25
 PAGE_LINES = 120
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]*)"|<([^>]*)>)', re.MULTILINE)
@@ -120,56 +120,56 @@ def sources(root, suffixes=SUFFIXES):
     return sorted(found)
 
 
-def wing_of(path):
+def module_of(path):
     return path.split("/")[0]
 
 
 def capacity_of(path):
-    """The folder, or the whole wing for tests, python and examples."""
-    return wing_of(path) if wing_of(path) in APART else os.path.dirname(path)
+    """The folder, or the whole module for tests, python and examples."""
+    return module_of(path) if module_of(path) in ALONE else os.path.dirname(path)
 
 
-def check_public(room, name):
+def check_public(directory, name):
     if not name.startswith("kandela/") and name.removesuffix(".h") not in STANDARD:
         yield f"public: a public header includes {name}"
 
 
 def check_step(path, target):
-    """What is wrong with an include of the house's file `target`."""
-    room, to = capacity_of(path), capacity_of(target)
-    if to == room:
+    """What is wrong with an include of the project's file `target`."""
+    directory, to = capacity_of(path), capacity_of(target)
+    if to == directory:
         return
-    if to in APART or (room in ("examples", "python") and to != "include/kandela"):
-        yield f"floor: {room}/ includes {target}, which goes sideways"
-    elif room not in APART and FLOORS[to] > FLOORS[room]:
-        yield f"floor: {room}/ includes {target}, which goes up"
-    elif to in PRIVATE and wing_of(path) not in (wing_of(target), *CURIOUS):
-        yield f"private: {target} is for {wing_of(target)}/ alone"
+    if to in ALONE or (directory in ("examples", "python") and to != "include/kandela"):
+        yield f"layer: {directory}/ includes {target}, which goes sideways"
+    elif directory not in ALONE and LAYERS[to] > LAYERS[directory]:
+        yield f"layer: {directory}/ includes {target}, which goes up"
+    elif to in PRIVATE and module_of(path) not in (module_of(target), *MAY_SEE_PRIVATE):
+        yield f"private: {target} is for {module_of(target)}/ alone"
     elif target.endswith(".cuh") and target not in PUBLIC_CUH:
-        if wing_of(path) not in (wing_of(target), *CURIOUS) and wing_of(target) != "core":
-            yield f"cuda: {target} is for {wing_of(target)}/ alone"
+        if module_of(path) not in (module_of(target), *MAY_SEE_PRIVATE) and module_of(target) != "core":
+            yield f"cuda: {target} is for {module_of(target)}/ alone"
 
 
 def check_includes(path, text, files):
-    room = capacity_of(path)
+    directory = capacity_of(path)
     text = COMMENT.sub(lambda m: m.group(1) or blank(m), text)
     for match in INCLUDE.finditer(text):
         line = line_of(text, match.start() + match.group(0).index("#"))
         quoted, angled = match.groups()
         name = quoted if quoted is not None else angled
-        if room == "include/kandela":
-            for what in check_public(room, name):
+        if directory == "include/kandela":
+            for what in check_public(directory, name):
                 yield line, what
             continue
         if name.startswith("kandela/"):
             continue
-        if angled is not None and wing_of(angled) not in {wing_of(known) for known in FLOORS}:
+        if angled is not None and module_of(angled) not in {module_of(known) for known in LAYERS}:
             continue
-        if name in files or capacity_of(name) in FLOORS:
+        if name in files or capacity_of(name) in LAYERS:
             for what in check_step(path, name):
                 yield line, what
-        elif quoted is not None and name not in GENERATED and not (room == "tests" and is_test_neighbour(path, name, files)):
-            yield line, f'place: "{quoted}" names no file of the house'
+        elif quoted is not None and name not in GENERATED and not (directory == "tests" and is_test_neighbour(path, name, files)):
+            yield line, f'place: "{quoted}" names no file of the project'
 
 
 def is_test_neighbour(path, name, files):
@@ -195,7 +195,7 @@ def row_names(texts):
 
 
 def check_rows(path, text, names):
-    if wing_of(path) in APART:
+    if module_of(path) in ALONE:
         return
     for match in COMPARED.finditer(text):
         if names.get(match.group(1), path) != path:
@@ -215,24 +215,24 @@ VIEW = re.compile(r"\bstruct (\w+_view) \{([^}]*)\}")
 
 
 def definitions(texts):
-    """The functions with external linkage that the house's rooms define, and the room of each."""
+    """The functions with external linkage that the project's directories define, and the directory of each."""
     homes = {}
     for path, text in texts.items():
-        if path.endswith((".c", ".cu")) and capacity_of(path) in FLOORS:
+        if path.endswith((".c", ".cu")) and capacity_of(path) in LAYERS:
             for match in DEFINED.finditer(NOT_CODE.sub(blank, text)):
                 homes.setdefault(match.group(1), capacity_of(path))
     return homes
 
 
 def check_homes(path, text, homes):
-    room = capacity_of(path)
-    if not path.endswith(".h") or room not in FLOORS or room == "include/kandela":
+    directory = capacity_of(path)
+    if not path.endswith(".h") or directory not in LAYERS or directory == "include/kandela":
         return
     code = NOT_CODE.sub(blank, text)
     for match in DECLARED.finditer(code):
         name = next(group for group in match.groups() if group)
-        home = homes.get(name, room)
-        if FLOORS[home] > FLOORS[room]:
+        home = homes.get(name, directory)
+        if LAYERS[home] > LAYERS[directory]:
             yield line_of(code, match.start()), f"home: {name} is defined in {home}/, above"
     for match in VIEW.finditer(code):
         if "(*" in match.group(2):
@@ -240,16 +240,16 @@ def check_homes(path, text, homes):
 
 
 def check_words(path, text):
-    strange = WORDS.get(wing_of(path))
+    strange = WORDS.get(module_of(path))
     if not strange:
         return
     code = NOT_CODE.sub(blank, text)
     for match in re.finditer(r"\b\w*(?:" + "|".join(strange) + r")\w*\b", code):
-        yield line_of(code, match.start()), f"words: {match.group(0)} is a word of a wing above {wing_of(path)}/"
+        yield line_of(code, match.start()), f"words: {match.group(0)} is a word of a module above {module_of(path)}/"
 
 
 def check_environment(path, text):
-    if wing_of(path) in APART or os.path.basename(path) in ("posix_paths.c", "windows_paths.c"):
+    if module_of(path) in ALONE or os.path.basename(path) in ("posix_paths.c", "windows_paths.c"):
         return
     for match in re.finditer(r"(?<![\w_])(?:secure_)?getenv\s*\(", NOT_CODE.sub(blank, text)):
         yield line_of(text, match.start()), "environment: getenv is called, expected place_variable"
@@ -348,22 +348,22 @@ def check_comment_files(path, text, named):
 def check_names(paths):
     owners = {}
     for path in paths:
-        room = capacity_of(path)
+        directory = capacity_of(path)
         stem = os.path.splitext(os.path.basename(path))[0]
-        if room not in FLOORS or room == "include/kandela" or stem in STAGES or wing_of(path) == "tools":
+        if directory not in LAYERS or directory == "include/kandela" or stem in STAGES or module_of(path) == "tools":
             continue
-        owner = owners.setdefault((wing_of(path), stem), room)
-        if owner != room:
+        owner = owners.setdefault((module_of(path), stem), directory)
+        if owner != directory:
             yield path, 1, f"name: {owner}/ has a file of the stem {stem} too"
 
 
 def check_crowds(root, paths):
-    rooms = {}
+    directories = {}
     for path in paths:
-        rooms.setdefault(os.path.dirname(path), []).append(path)
-    for room, files in sorted(rooms.items()):
-        if len(files) > ROOM_FILES:
-            yield files[-1], 1, f"crowd: {room}/ has {len(files)} sources, at most {ROOM_FILES}"
+        directories.setdefault(os.path.dirname(path), []).append(path)
+    for directory, files in sorted(directories.items()):
+        if len(files) > DIRECTORY_FILES:
+            yield files[-1], 1, f"crowd: {directory}/ has {len(files)} sources, at most {DIRECTORY_FILES}"
     for folder, folders, files in os.walk(root):
         here = os.path.relpath(folder, root)
         folders[:] = [name for name in folders if not is_left_out(here, name)]
@@ -378,9 +378,9 @@ def check_crowds(root, paths):
 def check_pages(root, paths):
     pages = {}
     for path in paths:
-        room, stem = os.path.dirname(path), os.path.splitext(os.path.basename(path))[0]
-        page = f"{room}/README.md"
-        if room in FLOORS and os.path.exists(os.path.join(root, page)):
+        directory, stem = os.path.dirname(path), os.path.splitext(os.path.basename(path))[0]
+        page = f"{directory}/README.md"
+        if directory in LAYERS and os.path.exists(os.path.join(root, page)):
             text = pages.setdefault(page, read(root, page))
             if re.search(r"^\|", text, re.M) and not re.search(rf"\b{stem}\b", text):
                 yield path, 1, f"page: {page} does not name it"
@@ -402,11 +402,11 @@ def check(root):
     named.update(GENERATED)
     found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths)]
     for path, text in texts.items():
-        room = capacity_of(path)
-        if room not in FLOORS and room not in APART:
-            found.append((path, 1, "place: lies in no room: " + ", ".join(ROOMS)))
+        directory = capacity_of(path)
+        if directory not in LAYERS and directory not in ALONE:
+            found.append((path, 1, "place: lies in no directory: " + ", ".join(DIRECTORIES)))
             continue
-        if room == "shaders" and not path.endswith((".h", ".cuh")):
+        if directory == "shaders" and not path.endswith((".h", ".cuh")):
             found.append((path, 1, "place: shaders/ holds headers only"))
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
         checks += [check_homes(path, text, homes), check_words(path, text), check_environment(path, text), check_fields(path, text)]
@@ -416,16 +416,16 @@ def check(root):
     return sorted(found), len(paths)
 
 
-def print_rooms(root):
-    """The house from the ground up: files and lines of each room."""
-    print(f"{'room':28}files  lines")
+def print_directories(root):
+    """The project from the lowest layer up: files and lines of each directory."""
+    print(f"{'directory':28}files  lines")
     counts = {}
     for path in sources(root):
         files, lines = counts.get(capacity_of(path), (0, 0))
         counts[capacity_of(path)] = files + 1, lines + read(root, path).count("\n")
-    for room in [*ROOMS, *APART]:
-        if room in counts:
-            print(f"{room + '/':28}{counts[room][0]:5}{counts[room][1]:7}")
+    for directory in [*DIRECTORIES, *ALONE]:
+        if directory in counts:
+            print(f"{directory + '/':28}{counts[directory][0]:5}{counts[directory][1]:7}")
 
 
 def body(lines, head="int long_one(void)"):
@@ -465,20 +465,20 @@ GOOD = {
 }
 # path, text, line, rule: each added alone to GOOD gives this one violation
 BAD = [
-    ("core/up.c", '\n#include "render/frame/film.h"\n', 2, "floor"),
-    ("core/above.c", '#include "core/math/geometry.h"\n', 1, "floor"),
-    ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "floor"),
-    ("accel/tree/rival.c", '  #  include "accel/sweep/sweep.h"\n', 1, "floor"),
-    ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "floor"),
-    ("shaders/up.h", '// x\n#include "render/frame/film.h"\n', 2, "floor"),
-    ("core/angled.h", "#include <render/frame/film.h>\n", 1, "floor"),
+    ("core/up.c", '\n#include "render/frame/film.h"\n', 2, "layer"),
+    ("core/above.c", '#include "core/math/geometry.h"\n', 1, "layer"),
+    ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "layer"),
+    ("accel/tree/rival.c", '  #  include "accel/sweep/sweep.h"\n', 1, "layer"),
+    ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "layer"),
+    ("shaders/up.h", '// x\n#include "render/frame/film.h"\n', 2, "layer"),
+    ("core/angled.h", "#include <render/frame/film.h>\n", 1, "layer"),
     ("render/frame/nosy.c", '#include "accel/sweep/sweep.h"\n', 1, "private"),
     ("render/frame/loops.cu", '#include "accel/rays/batch_loops.cuh"\n', 1, "cuda"),
     ("shaders/source.c", "", 1, "place"),
     ("core/near.c", '#include "near.h"\n', 1, "place"),
     ("core/attic/old.c", "", 1, "place"),
-    ("python/ext/nosy.cc", '#include "core/noun.h"\n', 1, "floor"),
-    ("examples/nosy.c", '#include "core/noun.h"\n', 1, "floor"),
+    ("python/ext/nosy.cc", '#include "core/noun.h"\n', 1, "layer"),
+    ("examples/nosy.c", '#include "core/noun.h"\n', 1, "layer"),
     ("lonely.c", "", 1, "place"),
     ("include/kandela/bad.h", "#include <stdio.h>\n#include <unistd.h>\n", 2, "public"),
     ("include/kandela/worse.h", '#include "core/noun.h"\n', 1, "public"),
@@ -487,7 +487,7 @@ BAD = [
     ("core/higher.h", "\nint kodak_open(int a);\n", 2, "home"),
     ("core/device/higher.h", "KD_DEVICE_CALL(kodak_open, (int a));\n", 1, "home"),
     ("accel/tree/seen.h", "typedef struct tree_view {\n    int (*cast)(int a);\n} tree_view;\n", 1, "view"),
-    ("core/knowing.c", "/* photons */\nint photons_stored = 1;\n", 2, "words"),
+    ("core/knomodule.c", "/* photons */\nint photons_stored = 1;\n", 2, "words"),
     ("core/asking.c", "int a(void) {\n    return getenv(name) != 0;\n}\n", 2, "environment"),
     ("core/endless.c", "\n" * 501, 501, "length"),
     ("core/long.c", "int x;\n\n" + body(61), 3, "length"),
@@ -516,7 +516,7 @@ def write_tree(root, files):
 
 def self_test():
     failures = 0
-    crowd = {f"core/file_{i:02}.h": "" for i in range(ROOM_FILES)}
+    crowd = {f"core/file_{i:02}.h": "" for i in range(DIRECTORY_FILES)}
     cases = [({}, []), (crowd, [("core/noun.h", 1, "crowd")])]
     cases += [({path: text}, [(path, line, rule)]) for path, text, line, rule in BAD]
     for added, expected in cases:
@@ -542,16 +542,16 @@ def main(arguments):
     arguments = [word for word in arguments if word != "--list"]
     root = arguments[0] if arguments else os.path.join(os.path.dirname(__file__), "..")
     if listed:
-        print_rooms(root)
+        print_directories(root)
         return 0
     found, count = check(root)
     for path, line, what in found:
         print(f"{path}:{line}: {what}")
     if not count:
-        print(f"check_floors.py: no sources below {root}", file=sys.stderr)
+        print(f"check_layers.py: no sources below {root}", file=sys.stderr)
         return 2
     if not found:
-        print(f"{count} files keep to their floors")
+        print(f"{count} files keep to their layers")
     return 1 if found else 0
 
 
