@@ -201,7 +201,8 @@ static kd_status build_shapes(instance_trees *out, const instance_view *view,
 }
 
 kd_status instance_trees_open(instance_trees *out, instance_view *view, const tritree_input *scene,
-                            const tritree_options *options, const char *builder, job_control *job) {
+                              const tritree_options *options, const char *builder,
+                              job_control *job) {
     memset(out, 0, sizeof *out);
     if (view->count == 0) return KD_OK;
     kd_status status = KD_RESERVE_ZEROED(out->trees, view->shape_count);

@@ -11,17 +11,17 @@
    an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is the largest distance
    along an axis from that origin to the mesh's box and B the box's largest coordinate. Planes add
    an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B) never rejects a cell
-   that contains Q. The errors of double arithmetic, with an inverse of at most INSTANCE_ANISOTROPY_MAX, are
-   within the factor of two. Boxes in world space are treated as in walk.h.
-   Ties: of hits at the same t the one with the smallest (placement, triangle) wins; triangles that
-   are not instanced come before all others. */
+   that contains Q. The errors of double arithmetic, with an inverse of at most
+   INSTANCE_ANISOTROPY_MAX, are within the factor of two. Boxes in world space are treated as in
+   walk.h. Ties: of hits at the same t the one with the smallest (placement, triangle) wins;
+   triangles that are not instanced come before all others. */
 #ifndef KD_ACCEL_INSTANCE_WALK_H
 #define KD_ACCEL_INSTANCE_WALK_H
 #include "accel/instances.h"
 #include "accel/tree/walk.h"
 
 typedef struct instance_hit {
-    ray_hit at;      /* its triangle is an index into the scene's triangles */
+    ray_hit at;           /* its triangle is an index into the scene's triangles */
     uint32_t instance_id; /* the placement; KD_NONE: not instanced, or no hit */
 } instance_hit;
 
@@ -49,7 +49,7 @@ KD_FN float instance_reach(box3 box, vec3 from) {
 /* Sets up the plane tests of a ray; `slack` is a length. Returns false if the ray misses the
    box. */
 KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
-                      float tmax) {
+                        float tmax) {
     const float largest = instance_largest(cast.direction);
     if (!(largest > 0 && largest <= FLT_MAX)) return false;
     walk->slack_t = slack_t;
@@ -103,7 +103,8 @@ KD_FN bool instance_triangle_intersect(instance_ray *on, uint32_t number, uint32
     if (!(t > on->cast.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
         if (best->at.triangle == KD_NONE || best->instance_id == KD_NONE) return false;
-        if (number > best->instance_id || (number == best->instance_id && triangle >= best->at.triangle))
+        if (number > best->instance_id ||
+            (number == best->instance_id && triangle >= best->at.triangle))
             return false;
     }
     if (triangle_is_degenerate(a, b, c)) return false; /* as a copy it would be in no tree */
@@ -148,8 +149,8 @@ KD_FN bool instance_cast_one(instance_ray *on, uint32_t number, const box3 *box)
     tritree_walk walk;
     instance_asked asked = {on, number};
     if (!instance_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
-    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &asked, &on->best.at.t,
-                               on->any, (tritree_counts *)0);
+    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &asked,
+                               &on->best.at.t, on->any, (tritree_counts *)0);
 }
 
 /* Returns where the ray enters the box; INFINITY if it misses the box. */
@@ -166,7 +167,7 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
 
 /* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
 KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
-                             const uint32_t *triangles, ray cast, ray_hit before, bool any) {
+                                 const uint32_t *triangles, ray cast, ray_hit before, bool any) {
     instance_ray on;
     tritree_walk walk;
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
@@ -180,7 +181,8 @@ KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
     on.best.instance_id = KD_NONE;
     on.any = any;
     const box3 whole = of->nodes[0].box;
-    const float reach = instance_reach(whole, cast.origin), largest = instance_largest(cast.direction);
+    const float reach = instance_reach(whole, cast.origin),
+                largest = instance_largest(cast.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
     if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return on.best;
     on.precomputed = precomputed_ray_make(cast);

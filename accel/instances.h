@@ -87,7 +87,8 @@ typedef struct instance_trees {
    scene's triangles and positions, and the top-level tree. `view` then points to them; its list
    must outlive them. */
 kd_status instance_trees_open(instance_trees *out, instance_view *view, const tritree_input *scene,
-                            const tritree_options *options, const char *builder, job_control *job);
+                              const tritree_options *options, const char *builder,
+                              job_control *job);
 void instance_trees_close(instance_trees *owned); /* accepts a zeroed one */
 
 /* Builds only the top-level tree: nodes and order of `out`, which must be zeroed. */

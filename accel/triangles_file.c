@@ -87,7 +87,8 @@ kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
 }
 
 static kd_status read_header(triangles_header *header, const file_view *file, const char *path) {
-    KD_TRY(sectioned_file_header(file, path, magic, "file of a triangle tree", header, sizeof *header));
+    KD_TRY(sectioned_file_header(file, path, magic, "file of a triangle tree", header,
+                                 sizeof *header));
     KD_REQUIRE(header->version == TRIANGLES_VERSION, KD_ERROR_INPUT,
                "%s: found file version %u, expected %d", path, header->version, TRIANGLES_VERSION);
     KD_REQUIRE(header->nodes >= 1 && header->triangles < KD_NONE && header->max_depth >= 0 &&

@@ -40,8 +40,8 @@ static isa isa_of_cpu(void) {
 isa isa_chosen(void) {
     const char *limit = place_variable("KANDELA_CPU");
     const isa maximum = limit && strcmp(limit, "base") == 0   ? ISA_BASE
-                     : limit && strcmp(limit, "avx2") == 0 ? ISA_AVX2
-                                                           : ISA_AVX512;
+                        : limit && strcmp(limit, "avx2") == 0 ? ISA_AVX2
+                                                              : ISA_AVX512;
     const isa found = isa_of_cpu();
     return found < maximum ? found : maximum;
 }

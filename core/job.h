@@ -53,7 +53,7 @@ void job_stage_begin(job_control *job, const char *name, int64_t total);
 void job_stage_end(job_control *job);
 void job_advance(job_control *job, int64_t items); /* thread-safe */
 bool job_cancelled(const job_control *job);        /* returns false for NULL */
-bool job_overdue(const job_control *job);          /* returns false without a deadline, and for NULL */
+bool job_overdue(const job_control *job); /* returns false without a deadline, and for NULL */
 /* Returns the total of all runs of the stage in seconds; 0 if it never ran. */
 double job_seconds(const job_control *job, const char *name);
 

@@ -56,8 +56,8 @@ int main(int argc, char **argv) {
     if (rank == 0)
         printf("%llu points at %d ranks: build %.3f s, all ask %.3f s, rank 0 sent %.1f MB, mean "
                "distance %.6g\n",
-               (unsigned long long)info.count, size, maximum[0], maximum[1], 1e-6 * (double)info.sent,
-               all / (double)info.count);
+               (unsigned long long)info.count, size, maximum[0], maximum[1],
+               1e-6 * (double)info.sent, all / (double)info.count);
     kd_points_close(tree);
     MPI_Finalize();
     return 0;

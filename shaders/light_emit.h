@@ -135,7 +135,8 @@ KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
 }
 
 /* Returns true if the ray, or for light from infinity the whole line, meets a target. */
-KD_FN bool emission_intersects(const emission_target *target, vec3 from, vec3 direction, bool line) {
+KD_FN bool emission_intersects(const emission_target *target, vec3 from, vec3 direction,
+                               bool line) {
     const vec3 towards = vec3_sub(target->centre, from);
     if (!line && !(vec3_dot(towards, direction) > 0)) return false;
     return vec3_length2(vec3_cross(towards, direction)) <= target->radius * target->radius;
@@ -146,7 +147,8 @@ KD_FN float emission_choices(const photon_emission *emission, uint32_t which, ve
                              vec3 direction, bool line) {
     float choices = 1;
     for (uint32_t i = 0; i < emission->target_count; ++i)
-        if (i != which && emission_intersects(&emission->targets[i], from, direction, line)) ++choices;
+        if (i != which && emission_intersects(&emission->targets[i], from, direction, line))
+            ++choices;
     return choices;
 }
 

@@ -30,7 +30,7 @@ KD_FN float light_choice(const scene_view *scene, uint32_t which) {
 /* --- Choosing a light --- */
 
 enum { LIGHT_WEIGHED_MAX = 64 }; /* with more lights, the choice is by power only */
-#define LIGHT_BY_POWER 0.25f      /* part of the probability that does not depend on the point */
+#define LIGHT_BY_POWER 0.25f     /* part of the probability that does not depend on the point */
 
 KD_FN bool light_is_far(const light *lamp) {
     return lamp->kind == LIGHT_DIRECTIONAL || lamp->kind == LIGHT_ENVIRONMENT;

@@ -62,13 +62,13 @@ typedef struct path_state {
     /* eta scale: product of eta^2 of the media entered; radiance is scaled by its inverse */
     float eta_scale;
     int32_t scattered;
-    uint32_t step;    /* surfaces hit, skipped ones included: the bounce of random numbers */
-    float wavelength; /* micrometres; 0: white */
-    bool flies;       /* media are sampled; else they are ignored */
-    bool in_volume;     /* path_advance ended in a medium, which scatters at `place` */
-    uint32_t where;   /* the current medium */
-    uint32_t instance_id;  /* instance that the ray has hit; KD_NONE: not instanced */
-    uint32_t layers;  /* cut-outs passed since the last vertex */
+    uint32_t step;        /* surfaces hit, skipped ones included: the bounce of random numbers */
+    float wavelength;     /* micrometres; 0: white */
+    bool flies;           /* media are sampled; else they are ignored */
+    bool in_volume;       /* path_advance ended in a medium, which scatters at `place` */
+    uint32_t where;       /* the current medium */
+    uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
+    uint32_t layers;      /* cut-outs passed since the last vertex */
     vec3 place;
 } path_state;
 
@@ -154,8 +154,9 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return f;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_transmittance(scene, extent, light_shadow_ray(at, &drawn),
-                                      medium_beyond_surface(at, wo, drawn.direction, where), cutouts, rays);
+    const vec3 visible =
+        path_transmittance(scene, extent, light_shadow_ray(at, &drawn),
+                           medium_beyond_surface(at, wo, drawn.direction, where), cutouts, rays);
     const vec3 sent = vec3_mul(f, drawn.radiance);
     return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
                      sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
@@ -254,14 +255,15 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
                        rng_key key, ray_hit *hit) {
     state->in_volume = false;
     if (state->flies)
-        state->in_volume = path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
+        state->in_volume =
+            path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
     if (state->in_volume || hit->triangle == KD_NONE || !options->cutouts) return false;
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
         state->where = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
-                                             state->cast.direction, state->where);
+                                                     state->cast.direction, state->where);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return state->layers++ < PATH_LAYERS;
@@ -283,7 +285,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
 
 /* Computes the surface at a hit, for the path's wavelength. */
 KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
-                     surface *at) {
+                         surface *at) {
     surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
@@ -337,9 +339,9 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
 /* The event at the end of a path's ray. */
 typedef enum path_turn {
     PATH_ENDS,
-    PATH_PASSES,   /* a cut-out: the ray continues (path_passes) */
-    PATH_SCATTERS, /* at a surface */
-    PATH_SCATTERS_IN_VOLUME    /* in a medium, at state->place */
+    PATH_PASSES,            /* a cut-out: the ray continues (path_passes) */
+    PATH_SCATTERS,          /* at a surface */
+    PATH_SCATTERS_IN_VOLUME /* in a medium, at state->place */
 } path_turn;
 
 /* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
@@ -428,8 +430,8 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
             path_asked asked;
             vec3 visible = vec3_all(0);
             if (path_ask(scene, state, turn, &at, key, &asked))
-                visible = path_transmittance(scene, extent, asked.cast, asked.where, options->cutouts,
-                                       &result->rays);
+                visible = path_transmittance(scene, extent, asked.cast, asked.where,
+                                             options->cutouts, &result->rays);
             const vec3 direct = vec3_mul(state->throughput, path_asked_light(&asked, visible));
             result->radiance =
                 vec3_add(result->radiance, path_clamped(options, state->scattered > 0, direct));

@@ -1,7 +1,7 @@
 /* Lights, cameras, and a view of the whole scene for shading functions: plain pointers and counts,
    borrowed from a scene (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). There is one
-   mesh in world space, and meshes in object space with instances (accel/instances.h). Methods that do
-   not support instances get scenes in which each instance has been replaced by a copy. */
+   mesh in world space, and meshes in object space with instances (accel/instances.h). Methods that
+   do not support instances get scenes in which each instance has been replaced by a copy. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
 #include "accel/instances.h"

@@ -161,8 +161,8 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
 /* Computes the surface where `cast` hit, in an instance or (KD_NONE) in none; hit.triangle must not
    be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
    small fields written last. */
-KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t instance_id,
-                        surface *at) {
+KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit,
+                          uint32_t instance_id, surface *at) {
     surface_place(at, scene, hit, instance_id);
     at->triangle = hit.triangle;
     at->material = scene->mesh.triangle_materials[hit.triangle];
@@ -176,14 +176,14 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit,
     surface_dress(at, scene, uv);
     surface_tint(at, scene, hit);
     if (at->kind == MATERIAL_PRINCIPLED)
-        at->layers =
-            surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha, at->ior);
+        at->layers = surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha,
+                                       at->ior);
     if (at->kind != MATERIAL_DIFFUSE)
         surface_bend_normal(at, vec3_negate(vec3_normalize(cast->direction)));
 }
 
 KD_FN surface surface_at_instance(const scene_view *scene, const ray *cast, ray_hit hit,
-                                uint32_t instance_id) {
+                                  uint32_t instance_id) {
     surface at;
     surface_of_hit(scene, cast, hit, instance_id, &at);
     return at;

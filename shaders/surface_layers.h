@@ -29,7 +29,8 @@ KD_FN void surface_corners(const scene_view *scene, uint32_t triangle, uint32_t 
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
     for (int i = 0; i < 3; ++i) out[i] = scene->mesh.positions[corner[i]];
     if (instance_id == KD_NONE) return;
-    for (int i = 0; i < 3; ++i) out[i] = instance_corner(scene->instances.list + instance_id, out[i]);
+    for (int i = 0; i < 3; ++i)
+        out[i] = instance_corner(scene->instances.list + instance_id, out[i]);
 }
 
 KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
@@ -151,7 +152,8 @@ KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hi
     frame3 axes;
     const material *made = scene->materials + index;
     if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
-    if (!surface_texture_frame(scene, made->normal_map, hit, instance_id, normal, &axes)) return normal;
+    if (!surface_texture_frame(scene, made->normal_map, hit, instance_id, normal, &axes))
+        return normal;
     vec3 local = vec3_make(0, 0, 1);
     if (made->normal_map != KD_NONE) {
         const vec3 texel = surface_sample(scene, made->normal_map, at);

@@ -16,17 +16,18 @@ enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
 /* What rays are tested against. Always a compile-time constant, so that methods and kernels without
    instances have no code or registers for them. */
 typedef enum scene_extent {
-    SCENE_TREE,  /* the scene's own tree */
+    SCENE_TREE,     /* the scene's own tree */
     SCENE_INSTANCED /* and the instances, if there are any */
 } scene_extent;
 
 /* Continues with the instances after the result of the scene's own tree. */
 KD_FN_APART instance_hit scene_instance_cast(const scene_view *scene, ray cast, ray_hit before,
-                                         bool any) {
-    return instance_cast(&scene->instances, scene->mesh.positions, scene->mesh.triangles, cast, before,
-                       any);
+                                             bool any) {
+    return instance_cast(&scene->instances, scene->mesh.positions, scene->mesh.triangles, cast,
+                         before, any);
 }
-KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before, uint32_t *instance_id) {
+KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before,
+                          uint32_t *instance_id) {
     *instance_id = KD_NONE;
     if (scene->instances.count == 0) return before;
     const instance_hit found = scene_instance_cast(scene, cast, before, false);
@@ -66,8 +67,9 @@ KD_FN medium_span transmittance_span(const scene_view *scene, const ray *cast, f
 }
 
 /* Returns the medium behind the surface that a ray of this direction crosses. */
-KD_FN uint32_t transmittance_beyond_instance(const scene_view *scene, uint32_t triangle, uint32_t instance_id,
-                                     vec3 direction, uint32_t before) {
+KD_FN uint32_t transmittance_beyond_instance(const scene_view *scene, uint32_t triangle,
+                                             uint32_t instance_id, vec3 direction,
+                                             uint32_t before) {
     const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
     if (!material_bounds_media(made)) return before;
     vec3 p[3];
@@ -77,21 +79,21 @@ KD_FN uint32_t transmittance_beyond_instance(const scene_view *scene, uint32_t t
 }
 
 KD_FN uint32_t transmittance_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
-                              uint32_t before) {
+                                    uint32_t before) {
     return transmittance_beyond_instance(scene, triangle, KD_NONE, direction, before);
 }
 
 /* Returns the medium at a ray's origin. */
 KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray cast,
-                              uint32_t *rays) {
+                                    uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t instance_id;
         ++*rays;
         const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
         if (hit.triangle == KD_NONE) break;
         /* In the opposite direction, the medium behind the surface is that of the origin. */
-        const uint32_t here = transmittance_beyond_instance(scene, hit.triangle, instance_id,
-                                                    vec3_negate(cast.direction), MEDIUM_SAME);
+        const uint32_t here = transmittance_beyond_instance(
+            scene, hit.triangle, instance_id, vec3_negate(cast.direction), MEDIUM_SAME);
         if (here != MEDIUM_SAME) return here;
         cast.tmin = hit.t;
     }
@@ -125,7 +127,7 @@ KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray ca
 
 /* Multiplies `before` by the transmittance of the medium up to t = end. */
 KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
-                          vec3 before) {
+                                vec3 before) {
     if (scene->medium_count == 0) return before; /* avoids an unused load on a GPU */
     const medium *in = medium_of(scene, where);
     if (!in) return before;
@@ -136,11 +138,11 @@ KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float 
 
 /* Light along a ray, through cut-outs and media. */
 typedef struct transmittance_walk {
-    ray cast;        /* the rest of the ray */
-    vec3 share;      /* transmittance so far */
-    uint32_t where;  /* the current medium */
+    ray cast;             /* the rest of the ray */
+    vec3 share;           /* transmittance so far */
+    uint32_t where;       /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
-    int32_t layers;  /* cut-outs passed */
+    int32_t layers;       /* cut-outs passed */
 } transmittance_walk;
 
 KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
@@ -167,16 +169,16 @@ KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *on
         return false;
     }
     if (scene->medium_count)
-        on->where =
-            transmittance_beyond_instance(scene, hit.triangle, on->instance_id, on->cast.direction, on->where);
+        on->where = transmittance_beyond_instance(scene, hit.triangle, on->instance_id,
+                                                  on->cast.direction, on->where);
     on->cast.tmin = hit.t;
     return true;
 }
 
 /* Returns the transmittance along a ray that starts in medium `where`, per channel, of media and
    cut-outs. */
-KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray cast, uint32_t where,
-                        bool cutouts, uint32_t *rays) {
+KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray cast,
+                              uint32_t where, bool cutouts, uint32_t *rays) {
     if (!cutouts) {
         ++*rays;
         if (scene_occluded(scene, extent, cast)) return vec3_all(0);
@@ -184,7 +186,8 @@ KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray 
     }
     transmittance_walk on = transmittance_begin(cast, where);
     do ++*rays;
-    while (transmittance_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.instance_id)));
+    while (
+        transmittance_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.instance_id)));
     return on.share;
 }
 

@@ -81,8 +81,8 @@ kd_status run_nodes(const tritree_cuda *tree, const ray_batch *c, cudaStream_t s
 kd_status take_list(deferred_rays *out, uint32_t count, cudaStream_t stream) {
     out->capacity = count / 4 + 32;
     out->records = NULL;
-    const kd_status status =
-        device_pool_reserve((void **)&out->records, out->capacity * sizeof(compressed_record), stream);
+    const kd_status status = device_pool_reserve((void **)&out->records,
+                                                 out->capacity * sizeof(compressed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
     out->capacity = 0; /* works without a list */
     return KD_OK;
@@ -103,7 +103,8 @@ kd_status run_compressed_once(const tritree_cuda *tree, const ray_batch *c, cuda
 }
 
 template <bool any>
-kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c, cudaStream_t stream) {
+kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c,
+                                    cudaStream_t stream) {
     unsigned blocks = 0, processors = 0;
     deferred_rays list;
     compressed_scene scene;
@@ -117,8 +118,8 @@ kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c
     cast_compressed<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(*c, scene, list);
     kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
     if (status == KD_OK)
-        status = cuda_launch_dependent(resolve_batch<any>, 4 * processors, COMPRESSED_BLOCK, stream, *c,
-                                       tree->view, list);
+        status = cuda_launch_dependent(resolve_batch<any>, 4 * processors, COMPRESSED_BLOCK, stream,
+                                       *c, tree->view, list);
     device_pool_release(list.records, stream);
     KD_CUDA_LAUNCHED("cast_compressed");
     return status;

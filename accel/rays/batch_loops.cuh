@@ -101,14 +101,14 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ra
    launched while the last rays are still in flight (core/device/dependent_launch.cuh).
    Data flow: cast_compressed, persistent warps that fetch rays by a cursor: rays, compressed form ->
    results, and the list of deferred triangles; resolve_batch, the next launch: list, tree -> the
-   remaining results, the cursor reset to 0. cast_compressed_once: one thread per ray, which resolves
-   its own deferred triangles. */
+   remaining results, the cursor reset to 0. cast_compressed_once: one thread per ray, which
+   resolves its own deferred triangles. */
 
 /* The words of a batch's cursor, which are zero between batches. */
 enum {
-    CURSOR_NEXT,    /* the next ray to be fetched */
+    CURSOR_NEXT,     /* the next ray to be fetched */
     CURSOR_DEFERRED, /* records, including those that exceeded the list's capacity */
-    CURSOR_READ     /* blocks of resolve_batch that have read the other words */
+    CURSOR_READ      /* blocks of resolve_batch that have read the other words */
 };
 
 const uint32_t CAST_OPEN = KD_NONE - 1; /* in place of a triangle: the result is open */
@@ -185,8 +185,8 @@ __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_comp
 template <bool any>
 __global__
 __launch_bounds__(COMPRESSED_BLOCK) void resolve_batch(const __grid_constant__ ray_batch c,
-                                                  const __grid_constant__ tritree_view tree,
-                                                  const __grid_constant__ deferred_rays list) {
+                                                       const __grid_constant__ tritree_view tree,
+                                                       const __grid_constant__ deferred_rays list) {
     grid_waits_for_last();
     const uint32_t deferred = *(volatile uint32_t *)(c.cursor + CURSOR_DEFERRED);
     const uint32_t threads = gridDim.x * COMPRESSED_BLOCK,
@@ -196,13 +196,15 @@ __launch_bounds__(COMPRESSED_BLOCK) void resolve_batch(const __grid_constant__ r
         c.cursor[CURSOR_NEXT] = c.cursor[CURSOR_DEFERRED] = c.cursor[CURSOR_READ] = 0;
     const batch_work<any> work = {c, list};
     const bool is_full = deferred > list.capacity;
-    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from, threads);
+    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from,
+                            threads);
     for (uint32_t i = from; is_full && i < c.count; i += threads) {
         if (!is_left_open(c, i)) continue;
         float4 o, d;
         load_ray(c, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
-        const ray_hit hit = compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
+        const ray_hit hit =
+            compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
         work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }

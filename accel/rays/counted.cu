@@ -85,13 +85,15 @@ __global__ __launch_bounds__(COMPRESSED_BLOCK) void resolve_counted(
     const uint32_t deferred = c.cursor[CURSOR_DEFERRED], threads = gridDim.x * COMPRESSED_BLOCK;
     const uint32_t from = blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     const bool is_full = deferred > list.capacity;
-    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from, threads);
+    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from,
+                            threads);
     for (uint32_t i = from; is_full && i < known.count; i += threads) {
         if (!is_left_open(known, i)) continue;
         float4 o, d;
         load_ray(known, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
-        const ray_hit hit = compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
+        const ray_hit hit =
+            compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
         work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }
@@ -143,7 +145,8 @@ template <bool any> kd_status launch_counted(const tritree_cuda *tree, const tra
         return any || rays->bounded ? launch_compressed<any, true>(tree, rays)
                                     : launch_compressed<any, any>(tree, rays);
     KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, COMPRESSED_BLOCK));
-    cast_counted_alone<any><<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
+    cast_counted_alone<any>
+        <<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_alone");
     return KD_OK;
 }

@@ -95,9 +95,8 @@ KD_FN double near_min(double a, double b) {
 /* Returns the squared distance to the triangle, whose corners are sorted. */
 KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     double weight[3];
-    const double edges =
-        near_min(near_edge_distance2(a, b),
-                   near_min(near_edge_distance2(a, c), near_edge_distance2(b, c)));
+    const double edges = near_min(near_edge_distance2(a, b),
+                                  near_min(near_edge_distance2(a, c), near_edge_distance2(b, c)));
     if (!near_face_weights(a, b, c, weight)) return edges;
     const near3 q = near_face_place(a, b, c, weight);
     return near_min(near3_dot(q, q), edges);

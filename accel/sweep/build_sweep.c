@@ -139,8 +139,8 @@ typedef struct whole_tree {
 static void grow_tree(task_pool *pool, void *context) {
     whole_tree *tree = (whole_tree *)context;
     sweep_node root;
-    tree->status = sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool,
-                              tree->job);
+    tree->status =
+        sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool, tree->job);
     if (tree->status == KD_OK) tree->status = grow(&tree->work, &root);
     if (tree->status == KD_OK) sweep_close_rows(&tree->work);
     if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());

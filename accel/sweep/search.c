@@ -99,8 +99,7 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
         const float8 far = float8_max((bins8 - bin - 1.01f) * bins->width, zero);
         const int8 begun = int8_load(bins->begun + b), ended = int8_load(bins->ended + b);
         const int8 begun_max = int8_load(bins->begun + b + 1);
-        const int8 left_max = triangles - ended,
-                   right = triangles - int8_load(bins->ended + b + 1);
+        const int8 left_max = triangles - ended, right = triangles - int8_load(bins->ended + b + 1);
         const int8 empty = (begun == begun_max) & (left_max == right);
         /* sah_split_cost8 with the lower bound of each term. */
         const float8 expected =

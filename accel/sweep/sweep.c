@@ -165,7 +165,7 @@ static uint32_t cut_straddler(const sharing *of, const clip_split *by, uint32_t 
 #define NOTHING_LEFT UINT32_MAX /* replaces an id */
 
 static void assign(const sharing *of, int side, uint32_t to, uint32_t end, uint32_t k,
-                 uint32_t mask) {
+                   uint32_t mask) {
     const sweep_rows *child = side ? &of->right->rows : &of->left->rows, *rows = &of->node->rows;
     if (end - to >= LANES) {
         rows_give(child, to, rows, k, mask);

@@ -230,8 +230,9 @@ typedef struct small_node {
     uint32_t at; /* index in the tree */
     int32_t depth;
     uint32_t count;
-    uint32_t place[SMALL_NODE_CAPACITY];                      /* index into `ids`; ascending */
-    float lo[3][SMALL_NODE_CAPACITY], hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
+    uint32_t place[SMALL_NODE_CAPACITY]; /* index into `ids`; ascending */
+    float lo[3][SMALL_NODE_CAPACITY],
+        hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
 } small_node;
 
 typedef struct small_build {
@@ -254,7 +255,7 @@ VECTOR8_FN float8 sah_split_cost8(const sah_costs *costs, const sah_axis *of, co
     const float8 left_part = of->base + of->slope * (plane - of->lo);
     const float8 right_part = of->base + of->slope * (of->hi - plane);
     const float8 expected = left_part * __builtin_convertvector(left, float8) +
-                         right_part * __builtin_convertvector(right, float8);
+                            right_part * __builtin_convertvector(right, float8);
     const float8 all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
     return costs->traversal + float8_select((left == 0) | (right == 0), reduced, all) * expected;

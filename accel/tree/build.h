@@ -70,7 +70,7 @@ typedef struct tritree_builder_cuda {
     void (*plan)(tritree_build_cuda *build);
     kd_status (*build)(const tritree_build_cuda *build);
     /* Properties of the builder. */
-    bool stages;      /* records `marks` */
+    bool stages;     /* records `marks` */
     double cost_max; /* SAH cost relative to exact trees that the tests allow */
 } tritree_builder_cuda;
 

@@ -54,8 +54,10 @@ KD_FN unsigned int4v_signs(int4v v) {
 KD_FN bool triangle_rows_missed(const triangle_rows *rows, const precomputed_ray *precomputed) {
     const int kx = precomputed->kx, ky = precomputed->ky, kz = precomputed->kz;
     const float4v z = float4v_load(rows->axis[kz]) - vec3_axis(precomputed->origin, kz);
-    const float4v x = float4v_load(rows->axis[kx]) - vec3_axis(precomputed->origin, kx) - precomputed->sx * z;
-    const float4v y = float4v_load(rows->axis[ky]) - vec3_axis(precomputed->origin, ky) - precomputed->sy * z;
+    const float4v x =
+        float4v_load(rows->axis[kx]) - vec3_axis(precomputed->origin, kx) - precomputed->sx * z;
+    const float4v y =
+        float4v_load(rows->axis[ky]) - vec3_axis(precomputed->origin, ky) - precomputed->sy * z;
     const float4v x_cab = __builtin_shufflevector(x, x, 2, 0, 1, 3);
     const float4v y_cab = __builtin_shufflevector(y, y, 2, 0, 1, 3);
     const float4v x_bca = __builtin_shufflevector(x, x, 1, 2, 0, 3);
@@ -140,7 +142,7 @@ typedef struct tritree_view {
     /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
     const tritree_node *pairs;      /* the nodes; siblings aligned to 16 bytes */
     const triangle_rows *leaf_rows; /* one per reference; component 3 is the triangle's id */
-    const void *compressed;             /* compressed wide form (accel/wide/compressed_form.h); or NULL */
+    const void *compressed; /* compressed wide form (accel/wide/compressed_form.h); or NULL */
 } tritree_view;
 
 #endif

@@ -73,7 +73,7 @@ KD_FN void triangle_weigh(const double weight[3], const double z[3], double alon
    numbers outside the safe range. `rounded`: the weights of the corners as rounded. Weights of the
    original corners whose sign differs from that of the sum are rounding errors and become zero. */
 KD_FN void triangle_intersect_exactly(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c,
-                                 const double rounded[3], float *t, float *u, float *v) {
+                                      const double rounded[3], float *t, float *u, float *v) {
     const vec3 corner[3] = {a, b, c};
     const double along = (double)vec3_axis(precomputed->direction, precomputed->kz);
     const double sx = (double)vec3_axis(precomputed->direction, precomputed->kx) / along;
@@ -109,8 +109,8 @@ KD_FN void triangle_intersect_exactly(const precomputed_ray *precomputed, vec3 a
 /* Intersects the line of the ray with the triangle. Returns true if it hits; *t is the position on
    the line, *u and *v are the barycentric coordinates of the second and third corner. The caller
    checks t against the ray's interval. */
-KD_FN bool triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c, float *t, float *u,
-                         float *v) {
+KD_FN bool triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c, float *t,
+                              float *u, float *v) {
     const int kx = precomputed->kx, ky = precomputed->ky, kz = precomputed->kz;
     const vec3 from = precomputed->origin;
     const float ox = vec3_axis(from, kx), oy = vec3_axis(from, ky), oz = vec3_axis(from, kz);

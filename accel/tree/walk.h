@@ -4,9 +4,9 @@
    Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
    direction tells the near child from the far one.
    Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
-   known up to `slack` (derived below), so no triangle that triangle_intersect reports a hit for is lost
-   between two leaves. The result equals that of testing all triangles (nearest t, then smallest
-   id), whatever the tree. */
+   known up to `slack` (derived below), so no triangle that triangle_intersect reports a hit for is
+   lost between two leaves. The result equals that of testing all triangles (nearest t, then
+   smallest id), whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
 #define KD_ACCEL_TREE_WALK_H
 #include "accel/tree/layout.h"
@@ -77,8 +77,8 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
 
 /* Intersects the ray with a triangle and updates `best` if the hit is nearer, or equally near with
    a smaller id. Returns true if it did. The interval (tmin, best->t) is open. */
-KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c, uint32_t id,
-                                 float tmin, ray_hit *best) {
+KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c,
+                                      uint32_t id, float tmin, ray_hit *best) {
     float t = 0, u = 0, v = 0;
     if (!triangle_intersect(precomputed, a, b, c, &t, &u, &v)) return false;
     if (!(t > tmin &&
@@ -93,10 +93,10 @@ KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a
 
 /* GPU traversal of the triangle k-d tree; returns the hits of tritree_cast, bit for bit.
    Idea: the same nodes are visited (planes are widened by the slack in both directions) and the
-   same triangle_intersect decides, but the data of each step is contiguous: a node is one 8-byte load, a
-   pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the order
-   of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray only
-   changes which rows are loaded; each row also has the triangle's id, so that whichever row is
+   same triangle_intersect decides, but the data of each step is contiguous: a node is one 8-byte
+   load, a pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the
+   order of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray
+   only changes which rows are loaded; each row also has the triangle's id, so that whichever row is
    loaded last provides it.
    The slack of an axis is recomputed from one number where it is needed. Fused multiply-adds are
    allowed there, because they only affect which nodes are visited. The stack is an array separate
@@ -216,9 +216,9 @@ TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *on, const f
         TRITREE_DEVICE_CHANGES(with.direction.z, "+f");
         const float4 x = __ldg(leaf_rows + (row + kx)), y = __ldg(leaf_rows + (row + ky)),
                      z = __ldg(leaf_rows + (row + kz));
-        found |= tritree_triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
-                                       vec3_make(x.z, y.z, z.z), __float_as_uint(z.w), on->tmin,
-                                       &on->best);
+        found |= tritree_triangle_intersect(&with, vec3_make(x.x, y.x, z.x),
+                                            vec3_make(x.y, y.y, z.y), vec3_make(x.z, y.z, z.z),
+                                            __float_as_uint(z.w), on->tmin, &on->best);
     }
     return found;
 }
@@ -347,8 +347,8 @@ KD_FN bool tritree_leaf_intersect(void *asked, tritree_node leaf) {
             const uint32_t *index = tree->triangles + 3 * (uint64_t)ids[i];
             for (int k = 0; k < 3; ++k) corner[k] = tree->positions[index[k]];
         }
-        found |= tritree_triangle_intersect(&on->precomputed, corner[0], corner[1], corner[2], ids[i],
-                                       on->tmin, &on->best);
+        found |= tritree_triangle_intersect(&on->precomputed, corner[0], corner[1], corner[2],
+                                            ids[i], on->tmin, &on->best);
     }
     return found;
 }
@@ -364,7 +364,8 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
     asked.best.triangle = KD_NONE;
     if (!tritree_walk_begin(&walk, tree, cast)) return asked.best;
     asked.precomputed = precomputed_ray_make(cast);
-    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &asked, &asked.best.t, any, counts);
+    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &asked, &asked.best.t, any,
+                        counts);
     return asked.best;
 }
 

@@ -11,10 +11,10 @@
    Memory: that of compressed_measures.cuh. If a capacity is exceeded nothing is written there, and the
    host retries with more.
    Data flow: compressed_list_parents, one thread per node: tree -> the parents of pairs;
-   compressed_list_leaves, one thread per node: leaves, parents -> parts; compressed_large_leaves, one warp
-   each: leaves of many triangles -> their subtrees; compressed_cut_level, one launch per level, 32
-   parts per warp: parts, corners -> further parts and references, subtrees of leaves. In this
-   order. */
+   compressed_list_leaves, one thread per node: leaves, parents -> parts; compressed_large_leaves,
+   one warp each: leaves of many triangles -> their subtrees; compressed_cut_level, one launch per
+   level, 32 parts per warp: parts, corners -> further parts and references, subtrees of leaves. In
+   this order. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_CUTS_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_CUTS_CUH
 #include "accel/wide/compressed_measures.cuh"
@@ -39,15 +39,15 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_parents
 
 /* Reserves an entry for the lane's part, if it has one: in the list of parts that may be split, or
    in the other list. All lanes of a warp must call it. */
-__device__ __forceinline__ compressed_part_task *compressed_part_place(const compressed_cutter &c, bool cut,
-                                                               bool kept) {
+__device__ __forceinline__ compressed_part_task *compressed_part_place(const compressed_cutter &c,
+                                                                       bool cut, bool kept) {
     const unsigned long long place = compressed_take(&c.counts->cut, cut ? 1 : 0),
                              behind = compressed_take(&c.counts->kept, kept ? 1 : 0);
     return c.parts + (cut ? place : c.part_capacity - 1 - behind);
 }
 
 __device__ __forceinline__ void compressed_store_empty(const compressed_cutter &c, uint32_t at,
-                                                   tritree_node leaf) {
+                                                       tritree_node leaf) {
     const uint32_t none[COMPRESSED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE};
     const float cost[COMPRESSED_CHILDREN] = {0, 0, 0, 0, 0, 0, 0, 0};
     compressed_store(c.at + at, leaf, COMPRESSED_EMPTY, none, box3_empty());
@@ -82,8 +82,8 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_list_leaves(
 __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_large_leaves(
     const __grid_constant__ compressed_cutter c) {
     const uint32_t warps = gridDim.x * (COMPRESSED_MAKE_BLOCK / 32), lane = threadIdx.x & 31;
-    for (uint32_t i = blockIdx.x * (COMPRESSED_MAKE_BLOCK / 32) + threadIdx.x / 32; i < c.counts->large;
-         i += warps) {
+    for (uint32_t i = blockIdx.x * (COMPRESSED_MAKE_BLOCK / 32) + threadIdx.x / 32;
+         i < c.counts->large; i += warps) {
         const uint32_t at = c.large[i];
         const tritree_node leaf = c.tree.nodes[at];
         const box3 cell = compressed_child_of(c, at);
@@ -116,7 +116,8 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_large_leaves
    Each lane has a part; the tile holds the data that all lanes of the warp access. */
 
 struct compressed_tile {
-    float lo[3][COMPRESSED_TILE_BOXES], hi[3][COMPRESSED_TILE_BOXES]; /* one box per triangle of a part */
+    float lo[3][COMPRESSED_TILE_BOXES],
+        hi[3][COMPRESSED_TILE_BOXES];      /* one box per triangle of a part */
     uint16_t owner[COMPRESSED_TILE_BOXES]; /* index of its part << 4 | its reference */
     compressed_part_task parts[32];
     /* per part: its first box; its number of boxes if it may be split, else 0 */
@@ -132,8 +133,10 @@ struct compressed_lane_part {
     bool flat;             /* some box of its leaf is flat */
 };
 
-__device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c, compressed_tile &tile,
-                                                 const compressed_lane_part &part, uint32_t total) {
+__device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c,
+                                                     compressed_tile &tile,
+                                                     const compressed_lane_part &part,
+                                                     uint32_t total) {
     const uint32_t lane = threadIdx.x & 31;
     if (part.mine) {
         uint32_t k = part.begin;
@@ -156,7 +159,7 @@ __device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c,
 
 /* Returns the bounds of the lane's part; sets *flat if one of its boxes is flat. */
 __device__ __forceinline__ box3 compressed_tile_join(const compressed_tile &tile,
-                                                 const compressed_lane_part &part, bool *flat) {
+                                                     const compressed_lane_part &part, bool *flat) {
     box3 box = box3_empty();
     for (uint32_t k = part.begin; part.mine && k < part.begin + part.count; ++k) {
         box3 one;
@@ -169,8 +172,8 @@ __device__ __forceinline__ box3 compressed_tile_join(const compressed_tile &tile
 }
 
 /* Decides whether the lane's part may be split, and sets up its axes. */
-__device__ __forceinline__ void compressed_tile_ask(compressed_tile &tile, const compressed_lane_part &part,
-                                                box3 box) {
+__device__ __forceinline__ void compressed_tile_ask(compressed_tile &tile,
+                                                    const compressed_lane_part &part, box3 box) {
     const uint32_t lane = threadIdx.x & 31;
     const bool asks = part.mine && (part.count >= COMPRESSED_FINER_MIN || part.flat);
     const double area = asks ? sah_half_area(box) : 0;
@@ -225,8 +228,8 @@ __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uin
 /* Returns masks of the part's triangles on the low and the high side of a plane; `end`: the upper
    end of the part's bounds. */
 __device__ __forceinline__ uint2 compressed_tile_sides(const compressed_tile &tile,
-                                                   const compressed_lane_part &part, int axis,
-                                                   float plane, float end) {
+                                                       const compressed_lane_part &part, int axis,
+                                                       float plane, float end) {
     uint2 sides = make_uint2(0, 0);
     for (uint32_t k = part.begin; k < part.begin + part.count; ++k) {
         const float lo = tile.lo[axis][k], hi = tile.hi[axis][k];
@@ -239,9 +242,10 @@ __device__ __forceinline__ uint2 compressed_tile_sides(const compressed_tile &ti
 
 /* Splits the lane's part in two if `cuts`; does nothing if there is no capacity. All lanes of a
    warp must call it. */
-__device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c, const compressed_tile &tile,
-                                                const compressed_lane_part &part, bool cuts,
-                                                uint32_t number, uint32_t level) {
+__device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c,
+                                                    const compressed_tile &tile,
+                                                    const compressed_lane_part &part, bool cuts,
+                                                    uint32_t number, uint32_t level) {
 
     const unsigned long long left = compressed_take(&c.counts->nodes, cuts ? 2 : 0);
     uint2 sides = make_uint2(0, 0);
@@ -252,7 +256,8 @@ __device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c, 
         const uint32_t on_axis = 2 * part.count, box = part.begin + number % on_axis / 2;
         axis = (int)(number / on_axis);
         plane = number & 1 ? tile.hi[axis][box] : tile.lo[axis][box];
-        sides = compressed_tile_sides(tile, part, axis, plane, tile.axes[threadIdx.x & 31][axis].hi);
+        sides =
+            compressed_tile_sides(tile, part, axis, plane, tile.axes[threadIdx.x & 31][axis].hi);
         c.at[part.task.node].node = tritree_inner(axis, plane, (uint32_t)left);
     }
     __syncwarp();
@@ -274,10 +279,12 @@ __device__ __forceinline__ void compressed_part_cut(const compressed_cutter &c, 
 
 /* Makes the lane's part a leaf, or keeps it as one of the given tree, and stores its measure. All
    lanes of a warp must call it. */
-__device__ __forceinline__ void
-compressed_part_end(const compressed_cutter &c, const compressed_lane_part &part, bool ends, const box3 &box) {
+__device__ __forceinline__ void compressed_part_end(const compressed_cutter &c,
+                                                    const compressed_lane_part &part, bool ends,
+                                                    const box3 &box) {
     const bool is_new = ends && part.task.node >= c.tree.node_count;
-    const unsigned long long first = compressed_take(&c.counts->references, is_new ? part.count : 0);
+    const unsigned long long first =
+        compressed_take(&c.counts->references, is_new ? part.count : 0);
     uint32_t ids[COMPRESSED_FEW] = {KD_NONE, KD_NONE, KD_NONE, KD_NONE}, k = 0;
     if (!ends || (is_new && first + part.count > c.reference_capacity)) return;
     for (uint32_t i = 0; compressed_has_next(part.task.which, &i); ++i, ++k) {
@@ -291,16 +298,17 @@ compressed_part_end(const compressed_cutter &c, const compressed_lane_part &part
     const float costs[COMPRESSED_CHILDREN] = {cost, cost, cost, cost, cost, cost, cost, cost};
     const uint64_t distinct = min(part.count, (uint32_t)COMPRESSED_FEW + 1);
     compressed_store(c.at + part.task.node,
-                 tritree_leaf(is_new ? (uint32_t)first : part.task.first, part.count),
-                 (uint64_t)COMPRESSED_LEAF | distinct << 3, ids, box);
+                     tritree_leaf(is_new ? (uint32_t)first : part.task.first, part.count),
+                     (uint64_t)COMPRESSED_LEAF | distinct << 3, ids, box);
     compressed_store_costs(c.costs + part.task.node, costs);
 }
 
-/* Processes the tile's parts, which have `total` boxes. At level COMPRESSED_FINER_LEVELS parts are not
-   split. All lanes of a warp must call it. */
-__device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c, compressed_tile &tile,
-                                                compressed_lane_part &part, uint32_t level,
-                                                uint32_t total) {
+/* Processes the tile's parts, which have `total` boxes. At level COMPRESSED_FINER_LEVELS parts are
+   not split. All lanes of a warp must call it. */
+__device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c,
+                                                    compressed_tile &tile,
+                                                    compressed_lane_part &part, uint32_t level,
+                                                    uint32_t total) {
     const uint32_t lane = threadIdx.x & 31;
     compressed_tile_fill(c, tile, part, total);
     part.flat = part.task.which >> COMPRESSED_FINER_MAX & 1;
@@ -316,22 +324,23 @@ __device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c, 
     }
     compressed_part_end(c, part, part.mine && number == 0, box);
     __syncwarp();
-    if (level < COMPRESSED_FINER_LEVELS) compressed_part_cut(c, tile, part, number != 0, number - 1, level);
+    if (level < COMPRESSED_FINER_LEVELS)
+        compressed_part_cut(c, tile, part, number != 0, number - 1, level);
     __syncwarp();
 }
 
-/* Processes the parts of a level; level COMPRESSED_FINER_LEVELS: those that are not split. Grid-stride
-   loop; launched with as many blocks as are resident. */
-__global__
-__launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_cut_level(const __grid_constant__ compressed_cutter c,
-                                                           uint32_t level) {
+/* Processes the parts of a level; level COMPRESSED_FINER_LEVELS: those that are not split.
+   Grid-stride loop; launched with as many blocks as are resident. */
+__global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_cut_level(
+    const __grid_constant__ compressed_cutter c, uint32_t level) {
     __shared__ compressed_tile tiles[COMPRESSED_MAKE_BLOCK / 32];
     compressed_tile &tile = tiles[threadIdx.x / 32];
     const bool kept = level == COMPRESSED_FINER_LEVELS;
     const uint64_t first = kept || level == 0 ? 0 : c.counts->before[level - 1],
                    count = kept ? c.counts->kept : c.counts->before[level] - first;
     const uint32_t lane = threadIdx.x & 31;
-    for (uint64_t begin = 32 * ((uint64_t)blockIdx.x * (COMPRESSED_MAKE_BLOCK / 32) + threadIdx.x / 32);
+    for (uint64_t begin =
+             32 * ((uint64_t)blockIdx.x * (COMPRESSED_MAKE_BLOCK / 32) + threadIdx.x / 32);
          begin < count; begin += (uint64_t)gridDim.x * COMPRESSED_MAKE_BLOCK) {
         const uint64_t i = first + begin + lane;
         compressed_lane_part part;

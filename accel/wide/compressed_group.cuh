@@ -42,7 +42,8 @@ __device__ __forceinline__ uint32_t compressed_slots(uint32_t first, uint32_t co
 }
 
 /* Descends from a subtree to the lane's child. */
-__device__ __forceinline__ void compressed_descend(const compressed_source &from, compressed_child &c) {
+__device__ __forceinline__ void compressed_descend(const compressed_source &from,
+                                                   compressed_child &c) {
     const uint32_t me = compressed_group_lane();
     uint32_t base = 0, slots = COMPRESSED_CHILDREN;
     compressed_head head;
@@ -76,8 +77,9 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &from
 
 /* Finds the lane's child of an item; `is` is false if the group has no item. All lanes of a warp
    must call it. */
-__device__ __forceinline__ void
-compressed_child_find(const compressed_source &from, const compressed_item &item, bool is, compressed_child &c) {
+__device__ __forceinline__ void compressed_child_find(const compressed_source &from,
+                                                      const compressed_item &item, bool is,
+                                                      compressed_child &c) {
     const uint32_t me = compressed_group_lane();
     c.item = item;
     c.is = false;
@@ -97,7 +99,8 @@ compressed_child_find(const compressed_source &from, const compressed_item &item
 }
 
 /* Returns the units that the children take, not yet aligned; *inner: how many are nodes. */
-__device__ __forceinline__ uint32_t compressed_group_units(const compressed_child &c, uint32_t *inner) {
+__device__ __forceinline__ uint32_t compressed_group_units(const compressed_child &c,
+                                                           uint32_t *inner) {
     uint32_t units = !c.is         ? 0
                      : c.triangles ? compressed_leaf_units(c.triangles)
                                    : (uint32_t)COMPRESSED_NODE_UNITS;
@@ -110,7 +113,7 @@ __device__ __forceinline__ uint32_t compressed_group_units(const compressed_chil
 /* Computes the bounds of the child; `shares`: it is one of the children that share the triangles of
    a large leaf. */
 __device__ __forceinline__ void compressed_child_box(const compressed_source &from, bool shares,
-                                                 compressed_child &c) {
+                                                     compressed_child &c) {
     c.box = box3_empty();
     if (c.is && shares)
         for (uint32_t k = c.item.first; k < c.item.first + c.item.count; ++k)
@@ -121,7 +124,8 @@ __device__ __forceinline__ void compressed_child_box(const compressed_source &fr
 }
 
 /* Assigns the child, whose box is known, its lane of the node; returns its offset in the block. */
-__device__ __forceinline__ uint32_t compressed_group_place(const compressed_item &of, compressed_child &c) {
+__device__ __forceinline__ uint32_t compressed_group_place(const compressed_item &of,
+                                                           compressed_child &c) {
     const uint32_t me = compressed_group_lane(), count = (uint32_t)__popc(c.all);
     const uint32_t units = c.triangles ? compressed_leaf_units(c.triangles) : 0;
     const uint32_t priority = compressed_priority(c.box, c.triangles > 0);
@@ -142,7 +146,8 @@ __device__ __forceinline__ uint32_t compressed_group_place(const compressed_item
 }
 
 /* Returns compressed_order of an octant. */
-__device__ __forceinline__ uint32_t compressed_group_order(const compressed_child &c, uint32_t octant) {
+__device__ __forceinline__ uint32_t compressed_group_order(const compressed_child &c,
+                                                           uint32_t octant) {
     uint32_t first = 0;
 #pragma unroll
     for (uint32_t k = 0; k < COMPRESSED_STEPS_MAX; ++k) {
@@ -165,7 +170,7 @@ __device__ __forceinline__ float compressed_group_min(float x) {
 
 /* Returns the orders of the node's four rows, in lanes 0 to 3. */
 __device__ __forceinline__ uint32_t compressed_group_orders(const compressed_item &of,
-                                                        const compressed_child &c) {
+                                                            const compressed_child &c) {
     uint32_t order = 0;
     for (uint32_t octant = 0; octant < 4; ++octant) {
         const uint32_t found = compressed_group_order(c, octant);
@@ -175,9 +180,10 @@ __device__ __forceinline__ uint32_t compressed_group_orders(const compressed_ite
 }
 
 /* Writes the group's node, whose block of children begins at unit `base`, to shared memory. */
-__device__ __forceinline__ void compressed_group_node(const compressed_source &from, const compressed_child &c,
-                                                  uint32_t place, uint32_t base, uint32_t order,
-                                                  compressed_node *out) {
+__device__ __forceinline__ void compressed_group_node(const compressed_source &from,
+                                                      const compressed_child &c, uint32_t place,
+                                                      uint32_t base, uint32_t order,
+                                                      compressed_node *out) {
     const uint32_t me = compressed_group_lane();
     const uint32_t inner = (uint32_t)__popc(compressed_group_ballot(c.is && c.triangles == 0));
     float low[3], side = from.min_side;

@@ -3,12 +3,12 @@
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
    Idea: compressed_persistent runs persistent warps. Once COMPRESSED_REFILL lanes of a warp are idle, they
    store their results and fetch the next rays. The warp steps through nodes while at least
-   COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp of
-   coherent rays should stay together: if asked to, it tests the rays of each full refill for
+   COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp
+   of coherent rays should stay together: if asked to, it tests the rays of each full refill for
    coherence, and then refills only when all lanes are idle. Triangles that need double precision
-   are deferred to a separate kernel, compressed_resolve, whose warps are full; in the traversal kernel
-   their arithmetic would cost every lane registers. compressed_alone is for images: one ray per thread,
-   which resolves its deferred triangles at its end.
+   are deferred to a separate kernel, compressed_resolve, whose warps are full; in the traversal
+   kernel their arithmetic would cost every lane registers. compressed_alone is for images: one ray
+   per thread, which resolves its deferred triangles at its end.
 
    A kernel passes a `work`, held in registers or constant memory, with
      uint32_t fetch(unsigned idle) const
@@ -49,21 +49,21 @@ static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const 
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
     if (triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
-                      vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
+                           vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
         hit.triangle = __float_as_uint(z.w) & ~COMPRESSED_LAST;
     return hit;
 }
 
 /* Returns the hit of a ray that deferred triangles; `rows` and `count` as in compressed_record. */
 COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
-                                const uint32_t *rows, uint32_t count, bool any) {
+                                        const uint32_t *rows, uint32_t count, bool any) {
     const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
     if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, cast, any);
     if (best.triangle == KD_NONE) best.t = d.w;
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
-        const ray_hit hit =
-            compressed_intersect_row(cast, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
+        const ray_hit hit = compressed_intersect_row(
+            cast, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))
@@ -74,8 +74,8 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
 
 template <bool any, bool bounded, class work>
 __device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded> &on,
-                                              const compressed_stack &stack, const work &w,
-                                              uint32_t number) {
+                                                  const compressed_stack &stack, const work &w,
+                                                  uint32_t number) {
     const bool open = on.best == COMPRESSED_OPEN;
     const uint32_t count = open ? COMPRESSED_UNCERTAIN + 1 : stack.uncertain[0];
     if (count == 0 || (any && !open && on.best != KD_NONE)) {
@@ -94,8 +94,9 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
 /* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
    the warp must call it. */
 template <bool any, bool bounded>
-__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &on, const compressed_scene &scene,
-                                            compressed_stack &stack) {
+__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &on,
+                                                const compressed_scene &scene,
+                                                compressed_stack &stack) {
     bool steps;
     do {
         if (!(on.at & COMPRESSED_LEAF_MARK)) {
@@ -119,7 +120,7 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &on
    call it. */
 template <bool any, bool bounded>
 __device__ __forceinline__ bool compressed_is_together(const compressed_ray<any, bounded> &on,
-                                                   const box3 &box) {
+                                                       const box3 &box) {
     const bool begun = on.at != COMPRESSED_IDLE;
     const unsigned all = __ballot_sync(~0u, begun);
     const int first = all ? __ffs((int)all) - 1 : 0;
@@ -139,7 +140,7 @@ __device__ __forceinline__ bool compressed_is_together(const compressed_ray<any,
    warp tests whether its rays are coherent. */
 template <bool any, bool bounded, class work>
 __device__ __forceinline__ void compressed_persistent(const compressed_scene &scene, const work &w,
-                                                  bool judges) {
+                                                      bool judges) {
     compressed_ray<any, bounded> on;
     compressed_stack stack;
     uint32_t number = KD_NONE;
@@ -171,8 +172,10 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
             drained = drained || __any_sync(~0u, last);
             __syncwarp();
             if (judges && idle == ~0u)
-                refill = compressed_is_together(on, scene.box) ? COMPRESSED_TOGETHER : COMPRESSED_REFILL;
-            if (judges && refill == COMPRESSED_TOGETHER && on.at != COMPRESSED_IDLE && on.misses(scene.box))
+                refill =
+                    compressed_is_together(on, scene.box) ? COMPRESSED_TOGETHER : COMPRESSED_REFILL;
+            if (judges && refill == COMPRESSED_TOGETHER && on.at != COMPRESSED_IDLE &&
+                on.misses(scene.box))
                 on.at = COMPRESSED_IDLE;
         }
         compressed_turn(on, scene, stack);
@@ -182,7 +185,7 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
 /* Casts one ray per thread; KD_NONE: no ray. All lanes of a warp must call it. */
 template <bool any, bool bounded, class work>
 __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const work &w,
-                                             uint32_t number) {
+                                                 uint32_t number) {
     const compressed_scene scene = compressed_scene_of(tree);
     compressed_ray<any, bounded> on;
     compressed_stack stack;
@@ -212,8 +215,8 @@ __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const
 /* Resolves the records `from`, `from` + step, ... of a list. */
 template <bool any, class work>
 __device__ __forceinline__ void compressed_resolve(const tritree_view &tree, const work &w,
-                                              const compressed_record *list, uint32_t count,
-                                              uint32_t from, uint32_t step) {
+                                                   const compressed_record *list, uint32_t count,
+                                                   uint32_t from, uint32_t step) {
     for (uint32_t k = from; k < count; k += step) {
         const compressed_record *record = list + k;
         float4 o, d;

@@ -13,21 +13,24 @@ unsigned blocks_for(uint64_t count) {
 /* Layout of the scratch memory; the same code measures and assigns it. */
 void lay_out_cuts(compressed_cutter *c, cuda_arena *arena) {
     const uint64_t nodes = c->tree.node_count;
-    c->at = (compressed_subtree *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_subtree));
+    c->at =
+        (compressed_subtree *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_subtree));
     c->references = (uint32_t *)cuda_arena_take(arena, c->reference_capacity, sizeof(uint32_t));
-    c->costs = (compressed_costs *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_costs));
-    c->parts = (compressed_part_task *)cuda_arena_take(arena, c->part_capacity, sizeof(compressed_part_task));
+    c->costs =
+        (compressed_costs *)cuda_arena_take(arena, c->node_capacity, sizeof(compressed_costs));
+    c->parts = (compressed_part_task *)cuda_arena_take(arena, c->part_capacity,
+                                                       sizeof(compressed_part_task));
     c->up = (uint2 *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint2));
     c->report = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
     c->pairs = (uint32_t *)cuda_arena_take(arena, nodes / 2 + 1, sizeof(uint32_t));
-    c->large = (uint32_t *)cuda_arena_take(arena, c->tree.reference_count / COMPRESSED_FINER_MAX + 1,
-                                           sizeof(uint32_t));
+    c->large = (uint32_t *)cuda_arena_take(
+        arena, c->tree.reference_count / COMPRESSED_FINER_MAX + 1, sizeof(uint32_t));
     c->counts = (compressed_cut_counts *)cuda_arena_take(arena, 1, sizeof(compressed_cut_counts));
 }
 
 void lay_out_items(compressed_maker *m, cuda_arena *arena, unsigned blocks) {
-    m->children =
-        (uint4 *)cuda_arena_take(arena, 3 * COMPRESSED_GROUP * (uint64_t)m->item_capacity, sizeof(uint4));
+    m->children = (uint4 *)cuda_arena_take(arena, 3 * COMPRESSED_GROUP * (uint64_t)m->item_capacity,
+                                           sizeof(uint4));
     m->origins = (uint32_t *)cuda_arena_take(arena, m->item_capacity, sizeof(uint32_t));
     m->places = (uint2 *)cuda_arena_take(arena, m->item_capacity, sizeof(uint2));
     m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
@@ -66,8 +69,8 @@ kd_status measure_nodes(const compressed_cutter *c, cudaStream_t stream) {
     }
     if (pairs == 0) return KD_OK;
     KD_TRY(cuda_resident_blocks(&blocks, compressed_measure_rest, COMPRESSED_WINDOW));
-    compressed_measure_pairs<<<(pairs + COMPRESSED_WINDOW - 1) / COMPRESSED_WINDOW, COMPRESSED_WINDOW, 0, stream>>>(
-        *c);
+    compressed_measure_pairs<<<(pairs + COMPRESSED_WINDOW - 1) / COMPRESSED_WINDOW,
+                               COMPRESSED_WINDOW, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("compressed_measure_pairs");
     compressed_measure_rest<<<blocks, COMPRESSED_WINDOW, 0, stream>>>(*c);
     KD_CUDA_LAUNCHED("compressed_measure_rest");
@@ -78,7 +81,8 @@ kd_status measure_nodes(const compressed_cutter *c, cudaStream_t stream) {
 kd_status make_finer(compressed_cutter *c, void **scratch, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     KD_REQUIRE(
-        c->node_capacity <= COMPRESSED_UNITS_MAX && c->reference_capacity <= UINT32_MAX, KD_ERROR_MEMORY,
+        c->node_capacity <= COMPRESSED_UNITS_MAX && c->reference_capacity <= UINT32_MAX,
+        KD_ERROR_MEMORY,
         "splitting large leaves makes more nodes or references than the compressed tree can have");
     c->part_capacity = c->node_capacity - c->tree.node_count + c->tree.node_count / 2 + 1;
     lay_out_cuts(c, &arena);
@@ -90,18 +94,19 @@ kd_status make_finer(compressed_cutter *c, void **scratch, cudaStream_t stream) 
     return measure_nodes(c, stream);
 }
 
-kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *found, cudaStream_t stream) {
+kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *found,
+                     cudaStream_t stream) {
     void *arguments[] = {m};
-    KD_CUDA(
-        cuda_launch_cooperative(compressed_find_items, blocks, COMPRESSED_MAKE_BLOCK, arguments, stream));
+    KD_CUDA(cuda_launch_cooperative(compressed_find_items, blocks, COMPRESSED_MAKE_BLOCK, arguments,
+                                    stream));
     KD_CUDA_LAUNCHED("compressed_find_items");
     KD_CUDA(cudaMemcpyAsync(found, m->found, sizeof *found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
 }
 
-kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *found, unsigned blocks,
-               cudaStream_t stream) {
+kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *found,
+               unsigned blocks, cudaStream_t stream) {
     KD_TRY(find_items(m, blocks, found, stream));
     if (found->units == 0) return KD_OK;
     const uint64_t used = COMPRESSED_UNIT * (uint64_t)found->units,
@@ -109,8 +114,8 @@ kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_fo
     KD_TRY(device_pool_reserve(units, used + spare, stream));
     *bytes = used + spare;
     m->units = (uint8_t *)*units;
-    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)found->items), COMPRESSED_MAKE_BLOCK, 0,
-                   stream>>>(*m);
+    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)found->items), COMPRESSED_MAKE_BLOCK,
+                       0, stream>>>(*m);
     KD_CUDA_LAUNCHED("compressed_write");
     KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
     return KD_OK;
@@ -183,7 +188,7 @@ kd_status make_and_pack(void **scratch, void **units, uint64_t *bytes, const tri
 } // namespace
 
 kd_status compressed_device_open(void **units, uint64_t *bytes, const tritree_view *tree,
-                             void *stream) {
+                                 void *stream) {
     void *scratch = NULL;
     *units = NULL;
     *bytes = 0;

@@ -39,7 +39,7 @@ KD_FN void compressed_range_include(compressed_range *range, float x) {
 /* Extends the ranges of u and v by the point where the edge from corner i to corner j crosses a
    plane of constant w. */
 KD_FN void compressed_cut_edge(const float w[3], const float u[3], const float v[3], int i, int j,
-                           float plane, compressed_range *of_u, compressed_range *of_v) {
+                               float plane, compressed_range *of_u, compressed_range *of_v) {
     if (!((w[i] < plane && w[j] > plane) || (w[i] > plane && w[j] < plane))) return;
     const float s = (plane - w[i]) / (w[j] - w[i]);
     compressed_range_cross(of_u, u[i], u[j], s);
@@ -48,7 +48,8 @@ KD_FN void compressed_cut_edge(const float w[3], const float u[3], const float v
 
 /* Extends the ranges by corner i, and by the edge from there to corner j, between two planes. */
 KD_FN void compressed_cut_corner(const float w[3], const float u[3], const float v[3], int i, int j,
-                             float low, float high, compressed_range *of_u, compressed_range *of_v) {
+                                 float low, float high, compressed_range *of_u,
+                                 compressed_range *of_v) {
     if (w[i] >= low && w[i] <= high) {
         compressed_range_include(of_u, u[i]);
         compressed_range_include(of_v, v[i]);
@@ -60,7 +61,7 @@ KD_FN void compressed_cut_corner(const float w[3], const float u[3], const float
 /* Computes the ranges of u and v of the triangle between two planes of constant w. Unrolled by
    hand, here and below, so that the GPU keeps the arrays in registers. */
 KD_FN void compressed_cut_slab(const float w[3], const float u[3], const float v[3], float low,
-                           float high, compressed_range *of_u, compressed_range *of_v) {
+                               float high, compressed_range *of_u, compressed_range *of_v) {
     of_u->lo = of_v->lo = INFINITY;
     of_u->hi = of_v->hi = -INFINITY;
     compressed_cut_corner(w, u, v, 0, 1, low, high, of_u, of_v);
@@ -69,8 +70,8 @@ KD_FN void compressed_cut_slab(const float w[3], const float u[3], const float v
 }
 
 /* Narrows lo, hi to the part of the triangle between from[k] and to[k]; i, j: the other axes. */
-KD_FN void compressed_cut_between(const float x[3][3], const float from[3], const float to[3], int k,
-                              int i, int j, float lo[3], float hi[3]) {
+KD_FN void compressed_cut_between(const float x[3][3], const float from[3], const float to[3],
+                                  int k, int i, int j, float lo[3], float hi[3]) {
     compressed_range of_i, of_j;
     compressed_cut_slab(x[k], x[i], x[j], from[k], to[k], &of_i, &of_j);
     lo[i] = float_max(lo[i], of_i.lo);
@@ -81,7 +82,8 @@ KD_FN void compressed_cut_between(const float x[3][3], const float from[3], cons
 
 /* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `minimum` and
    `maximum`. */
-KD_FN void compressed_cut_axis(float at, float normal, float minimum, float maximum, float *lo, float *hi) {
+KD_FN void compressed_cut_axis(float at, float normal, float minimum, float maximum, float *lo,
+                               float *hi) {
     const float inverse = 1 / normal, p = minimum * inverse, q = maximum * inverse;
     const float off = (fabsf(at) + float_max(fabsf(p), fabsf(q))) * 0x1p-20f;
     const float low = at + float_min(p, q) - off, high = at + float_max(p, q) + off;
@@ -92,7 +94,8 @@ KD_FN void compressed_cut_axis(float at, float normal, float minimum, float maxi
 /* Narrows a box around a part of the triangle by the triangle's plane: with the normal n and the
    first corner a, n_x (x - a_x) = -n_y (y - a_y) - n_z (z - a_z), which y and z bound. */
 KD_FN void compressed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
-    float normal[3], terms[3], minimum[3], maximum[3], reach[3], off = 0, all_terms = 0, all_reach = 1;
+    float normal[3], terms[3], minimum[3], maximum[3], reach[3], off = 0, all_terms = 0,
+                                                                 all_reach = 1;
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
         const float plus = (x[i][1] - x[i][0]) * (x[j][2] - x[j][0]),
@@ -112,14 +115,14 @@ KD_FN void compressed_cut_plane(const float x[3][3], float lo[3], float hi[3]) {
     if (!(off > 1e-30f * all_reach && all_terms < 0x1p120f && off < 0x1p100f)) return;
     for (int k = 0; k < 3; ++k) {
         const int i = k == 2 ? 0 : k + 1, j = k == 0 ? 2 : k - 1;
-        compressed_cut_axis(x[k][0], normal[k], -(maximum[i] + maximum[j]) - off, off - (minimum[i] + minimum[j]),
-                        &lo[k], &hi[k]);
+        compressed_cut_axis(x[k][0], normal[k], -(maximum[i] + maximum[j]) - off,
+                            off - (minimum[i] + minimum[j]), &lo[k], &hi[k]);
     }
 }
 
 /* Restores the wide box if rounding left nothing of a part. */
 KD_FN void compressed_cut_unless_empty(const float wide_lo[3], const float wide_hi[3], float lo[3],
-                                   float hi[3]) {
+                                       float hi[3]) {
     const bool empty = !(lo[0] <= hi[0] && lo[1] <= hi[1] && lo[2] <= hi[2]);
     for (int k = 0; k < 3; ++k) {
         if (empty) lo[k] = wide_lo[k];
@@ -151,7 +154,9 @@ KD_FN box3 compressed_cut(vec3 a, vec3 b, vec3 c, box3 cell) {
     return box;
 }
 
-enum { COMPRESSED_FEW = 4 /* triangles up to which a subtree of several leaves may become one leaf */ };
+enum {
+    COMPRESSED_FEW = 4 /* triangles up to which a subtree of several leaves may become one leaf */
+};
 
 /* The kind of a node of the k-d tree. */
 enum {
@@ -163,8 +168,8 @@ enum {
 };
 
 /* A plan is a bit field: bits 0 to 2: the kind; 3 to 5: the number of distinct triangles, or
-   COMPRESSED_FEW + 1 for more; from 8 on, for 1 to 8 slots: how many of them to use, less 1; from 32
-   on, for 2 to 8 slots: how many of them the low child gets. */
+   COMPRESSED_FEW + 1 for more; from 8 on, for 1 to 8 slots: how many of them to use, less 1; from
+   32 on, for 2 to 8 slots: how many of them the low child gets. */
 KD_FN int compressed_kind(uint64_t plan) {
     return (int)(plan & 7);
 }
@@ -184,7 +189,7 @@ typedef struct compressed_subtree {
     tritree_node node;
     uint64_t plan;
     uint32_t ids[COMPRESSED_FEW]; /* the distinct triangles, if at most COMPRESSED_FEW */
-    box3 box;                 /* bounds of its triangles' parts */
+    box3 box;                     /* bounds of its triangles' parts */
     uint32_t unused[2];
 } compressed_subtree;
 
@@ -206,7 +211,7 @@ KD_FN float compressed_leaf_cost(float area, uint32_t triangles) {
 KD_FN box3 compressed_cut_id(const tritree_view *tree, uint32_t id, box3 cell) {
     const uint32_t *corner = tree->triangles + 3 * (uint64_t)id;
     return compressed_cut(tree->positions[corner[0]], tree->positions[corner[1]],
-                      tree->positions[corner[2]], cell);
+                          tree->positions[corner[2]], cell);
 }
 
 KD_FN void compressed_measure_add(compressed_measure *to, uint32_t id) {
@@ -219,8 +224,8 @@ KD_FN void compressed_measure_add(compressed_measure *to, uint32_t id) {
 }
 
 /* Computes the measure of a k-d leaf whose contents lie in `box`; returns its plan. */
-KD_FN uint64_t compressed_measure_leaf(compressed_measure *out, const tritree_view *tree, tritree_node leaf,
-                                   box3 box) {
+KD_FN uint64_t compressed_measure_leaf(compressed_measure *out, const tritree_view *tree,
+                                       tritree_node leaf, box3 box) {
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     out->box = box;
@@ -235,8 +240,9 @@ KD_FN uint64_t compressed_measure_leaf(compressed_measure *out, const tritree_vi
 
 /* Returns the least cost of distributing `slots` slots over both children; *low_slots: how many the
    low child gets. */
-KD_FN float compressed_split_cost(const float low[COMPRESSED_CHILDREN], const float high[COMPRESSED_CHILDREN],
-                              int slots, int *low_slots) {
+KD_FN float compressed_split_cost(const float low[COMPRESSED_CHILDREN],
+                                  const float high[COMPRESSED_CHILDREN], int slots,
+                                  int *low_slots) {
     float best = INFINITY;
     for (int k = 1; k < COMPRESSED_CHILDREN; ++k) {
         if (k >= slots) break;
@@ -252,8 +258,9 @@ KD_FN float compressed_split_cost(const float low[COMPRESSED_CHILDREN], const fl
 /* Computes the costs of an inner node with a box of this area, this number of distinct triangles,
    and two children that are not empty. In: costs of the children; out: low[] is that of the node.
    Returns the node's plan. */
-KD_FN uint64_t compressed_measure_slots(float low[COMPRESSED_CHILDREN], const float high[COMPRESSED_CHILDREN],
-                                    float area, uint32_t distinct) {
+KD_FN uint64_t compressed_measure_slots(float low[COMPRESSED_CHILDREN],
+                                        const float high[COMPRESSED_CHILDREN], float area,
+                                        uint32_t distinct) {
     float cost[COMPRESSED_CHILDREN];
     uint64_t plan = 0;
     for (int slots = 2; slots <= COMPRESSED_CHILDREN; ++slots) {
@@ -261,7 +268,8 @@ KD_FN uint64_t compressed_measure_slots(float low[COMPRESSED_CHILDREN], const fl
         cost[slots - 1] = compressed_split_cost(low, high, slots, &low_slots);
         plan |= (uint64_t)low_slots << (32 + 3 * (slots - 2));
     }
-    const float closed = distinct <= COMPRESSED_FEW ? compressed_leaf_cost(area, distinct) : INFINITY;
+    const float closed =
+        distinct <= COMPRESSED_FEW ? compressed_leaf_cost(area, distinct) : INFINITY;
     const float open = area + cost[COMPRESSED_CHILDREN - 1];
     cost[0] = float_min(closed, open);
     int worth = 1;
@@ -275,13 +283,15 @@ KD_FN uint64_t compressed_measure_slots(float low[COMPRESSED_CHILDREN], const fl
     for (int k = 0; k < COMPRESSED_CHILDREN; ++k) low[k] = cost[k];
     /* areas may overflow to infinity */
     const bool is_leaf = distinct <= COMPRESSED_FEW && closed <= open;
-    return plan | (uint64_t)(is_leaf ? COMPRESSED_LEAF : COMPRESSED_INNER) | (uint64_t)distinct << 3;
+    return plan | (uint64_t)(is_leaf ? COMPRESSED_LEAF : COMPRESSED_INNER) |
+           (uint64_t)distinct << 3;
 }
 
 /* Joins the measures of both children of an inner node in *low; returns the node's plan. */
 KD_FN uint64_t compressed_measure_join(compressed_measure *low, const compressed_measure *high) {
     if (high->distinct == 0)
-        return (uint64_t)(low->distinct ? COMPRESSED_LOW : COMPRESSED_EMPTY) | (uint64_t)low->distinct << 3;
+        return (uint64_t)(low->distinct ? COMPRESSED_LOW : COMPRESSED_EMPTY) |
+               (uint64_t)low->distinct << 3;
     if (low->distinct == 0) {
         *low = *high;
         return (uint64_t)COMPRESSED_HIGH | (uint64_t)low->distinct << 3;
@@ -291,7 +301,8 @@ KD_FN uint64_t compressed_measure_join(compressed_measure *low, const compressed
     for (uint32_t i = 0; i < COMPRESSED_FEW; ++i)
         if (high->distinct <= COMPRESSED_FEW && i < high->distinct)
             compressed_measure_add(low, high->ids[i]);
-    return compressed_measure_slots(low->cost, high->cost, compressed_area(low->box), low->distinct);
+    return compressed_measure_slots(low->cost, high->cost, compressed_area(low->box),
+                                    low->distinct);
 }
 
 /* Splits the leaves of a k-d tree further for the compressed form: compared with the costs that the
@@ -308,8 +319,8 @@ KD_FN uint64_t compressed_measure_join(compressed_measure *low, const compressed
    per triangle of a tree with C_t 1.5. */
 
 enum {
-    COMPRESSED_FINER_MIN = 4, /* triangles of a part that may be split */
-    COMPRESSED_FINER_FLAT = 2,  /* the same if some box of the leaf is flat */
+    COMPRESSED_FINER_MIN = 4,  /* triangles of a part that may be split */
+    COMPRESSED_FINER_FLAT = 2, /* the same if some box of the leaf is flat */
     COMPRESSED_FINER_MAX = 16,
     COMPRESSED_FINER_LEVELS = 4 /* of splits below a leaf of the tree */
 };
@@ -340,8 +351,8 @@ KD_FN sah_axis compressed_axis_of(box3 box, int axis, double inverse) {
     return of;
 }
 
-/* compressed_is_low and compressed_is_high return whether a box has a part on that side of a plane. A box
-   in the plane is on the low side, except if nothing lies above the plane (`at_end`). */
+/* compressed_is_low and compressed_is_high return whether a box has a part on that side of a plane.
+   A box in the plane is on the low side, except if nothing lies above the plane (`at_end`). */
 KD_FN bool compressed_is_low(float lo, float hi, float plane, bool at_end) {
     return lo < plane || (hi <= plane && !at_end);
 }

@@ -8,10 +8,10 @@
    with one thread for each pair that is ready.
    Memory: that of compressed_cutter, below.
    Data flow: compressed_measure_cuts, one launch per level, the last level first, one thread per part
-   that could be split: subtrees and costs of its two children -> its own; compressed_measure_pairs, one
-   block per COMPRESSED_WINDOW pairs: costs and subtrees of leaves -> subtrees of their parents, costs
-   of remaining nodes, the list of ready pairs; compressed_measure_rest, one thread per ready pair and
-   its path upwards: -> subtrees of the rest. In this order. */
+   that could be split: subtrees and costs of its two children -> its own; compressed_measure_pairs,
+   one block per COMPRESSED_WINDOW pairs: costs and subtrees of leaves -> subtrees of their parents,
+   costs of remaining nodes, the list of ready pairs; compressed_measure_rest, one thread per ready
+   pair and its path upwards: -> subtrees of the rest. In this order. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_MEASURES_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_MEASURES_CUH
 #include "accel/wide/compressed_measure.h"
@@ -52,9 +52,9 @@ typedef struct compressed_cutter {
     compressed_subtree *at; /* the refined tree */
     uint32_t *references;
     compressed_costs *costs; /* per node */
-    uint2 *up;           /* per pair of siblings: the parent's plane, and parent << 2 | axis */
-    uint32_t *report;    /* per pair: how many of both are measured */
-    uint32_t *pairs;     /* ready pairs (compressed_measures.cuh) */
+    uint2 *up;               /* per pair of siblings: the parent's plane, and parent << 2 | axis */
+    uint32_t *report;        /* per pair: how many of both are measured */
+    uint32_t *pairs;         /* ready pairs (compressed_measures.cuh) */
     /* from the front: those that may be split, level by level; from the back: the others */
     compressed_part_task *parts;
     uint32_t *large; /* leaves of so many triangles that one warp takes each */
@@ -100,7 +100,7 @@ __device__ __forceinline__ uint32_t compressed_scan(uint32_t mine, uint32_t *all
 /* Reserves `mine` entries per lane from a global counter, with one atomic operation per warp.
    Returns the first. */
 __device__ __forceinline__ unsigned long long compressed_take(unsigned long long *counter,
-                                                          uint32_t mine) {
+                                                              uint32_t mine) {
     uint32_t all;
     const uint32_t before = compressed_scan(mine, &all);
     unsigned long long first = 0;
@@ -108,8 +108,9 @@ __device__ __forceinline__ unsigned long long compressed_take(unsigned long long
     return __shfl_sync(~0u, first, 0) + before;
 }
 
-__device__ __forceinline__ void compressed_store(compressed_subtree *to, tritree_node node, uint64_t plan,
-                                             const uint32_t *ids, const box3 &box) {
+__device__ __forceinline__ void compressed_store(compressed_subtree *to, tritree_node node,
+                                                 uint64_t plan, const uint32_t *ids,
+                                                 const box3 &box) {
     uint4 *const words = (uint4 *)to;
     words[0] =
         make_uint4(float_bits(node.split), node.word, (uint32_t)plan, (uint32_t)(plan >> 32));
@@ -127,7 +128,8 @@ __device__ __forceinline__ void compressed_store_costs(compressed_costs *to, con
 enum { COMPRESSED_WINDOW = 128 /* pairs per block, and threads */ };
 
 /* Loads a measure that another thread has stored. */
-__device__ __forceinline__ compressed_measure compressed_recall(const compressed_cutter &c, uint32_t at) {
+__device__ __forceinline__ compressed_measure compressed_recall(const compressed_cutter &c,
+                                                                uint32_t at) {
     const uint4 *const words = (const uint4 *)(c.at + at);
     const uint4 head = __ldcg(words), ids = __ldcg(words + 1), low = __ldcg(words + 2),
                 high = __ldcg(words + 3);
@@ -173,7 +175,7 @@ struct compressed_window {
 };
 
 __device__ __forceinline__ void compressed_window_put(compressed_window &w, uint32_t i,
-                                                  const compressed_measure &of) {
+                                                      const compressed_measure &of) {
 #pragma unroll
     for (int k = 0; k < COMPRESSED_CHILDREN; ++k) w.cost[k][i] = of.cost[k];
 #pragma unroll
@@ -186,7 +188,8 @@ __device__ __forceinline__ void compressed_window_put(compressed_window &w, uint
     w.distinct[i] = (uint8_t)of.distinct;
 }
 
-__device__ __forceinline__ compressed_measure compressed_window_get(const compressed_window &w, uint32_t i) {
+__device__ __forceinline__ compressed_measure compressed_window_get(const compressed_window &w,
+                                                                    uint32_t i) {
     compressed_measure of;
 #pragma unroll
     for (int k = 0; k < COMPRESSED_CHILDREN; ++k) of.cost[k] = w.cost[k][i];
@@ -201,19 +204,20 @@ __device__ __forceinline__ compressed_measure compressed_window_get(const compre
 /* Joins a pair's nodes in *low, which becomes the measure of their parent, and stores its subtree.
    Returns the parent. */
 __device__ __forceinline__ uint32_t compressed_join_pair(const compressed_cutter &c, uint32_t pair,
-                                                     compressed_measure *low,
-                                                     const compressed_measure *high) {
+                                                         compressed_measure *low,
+                                                         const compressed_measure *high) {
     const uint2 up = __ldg(c.up + pair);
     const uint32_t at = up.y >> 2;
     const uint64_t plan = compressed_measure_join(low, high);
     compressed_store(c.at + at, tritree_inner((int)(up.y & 3), float_from_bits(up.x), 2 * pair + 1),
-                 plan, low->ids, low->box);
+                     plan, low->ids, low->box);
     return at;
 }
 
 /* Marks node i of the window as measured. If its sibling is measured, too, the pair is listed for
    round `to`. */
-__device__ __forceinline__ void compressed_window_ready(compressed_window &w, uint32_t i, uint32_t to) {
+__device__ __forceinline__ void compressed_window_ready(compressed_window &w, uint32_t i,
+                                                        uint32_t to) {
     const uint32_t bit = 1u << (i & 1);
     if ((atomicOr(&w.ready[i / 2], bit) | bit) == 3)
         w.list[to][atomicAdd(&w.count[to], 1u)] = (uint16_t)(i / 2);
@@ -227,9 +231,9 @@ __device__ __forceinline__ bool compressed_report(const compressed_cutter &c, ui
 }
 
 /* Joins pair `local` of the block. */
-__device__ __forceinline__ void compressed_window_join(const compressed_cutter &c, compressed_window &w,
-                                                   uint32_t first_pair, uint32_t local,
-                                                   uint32_t next) {
+__device__ __forceinline__ void compressed_window_join(const compressed_cutter &c,
+                                                       compressed_window &w, uint32_t first_pair,
+                                                       uint32_t local, uint32_t next) {
     compressed_measure low = compressed_window_get(w, 2 * local);
     const compressed_measure high = compressed_window_get(w, 2 * local + 1);
     const uint32_t at = compressed_join_pair(c, first_pair + local, &low, &high);
@@ -240,7 +244,8 @@ __device__ __forceinline__ void compressed_window_join(const compressed_cutter &
         return;
     }
     compressed_store_costs(c.costs + at, low.cost);
-    if (at && compressed_report(c, at)) c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = compressed_pair_of(at);
+    if (at && compressed_report(c, at))
+        c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = compressed_pair_of(at);
 }
 
 __global__ __launch_bounds__(COMPRESSED_WINDOW) void compressed_measure_pairs(
@@ -270,16 +275,18 @@ __global__ __launch_bounds__(COMPRESSED_WINDOW) void compressed_measure_pairs(
     const uint32_t i = 2 * me + ready - 1;
     const compressed_measure left_over = compressed_window_get(w, i);
     compressed_store_costs(c.costs + first + i, left_over.cost);
-    if (compressed_report(c, first + i)) c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = first_pair + me;
+    if (compressed_report(c, first + i))
+        c.pairs[atomicAdd(&c.counts->pairs, 1ull)] = first_pair + me;
 }
 
 /* Grid-stride loop; launched with as many blocks as are resident. */
-__global__
-__launch_bounds__(COMPRESSED_WINDOW) void compressed_measure_rest(const __grid_constant__ compressed_cutter c) {
+__global__ __launch_bounds__(COMPRESSED_WINDOW) void compressed_measure_rest(
+    const __grid_constant__ compressed_cutter c) {
     for (uint64_t i = (uint64_t)blockIdx.x * COMPRESSED_WINDOW + threadIdx.x; i < c.counts->pairs;
          i += (uint64_t)gridDim.x * COMPRESSED_WINDOW) {
         uint32_t pair = c.pairs[i];
-        compressed_measure low = compressed_recall(c, 2 * pair + 1), high = compressed_recall(c, 2 * pair + 2);
+        compressed_measure low = compressed_recall(c, 2 * pair + 1),
+                           high = compressed_recall(c, 2 * pair + 2);
         for (;;) {
             const uint32_t at = compressed_join_pair(c, pair, &low, &high);
             compressed_store_costs(c.costs + at, low.cost);

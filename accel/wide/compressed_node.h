@@ -1,5 +1,5 @@
-/* Builds a compressed wide node and its leaves from the plans of k-d subtrees (compressed_measure.h).
-   The result is the same on CPU and GPU, bit for bit.
+/* Builds a compressed wide node and its leaves from the plans of k-d subtrees
+   (compressed_measure.h). The result is the same on CPU and GPU, bit for bit.
    Idea: the subtree of a node is opened according to its plan; the subtrees that remain become its
    children. A k-d leaf with more triangles than a leaf may have becomes a node whose children share
    its triangles; their cells are empty, so that a hit in one of them never ends the traversal
@@ -13,9 +13,9 @@ enum { COMPRESSED_OPENED = 2 * COMPRESSED_CHILDREN - 1, COMPRESSED_NOWHERE = 255
 
 /* A k-d tree with the plans of its nodes. Owns nothing. */
 typedef struct compressed_source {
-    tritree_view tree;        /* with the same nodes as `at` */
+    tritree_view tree;            /* with the same nodes as `at` */
     const compressed_subtree *at; /* one per node */
-    float min_side;         /* smallest side of a node's grid */
+    float min_side;               /* smallest side of a node's grid */
 } compressed_source;
 
 /* A future node: a subtree of the k-d tree, or a range of references of a large leaf. */
@@ -48,7 +48,8 @@ KD_FN compressed_head compressed_head_of(const compressed_source *from, uint32_t
    triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
    if it is opened further when it becomes a node. The item's cell stays valid, because only empty
    space is left out. */
-KD_FN uint32_t compressed_resolve(const compressed_source *from, compressed_item *item, compressed_head *head) {
+KD_FN uint32_t compressed_resolve(const compressed_source *from, compressed_item *item,
+                                  compressed_head *head) {
     for (;;) {
         *head = compressed_head_of(from, item->node);
         const int kind = compressed_kind(head->plan);
@@ -132,7 +133,8 @@ KD_FN compressed_leaf compressed_leaf_make(const compressed_item *of, uint32_t t
     return leaf;
 }
 
-KD_FN compressed_triangle compressed_triangle_make(const tritree_view *tree, uint32_t id, bool last) {
+KD_FN compressed_triangle compressed_triangle_make(const tritree_view *tree, uint32_t id,
+                                                   bool last) {
     compressed_triangle made;
     for (int k = 0; k < 3; ++k) {
         const vec3 p = tree->positions[tree->triangles[3 * (uint64_t)id + (uint32_t)k]];

@@ -71,8 +71,8 @@ __device__ __forceinline__ uint4 *compressed_children_at(const compressed_maker 
 }
 
 __device__ __forceinline__ void compressed_child_store(const compressed_maker &m, uint32_t item,
-                                                   const compressed_child &c, uint32_t place,
-                                                   uint32_t order) {
+                                                       const compressed_child &c, uint32_t place,
+                                                       uint32_t order) {
     const uint64_t at = (uint64_t)COMPRESSED_GROUP * item + compressed_group_lane();
     const box3 &cell = c.item.cell;
     const uint32_t info = c.is ? 1u << 31 | c.lane << 16 | c.triangles << 8 | place : 0;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void compressed_child_store(const compressed_maker &m
 
 /* Loads a child; returns its offset, and its order in *order. */
 __device__ __forceinline__ uint32_t compressed_child_load(const compressed_maker &m, uint64_t at,
-                                                      compressed_child &c, uint32_t *order) {
+                                                          compressed_child &c, uint32_t *order) {
     const uint4 low = compressed_children_at(m, 0)[at], high = compressed_children_at(m, 1)[at],
                 rest = compressed_children_at(m, 2)[at];
     c.item.cell.lo =
@@ -105,7 +105,8 @@ __device__ __forceinline__ uint32_t compressed_child_load(const compressed_maker
 }
 
 /* Returns the item of the lane's group, if `is`. */
-__device__ __forceinline__ compressed_item compressed_item_of(const compressed_maker &m, uint32_t i, bool is) {
+__device__ __forceinline__ compressed_item compressed_item_of(const compressed_maker &m, uint32_t i,
+                                                              bool is) {
     compressed_child from;
     uint32_t order;
     from.item.cell.lo = vec3_all(-INFINITY);
@@ -118,7 +119,7 @@ __device__ __forceinline__ compressed_item compressed_item_of(const compressed_m
 /* Finds and stores the children of items begin to end, which are this block's part of a level.
    Returns the sums of nodes and units. */
 __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m, uint32_t begin,
-                                                  uint32_t end) {
+                                                      uint32_t end) {
     uint2 mine = make_uint2(0, 0), all;
     for (uint32_t first = begin; first < end; first += COMPRESSED_GROUPS) {
         const uint32_t i = first + threadIdx.x / COMPRESSED_GROUP;
@@ -144,7 +145,7 @@ __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m,
 /* Makes the children of item i that are nodes the items from next.x on; the block of children
    begins at unit next.y. */
 __device__ __forceinline__ void compressed_place_children(const compressed_maker &m, uint32_t i,
-                                                      uint2 next) {
+                                                          uint2 next) {
     const uint64_t at = (uint64_t)COMPRESSED_GROUP * i + compressed_group_lane();
     const uint32_t info = compressed_children_at(m, 1)[at].w, place = info & 255;
     if (compressed_group_lane() == 0) m.places[i].y = next.y;
@@ -156,16 +157,17 @@ __device__ __forceinline__ void compressed_place_children(const compressed_maker
 
 /* Assigns offsets to the children of the same items; `next`: where this block's begin. */
 __device__ __forceinline__ void compressed_place_part(const compressed_maker &m, uint32_t begin,
-                                                  uint32_t end, uint2 next) {
+                                                      uint32_t end, uint2 next) {
     __shared__ uint2 from[COMPRESSED_MAKE_BLOCK];
     for (uint32_t first = begin; first < end; first += COMPRESSED_MAKE_BLOCK) {
         const uint32_t i = first + threadIdx.x, compressed = i < end ? m.places[i].y : 0;
         uint2 all;
-        const uint2 before = compressed_sum_before(make_uint2(compressed >> 16, compressed & 0xffff), &all);
+        const uint2 before =
+            compressed_sum_before(make_uint2(compressed >> 16, compressed & 0xffff), &all);
         from[threadIdx.x] = make_uint2(next.x + before.x, next.y + before.y);
         __syncthreads();
-        for (uint32_t k = threadIdx.x / COMPRESSED_GROUP; k < COMPRESSED_MAKE_BLOCK && first + k < end;
-             k += COMPRESSED_GROUPS)
+        for (uint32_t k = threadIdx.x / COMPRESSED_GROUP;
+             k < COMPRESSED_MAKE_BLOCK && first + k < end; k += COMPRESSED_GROUPS)
             compressed_place_children(m, first + k, from[k]);
         next.x += all.x, next.y += all.y;
     }
@@ -175,7 +177,8 @@ __device__ __forceinline__ void compressed_place_part(const compressed_maker &m,
 __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
     const __grid_constant__ compressed_maker m) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    const bool fits = m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
+    const bool fits =
+        m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
     uint32_t begin = 0, end = fits ? 1 : 0, units = COMPRESSED_NODE_UNITS, depth = 0;
     if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
     grid.sync();
@@ -225,7 +228,7 @@ struct compressed_leaves {
 };
 
 __device__ __forceinline__ const uint32_t *compressed_leaf_ids(const compressed_source &from,
-                                                           const compressed_item &of) {
+                                                               const compressed_item &of) {
     if (of.count) return from.tree.references + of.first;
     const tritree_node node = from.at[of.node].node;
     if (tritree_is_leaf(node)) return from.tree.references + tritree_first(node);
@@ -235,8 +238,9 @@ __device__ __forceinline__ const uint32_t *compressed_leaf_ids(const compressed_
 /* Lists the triangles of the group's leaves and returns their number. `unit`: that of the lane's
    leaf, if it has one. All lanes of a warp must call it. */
 __device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_source &from,
-                                                          const compressed_child &c, uint32_t unit,
-                                                          compressed_leaves &out) {
+                                                              const compressed_child &c,
+                                                              uint32_t unit,
+                                                              compressed_leaves &out) {
     const uint32_t me = compressed_group_lane(), mine = c.is ? c.triangles : 0;
     uint32_t upto = mine;
     for (int step = 1; step < COMPRESSED_GROUP; step <<= 1) {
@@ -263,8 +267,8 @@ __device__ __forceinline__ void compressed_write_child(const compressed_child &c
     if (c.triangles % 2) at[3 * c.triangles] = make_uint4(0, 0, 0, 0);
 }
 
-__device__ __forceinline__ void compressed_write_triangle(const compressed_maker &m,
-                                                      const compressed_leaves &leaves, uint32_t k) {
+__device__ __forceinline__ void
+compressed_write_triangle(const compressed_maker &m, const compressed_leaves &leaves, uint32_t k) {
     const uint32_t leaf = leaves.owner[k], i = k - leaves.begin[leaf];
     const compressed_triangle row =
         compressed_triangle_make(&m.from.tree, leaves.ids[leaf][i], i + 1 == leaves.count[leaf]);
@@ -275,8 +279,8 @@ __device__ __forceinline__ void compressed_write_triangle(const compressed_maker
                               __float_as_uint(row.axis[axis].corner[2]), row.axis[axis].word);
 }
 
-__global__
-__launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(const __grid_constant__ compressed_maker m) {
+__global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(
+    const __grid_constant__ compressed_maker m) {
     __shared__ union {
         compressed_node node;
         uint4 words[sizeof(compressed_node) / sizeof(uint4)];
@@ -297,14 +301,16 @@ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(const __grid_cons
     compressed_child_box(m.from, shares, child);
     const uint32_t end = compressed_group_units(child, &inner);
     compressed_group_node(m.from, child, place, at.y, order, &made[group].node);
-    const uint32_t triangles = compressed_list_triangles(m.from, child, at.y + place, leaves[group]);
+    const uint32_t triangles =
+        compressed_list_triangles(m.from, child, at.y + place, leaves[group]);
     __syncwarp();
     if (!is) return;
     uint4 *const units = (uint4 *)m.units;
     units[2 * (uint64_t)at.x + me] = made[group].words[me];
     for (uint32_t k = me; k < triangles; k += COMPRESSED_GROUP)
         compressed_write_triangle(m, leaves[group], k);
-    if (child.is && child.triangles) compressed_write_child(child, units + 2 * ((uint64_t)at.y + place));
+    if (child.is && child.triangles)
+        compressed_write_child(child, units + 2 * ((uint64_t)at.y + place));
     for (uint32_t k = 2 * end + me; k < 2 * compressed_aligned(end); k += COMPRESSED_GROUP)
         units[2 * (uint64_t)at.y + k] = make_uint4(0, 0, 0, 0);
 }

@@ -14,12 +14,12 @@
    the ray's sign, which is folded into the selector. t of a plane is one fused multiply-add. The
    results of the tests clear bit 7 of the `meta` bytes of the children that are missed, and four
    byte selections sort the `meta` bytes by the node's order for the ray's octant.
-   A leaf. Triangles are tested with the same float operations as triangle_intersect. Where triangle_intersect
-   would continue in double precision, the triangle is deferred: its position goes to the ray's list
-   `uncertain`, which is resolved after traversal (compressed_loops.cuh). If such a triangle is certainly
-   hit, the ray is shortened to the largest t that it can have, and the nearest hit so far is
-   dropped. Traversal thus finds the nearest hit among all other triangles; the result is the
-   nearest, by t and then id, of that hit and of the deferred triangles.
+   A leaf. Triangles are tested with the same float operations as triangle_intersect. Where
+   triangle_intersect would continue in double precision, the triangle is deferred: its position
+   goes to the ray's list `uncertain`, which is resolved after traversal (compressed_loops.cuh). If
+   such a triangle is certainly hit, the ray is shortened to the largest t that it can have, and the
+   nearest hit so far is dropped. Traversal thus finds the nearest hit among all other triangles;
+   the result is the nearest, by t and then id, of that hit and of the deferred triangles.
    Invariants: no hit is lost to rounding. Let R be the largest distance along an axis from the
    origin to the tree's box, a unit 2^-24 R, e = 1 / inv_e of a node, v = 1 / direction, and s = 32
    units the slack. A hit has a point P of its triangle (triangle.h) that lies within 6 units of the
@@ -41,11 +41,11 @@
      terminates the ray if it lies 128 units before the exit of the cell, and the exit is reduced by
      s.
    - Where s / e exceeds 127 every lane is hit; empty lanes are excluded by bit 7 of `meta`.
-   - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_intersect then computes
-     t in double), or where a weight is below 2^-80. Let D be the largest |z| of its corners and W =
-     max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a weight has at
-     most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of the spread of
-     the corners' z (three weights, and as much again where double clamps a negative one), never
+   - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_intersect then
+   computes t in double), or where a weight is below 2^-80. Let D be the largest |z| of its corners
+   and W = max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a weight
+   has at most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of the spread
+   of the corners' z (three weights, and as much again where double clamps a negative one), never
      more than that spread. Such a triangle is certainly missed only if two weights differ in sign
      by more than 2^-21 wide tall.
    - A ray whose coordinates leave the range in which these bounds hold, or that defers more
@@ -58,7 +58,7 @@
 
 enum {
     COMPRESSED_WAITING = 127,
-    COMPRESSED_UNCERTAIN = 6,             /* capacity of a ray's list of deferred triangles */
+    COMPRESSED_UNCERTAIN = 6,          /* capacity of a ray's list of deferred triangles */
     COMPRESSED_LEAF_MARK = 0x80000000, /* flag of compressed_ray.at: the unit of a leaf */
     COMPRESSED_IDLE = 0xffffffff       /* value of compressed_ray.at: no ray, or a finished one */
 };
@@ -69,8 +69,8 @@ const uint32_t COMPRESSED_OPEN = KD_NONE - 1;
 typedef struct compressed_stack {
     uint2 metas[COMPRESSED_MAX_DEPTH];
     uint32_t bases[COMPRESSED_MAX_DEPTH];
-    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN]; /* the number of deferred triangles, then their positions in
-                                           16-byte rows */
+    uint32_t uncertain[1 + COMPRESSED_UNCERTAIN]; /* the number of deferred triangles, then their
+                                           positions in 16-byte rows */
 } compressed_stack;
 
 /* State that all rays of a kernel share. */
@@ -102,7 +102,8 @@ struct compressed_seen {
     float ax, ay, az, bx, by, bz, cx, cy, cz;
     float wa, wb, wc, smallest;
 
-    __device__ __forceinline__ void test(const compressed_sight &by_ray, float4 x, float4 y, float4 z) {
+    __device__ __forceinline__ void test(const compressed_sight &by_ray, float4 x, float4 y,
+                                         float4 z) {
         az = z.x - by_ray.oz, bz = z.y - by_ray.oz, cz = z.z - by_ray.oz;
         ax = x.x - by_ray.ox - by_ray.shear_x * az, ay = y.x - by_ray.oy - by_ray.shear_y * az;
         bx = x.y - by_ray.ox - by_ray.shear_x * bz, by = y.y - by_ray.oy - by_ray.shear_y * bz;
@@ -131,8 +132,8 @@ struct compressed_seen {
             0x1p-18f * (deep + fmaxf(wide(), tall())) * (wide() + tall()) * fabsf(inverse);
         return fmaf(spread, off < 0.5f ? off : 1, 0x1p-20f * deep) * fabsf(along);
     }
-    /* Returns true if the ray certainly misses a triangle for which triangle_intersect would use double
-       precision, because two weights of opposite sign exceed their rounding errors. */
+    /* Returns true if the ray certainly misses a triangle for which triangle_intersect would use
+       double precision, because two weights of opposite sign exceed their rounding errors. */
     __device__ __forceinline__ bool is_passed() const {
         const float rounding = 0x1p-21f * wide() * tall();
         return compressed_min3(wa, wb, wc) < -rounding && compressed_max3(wa, wb, wc) > rounding;
@@ -198,11 +199,11 @@ template <bool any, bool bounded> struct compressed_ray {
         const float y0 = (box.lo.y - oy) * vy, y1 = (box.hi.y - oy) * vy;
         const float z0 = (box.lo.z - oz) * vz, z1 = (box.hi.z - oz) * vz;
         const float near = compressed_max3(fmaf(-slack, fabsf(vx), fminf(x0, x1)),
-                                       fmaf(-slack, fabsf(vy), fminf(y0, y1)),
-                                       fmaf(-slack, fabsf(vz), fminf(z0, z1)));
+                                           fmaf(-slack, fabsf(vy), fminf(y0, y1)),
+                                           fmaf(-slack, fabsf(vz), fminf(z0, z1)));
         const float far = compressed_min3(fmaf(slack, fabsf(vx), fmaxf(x0, x1)),
-                                      fmaf(slack, fabsf(vy), fmaxf(y0, y1)),
-                                      fmaf(slack, fabsf(vz), fmaxf(z0, z1)));
+                                          fmaf(slack, fabsf(vy), fmaxf(y0, y1)),
+                                          fmaf(slack, fabsf(vz), fmaxf(z0, z1)));
         return near > far || far < begin_length();
     }
 
@@ -210,8 +211,8 @@ template <bool any, bool bounded> struct compressed_ray {
     __device__ __forceinline__ bool is_comfortable(const box3 &box, float4 d) {
         const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
         const float reach = compressed_max3(fmaxf(fabsf(box.lo.x - ox), fabsf(box.hi.x - ox)),
-                                        fmaxf(fabsf(box.lo.y - oy), fabsf(box.hi.y - oy)),
-                                        fmaxf(fabsf(box.lo.z - oz), fabsf(box.hi.z - oz)));
+                                            fmaxf(fabsf(box.lo.y - oy), fabsf(box.hi.y - oy)),
+                                            fmaxf(fabsf(box.lo.z - oz), fabsf(box.hi.z - oz)));
         const float side =
             compressed_max3(box.hi.x - box.lo.x, box.hi.y - box.lo.y, box.hi.z - box.lo.z);
         slack = reach * (0x1p-19f * 1.000001f);
@@ -265,7 +266,7 @@ template <bool any, bool bounded> struct compressed_ray {
     __device__ __forceinline__ static uint32_t plane(uint32_t planes, uint32_t selector, uint32_t a,
                                                      uint32_t b) {
         return compressed_bits(__hfma2(compressed_halves(compressed_select(planes, 0, selector)),
-                                   compressed_halves(a), compressed_halves(b)));
+                                       compressed_halves(a), compressed_halves(b)));
     }
 
     /* The coefficients b of t = q a + b for the near and far planes of each axis, twice each as
@@ -275,13 +276,13 @@ template <bool any, bool bounded> struct compressed_ray {
         uint32_t near_x, near_y, near_z, far_x, far_y, far_z, end;
     };
     __device__ __forceinline__ uint32_t intersects(uint32_t x, uint32_t y, uint32_t z,
-                                              const bounds &b) const {
+                                                   const bounds &b) const {
         const uint32_t near =
             compressed_largest(plane(x, near_x, hx, b.near_x), plane(y, near_y, hy, b.near_y),
-                           plane(z, near_z, hz, b.near_z));
+                               plane(z, near_z, hz, b.near_z));
         const uint32_t far = compressed_smallest(plane(x, near_x ^ 0x101, hx, b.far_x),
-                                             plane(y, near_y ^ 0x101, hy, b.far_y),
-                                             plane(z, near_z ^ 0x101, hz, b.far_z));
+                                                 plane(y, near_y ^ 0x101, hy, b.far_y),
+                                                 plane(z, near_z ^ 0x101, hz, b.far_z));
         return compressed_not_above(near, bounded ? compressed_smaller(far, b.end) : far);
     }
 
@@ -294,8 +295,8 @@ template <bool any, bool bounded> struct compressed_ray {
                     z = (__uint_as_float(head.z) - oz) * scale;
         const float off = slack * scale, more = off + 0.5f;
         const float t0 = fmaxf(compressed_max3(fmaf(-fabsf(vx), off, fmaf(x, vx, back_x)),
-                                           fmaf(-fabsf(vy), off, fmaf(y, vy, back_y)),
-                                           fmaf(-fabsf(vz), off, fmaf(z, vz, back_z))),
+                                               fmaf(-fabsf(vy), off, fmaf(y, vy, back_y)),
+                                               fmaf(-fabsf(vz), off, fmaf(z, vz, back_z))),
                                (any ? v : begin_length()) * scale);
         const float from_x = fmaf(-t0, dx, x), from_y = fmaf(-t0, dy, y), from_z = fmaf(-t0, dz, z);
         const float wide_x = fabsf(ax) * more, wide_y = fabsf(ay) * more, wide_z = fabsf(az) * more;
@@ -308,8 +309,8 @@ template <bool any, bool bounded> struct compressed_ray {
         b.far_z = compressed_both(fmaf(from_z, az, wide_z));
         b.end = 0;
         if (bounded)
-            b.end =
-                compressed_both(fmaf(fmaf(any ? u : limit(), scale, -t0), 1.002f * 0x1p-20f, 0x1p-21f));
+            b.end = compressed_both(
+                fmaf(fmaf(any ? u : limit(), scale, -t0), 1.002f * 0x1p-20f, 0x1p-21f));
         return b;
     }
 
@@ -321,10 +322,10 @@ template <bool any, bool bounded> struct compressed_ray {
                     z = __ldg(node + 3), row = __ldg(node + (rows_word & 7));
         const bounds b = enter(head);
         const uint32_t even = 0x00800080, odd = 0x80008000, places = 0x7f7f7f7f;
-        const uint32_t hit0 =
-            row.x & (places | (intersects(x.x, y.x, z.x, b) & even) | (intersects(x.y, y.y, z.y, b) & odd));
-        const uint32_t hit1 =
-            row.y & (places | (intersects(x.z, y.z, z.z, b) & even) | (intersects(x.w, y.w, z.w, b) & odd));
+        const uint32_t hit0 = row.x & (places | (intersects(x.x, y.x, z.x, b) & even) |
+                                       (intersects(x.y, y.y, z.y, b) & odd));
+        const uint32_t hit1 = row.y & (places | (intersects(x.z, y.z, z.z, b) & even) |
+                                       (intersects(x.w, y.w, z.w, b) & odd));
         base = row.z;
         if (any) { /* in lane order, which puts likely occluders first */
             m0 = hit0, m1 = hit1;
@@ -373,7 +374,7 @@ template <bool any, bool bounded> struct compressed_ray {
         const float x = ((vx < 0 ? a.x : a.w) - ox) * vx, y = ((vy < 0 ? a.y : b.x) - oy) * vy,
                     z = ((vz < 0 ? a.z : b.y) - oz) * vz;
         return compressed_min3(fmaf(-slack, fabsf(vx), x), fmaf(-slack, fabsf(vy), y),
-                           fmaf(-slack, fabsf(vz), z));
+                               fmaf(-slack, fabsf(vz), z));
     }
 
     __device__ __forceinline__ compressed_sight sight_of(const float4 *leaf) const {
@@ -394,12 +395,13 @@ template <bool any, bool bounded> struct compressed_ray {
     /* Defers the triangle in this row until the end of traversal. Returns false if the list is
        full. */
     __device__ __forceinline__ bool defer(const compressed_scene &scene, compressed_stack &stack,
-                                            uint32_t row, uint32_t id) const {
+                                          uint32_t row, uint32_t id) const {
         const uint32_t count = stack.uncertain[0];
 #pragma unroll 1
         for (uint32_t k = 1; k <= count; ++k) {
             const uint32_t other = __ldg((const uint32_t *)(scene.units + stack.uncertain[k]) + 3);
-            if ((other & ~COMPRESSED_LAST) == id) return true; /* deferred before, in another leaf */
+            if ((other & ~COMPRESSED_LAST) == id)
+                return true; /* deferred before, in another leaf */
         }
         if (count == COMPRESSED_UNCERTAIN) return false;
         stack.uncertain[count + 1] = row;

@@ -97,7 +97,8 @@ static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subt
 /* Computes in split[k - 1] the least cost of k > 1 children for both halves together. Returns the
    entry of wide_children.ways, except nibble 0. */
 static uint64_t share_out(const float *left, const float *right, uint32_t children, float *split) {
-    float before[2 * WIDE_CHILDREN_MAX]; /* the right half's costs; INFINITY for no child or fewer */
+    float
+        before[2 * WIDE_CHILDREN_MAX]; /* the right half's costs; INFINITY for no child or fewer */
     uint64_t split_choice = 0;
     for (uint32_t k = 0; k < WIDE_CHILDREN_MAX; ++k) {
         before[k] = INFINITY;
@@ -270,7 +271,8 @@ wide_part wide_part_of_all(const wide_children *children) {
 }
 
 /* Splits a large leaf into parts of 8 c^k triangles, where c is the number of children per node. */
-static void list_row(wide_parts *out, const wide_children *children, const wide_part *of, bool boxes) {
+static void list_row(wide_parts *out, const wide_children *children, const wide_part *of,
+                     bool boxes) {
     const tritree_view *tree = children->tree;
     uint64_t each = WIDE_LEAF_MAX;
     while (each * children->children < of->count) each *= children->children;
@@ -292,14 +294,15 @@ static void list_row(wide_parts *out, const wide_children *children, const wide_
 }
 
 /* Distributes `capacity` children over a subtree. Returns the index of its split. */
-static int open_children(wide_parts *out, const wide_children *children, uint32_t node, uint32_t capacity,
-                      bool top) {
+static int open_children(wide_parts *out, const wide_children *children, uint32_t node,
+                         uint32_t capacity, bool top) {
     const int me = out->split_count++;
     node = without_empty_ends(children, node);
     const tritree_node at = children->tree->nodes[node];
     const uint64_t split_choice = children->choices[node];
     const uint32_t opened = (uint32_t)split_choice & 15;
-    const bool whole = tritree_is_leaf(at) || capacity == 1 || (!top && !(opened && capacity > opened));
+    const bool whole =
+        tritree_is_leaf(at) || capacity == 1 || (!top && !(opened && capacity > opened));
     if (whole) {
         out->splits[me] = (wide_split){WIDE_PART, out->count, 0};
         out->parts[out->count++] = part_of_node(children, node);
@@ -314,7 +317,8 @@ static int open_children(wide_parts *out, const wide_children *children, uint32_
     return me;
 }
 
-void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *of, bool boxes) {
+void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *of,
+                     bool boxes) {
     out->count = out->split_count = 0;
     if (of->count)
         list_row(out, children, of, boxes);

@@ -6,8 +6,8 @@
 #include "accel/tree/vectors.h"
 #include "core/math/bits.h"
 
-/* Eight ray-triangle pairs at once: triangle_intersect (accel/tree/triangle.h), operation by operation,
-   so that every decision is the same, bit for bit.
+/* Eight ray-triangle pairs at once: triangle_intersect (accel/tree/triangle.h), operation by
+   operation, so that every decision is the same, bit for bit.
    Idea: the caller transforms the corners to the rays' sheared spaces. Lanes outside the safe range
    of float, and those that see the triangle edge-on, are left to triangle_intersect. */
 

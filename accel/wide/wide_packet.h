@@ -42,7 +42,7 @@ typedef struct packet_rays {
 typedef struct packet {
     packet_rays rays[PACKET_VECTORS];
     float near_origin[3], far_origin[3]; /* for the near and far planes, relative to the centre */
-    float minimum[3], maximum[3];             /* of 1 / direction */
+    float minimum[3], maximum[3];        /* of 1 / direction */
     float begin, limit;                  /* over all rays */
     uint16_t nearer[3], rows[3];         /* as in wide_ray */
     uint32_t octant;
@@ -179,7 +179,8 @@ VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *ray
 }
 
 /* Returns a mask of the node's children that the interval hits; `nears`: where it enters them. */
-VECTOR8_FN uint32_t packet_intersect_children(const packet *p, const float *node, float nears[WIDE_LANES]) {
+VECTOR8_FN uint32_t packet_intersect_children(const packet *p, const float *node,
+                                              float nears[WIDE_LANES]) {
     lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
@@ -213,10 +214,9 @@ VECTOR8_FN uint32_t packet_intersect_cell(const packet *p, const float *node, ui
 }
 
 /* Tests the rays of `alone`, which the vectors cannot decide, by triangle_intersect. */
-static __attribute__((noinline, unused)) void packet_intersect_alone(packet_rays *of, const ray *rays,
-                                                                const float *leaf, uint32_t count,
-                                                                uint32_t i, uint32_t alone,
-                                                                bool any) {
+static __attribute__((noinline, unused)) void
+packet_intersect_alone(packet_rays *of, const ray *rays, const float *leaf, uint32_t count,
+                       uint32_t i, uint32_t alone, bool any) {
     for (; alone; alone &= alone - 1) {
         const int k = __builtin_ctz(alone);
         ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
@@ -230,8 +230,9 @@ static __attribute__((noinline, unused)) void packet_intersect_alone(packet_rays
 }
 
 /* Tests one triangle of a leaf against eight rays, of which only those in `active` hit the leaf. */
-VECTOR8_FN void packet_intersect(packet_rays *of, const packet *p, const ray *rays, const float *leaf,
-                            uint32_t count, uint32_t i, uint32_t active, bool any) {
+VECTOR8_FN void packet_intersect(packet_rays *of, const packet *p, const ray *rays,
+                                 const float *leaf, uint32_t count, uint32_t i, uint32_t active,
+                                 bool any) {
     triangle8 eight;
     for (uint32_t c = 0; c < 3; ++c) {
         const float x = leaf[(p->rows[0] + c) * count + i], y = leaf[(p->rows[1] + c) * count + i];
@@ -254,7 +255,8 @@ VECTOR8_FN void packet_intersect(packet_rays *of, const packet *p, const ray *ra
     of->limit =
         float8_select(better, any ? float8_all(-INFINITY) : eight.t + of->slack_t, of->limit);
     const uint32_t alone = active & ~int8_bits(eight.good);
-    if (__builtin_expect(alone != 0, 0)) packet_intersect_alone(of, rays, leaf, count, i, alone, any);
+    if (__builtin_expect(alone != 0, 0))
+        packet_intersect_alone(of, rays, leaf, count, i, alone, any);
 }
 
 /* Tests one ray of the packet against all triangles of the leaf, as a single ray does. */
@@ -300,7 +302,8 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
             continue;
         }
         use->together += PACKET_TRIANGLE * count;
-        for (uint32_t i = 0; i < count; ++i) packet_intersect(of, p, own, leaf, count, i, active, any);
+        for (uint32_t i = 0; i < count; ++i)
+            packet_intersect(of, p, own, leaf, count, i, active, any);
     }
     float8 limit = p->rays[0].limit;
     for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);

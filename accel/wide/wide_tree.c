@@ -32,7 +32,8 @@ typedef struct wide_maker {
 } wide_maker;
 
 /* Adds the nodes and triangles below a subtree's root to *sum. */
-static void count_below(const wide_children *children, const wide_part *of, place *sum, uint32_t depth) {
+static void count_below(const wide_children *children, const wide_part *of, place *sum,
+                        uint32_t depth) {
     wide_parts at;
     wide_parts_list(&at, children, of, false);
     if (depth > sum->depth) sum->depth = depth;
@@ -291,7 +292,8 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     const uint64_t floats = sum.triangles * WIDE_LEAF_FLOATS;
     KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->children)));
     KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MAX));
-    large_pages_prefer(out->nodes, sum.nodes * wide_node_floats(out->children) * sizeof *out->nodes);
+    large_pages_prefer(out->nodes,
+                       sum.nodes * wide_node_floats(out->children) * sizeof *out->nodes);
     large_pages_prefer(out->leaves, floats * sizeof *out->leaves);
     memset(out->leaves + floats, 0, WIDE_LEAF_MAX * sizeof *out->leaves);
     parallel_for(m->count - m->top, 1, make_roots, m);

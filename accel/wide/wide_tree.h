@@ -24,7 +24,7 @@ extern "C" {
 
 enum {
     WIDE_CHILDREN_MAX = 16,
-    WIDE_LEAF_MAX = 8,    /* triangles per leaf */
+    WIDE_LEAF_MAX = 8,     /* triangles per leaf */
     WIDE_LEAF_FLOATS = 10, /* per triangle: three corners and an id */
     /* a large leaf is split until eight triangles are left */
     WIDE_MAX_DEPTH = TRITREE_MAX_DEPTH + 12,

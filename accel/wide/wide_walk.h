@@ -9,9 +9,9 @@
    are relative to the tree's centre, so that bound * inverse + back has an error of at most 12
    units |inverse| (6 of them from the triangle test, walk.h); bounds are widened by 16 units of the
    tree's reach when they are built. For a ray from farther away each step adds what its own reach
-   requires beyond that (`more`). The vectors of a leaf use the same operations as triangle_intersect,
-   and lanes that they cannot decide are passed to triangle_intersect: results equal those of
-   tritree_cast, bit for bit. */
+   requires beyond that (`more`). The vectors of a leaf use the same operations as
+   triangle_intersect, and lanes that they cannot decide are passed to triangle_intersect: results
+   equal those of tritree_cast, bit for bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WIDE_WALK_H
 #include "accel/tree/vectors.h"
@@ -121,8 +121,8 @@ VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
 }
 
 /* Computes the ray's interval in each child of its node. */
-VECTOR8_FN void wide_intersect_children(const wide_ray *at, const float *node, const wide_far *from_far,
-                                lanes *near, lanes *far) {
+VECTOR8_FN void wide_intersect_children(const wide_ray *at, const float *node,
+                                        const wide_far *from_far, lanes *near, lanes *far) {
     lanes in[3], out[3];
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
@@ -171,15 +171,17 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity
 }
 
 /* Tests one triangle of a leaf by triangle_intersect. Returns true if it improves the best hit. */
-static __attribute__((noinline, unused)) bool
-wide_intersect_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
+static __attribute__((noinline, unused)) bool wide_intersect_alone(const ray *cast,
+                                                                   const float *leaf,
+                                                                   uint32_t count, uint32_t i,
+                                                                   ray_hit *best) {
     const precomputed_ray precomputed = precomputed_ray_make(*cast);
     vec3 corner[3];
     for (uint32_t c = 0; c < 3; ++c)
         corner[c] =
             vec3_make(leaf[c * count + i], leaf[(3 + c) * count + i], leaf[(6 + c) * count + i]);
     return tritree_triangle_intersect(&precomputed, corner[0], corner[1], corner[2],
-                                 float_bits(leaf[9 * count + i]), cast->tmin, best);
+                                      float_bits(leaf[9 * count + i]), cast->tmin, best);
 }
 
 /* Takes a hit if it is nearer, or equally near with a smaller id. Returns true if it did. */
@@ -197,7 +199,7 @@ VECTOR8_FN bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) 
 /* Returns a mask of the leaf's triangles that are hit no later than the best hit, or that must be
    tested individually (those not in `good`). */
 VECTOR8_FN uint32_t wide_intersect(const wide_ray *at, const float *leaf, uint32_t count,
-                              triangle8 *eight, uint32_t *good) {
+                                   triangle8 *eight, uint32_t *good) {
     float8 *x = eight->x, *y = eight->y, *z = eight->z;
     for (uint32_t i = 0; i < 3; ++i) {
         z[i] = float8_load(leaf + (at->rows[2] + i) * count) - at->origin[2];
@@ -223,8 +225,8 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
         found = (hit & good & int8_bits(eight.t < at->best.t)) != 0;
         for (hit &= ~good; __builtin_expect(hit != 0, 0); hit &= hit - 1) {
             ray_hit best = at->best;
-            found |= wide_intersect_alone(rays + at->number, leaf, count, (uint32_t)__builtin_ctz(hit),
-                                     &best);
+            found |= wide_intersect_alone(rays + at->number, leaf, count,
+                                          (uint32_t)__builtin_ctz(hit), &best);
         }
         return found;
     }

@@ -48,8 +48,8 @@ __device__ __forceinline__ void drop_nodes(const binned &k, const warp_pieces &p
    `exhausted`, so the build is void, and returns 0, where writes are harmless. */
 template <class leave>
 __device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &here, uint32_t count,
-                                              uint32_t *counter, uint32_t piece, uint32_t maximum,
-                                              uint32_t what, int next, leave left) {
+                                             uint32_t *counter, uint32_t piece, uint32_t maximum,
+                                             uint32_t what, int next, leave left) {
     if (here.next + count > here.end) {
         left();
         here.next = take_piece(counter, piece);
@@ -65,18 +65,18 @@ __device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &here, 
 
 __device__ __forceinline__ uint32_t take_pool(const binned &k, warp_pieces &pieces, uint32_t count,
                                               int next) {
-    return allocate(k, pieces.pool, count, &k.count->pool, POOL_PIECE, k.pool_capacity, EXHAUSTED_POOL,
-                     next, [] {});
+    return allocate(k, pieces.pool, count, &k.count->pool, POOL_PIECE, k.pool_capacity,
+                    EXHAUSTED_POOL, next, [] {});
 }
 __device__ __forceinline__ uint32_t take_nodes(const binned &k, warp_pieces &pieces, uint32_t count,
                                                int next) {
     return allocate(k, pieces.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_capacity,
-                     EXHAUSTED_NODES, next, [&] { drop_nodes(k, pieces); });
+                    EXHAUSTED_NODES, next, [&] { drop_nodes(k, pieces); });
 }
 __device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_pieces &pieces,
                                                   uint32_t count, int next) {
     return allocate(k, pieces.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_capacity,
-                     EXHAUSTED_LEAVES, next, [] {});
+                    EXHAUSTED_LEAVES, next, [] {});
 }
 
 /* The lanes' references. A lane without one has id KD_NONE and a box that intersects no plane. */
@@ -114,7 +114,8 @@ __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const f
                                             const float (&hi)[EACH], uint32_t maximum) {
 #pragma unroll
     for (int from = 0; from < EACH; ++from) {
-        const uint32_t end = maximum > from * LANES ? min(maximum - from * LANES, (uint32_t)LANES) : 0;
+        const uint32_t end =
+            maximum > from * LANES ? min(maximum - from * LANES, (uint32_t)LANES) : 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < end; i += COUNT_STEP) /* lanes without a reference add nothing */
             count_some<LANES, EACH, flat>(counts, lo, hi, lo[from], hi[from], i);

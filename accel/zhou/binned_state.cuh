@@ -12,7 +12,7 @@ enum {
     CHUNK = LARGE_BLOCK * LARGE_EACH,
     /* at most that many references: splits that keep all on one side are excluded */
     ALL_ASIDE_MAX = 4,
-    SMALL_MAX = 64,  /* references of a small node */
+    SMALL_MAX = 64,   /* references of a small node */
     SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */
 };
 
@@ -57,7 +57,8 @@ struct binned : build_state {
     big_node *big;
     unsigned long long *queue; /* binned_one_block.cuh */
     counters *count;
-    uint32_t pool_capacity, raw_capacity, leaf_capacity, small_capacity, big_capacity, medium_capacity, queue_capacity;
+    uint32_t pool_capacity, raw_capacity, leaf_capacity, small_capacity, big_capacity,
+        medium_capacity, queue_capacity;
 };
 
 __device__ __forceinline__ float pick(const float *of, int axis) {

@@ -33,8 +33,8 @@ __device__ __forceinline__ void normal_axis(float u, float v, float w, float x, 
     *terms = fabsf(plus) + fabsf(minus);
 }
 
-/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `minimum` and `maximum`.
-   NaN bounds nothing. */
+/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `minimum` and
+   `maximum`. NaN bounds nothing. */
 __device__ __forceinline__ void narrow_axis(float at, float normal, float minimum, float maximum,
                                             float *lo, float *hi) {
     const float inverse = __fdividef(1, normal), p = minimum * inverse, q = maximum * inverse;
@@ -169,7 +169,7 @@ struct large_shared {
     uint32_t sorted[LARGE_WARPS]; /* counts of the scatter, per warp */
     union {
         uint16_t straddlers[CHUNK]; /* indices in the chunk */
-        uint16_t sides[SIDES_MAX]; /* binned_one_block.cuh */
+        uint16_t sides[SIDES_MAX];  /* binned_one_block.cuh */
         uint8_t slots[3][BINS];     /* binned_large.cuh */
     };
     uint32_t base_left, base_right, children;
@@ -213,7 +213,7 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
 __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
                                            float next, uint32_t begun, uint32_t right) {
     const float expected = (of.base + of.slope * (edge - of.lo)) * (float)begun +
-                        (of.base + of.slope * (of.hi - next)) * (float)right;
+                           (of.base + of.slope * (of.hi - next)) * (float)right;
     const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
     return costs.traversal + costs.intersect * factor * expected;
 }

@@ -38,9 +38,8 @@ typedef struct zhou_build {
 typedef struct zhou_split {
     zhou_plan plan;
     zhou_node child[2];
-    zhou_part *parts[2]; /* of both, in one block; the caller frees parts[0] */
-    uint32_t
-        empty_right[ZHOU_CUTS_MAX]; /* empty right children, to be written after the subtree */
+    zhou_part *parts[2];                 /* of both, in one block; the caller frees parts[0] */
+    uint32_t empty_right[ZHOU_CUTS_MAX]; /* empty right children, to be written after the subtree */
     int empty_count;
 } zhou_split;
 

@@ -63,8 +63,8 @@ __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, b
 
 /* Reduces the minima and maxima of all threads, given as ordered integers. All threads of a block
    must call it. */
-__device__ __forceinline__ void set_up_box(set_up_shared &s, const int minimum[3], const int maximum[3],
-                                           int *box_lo, int *box_hi) {
+__device__ __forceinline__ void set_up_box(set_up_shared &s, const int minimum[3],
+                                           const int maximum[3], int *box_lo, int *box_hi) {
     const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll
     for (int a = 0; a < 3; ++a) {

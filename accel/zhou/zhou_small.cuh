@@ -39,8 +39,8 @@ struct zhou_warp_output {
 /* Allocates a segment and links it to the previous one. Returns KD_NONE in all lanes if there is
    none left; nodes or ids are then only counted. */
 __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint32_t *counter,
-                                                      uint32_t *next, uint32_t capacity, uint32_t place,
-                                                      uint32_t what) {
+                                                      uint32_t *next, uint32_t capacity,
+                                                      uint32_t place, uint32_t what) {
     uint32_t taken = 0;
     if ((threadIdx.x & 31) == 0) {
         taken = atomicAdd(counter, 1u);
@@ -54,10 +54,12 @@ __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint
 }
 
 /* Returns the index of a new pair of nodes; KD_NONE if there is no space. */
-__device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_warp_output &capacities) {
+__device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k,
+                                                   zhou_warp_output &capacities) {
     if (capacities.node == KD_NONE || capacities.node % ZHOU_SEGMENT == 0) {
-        const uint32_t segment = zhou_take_segment(k, &k.count->node_segments, k.node_next,
-                                                   k.segment_capacity, capacities.node, EXHAUSTED_NODES);
+        const uint32_t segment =
+            zhou_take_segment(k, &k.count->node_segments, k.node_next, k.segment_capacity,
+                              capacities.node, EXHAUSTED_NODES);
         capacities.node = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
     }
     const uint32_t at = capacities.node;
@@ -201,8 +203,9 @@ __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_sh
     if (capacities.id_count == 0) capacities.id_first = capacities.id;
     for (uint32_t done = 0; done < count;) {
         if (capacities.id == KD_NONE || capacities.id % ZHOU_SEGMENT == 0) {
-            const uint32_t segment = zhou_take_segment(
-                k, &k.count->id_segments, k.id_next, k.id_segment_capacity, capacities.id, EXHAUSTED_LEAVES);
+            const uint32_t segment =
+                zhou_take_segment(k, &k.count->id_segments, k.id_next, k.id_segment_capacity,
+                                  capacities.id, EXHAUSTED_LEAVES);
             capacities.id = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
             if (capacities.id_count == 0 && done == 0) capacities.id_first = capacities.id;
         }
@@ -211,7 +214,8 @@ __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_sh
         const uint32_t first = __popc(low & below) - done;
         if ((low >> lane & 1) && first < here) k.id_segments[capacities.id + first] = s.id[lane];
         const uint32_t second = __popc(low) + __popc(high & below) - done;
-        if ((high >> lane & 1) && second < here) k.id_segments[capacities.id + second] = s.id[lane + 32];
+        if ((high >> lane & 1) && second < here)
+            k.id_segments[capacities.id + second] = s.id[lane + 32];
         done += here;
         capacities.id += here;
     }
@@ -220,8 +224,9 @@ __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_sh
 
 /* Splits the node: `node` becomes its left child, the right one is pushed. */
 __device__ inline void zhou_split_small(const zhou_device &k, zhou_small_shared &s,
-                                        zhou_warp_output &capacities, zhou_small_root *root, zhou_subset &node,
-                                        const zhou_choice &best, uint32_t waiting) {
+                                        zhou_warp_output &capacities, zhou_small_root *root,
+                                        zhou_subset &node, const zhou_choice &best,
+                                        uint32_t waiting) {
     const uint32_t place = capacities.node_count, pair = zhou_take_pair(k, capacities);
     const int axis = best.side >> 1;
     zhou_put(k, root, node.at, tritree_inner(axis, best.plane, place), place);

@@ -6,7 +6,7 @@
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file's order is the machine's");
 
 kd_status sectioned_file_write(const char *path, const void *header, size_t header_bytes,
-                           const file_part *parts, int part_count) {
+                               const file_part *parts, int part_count) {
     file_output output;
     KD_TRY(file_output_open(&output, path));
     uint64_t hash = hash_bytes(header, header_bytes);
@@ -21,7 +21,7 @@ kd_status sectioned_file_write(const char *path, const void *header, size_t head
 }
 
 kd_status sectioned_file_header(const file_view *file, const char *path, const char *magic,
-                            const char *what, void *header, size_t header_bytes) {
+                                const char *what, void *header, size_t header_bytes) {
     KD_REQUIRE(file->count >= header_bytes + sizeof(uint64_t) && memcmp(file->bytes, magic, 8) == 0,
                KD_ERROR_INPUT, "%s: not a %s", path, what);
     memcpy(header, file->bytes, header_bytes);
@@ -29,7 +29,7 @@ kd_status sectioned_file_header(const file_view *file, const char *path, const c
 }
 
 kd_status sectioned_file_check_size(const file_view *file, const char *path, size_t header_bytes,
-                                uint64_t bytes) {
+                                    uint64_t bytes) {
     const uint64_t expected = header_bytes + bytes + sizeof(uint64_t);
     KD_REQUIRE(file->count == expected, KD_ERROR_INPUT,
                "%s: found %zu bytes, expected %llu; the file is truncated or damaged", path,
@@ -38,7 +38,7 @@ kd_status sectioned_file_check_size(const file_view *file, const char *path, siz
 }
 
 kd_status sectioned_file_read(const file_view *file, const char *path, size_t header_bytes,
-                          const file_part *parts, int part_count) {
+                              const file_part *parts, int part_count) {
     uint64_t total = 0, stored;
     for (int i = 0; i < part_count; ++i) total += parts[i].count;
     KD_TRY(sectioned_file_check_size(file, path, header_bytes, total));

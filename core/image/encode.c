@@ -24,11 +24,7 @@ static int alpha_is_used(const float *alpha, size_t count) {
    Idea: exponent and upper six bits of the mantissa determine the byte up to one or two steps,
          which are resolved by comparison. steps[b] is the smallest float with byte b, found by
          bisection. */
-enum {
-    STEP_MIN = 0x3f800000 - (13 << 23),
-    STEP_SHIFT = 17,
-    STEP_CELLS = 13 << (23 - STEP_SHIFT)
-};
+enum { STEP_MIN = 0x3f800000 - (13 << 23), STEP_SHIFT = 17, STEP_CELLS = 13 << (23 - STEP_SHIFT) };
 static float steps[257];
 static uint8_t cells[STEP_CELLS];
 static pthread_once_t steps_once = PTHREAD_ONCE_INIT;

@@ -130,7 +130,8 @@ static void halves_split(unsigned char *to, unsigned char *between, const unsign
 
 static bool deflater_open(exr_deflater *of, uint64_t capacity) {
     if (of->by) return true;
-    if (KD_RESERVE(of->packed, capacity) != KD_OK || KD_RESERVE(of->split, capacity) != KD_OK) return false;
+    if (KD_RESERVE(of->packed, capacity) != KD_OK || KD_RESERVE(of->split, capacity) != KD_OK)
+        return false;
     of->by = libdeflate_alloc_compressor(LEVEL);
     return of->by != NULL;
 }

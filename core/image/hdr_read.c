@@ -364,8 +364,8 @@ static kd_status unpack_pixels(hdr_scan *of) {
 
 static kd_status scanline_unpack(hdr_scan *of) {
     const uint8_t *from = of->at;
-    if (of->length < PACKED_MIN || of->length > PACKED_MAX || of->end - from < 4 ||
-        from[0] != 2 || from[1] != 2 || from[2] >= 128)
+    if (of->length < PACKED_MIN || of->length > PACKED_MAX || of->end - from < 4 || from[0] != 2 ||
+        from[1] != 2 || from[2] >= 128)
         return unpack_pixels(of);
     const int32_t length = from[2] << 8 | from[3];
     KD_REQUIRE(length == of->length, KD_ERROR_INPUT,

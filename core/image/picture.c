@@ -90,10 +90,10 @@ static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
 enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
-    KD_REQUIRE(
-        claimed->width > 0 && claimed->height > 0 && min_bytes(file, claimed) <= file->count,
-        KD_ERROR_INPUT, "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes",
-        path, claimed->width, claimed->height, file->count);
+    KD_REQUIRE(claimed->width > 0 && claimed->height > 0 && min_bytes(file, claimed) <= file->count,
+               KD_ERROR_INPUT,
+               "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
+               claimed->width, claimed->height, file->count);
     const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
     KD_REQUIRE(claimed->kind != PICTURE_HDR || pixels <= FREE_PIXELS ||
                    pixels / PACKED_PIXELS <= file->count,

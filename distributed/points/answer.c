@@ -93,7 +93,7 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
         const double dist2 = dist2_at(call, run);
         if (minimum &&
             (dist2 > min_dist2 || (dist2 == min_dist2 && run->from->numbers[run->at] >
-                                                                 minimum->from->numbers[minimum->at])))
+                                                             minimum->from->numbers[minimum->at])))
             continue;
         minimum = run;
         min_dist2 = dist2;
@@ -115,7 +115,8 @@ static void put(const parts_call *call, uint64_t at, uint64_t number, double dis
 }
 
 /* Returns whether all runs of a query, without the excluded point, have the length of its row. */
-static bool fits(const merging *work, const merge_run *begin, const merge_run *end, uint64_t capacity) {
+static bool fits(const merging *work, const merge_run *begin, const merge_run *end,
+                 uint64_t capacity) {
     uint64_t answers = 0;
     for (const merge_run *run = begin; run < end; ++run) answers += run->end - run->at;
     return answers == capacity + (work->call->self ? 1 : 0);

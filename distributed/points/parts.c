@@ -343,7 +343,8 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
     }
     out->size = size;
     KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));
-    const kd_status status = ranks_threads_run(size, out->copies ? copy_one : build_one_tree, &given);
+    const kd_status status =
+        ranks_threads_run(size, out->copies ? copy_one : build_one_tree, &given);
     if (status != KD_OK) parts_close(out);
     return status == KD_ERROR_INPUT ? name_the_bad(arrays, count, status) : status;
 }

@@ -169,7 +169,8 @@ static kd_status find_rows(const parts_call *call, serving *at, points_search *s
     uint32_t *ids = NULL;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(ids, capacity));
-    if (!parts_query_boxes(call)) KD_TRY_GOTO(memory_reserve(&at->dist2, capacity, scalar_bytes(call)));
+    if (!parts_query_boxes(call))
+        KD_TRY_GOTO(memory_reserve(&at->dist2, capacity, scalar_bytes(call)));
     if (nearest) KD_TRY_GOTO(KD_RESERVE(at->counts, count));
     search->kind = call->kind;
     search->offsets = nearest ? NULL : at->offsets;

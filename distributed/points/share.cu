@@ -150,10 +150,12 @@ kd_status sort_targets(divide_scratch *split_scratch, uint64_t count, uint32_t p
     while (bits < 32 && (1u << bits) < parts) ++bits;
     for (int turn = 0; turn < 2; ++turn) {
         if (turn) KD_TRY(split_scratch->scratch.take(bytes));
-        KD_CUDA(cub::DeviceRadixSort::SortPairs(
-            split_scratch->scratch.memory, bytes, (const uint32_t *)split_scratch->targets.memory,
-            (uint32_t *)split_scratch->sorted_targets.memory, (const uint32_t *)split_scratch->indices.memory,
-            (uint32_t *)split_scratch->sorted.memory, (uint32_t)count, 0, bits, (cudaStream_t)NULL));
+        KD_CUDA(cub::DeviceRadixSort::SortPairs(split_scratch->scratch.memory, bytes,
+                                                (const uint32_t *)split_scratch->targets.memory,
+                                                (uint32_t *)split_scratch->sorted_targets.memory,
+                                                (const uint32_t *)split_scratch->indices.memory,
+                                                (uint32_t *)split_scratch->sorted.memory,
+                                                (uint32_t)count, 0, bits, (cudaStream_t)NULL));
     }
     return KD_OK;
 }
@@ -176,13 +178,14 @@ kd_status divide(share_split *out, divide_scratch *split_scratch, const point_sh
                                     (uint32_t *)split_scratch->indices.memory);
     KD_CUDA_LAUNCHED("find_targets");
     if (count) KD_TRY(sort_targets(split_scratch, count, parts));
-    find_begins<<<blocks, BLOCK>>>((const uint32_t *)split_scratch->sorted_targets.memory, count, parts,
-                                   (word *)split_scratch->begins.memory);
+    find_begins<<<blocks, BLOCK>>>((const uint32_t *)split_scratch->sorted_targets.memory, count,
+                                   parts, (word *)split_scratch->begins.memory);
     KD_CUDA_LAUNCHED("find_begins");
-    move_points<<<blocks, BLOCK>>>(*share, (const uint32_t *)split_scratch->sorted.memory, out->coordinates,
-                                   out->numbers);
+    move_points<<<blocks, BLOCK>>>(*share, (const uint32_t *)split_scratch->sorted.memory,
+                                   out->coordinates, out->numbers);
     KD_CUDA_LAUNCHED("move_points");
-    KD_TRY(device_copy(out->begins, split_scratch->begins.memory, (parts + 1ull) * sizeof(word), NULL));
+    KD_TRY(device_copy(out->begins, split_scratch->begins.memory, (parts + 1ull) * sizeof(word),
+                       NULL));
     KD_TRY(device_stream_wait(NULL));
     return KD_OK;
 }

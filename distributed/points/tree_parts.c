@@ -459,8 +459,11 @@ static kd_status query_self_cpu(const kd_points *tree, const points_search *sear
     return parts_call_self(tree->parts, &call, search->order, search->query.skip_self != 0);
 }
 
-static const points_backend backend = {
-    .nearest = query_part, .count = query_part, .fill = query_part, .box = query_boxes, .self = query_self_cpu};
+static const points_backend backend = {.nearest = query_part,
+                                       .count = query_part,
+                                       .fill = query_part,
+                                       .box = query_boxes,
+                                       .self = query_self_cpu};
 
 const points_distribution points_distributed = {.build = build,
                                                 .close = close,

@@ -73,9 +73,7 @@ static uint32_t unseen_samples(const shared_pass *pass) {
     if (pass->samples.begin == 0 || frame_is_awaited(pass->of)) return 0;
     const double slowest = row_scheduler_slowest(&pass->scheduler);
     const double count = slowest * row_seconds / pass->to->width;
-    return count < SAMPLES_MIN  ? SAMPLES_MIN
-           : count < SAMPLES_MAX ? (uint32_t)count
-                                  : SAMPLES_MAX;
+    return count < SAMPLES_MIN ? SAMPLES_MIN : count < SAMPLES_MAX ? (uint32_t)count : SAMPLES_MAX;
 }
 
 static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {

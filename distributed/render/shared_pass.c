@@ -148,7 +148,8 @@ static kd_status work_here(scheduler_thread *of) {
 }
 
 static kd_status schedule_and_work(shared_pass *pass) {
-    scheduler_thread made = {.pass = pass, .among = *pass->among, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    scheduler_thread made = {
+        .pass = pass, .among = *pass->among, .mutex = PTHREAD_MUTEX_INITIALIZER};
     const film *to = pass->to;
     row_scheduler_begin(&pass->scheduler, to->height, (double)to->width * pass->samples.count);
     made.among.sent = 0;

@@ -282,13 +282,13 @@ KD_API kd_status kd_points_visit(const kd_points *tree, const kd_points_query *q
    or neither must have an `order`. A changed tree on a CPU is rebuilt for each call: call
    kd_points_rebuild first. */
 KD_API kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query,
-                                       uint32_t k, uint32_t *order, uint32_t *ids, void *dist2,
-                                       uint32_t *counts);
+                                        uint32_t k, uint32_t *order, uint32_t *ids, void *dist2,
+                                        uint32_t *counts);
 KD_API kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
-                                            uint32_t *order, uint64_t *offsets);
+                                             uint32_t *order, uint64_t *offsets);
 KD_API kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query,
-                                      uint32_t *order, const uint64_t *offsets, uint32_t *ids,
-                                      void *dist2);
+                                       uint32_t *order, const uint64_t *offsets, uint32_t *ids,
+                                       void *dist2);
 
 /********************************* Advanced: box queries *************************************/
 

@@ -72,7 +72,8 @@ KD_FN float beam_free(const scene_view *world, vec3 from, vec3 direction, float 
     const ray cast = ray_make(from, direction, 0, radius);
     ++*rays;
     const ray_hit hit = tritree_closest(&world->tree, cast);
-    const medium_span span = transmittance_span(world, &cast, hit.triangle == KD_NONE ? radius : hit.t);
+    const medium_span span =
+        transmittance_span(world, &cast, hit.triangle == KD_NONE ? radius : hit.t);
     return span.begin > 0 ? 0 : span.end;
 }
 

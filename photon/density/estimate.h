@@ -208,7 +208,7 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
    photon nearby applies.
    Source: Christensen 1999, "Faster photon map global illumination". */
 KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
-                                   vec3 *irradiance) {
+                                         vec3 *irradiance) {
     neighbour found[ESTIMATE_KNOWN_ASKED];
     if (!map->irradiance) return false;
     for (uint32_t asked = 1; asked <= ESTIMATE_KNOWN_ASKED; asked *= ESTIMATE_KNOWN_ASKED) {

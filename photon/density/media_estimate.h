@@ -27,7 +27,7 @@ typedef struct volume_point {
 } volume_point;
 
 KD_FN void volume_add(const photon_map_view *map, const volume_point *at, uint32_t node, float s2,
-                    flux_sum *sum) {
+                      flux_sum *sum) {
     const photon *near = &map->photons[node];
     if (near->triangle != at->where) return;
     const float phase = medium_phase(at->g, -vec3_dot(near->direction, at->direction));
@@ -42,7 +42,7 @@ enum { VOLUME_DIRECTIONS = 8, VOLUME_LAYERS = 16 };
 /* Returns the fraction of the kernel along one direction that lies in the medium, before the first
    opaque surface. The ray is `radius` long. */
 KD_FN float volume_stretches(const scene_view *world, const volume_point *at, photon_kernel kernel,
-                           ray cast, uint32_t *rays) {
+                             ray cast, uint32_t *rays) {
     const float radius = cast.tmax;
     uint32_t where = at->where;
     float share = 0;
@@ -68,7 +68,7 @@ KD_FN float volume_stretches(const scene_view *world, const volume_point *at, ph
 /* Returns the fraction of the kernel's ball that lies in the medium. The directions are lattice
    points on the sphere, shifted by a hash of the position. */
 KD_FN float volume_share(const scene_view *world, const volume_point *at, photon_kernel kernel,
-                       float radius, uint32_t *rays) {
+                         float radius, uint32_t *rays) {
     const uint64_t x = float_bits(at->position.x), y = float_bits(at->position.y);
     const rng_block shift =
         rng_draw(rng_key_make(x << 32 | y, float_bits(at->position.z), 0), 0, 0);
@@ -84,8 +84,8 @@ KD_FN float volume_share(const scene_view *world, const volume_point *at, photon
 }
 
 KD_FN vec3 volume_sum_density(const scene_view *world, const photon_map_view *map,
-                            const volume_point *at, const flux_sum *sum, float radius,
-                            uint32_t *rays) {
+                              const volume_point *at, const flux_sum *sum, float radius,
+                              uint32_t *rays) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
     const float share = volume_share(world, at, map->kernel, radius, rays);
     const float volume = photon_kernel_ball(map->kernel) * radius * radius * radius * share;
@@ -94,8 +94,8 @@ KD_FN vec3 volume_sum_density(const scene_view *world, const photon_map_view *ma
 
 /* Radiance scattered per length against the ray's direction, W/(sr m^3). `rays` counts the rays
    traced. */
-KD_FN vec3 photon_volume_radiance(const scene_view *world, const photon_map_view *map, const volume_point *at,
-                       uint32_t *rays) {
+KD_FN vec3 photon_volume_radiance(const scene_view *world, const photon_map_view *map,
+                                  const volume_point *at, uint32_t *rays) {
     flux_sum sum = flux_sum_none();
     if (map->tree.count == 0 || !(map->radius > 0)) return vec3_all(0);
     if (map->gather > 0) {
@@ -104,7 +104,8 @@ KD_FN vec3 photon_volume_radiance(const scene_view *world, const photon_map_view
         if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
         const float per_radius2 = 1 / (gathered.radius * gathered.radius);
         for (uint32_t i = 0; i < gathered.count; ++i)
-            volume_add(map, at, gathered.found[i].node, gathered.found[i].dist2 * per_radius2, &sum);
+            volume_add(map, at, gathered.found[i].node, gathered.found[i].dist2 * per_radius2,
+                       &sum);
         return volume_sum_density(world, map, at, &sum, gathered.radius, rays);
     }
     const float bound2 = pointtree_bound2(map->radius);

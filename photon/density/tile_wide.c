@@ -56,7 +56,7 @@ static bool group_is_wide(const wide_search *in, const tile_face *face, const pa
                           float reach, vec3 middle) {
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
     tile_lookup lookup = tile_lookup_begin(middle, normal, face->triangle,
-                                     1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
+                                           1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
     if (tile_lookup_at_all(&in->tiles, &lookup, TILE_COSINE) < in->tiles.box_count) return false;
     if (lookup.modelled) return false;
     return fabsf((float)lookup.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
@@ -165,7 +165,8 @@ static float box_reach(const tile_box *box) {
 /* Returns true if the whole box lies in the ball, faces like the query, and can be added as a
    unit. */
 static bool box_lies_within(const tile_lookup *lookup, const tile_box *box) {
-    const vec3 below = vec3_sub(lookup->position, box->lo), above = vec3_sub(box->hi, lookup->position);
+    const vec3 below = vec3_sub(lookup->position, box->lo),
+               above = vec3_sub(box->hi, lookup->position);
     return box->cosine > PLANE_COSINE && !box->modelled &&
            fabsf(vec3_dot(box->axis, lookup->normal)) > PLANE_COSINE &&
            vec3_length2(vec3_max(below, above)) <= lookup->bound2;
@@ -214,7 +215,7 @@ static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
         const uint32_t triangle = in->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
         tile_lookup lookup =
             tile_lookup_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
-                            1.001f * in->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
+                              1.001f * in->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
         if (!(box->weight[side] > 0))
             sides &= ~(1u << side);
         else if (ball_holds_disc(&in->tiles, &lookup)) {

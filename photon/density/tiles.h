@@ -113,7 +113,7 @@ typedef enum tile_verdict {
 } tile_verdict;
 
 KD_FN tile_lookup tile_lookup_begin(vec3 position, vec3 normal, uint32_t triangle, float radius,
-                                photon_kernel kernel) {
+                                    photon_kernel kernel) {
     tile_lookup lookup;
     lookup.position = position;
     lookup.normal = normal;
@@ -147,9 +147,9 @@ KD_FN float tile_box_kernel(const tile_lookup *lookup, const tile_box *box) {
     const vec3 direction = vec3_sub(box->middle, lookup->position);
     float sum = 0;
     for (uint32_t i = 0; i < 8; ++i) {
-        const vec3 place =
-            vec3_make(direction.x + (i & 1u ? half.x : -half.x), direction.y + (i & 2u ? half.y : -half.y),
-                      direction.z + (i & 4u ? half.z : -half.z));
+        const vec3 place = vec3_make(direction.x + (i & 1u ? half.x : -half.x),
+                                     direction.y + (i & 2u ? half.y : -half.y),
+                                     direction.z + (i & 4u ? half.z : -half.z));
         sum += photon_kernel_at(lookup->kernel, vec3_length2(place) / lookup->bound2);
     }
     return sum / (8 * lookup->bound2);
@@ -327,7 +327,8 @@ KD_FN void tile_box_take_all(const tile_view *view, tile_lookup *lookup, const t
 }
 
 /* Visits a box; returns the next one to visit. */
-KD_FN uint32_t tile_lookup_at_box(const tile_view *view, tile_lookup *lookup, float limit, uint32_t i) {
+KD_FN uint32_t tile_lookup_at_box(const tile_view *view, tile_lookup *lookup, float limit,
+                                  uint32_t i) {
     const tile_box *box = &view->boxes[i];
     ++lookup->tested;
     const tile_verdict verdict = tile_box_judge(lookup, box, limit);
@@ -350,7 +351,8 @@ typedef struct tile_waiting {
 } tile_waiting;
 
 /* Evaluates a box that need not be opened; returns true if it has to be. */
-KD_FN bool tile_intersect_box(const tile_view *view, tile_lookup *lookup, float limit, uint32_t box) {
+KD_FN bool tile_intersect_box(const tile_view *view, tile_lookup *lookup, float limit,
+                              uint32_t box) {
     const tile_verdict verdict = tile_box_judge(lookup, &view->boxes[box], limit);
     ++lookup->tested;
     if (verdict == TILE_AS_ONE) tile_box_take(lookup, &view->boxes[box]);
@@ -359,8 +361,8 @@ KD_FN bool tile_intersect_box(const tile_view *view, tile_lookup *lookup, float 
 
 /* Visits the contents of an open box within `share` steps, divided equally between the children;
    what one child does not use goes to the other. Returns the number of unused steps. */
-KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, float limit, uint32_t box,
-                                  uint32_t share) {
+KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, float limit,
+                                    uint32_t box, uint32_t share) {
     tile_waiting waiting[TILE_WAITING];
     uint32_t count = 1, spare = 0;
     waiting[0].box = box;
@@ -399,7 +401,8 @@ KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, 
 
 /* Visits everything from a box on within the remaining steps: the following roots of subtrees, each
    with half of the steps that the ones before have left. */
-KD_FN void tile_lookup_at_rest(const tile_view *view, tile_lookup *lookup, float limit, uint32_t from) {
+KD_FN void tile_lookup_at_rest(const tile_view *view, tile_lookup *lookup, float limit,
+                               uint32_t from) {
     uint32_t roots = 0, left = TILE_MAX - lookup->tested;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) ++roots;
     left = left > roots ? left - roots : 0;
@@ -466,7 +469,8 @@ KD_FN float tile_kernel_integral(const tile_view *view, tile_lookup *lookup, flo
     }
     float model = 1;
     if (lookup->modelled)
-        model = openness_at(view->scene, lookup->position, lookup->normal, lookup->triangle, view->span);
+        model = openness_at(view->scene, lookup->position, lookup->normal, lookup->triangle,
+                            view->span);
     return tile_lookup_over_model(lookup, tile_lookup_found(lookup), model);
 }
 

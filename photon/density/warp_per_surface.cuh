@@ -152,8 +152,8 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_sc
     store_estimate(work, which, weigh.sum, work.radius);
 }
 
-static __device__ __noinline__ void within_of_other(const gather_work &work, within_scratch &own_scratch,
-                                                    uint32_t which) {
+static __device__ __noinline__ void within_of_other(const gather_work &work,
+                                                    within_scratch &own_scratch, uint32_t which) {
     within_of_one<false>(work, own_scratch, which);
 }
 
@@ -271,11 +271,14 @@ template <int PARTS> struct nearest_scratch {
 
 /* Finds the k nearest photons of a point, or all within the radius if they are fewer. */
 template <int PARTS>
-__device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work &work,
-                                                              nearest_scratch<PARTS> &own_scratch, vec3 q) {
-    nearest_places<PARTS> best = {
-        own_scratch.dist2, own_scratch.place, work.index.ids,
-        work.k,     0,          __float_as_uint(pointtree_bound2(work.radius))};
+__device__ __forceinline__ nearest_places<PARTS>
+find_nearest(const gather_work &work, nearest_scratch<PARTS> &own_scratch, vec3 q) {
+    nearest_places<PARTS> best = {own_scratch.dist2,
+                                  own_scratch.place,
+                                  work.index.ids,
+                                  work.k,
+                                  0,
+                                  __float_as_uint(pointtree_bound2(work.radius))};
     gather_index::visit(
         work.index, own_scratch.path, q, [&] { return best.bound; },
         [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
@@ -308,8 +311,8 @@ __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
 }
 
 template <int PARTS>
-__device__ __forceinline__ void nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &own_scratch,
-                                               uint32_t which) {
+__device__ __forceinline__ void
+nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &own_scratch, uint32_t which) {
     nearest_places<PARTS> best = find_nearest(work, own_scratch, work.requests[which].at.position);
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));

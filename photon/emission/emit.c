@@ -35,10 +35,10 @@ typedef struct emit_batch {
     const scene_view *scene;
     const photon_order *order;
     uint64_t first_path;
-    uint32_t paths;       /* of this rank in this batch */
-    uint32_t paths_max;  /* limit for a batch */
-    uint32_t path_capacity;        /* capacity, in paths */
-    uint32_t piece_count; /* capacity, in pieces */
+    uint32_t paths;         /* of this rank in this batch */
+    uint32_t paths_max;     /* limit for a batch */
+    uint32_t path_capacity; /* capacity, in paths */
+    uint32_t piece_count;   /* capacity, in pieces */
     emit_piece *pieces;
     uint32_t *counts; /* number of photons of each path */
     photon_ledger *ledgers;
@@ -69,8 +69,8 @@ static kd_status piece_put(emit_piece *piece, const photon *landed) {
 }
 
 /* As photon_path_next, once a ray's hit is known. *on: the path has another ray. */
-static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index, photon_path *state,
-                             ray_hit hit, bool *on) {
+static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index,
+                             photon_path *state, ray_hit hit, bool *on) {
     const scene_view *scene = batch->scene;
     const photon_wish *wish = &batch->order->wish;
     photon_ledger *ledger = &batch->ledgers[index];
@@ -81,8 +81,8 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers, &in_volume,
-                        ledger);
+    *on = photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
+                        &in_volume, ledger);
     if (*on) return KD_OK;
     const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return KD_OK;
@@ -103,7 +103,7 @@ static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first
         photon_ledger *ledger = &batch->ledgers[first + i];
         batch->counts[first + i] = 0;
         if (photon_path_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
-                             &w->batch_paths[i], ledger) &&
+                              &w->batch_paths[i], ledger) &&
             !photon_path_is_over(&batch->order->wish, &w->batch_paths[i], ledger))
             w->flying[w->count++] = (uint16_t)i;
     }

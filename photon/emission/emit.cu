@@ -36,7 +36,7 @@ constexpr uint32_t LIST_SPARE = 256; /* surplus photons of the last path */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
     uint64_t wanted, longest;
-    uint64_t minimum;         /* emit_min_landed */
+    uint64_t minimum;       /* emit_min_landed */
     uint32_t landed;        /* photons in the heap; may exceed its capacity */
     uint32_t taken_paths;   /* paths of the batch that belong to the list */
     uint32_t taken;         /* photons of these paths */
@@ -205,11 +205,13 @@ kd_status set_state(emission_state *state, const emission_state *told, cudaStrea
 
 kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     KD_TRY(scan_counts(batch, NULL));
-    batch->landed = (landed_photon *)cuda_arena_take(arena, batch->heap_capacity, sizeof(landed_photon));
+    batch->landed =
+        (landed_photon *)cuda_arena_take(arena, batch->heap_capacity, sizeof(landed_photon));
     batch->order = (uint32_t *)cuda_arena_take(arena, batch->heap_capacity, sizeof(uint32_t));
     batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
-    batch->ledger = (photon_path_ledger *)cuda_arena_take(arena, batch->paths, sizeof(photon_path_ledger));
+    batch->ledger =
+        (photon_path_ledger *)cuda_arena_take(arena, batch->paths, sizeof(photon_path_ledger));
     batch->cub = cuda_arena_take(arena, batch->cub_bytes, 1);
     emit_lay_out_pool(batch, arena);
     return KD_OK;
@@ -378,7 +380,8 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     batch->stream = (cudaStream_t)device_thread_stream();
     batch->landed_count = &((emission_state *)with->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
-    batch->capacity = min(batch->paths, with->path_capacity ? with->path_capacity : (uint32_t)EMIT_PATHS_AT_ONCE);
+    batch->capacity =
+        min(batch->paths, with->path_capacity ? with->path_capacity : (uint32_t)EMIT_PATHS_AT_ONCE);
     const double yield = with->yield > 0 ? with->yield : 2;
     const double estimated = 1.1 * yield * batch->paths + 1024;
     batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);

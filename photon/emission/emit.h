@@ -136,7 +136,7 @@ typedef struct photon_list_cuda {
 /* Working memory, reused by the next emission. */
 typedef struct photon_emitter_cuda {
     device_buffer batch, state;
-    double yield;  /* photons per path in the last emission; 0: not known */
+    double yield;           /* photons per path in the last emission; 0: not known */
     uint32_t path_capacity; /* limit of paths in flight; 0: chosen for the device */
 } photon_emitter_cuda;
 

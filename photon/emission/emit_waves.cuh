@@ -18,9 +18,9 @@
 
 enum {
     EMIT_LISTS = MATERIAL_KINDS,
-    EMIT_RING = 3,           /* records of the previous, the current and the next wavefront */
-    EMIT_POLL_EVERY = 4,     /* wavefronts between two checks by the host */
-    EMIT_FEW = 1 << 14,      /* paths below which a wavefront does not pay */
+    EMIT_RING = 3,               /* records of the previous, the current and the next wavefront */
+    EMIT_POLL_EVERY = 4,         /* wavefronts between two checks by the host */
+    EMIT_FEW = 1 << 14,          /* paths below which a wavefront does not pay */
     EMIT_PATHS_AT_ONCE = 1 << 21 /* most paths in flight */
 };
 enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
@@ -58,8 +58,8 @@ static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and 
 struct emission_batch {
     uint64_t first_path;
     uint32_t paths, heap_capacity; /* capacity of the heap */
-    cudaStream_t stream;  /* used for all operations */
-    double scale;         /* of the ledger */
+    cudaStream_t stream;           /* used for all operations */
+    double scale;                  /* of the ledger */
     landed_photon *landed;
     uint32_t *order;  /* positions in the heap of the photons used */
     uint32_t *counts; /* photons of each path; after the scan, position of its first */
@@ -93,7 +93,8 @@ struct wave_photon {
     uint32_t path, landed;
 };
 
-__device__ __forceinline__ void store_photon(const photon_store &to, uint32_t at, const wave_photon &on) {
+__device__ __forceinline__ void store_photon(const photon_store &to, uint32_t at,
+                                             const wave_photon &on) {
     const emitted_photon &flying = on.state.flying;
     store_ray(to.rays, at, flying.cast);
     to.power[at] = with_fourth(flying.power, flying.wavelength);
@@ -104,8 +105,8 @@ __device__ __forceinline__ void store_photon(const photon_store &to, uint32_t at
 }
 
 __device__ __forceinline__ wave_photon load_photon(const photon_store &from, uint32_t at,
-                                             const emission_batch &batch,
-                                             const photon_emission &emission) {
+                                                   const emission_batch &batch,
+                                                   const photon_emission &emission) {
     wave_photon on;
     const float4 power = from.power[at];
     const uint4 ids = from.ids[at];
@@ -125,8 +126,8 @@ __device__ __forceinline__ wave_photon load_photon(const photon_store &from, uin
     return on;
 }
 
-__device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch, const photon_store &from,
-                                                uint32_t at) {
+__device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch,
+                                                   const photon_store &from, uint32_t at) {
     fetch_ahead(from.rays + 2 * (uint64_t)at);
     fetch_ahead(from.power + at);
     fetch_ahead(from.ids + at);
@@ -159,7 +160,7 @@ __device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_
 /* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
 template <bool media>
 __device__ __forceinline__ void finish_photon(const emission_batch &batch, const wave_photon &on,
-                                           const photon_ledger &ledger) {
+                                              const photon_ledger &ledger) {
     photon_path_ledger *to = batch.ledger + on.path;
     keep_ledger<media>(batch, on.path, ledger);
     if (ledger.escaped != 0) to->escaped = ledger.escaped;
@@ -212,7 +213,8 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
         photon_ledger ledger;
         on.path = path;
         on.landed = 0;
-        bool flies = photon_path_begin(&scene, &emission, batch.first_path + path, &on.state, &ledger);
+        bool flies =
+            photon_path_begin(&scene, &emission, batch.first_path + path, &on.state, &ledger);
         if (!flies) on.state.step = 0;
         photon_path_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
         batch.ledger[path] = empty;
@@ -252,7 +254,7 @@ struct shaded_photon {
 
 /* Appends a photon to the heap. */
 __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_photon &on,
-                                        const photon &slot) {
+                                           const photon &slot) {
     const uint32_t at = take_place(batch.landed_count);
     const landed_photon made = {slot, on.landed++};
     uint4 words[4];
@@ -263,9 +265,9 @@ __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_pho
 
 /* `diffuse`: all surfaces hit are diffuse. */
 template <bool media, bool diffuse>
-__device__ __forceinline__ void photon_arrive(const scene_view &scene, const photon_emission &emission,
-                                           const photon_wish &wish, const emission_batch &batch,
-                                           const photon_store &from, uint32_t i, shaded_photon &s) {
+__device__ __forceinline__ void
+photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_wish &wish,
+              const emission_batch &batch, const photon_store &from, uint32_t i, shaded_photon &s) {
     s.turn = PHOTON_ENDS;
     s.is = false;
     if (i == KD_NONE) return;
@@ -278,7 +280,8 @@ __device__ __forceinline__ void photon_arrive(const scene_view &scene, const pho
     photon slot;
     bool in_volume;
     ++state.step;
-    if (media && photon_path_shines(&scene, &wish, &state, hit, &slot)) photon_put(batch, s.on, slot);
+    if (media && photon_path_shines(&scene, &wish, &state, hit, &slot))
+        photon_put(batch, s.on, slot);
     if (photon_passes(&scene, &state.flying, state.key, state.step, &hit, &state.layers, &in_volume,
                       &s.ledger)) {
         s.turn = PHOTON_PASSES;
@@ -290,7 +293,7 @@ __device__ __forceinline__ void photon_arrive(const scene_view &scene, const pho
 
 /* Stores photons. */
 __device__ __forceinline__ void photon_land(const scene_view &scene, const photon_wish &wish,
-                                         const emission_batch &batch, shaded_photon &s) {
+                                            const emission_batch &batch, shaded_photon &s) {
     photon slot;
     if (s.turn == PHOTON_ENDS || s.turn == PHOTON_PASSES) return;
     if (photon_path_lands(&scene, &wish, s.turn, &s.at, &s.on.state, &slot))
@@ -299,7 +302,7 @@ __device__ __forceinline__ void photon_land(const scene_view &scene, const photo
 
 /* Returns true if the path has another ray. */
 __device__ __forceinline__ bool photon_goes_on(const scene_view &scene, const photon_wish &wish,
-                                            shaded_photon &s) {
+                                               shaded_photon &s) {
     if (s.turn == PHOTON_PASSES) return true;
     if (s.turn == PHOTON_ENDS) return false;
     return photon_path_go_on(&scene, &wish, s.turn, &s.at, &s.on.state, &s.ledger) &&

@@ -114,20 +114,21 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
     *in_volume = false;
     if (scene->medium_count > 0)
         *in_volume = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
-                              step, ledger);
+                                step, ledger);
     if (*in_volume || hit->triangle == KD_NONE) return false;
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
     if (scene->medium_count > 0)
-        flying->where = transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
+        flying->where =
+            transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
     flying->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return ++*layers < PHOTON_LAYERS;
 }
 
 /* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. */
-KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
-                       uint32_t step, photon_ledger *ledger, surface *at) {
+KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit,
+                           rng_key key, uint32_t step, photon_ledger *ledger, surface *at) {
     surface_of_hit(scene, &flying->cast, hit, KD_NONE, at);
     if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
@@ -142,7 +143,7 @@ KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_
 
 /* Scatters a photon in a medium. */
 KD_FN void photon_scatter(const scene_view *scene, emitted_photon *flying, rng_key key,
-                        uint32_t step) {
+                          uint32_t step) {
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
     const float g = medium_of(scene, flying->where)->g;
     const vec3 after =
@@ -160,12 +161,13 @@ typedef struct photon_path {
 } photon_path;
 
 /* Emits a photon and clears the ledger; returns false if none is emitted. */
-KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emission, uint64_t path,
-                            photon_path *state, photon_ledger *ledger) {
+KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emission,
+                             uint64_t path, photon_path *state, photon_ledger *ledger) {
     memset(ledger, 0, sizeof *ledger);
     if (!light_emit(scene, emission, path, &state->flying)) return false;
     if (scene->medium_count > 0)
-        state->flying.where = transmittance_around(scene, SCENE_TREE, state->flying.cast, &ledger->rays);
+        state->flying.where =
+            transmittance_around(scene, SCENE_TREE, state->flying.cast, &ledger->rays);
     state->key = rng_key_make(emission->seed, emission->pass, path);
     state->kind = PHOTON_DIRECT;
     state->bounce = state->step = state->layers = 0;
@@ -175,7 +177,7 @@ KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emi
 
 /* Scatters the photon at a surface; returns false if the path ends. */
 KD_FN bool photon_path_scatter(const photon_wish *wish, const surface *at, bool lands,
-                              photon_path *state, photon_ledger *ledger) {
+                               photon_path *state, photon_ledger *ledger) {
     emitted_photon *flying = &state->flying;
     const bsdf_sample next =
         bsdf_draw(at, vec3_negate(flying->cast.direction),
@@ -208,14 +210,14 @@ KD_FN bool photon_path_scatter(const photon_wish *wish, const surface *at, bool 
 /* What happens to a photon where its ray ends. */
 typedef enum photon_turn {
     PHOTON_ENDS,
-    PHOTON_PASSES,   /* a cut-out: the ray continues */
-    PHOTON_SCATTERS, /* at a surface */
-    PHOTON_SCATTERS_IN_VOLUME    /* scattered in a medium at flying.cast.origin */
+    PHOTON_PASSES,            /* a cut-out: the ray continues */
+    PHOTON_SCATTERS,          /* at a surface */
+    PHOTON_SCATTERS_IN_VOLUME /* scattered in a medium at flying.cast.origin */
 } photon_turn;
 
 /* Returns true if the path has reached its maximum depth. */
 KD_FN bool photon_path_is_over(const photon_wish *wish, const photon_path *state,
-                              photon_ledger *ledger) {
+                               photon_ledger *ledger) {
     if (state->bounce < wish->max_depth) return false;
     ledger->cut += photon_watts(state->flying.power);
     return true;
@@ -224,7 +226,7 @@ KD_FN bool photon_path_is_over(const photon_wish *wish, const photon_path *state
 /* Handles the end of a ray at `hit`, which may be none, or at a scattering point in a medium before
    it. Sets *at if the photon is at a surface. */
 KD_FN photon_turn photon_path_arrive(const scene_view *scene, photon_path *state, ray_hit hit,
-                                    bool in_volume, surface *at, photon_ledger *ledger) {
+                                     bool in_volume, surface *at, photon_ledger *ledger) {
     state->layers = 0;
     if (in_volume) return PHOTON_SCATTERS_IN_VOLUME;
     if (hit.triangle == KD_NONE) {
@@ -240,7 +242,7 @@ KD_FN photon_turn photon_path_arrive(const scene_view *scene, photon_path *state
    called before the photon is moved on. A beam does not end where the photon is scattered: Jarosz
    et al. 2011, section 5.2. */
 KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
-                             const photon_path *state, ray_hit hit, photon *slot) {
+                              const photon_path *state, ray_hit hit, photon *slot) {
     const emitted_photon *flying = &state->flying;
     if (!wish->beams || !(wish->in_media >> state->kind & 1u)) return false;
     const medium *in = medium_of(scene, flying->where);
@@ -265,14 +267,15 @@ KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
 
 /* Returns true if a photon is stored at this point, in `slot`. */
 KD_FN bool photon_path_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
-                            const surface *at, const photon_path *state, photon *slot) {
+                             const surface *at, const photon_path *state, photon *slot) {
     const emitted_photon *flying = &state->flying;
     if (turn == PHOTON_SCATTERS) {
         if (!surface_holds_photons(at) || !(wish->kinds >> state->kind & 1u)) return false;
         *slot = photon_landed(at, flying, state->key.path, state->bounce, state->kind);
         return true;
     }
-    if (turn != PHOTON_SCATTERS_IN_VOLUME || wish->beams || !(wish->in_media >> state->kind & 1u)) return false;
+    if (turn != PHOTON_SCATTERS_IN_VOLUME || wish->beams || !(wish->in_media >> state->kind & 1u))
+        return false;
     slot->position = flying->cast.origin;
     slot->power = flying->power;
     slot->direction = slot->normal = flying->cast.direction;
@@ -286,7 +289,7 @@ KD_FN bool photon_path_lands(const scene_view *scene, const photon_wish *wish, p
 
 /* Continues from a scattering point in a medium; returns false if the path ends. */
 KD_FN bool photon_path_stray(const scene_view *scene, const photon_wish *wish, photon_path *state,
-                            photon_ledger *ledger) {
+                             photon_ledger *ledger) {
     emitted_photon *flying = &state->flying;
     if (wish->only_specular) {
         ledger->ended += photon_watts(flying->power);
@@ -299,7 +302,7 @@ KD_FN bool photon_path_stray(const scene_view *scene, const photon_wish *wish, p
 
 /* Continues from a surface or a scattering point; returns false if the path ends. */
 KD_FN bool photon_path_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
-                            const surface *at, photon_path *state, photon_ledger *ledger) {
+                             const surface *at, photon_path *state, photon_ledger *ledger) {
     ++state->bounce;
     return turn == PHOTON_SCATTERS_IN_VOLUME
                ? photon_path_stray(scene, wish, state, ledger)
@@ -309,7 +312,7 @@ KD_FN bool photon_path_go_on(const scene_view *scene, const photon_wish *wish, p
 /* Advances to the end of the next ray: a surface, a point in a medium, or a cut-out that is passed.
    Returns false if the path ends. *stored: a photon was stored in `slot`. */
 KD_FN bool photon_path_next(const scene_view *scene, const photon_wish *wish, photon_path *state,
-                           photon *slot, bool *stored, photon_ledger *ledger) {
+                            photon *slot, bool *stored, photon_ledger *ledger) {
     surface at;
     bool in_volume;
     *stored = false;
@@ -318,8 +321,8 @@ KD_FN bool photon_path_next(const scene_view *scene, const photon_wish *wish, ph
     ++state->step;
     ray_hit hit = tritree_closest(&scene->tree, state->flying.cast);
     *stored = photon_path_shines(scene, wish, state, hit, slot);
-    if (photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers, &in_volume,
-                      ledger))
+    if (photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
+                      &in_volume, ledger))
         return true;
     const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return false;

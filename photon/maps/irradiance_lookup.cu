@@ -1,5 +1,5 @@
-/* Precomputed irradiance of the photons nearest to many points (photon_precomputed_irradiance), on a CUDA
-   device.
+/* Precomputed irradiance of the photons nearest to many points (photon_precomputed_irradiance), on
+   a CUDA device.
    Idea: one thread per point searches for its nearest photon, descending into the nearer child
          first; the other child waits on a stack with its distance along each axis, so that each
          node is read once. Nodes are in the order of the index, in which those of a subtree's last
@@ -10,8 +10,8 @@
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
                that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
    Data flow: nearest_precomputed, one thread per point, reads places, sides, index and irradiance, and
-              writes the point's irradiance, or its index to `more`; refine_precomputed, one warp per index,
-              writes the irradiance of these. */
+              writes the point's irradiance, or its index to `more`; refine_precomputed, one warp
+   per index, writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"
@@ -41,12 +41,14 @@ __device__ __forceinline__ estimate_point point_of_place(const float4 &place, co
     return here;
 }
 
-__device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint32_t which, uint32_t node) {
+__device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint32_t which,
+                                       uint32_t node) {
     const vec3 known = work.irradiance[node];
     work.places[which] = make_float4(known.x, known.y, known.z, __uint_as_float(KD_NONE));
 }
 
-__device__ __forceinline__ uint32_t place_of_node(const irradiance_lookup_work &work, uint32_t node) {
+__device__ __forceinline__ uint32_t place_of_node(const irradiance_lookup_work &work,
+                                                  uint32_t node) {
     const uint32_t level = pointtree_level_of(node);
     const kandela::segment own =
         kandela::node_segment(work.tree, level, node - pointtree_level_begin(level));
@@ -93,8 +95,8 @@ __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_w
     }
 }
 
-__global__ __launch_bounds__(BLOCK,
-                             BLOCKS) void nearest_precomputed(const __grid_constant__ irradiance_lookup_work work) {
+__global__ __launch_bounds__(BLOCK, BLOCKS) void nearest_precomputed(
+    const __grid_constant__ irradiance_lookup_work work) {
     const uint32_t count = *work.count;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * BLOCK) {
         const estimate_point here = point_of_place(work.places[i], work.sides[i]);
@@ -111,7 +113,8 @@ __global__ __launch_bounds__(BLOCK,
     }
 }
 
-__global__ __launch_bounds__(32 * WARPS) void refine_precomputed(const __grid_constant__ irradiance_lookup_work work) {
+__global__ __launch_bounds__(32 * WARPS) void refine_precomputed(
+    const __grid_constant__ irradiance_lookup_work work) {
     __shared__ nearest_scratch<2> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, count = *work.more_count;
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += gridDim.x * WARPS) {
@@ -137,7 +140,7 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(const __grid_co
 } // namespace
 
 extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *maps,
-                                            const photon_irradiance_cuda *asked) {
+                                                        const photon_irradiance_cuda *asked) {
     const photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     irradiance_lookup_work work;
     unsigned blocks = 0;

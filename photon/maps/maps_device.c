@@ -174,8 +174,7 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
     if (!photon_media_rows[options->media].beams || map->list.count == 0) return KD_OK;
     KD_TRY(photon_list_cuda_download(&here, &map->list));
     job_stage_begin(job, "photon_tree", (int64_t)here.count);
-    kd_status status =
-        beam_set_open(&found, here.photons, here.count, scene, options->gather, job);
+    kd_status status = beam_set_open(&found, here.photons, here.count, scene, options->gather, job);
     job_stage_end(job);
     photon_list_close(&here);
     if (status != KD_OK) return status;
@@ -229,5 +228,5 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     return photon_irradiance_exchange(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
-                                  ranks_device_gather, job);
+                                      ranks_device_gather, job);
 }

@@ -193,7 +193,7 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
 /* Builds the tree if kernels traverse it, the radius is derived from it, or it has to be validated;
    and the index, along a curve unless irradiance_lookup.cu traverses its tree. */
 kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bool ordered,
-                    bool along_curve) {
+                         bool along_curve) {
     const bool probed = !(options->radius > 0);
     gather_index::index index;
     begin_map(map, options);
@@ -228,8 +228,9 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
            photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
 }
 
-extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps, const photon_options *options,
-                                            bool ordered, job_control *job) {
+extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps,
+                                                  const photon_options *options, bool ordered,
+                                                  job_control *job) {
     KD_TRY(photon_options_check(options));
     maps->among = options->among;
     maps->gather = options->gather;

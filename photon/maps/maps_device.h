@@ -23,7 +23,7 @@ typedef struct photon_map_cuda {
     bool along_curve; /* the index is sorted along a Morton curve (photon_curve.cuh), otherwise in
                          tree order */
     bool known;       /* `irradiance` is valid */
-    bool has_tree;     /* the tree came with the photons, to be validated instead of built */
+    bool has_tree;    /* the tree came with the photons, to be validated instead of built */
 } photon_map_cuda;
 
 typedef struct photon_maps_cuda {
@@ -52,8 +52,9 @@ kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[P
    that traverse the tree; the media map always does. Radii are options->radius or derived from the
    density. Returns KD_ERROR_INPUT if a tree that came with its photons is not valid for them.
    Stage: photon_tree. */
-KD_DEVICE_CALL(photon_maps_cuda_build_trees, (photon_maps_cuda * maps, const photon_options *options,
-                                        bool ordered, job_control *job));
+KD_DEVICE_CALL(photon_maps_cuda_build_trees,
+               (photon_maps_cuda * maps, const photon_options *options, bool ordered,
+                job_control *job));
 /* Builds the beams of the media map on the host from its photons, after the map is built; none if
    it keeps points. */
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
@@ -112,8 +113,8 @@ typedef struct photon_irradiance_cuda {
     uint32_t *more, *more_count;
 } photon_irradiance_cuda;
 
-/* photon_precomputed_irradiance in the global map, whose irradiance has been computed: replaces a place
-   by its irradiance and KD_NONE if a photon applies; otherwise leaves it unchanged.
+/* photon_precomputed_irradiance in the global map, whose irradiance has been computed: replaces a
+   place by its irradiance and KD_NONE if a photon applies; otherwise leaves it unchanged.
    Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_irradiance_lookup,
                (const photon_maps_cuda *maps, const photon_irradiance_cuda *asked));

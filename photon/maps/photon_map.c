@@ -76,7 +76,7 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
 /* Builds the tree and sorts the photons into tree order, so that neighbours in space are neighbours
    in memory. */
 static kd_status map_build_tree(photon_map *out, const photon_list *list, photon_lookup lookup,
-                           job_control *job) {
+                                job_control *job) {
     kd_status status = KD_OK;
     photon_ordering work = {list->photons, NULL, NULL, NULL};
     KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
@@ -373,8 +373,8 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
 }
 
 kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
-                            photon_list lists[PHOTON_LISTS], const photon_options *options,
-                            job_control *job) {
+                                  photon_list lists[PHOTON_LISTS], const photon_options *options,
+                                  job_control *job) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     KD_TRY_GOTO(photon_options_check(options));
@@ -383,10 +383,8 @@ kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
-    KD_TRY_GOTO(
-        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, job));
-    KD_TRY_GOTO(
-        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, job));
+    KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, job));
+    KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, job));
     photon_list *volume_photons = &lists[PHOTON_LIST_MEDIA];
     status = photon_media_rows[options->media].beams
                  ? map_open_beams(&out->media, &out->beams, volume_photons, scene, options, job)

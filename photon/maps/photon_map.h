@@ -19,12 +19,12 @@ extern "C" {
 
 typedef struct photon_options {
     uint64_t seed;
-    uint32_t pass;      /* of a progressive method; each pass has independent photons */
-    uint64_t photons;   /* to store in the global map */
-    uint64_t caustics;  /* to store in the caustic map */
-    uint64_t volume_photons;   /* to store in the media map, if some medium scatters light */
-    uint32_t max_depth; /* surfaces that a photon may meet; at most 255 are followed */
-    uint32_t gather;    /* k, 2 .. ESTIMATE_GATHER_MAX */
+    uint32_t pass;           /* of a progressive method; each pass has independent photons */
+    uint64_t photons;        /* to store in the global map */
+    uint64_t caustics;       /* to store in the caustic map */
+    uint64_t volume_photons; /* to store in the media map, if some medium scatters light */
+    uint32_t max_depth;      /* surfaces that a photon may meet; at most 255 are followed */
+    uint32_t gather;         /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius; /* largest estimation radius, scene units; 0: derived from the photon density */
     photon_kernel kernel;
     photon_estimator estimator;
@@ -78,8 +78,8 @@ kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const phot
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
                             const photon_options *options, job_control *job);
 kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
-                            photon_list lists[PHOTON_LISTS], const photon_options *options,
-                            job_control *job);
+                                  photon_list lists[PHOTON_LISTS], const photon_options *options,
+                                  job_control *job);
 /* Computes the irradiance of both maps at every photon of the global one, for a final gather with
    more rays than photons. Work: an estimate per photon, on all cores. Stage of the job:
    photon_tree. */
@@ -88,8 +88,8 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
    (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
    on all ranks if the job of one was cancelled. */
 kd_status photon_irradiance_exchange(ranks *among, vec3 *irradiance, uint64_t count,
-                                 kd_status (*gather)(struct ranks *, void *, const uint64_t *),
-                                 job_control *job);
+                                     kd_status (*gather)(struct ranks *, void *, const uint64_t *),
+                                     job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.
    Scans the whole mesh; photon_orders_renew suffices for another pass. */
 kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,

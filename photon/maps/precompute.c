@@ -34,8 +34,8 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 kd_status photon_irradiance_exchange(ranks *among, vec3 *irradiance, uint64_t count,
-                                 kd_status (*gather)(ranks *, void *, const uint64_t *),
-                                 job_control *job) {
+                                     kd_status (*gather)(ranks *, void *, const uint64_t *),
+                                     job_control *job) {
     bool stopped = job_cancelled(job);
     if (ranks_shared(among)) {
         uint64_t *begins = NULL, end = 0;

@@ -122,8 +122,8 @@ __device__ __forceinline__ void mark_wanted(packet_list<CAPACITY> &list, uint32_
 /* Calls add(place, dist2) for the photons that this lane has marked; lanes proceed
    independently. */
 template <uint32_t CAPACITY, class ADD>
-__device__ __forceinline__ void for_wanted(const packet_list<CAPACITY> &list, uint32_t count, vec3 q,
-                                           const ADD &add) {
+__device__ __forceinline__ void for_wanted(const packet_list<CAPACITY> &list, uint32_t count,
+                                           vec3 q, const ADD &add) {
     const uint32_t words = (count + 31) / 32;
     uint32_t word = 0, mask = 0;
     for (;;) {
@@ -190,7 +190,8 @@ weigh_within(const gather_work &work, packet_list<WITHIN_CAPACITY> &list, uint32
 }
 
 /* Returns false if there are too many photons. */
-__device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_scratch &own_scratch,
+__device__ __forceinline__ bool within_of_all(const gather_work &work,
+                                              packet_within_scratch &own_scratch,
                                               const packet_lane &lane, const together &of) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
     const float wide = (work.radius + of.spread) / work.radius;
@@ -206,7 +207,8 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
         count = 0;
     };
     gather_index::visit(
-        work.index, own_scratch.path, of.centre, [&] { return weighed + count > maximum ? 0 : bound; },
+        work.index, own_scratch.path, of.centre,
+        [&] { return weighed + count > maximum ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, own_scratch.list, &count, bound, bits, place);
             if (count > WITHIN_CAPACITY - 32) weigh();
@@ -348,9 +350,9 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
 
 /* Evaluates the photons that this lane has marked. */
 template <bool diffuse, uint32_t CAPACITY>
-__device__ __forceinline__ void weigh_marked(const gather_work &work, const packet_list<CAPACITY> &list,
-                                             uint32_t count, const packet_lane &lane, float radius,
-                                             bool joins) {
+__device__ __forceinline__ void weigh_marked(const gather_work &work,
+                                             const packet_list<CAPACITY> &list, uint32_t count,
+                                             const packet_lane &lane, float radius, bool joins) {
     weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     const float per_radius2 = 1 / (radius * radius);
@@ -396,7 +398,8 @@ __launch_bounds__(32 * WARPS,
     unsigned left = lane.all;
     while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
-        const nearest_places<PARTS> best = find_nearest(work, own_scratch.alone, of_lane(lane.q, middle));
+        const nearest_places<PARTS> best =
+            find_nearest(work, own_scratch.alone, of_lane(lane.q, middle));
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);

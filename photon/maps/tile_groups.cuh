@@ -27,7 +27,8 @@ constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
 constexpr uint32_t LOOKUP_BITS = 5, NUMBERS = 1u << (32 - LOOKUP_BITS);
 /* A lookup that visited no more than this has visited everything, in any order. */
 constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
-constexpr uint32_t NOT_HERE = 0x80000000u; /* flag in `candidates`: the lookup is left to another kernel */
+constexpr uint32_t NOT_HERE =
+    0x80000000u; /* flag in `candidates`: the lookup is left to another kernel */
 constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
 /* Largest diagonal of the box of a group's points, relative to their largest radius. */
 constexpr float TOGETHER = 16;
@@ -69,7 +70,7 @@ struct lookup_group {
     uint32_t passed;              /* boxes visited by the group */
     uint32_t slots;               /* 32 / size: boxes that are traversed concurrently */
     uint32_t slot, own;           /* of this lane: which of these boxes, and the lookup */
-    bool is_valid;                   /* this lane has a lookup */
+    bool is_valid;                /* this lane has a lookup */
     tile_lookup lookup;
 };
 
@@ -81,10 +82,10 @@ __device__ __forceinline__ uint32_t before_me(unsigned lanes) {
     return (uint32_t)__popc(lanes & ((1u << lane_id()) - 1));
 }
 
-__device__ __forceinline__ tile_lookup lookup_of(const measure_work &work, const pending_scratch &scratch,
-                                             uint32_t which) {
-    return tile_lookup_begin(scratch.position[which], scratch.normal[which], scratch.triangle[which],
-                           scratch.radius[which], work.kernel);
+__device__ __forceinline__ tile_lookup lookup_of(const measure_work &work,
+                                                 const pending_scratch &scratch, uint32_t which) {
+    return tile_lookup_begin(scratch.position[which], scratch.normal[which],
+                             scratch.triangle[which], scratch.radius[which], work.kernel);
 }
 
 __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, int64_t units) {
@@ -96,10 +97,12 @@ __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, in
 }
 
 /* Adds what a lane has found to its lookup. */
-__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which, const tile_lookup &lookup) {
+__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which,
+                                      const tile_lookup &lookup) {
     add_units(scratch.lit, which, lookup.lit);
     add_units(scratch.dark, which, lookup.dark);
-    const uint32_t found = (lookup.modelled ? MODELLED : 0) | (lookup.in_the_dark ? IN_THE_DARK : 0);
+    const uint32_t found =
+        (lookup.modelled ? MODELLED : 0) | (lookup.in_the_dark ? IN_THE_DARK : 0);
     if (found) atomicOr(&scratch.found[which], found);
 }
 
@@ -169,8 +172,9 @@ __device__ __forceinline__ float warp_max(float value) {
 }
 
 /* Sets the lookup of this lane; lanes beyond the group use its first one for the bounds. */
-__device__ __forceinline__ lookup_group group_of(const measure_work &work, const pending_scratch &scratch,
-                                               uint32_t first, uint32_t size, uint32_t is_valid) {
+__device__ __forceinline__ lookup_group group_of(const measure_work &work,
+                                                 const pending_scratch &scratch, uint32_t first,
+                                                 uint32_t size, uint32_t is_valid) {
     lookup_group made;
     made.slots = 32 / size;
     made.slot = lane_id() / size;
@@ -243,13 +247,14 @@ __device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scr
 /* Evaluates the last of `rough` collected tiles, at most 32, by the closed form. Not inlined, so
    that its registers are not occupied all the time. */
 static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_kernel kernel,
-                                               pending_scratch &scratch, uint32_t rough) {
+                                                    pending_scratch &scratch, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {
         const uint32_t pair = scratch.rough[rough - taken + lane_id()], which = pair & 31u;
         const tile tile = tile_to_take(tiles, pair >> LOOKUP_BITS);
-        tile_lookup lookup = tile_lookup_begin(scratch.position[which], scratch.normal[which],
-                                         scratch.triangle[which], scratch.radius[which], kernel);
+        tile_lookup lookup =
+            tile_lookup_begin(scratch.position[which], scratch.normal[which],
+                              scratch.triangle[which], scratch.radius[which], kernel);
         vec3 p[3];
         tile_see(&lookup, &tile, p);
         const float part = triangle_kernel_integral(lookup.kernel, p[0], p[1], p[2], tile.normal);
@@ -261,7 +266,7 @@ static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_ke
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
 __device__ __forceinline__ void intersect_tiles(const measure_work &work, pending_scratch &scratch,
-                                           lookup_group *of, uint32_t begin, uint32_t count) {
+                                                lookup_group *of, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
         if (t < count) {
@@ -330,7 +335,7 @@ __device__ __forceinline__ void walk_items(const measure_work &work, pending_scr
 
 /* Visits everything for the group's lookups; returns false if something may be missing. */
 __device__ __forceinline__ bool intersect_group(const measure_work &work, pending_scratch &scratch,
-                                           lookup_group *of) {
+                                                lookup_group *of) {
     if (lane_id() == 0) scratch.boxes[0] = 0; /* the root */
     of->boxes = 1;
     __syncwarp();
@@ -347,19 +352,21 @@ __device__ __forceinline__ bool intersect_group(const measure_work &work, pendin
         atomicAdd(&scratch.candidates[of->own], of->lookup.tested);
     }
     __syncwarp();
-    const bool all = __all_sync(ALL, !of->is_valid || scratch.candidates[of->own] + of->passed <= SURELY);
+    const bool all =
+        __all_sync(ALL, !of->is_valid || scratch.candidates[of->own] + of->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
 
 __device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t which) {
     scratch.candidates[which] = scratch.found[which] = 0;
-    scratch.lit[0][which] = scratch.lit[1][which] = scratch.dark[0][which] = scratch.dark[1][which] = 0;
+    scratch.lit[0][which] = scratch.lit[1][which] = scratch.dark[0][which] =
+        scratch.dark[1][which] = 0;
 }
 
 /* Processes all lookups of the warp, in groups as large as they are close together. */
-__device__ __forceinline__ void intersect_lookups(const measure_work &work, pending_scratch &scratch,
-                                           uint32_t is_valid) {
+__device__ __forceinline__ void intersect_lookups(const measure_work &work,
+                                                  pending_scratch &scratch, uint32_t is_valid) {
     uint32_t first = 0, size = 32;
     while (size > 1 && size / 2 >= is_valid) size /= 2;
     while (first < is_valid) {

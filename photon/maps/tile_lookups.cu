@@ -36,7 +36,7 @@ __device__ __forceinline__ bool lookup_needs_tiles(const measure_work &work, uin
 
 /* Stores a request's lookup in shared memory. */
 __device__ __forceinline__ void put_lookup(const measure_work &work, pending_scratch &own_scratch,
-                                         uint32_t which, uint32_t request) {
+                                           uint32_t which, uint32_t request) {
     const estimate_point here = estimate_point_of(&work.requests[request].at);
     own_scratch.position[which] = here.position;
     own_scratch.normal[which] = here.normal;
@@ -61,8 +61,9 @@ __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32
 }
 
 /* Stores the lookups of a packet in shared memory; returns their number. */
-__device__ __forceinline__ uint32_t begin_lookups(const measure_work &work, pending_scratch &own_scratch,
-                                                const eye_packet &packet) {
+__device__ __forceinline__ uint32_t begin_lookups(const measure_work &work,
+                                                  pending_scratch &own_scratch,
+                                                  const eye_packet &packet) {
     const uint32_t place = place_in_packet(), request = packet.first + place;
     const bool valid = place < packet.count && lookup_needs_tiles(work, request);
     const unsigned all = __ballot_sync(ALL, valid);
@@ -72,8 +73,8 @@ __device__ __forceinline__ uint32_t begin_lookups(const measure_work &work, pend
 }
 
 /* Writes the integral of a lookup, or lists it for another kernel. */
-__device__ __forceinline__ void end_lookup(const measure_work &work, const pending_scratch &own_scratch,
-                                         uint32_t which) {
+__device__ __forceinline__ void end_lookup(const measure_work &work,
+                                           const pending_scratch &own_scratch, uint32_t which) {
     const uint32_t found = own_scratch.found[which], request = own_scratch.request[which];
     if (own_scratch.candidates[which] > SURELY) {
         work.list[atomicAdd(work.left, 1u)] = request;
@@ -81,7 +82,8 @@ __device__ __forceinline__ void end_lookup(const measure_work &work, const pendi
     }
     tile_lookup lookup = lookup_of(work, own_scratch, which);
     lookup.lit = (int64_t)((uint64_t)own_scratch.lit[1][which] << 32 | own_scratch.lit[0][which]);
-    lookup.dark = (int64_t)((uint64_t)own_scratch.dark[1][which] << 32 | own_scratch.dark[0][which]);
+    lookup.dark =
+        (int64_t)((uint64_t)own_scratch.dark[1][which] << 32 | own_scratch.dark[0][which]);
     lookup.in_the_dark = (found & IN_THE_DARK) != 0;
     const float integral = tile_lookup_found(&lookup);
     if (found & MODELLED) {
@@ -116,7 +118,7 @@ __global__ __launch_bounds__(AGAIN_BLOCK) void again(const __grid_constant__ mea
         const uint32_t request = work.list[i];
         const estimate_point here = estimate_point_of(&work.requests[request].at);
         tile_lookup lookup = tile_lookup_begin(here.position, here.normal, here.triangle,
-                                         work.radii[request], work.kernel);
+                                               work.radii[request], work.kernel);
         work.integrals[request] = tile_kernel_integral(&work.tiles, &lookup, TILE_COSINE);
     }
 }
@@ -143,9 +145,9 @@ __launch_bounds__(AGAIN_BLOCK) void ask_model(const __grid_constant__ measure_wo
         for (int i = 0; i < OPENNESS_RAYS; ++i) hidden += __shfl_sync(ALL, hides, i, OPENNESS_RAYS);
         if (!has || lane) continue;
         const tile_lookup lookup = tile_lookup_begin(here.position, here.normal, here.triangle,
-                                               work.radii[request], work.kernel);
+                                                     work.radii[request], work.kernel);
         work.integrals[request] = tile_lookup_over_model(&lookup, work.integrals[request],
-                                                       openness_model(hidden / OPENNESS_RAYS));
+                                                         openness_model(hidden / OPENNESS_RAYS));
     }
 }
 

@@ -102,7 +102,8 @@ static point_rows rows_of(const points_search *search) {
     return rows;
 }
 
-kd_status points_query_one(const kd_points *tree, const points_search *search, const void *bounds2) {
+kd_status points_query_one(const kd_points *tree, const points_search *search,
+                           const void *bounds2) {
     prepared_query ready;
     const point_rows rows = rows_of(search);
     KD_TRY(prepare(&ready, tree, &search->query));
@@ -161,13 +162,14 @@ static kd_status query_self_cpu(const kd_points *tree, const points_search *sear
     point_metric metric;
     const point_rows rows = rows_of(search);
     const point_self_query own = {.skips = search->query.skip_self != 0,
-                           .order = search->order,
-                           .max_radius = search->query.max_radius,
-                           .metric = points_metric(&metric, &search->query)};
+                                  .order = search->order,
+                                  .max_radius = search->query.max_radius,
+                                  .metric = points_metric(&metric, &search->query)};
     KD_TRY(whole_open(&whole, tree));
     kd_status status = points_target(&target, whole.tree, &search->query);
     if (status == KD_OK)
-        status = search->kind == POINTS_NEAREST ? point_self_nearest(&target, &own, search->k, &rows)
+        status = search->kind == POINTS_NEAREST
+                     ? point_self_nearest(&target, &own, search->k, &rows)
                  : search->kind == POINTS_COUNT
                      ? point_self_count_within(&target, &own, search->out.sums)
                      : point_self_within(&target, &own, search->offsets, rows.ids, rows.dist2);

@@ -11,9 +11,9 @@ typedef struct asking {
     points_call call;
     const kd_points *tree;
     const points_search *search;
-    point_self_query own;     /* for POINTS_SELF */
-    point_boxes boxes; /* for POINTS_BOXES, accessible to the device */
-    uint64_t rows;     /* number of queries, boxes, or points of a self-query */
+    point_self_query own; /* for POINTS_SELF */
+    point_boxes boxes;    /* for POINTS_BOXES, accessible to the device */
+    uint64_t rows;        /* number of queries, boxes, or points of a self-query */
 } asking;
 
 /* --- layers: the tree itself, and those inserted later -------------------------------------- */
@@ -58,7 +58,8 @@ static kd_status give_scratch(asking *of) {
     point_query_cuda *q = &of->call.query;
     size_t maximum = 0;
     if (of->search->asks == POINTS_BOXES) return KD_OK;
-    if (of->search->asks == POINTS_SELF) KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &of->own));
+    if (of->search->asks == POINTS_SELF)
+        KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &of->own));
     for (uint32_t l = 0; of->search->asks == POINTS_QUERIES && l < layers_of(of); ++l) {
         const point_query_cuda layer = query_of_layer(of, l);
         size_t bytes = 0;

@@ -64,18 +64,18 @@ typedef struct dynamic_found {
    count. */
 KD_DEVICE_CALL(dynamic_ids_open, (const dynamic_ids *ids, const uint32_t *given, void *stream));
 /* Sets the bits `hits` of the layer and *hit_count, an element of dynamic_found. */
-KD_DEVICE_CALL(dynamic_mark, (const dynamic_layer *layer, const dynamic_ids *ids, uint32_t *hit_count,
-                             void *stream));
+KD_DEVICE_CALL(dynamic_mark, (const dynamic_layer *layer, const dynamic_ids *ids,
+                              uint32_t *hit_count, void *stream));
 /* Reads back the result after all layers were marked; synchronises with the stream. */
 KD_DEVICE_CALL(dynamic_marks_read,
                (dynamic_found * out, dynamic_found *found, const dynamic_ids *ids, void *stream));
-/* Moves the points in `hits` to `tombstones` and sets them to NaN in the leaves, where no search finds
-   them. */
+/* Moves the points in `hits` to `tombstones` and sets them to NaN in the leaves, where no search
+   finds them. */
 KD_DEVICE_CALL(dynamic_let_go, (const dynamic_layer *layer, void *stream));
 /* Collects the remaining points of the layer in the order of its input: packed coordinates, and
    ids, both from index `first` on. */
 KD_DEVICE_CALL(dynamic_gather, (const dynamic_layer *layer, uint64_t first, void *coordinates,
-                               uint32_t *ids, void *stream));
+                                uint32_t *ids, void *stream));
 KD_DEVICE_CALL(dynamic_clear, (void *memory, uint64_t bytes, void *stream)); /* to zeros */
 /* ids[i] = first + i. */
 KD_DEVICE_CALL(dynamic_number, (uint32_t * ids, uint64_t count, uint32_t first, void *stream));
@@ -102,7 +102,7 @@ KD_DEVICE_CALL(dynamic_add_offsets,
                (uint64_t * sums, const uint64_t *more, uint64_t count, void *stream));
 /* Merges the rows of `layers` trees into rows at out->offsets. */
 KD_DEVICE_CALL(dynamic_merge_within, (const dynamic_rows *out, const dynamic_rows *rows, int layers,
-                                     uint64_t count, point_scalar scalar, void *stream));
+                                      uint64_t count, point_scalar scalar, void *stream));
 
 #ifdef __cplusplus
 }

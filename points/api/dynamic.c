@@ -200,7 +200,8 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
 }
 
 /* Copies the caller's points with their ids, given or newly assigned. */
-static kd_status buffer_new(point_buffer *out, const kd_points *tree, const kd_point_array *points) {
+static kd_status buffer_new(point_buffer *out, const kd_points *tree,
+                            const kd_point_array *points) {
     const pointtree *like = &tree->tree;
     const size_t bytes = like->dims * point_scalar_bytes(like->scalar);
     const uint64_t stride = points->stride_bytes ? points->stride_bytes : bytes;

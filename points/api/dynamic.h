@@ -94,8 +94,8 @@ void points_tombstones_close(points_tombstones *owned);
 kd_status points_begin_change(kd_points *tree);
 /* Merges the layers from `first` on, followed by `more` points (or NULL), into one. */
 kd_status points_join_from(kd_points *tree, int first, const point_buffer *more);
-/* Builds a tree of the buffer, which is in the same memory as the tree, and replaces the layers from
-   `first` on by it. */
+/* Builds a tree of the buffer, which is in the same memory as the tree, and replaces the layers
+   from `first` on by it. */
 kd_status points_put_layer(kd_points *tree, int first, const point_buffer *points);
 /* Returns the first layer that has to be merged if `more` points are inserted after all layers. */
 int points_first_to_join(const points_dynamic *dynamic, uint64_t more);
@@ -122,7 +122,7 @@ void buffer_close(point_buffer *owned);
 kd_status buffer_add(point_buffer *to, const kd_points *from, const points_tombstones *tombstones);
 /* Collects all layers from `first` on, followed by `more` points (or NULL), in one pile. */
 kd_status buffer_layers(point_buffer *out, const points_dynamic *dynamic, int first,
-                      const point_buffer *more);
+                        const point_buffer *more);
 /* Returns a view of the buffer, which keeps ownership. */
 kd_point_array buffer_array(const point_buffer *of);
 

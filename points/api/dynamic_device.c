@@ -2,8 +2,8 @@
    layers are merged earlier: a tree of 2^18 points takes hardly longer to build than one of a
    thousand. */
 #include "core/device/device_stream.h"
-#include "points/api/dynamic.h"
 #include "points/api/device_kernels.h"
+#include "points/api/dynamic.h"
 #include "points/api/points_device.h"
 #include <stdio.h>
 
@@ -52,15 +52,15 @@ static kd_status buffer_more_there(point_buffer *to, const point_buffer *more, v
 
 /* Collects all layers from `first` on, followed by `more` points (or NULL). */
 static kd_status buffer_layers_there(point_buffer *out, const kd_points *tree, int first,
-                                   const point_buffer *more) {
+                                     const point_buffer *more) {
     const points_dynamic *dynamic = tree->dynamic;
     void *stream = tree->options.stream;
     uint64_t maximum = more ? more->count : 0;
     kd_status status = KD_OK;
     for (int l = first; l < dynamic->count; ++l) maximum += points_layer_live(&dynamic->layers[l]);
     KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "the tree would have %llu points; supported: at most %u", (unsigned long long)maximum,
-               POINTTREE_COUNT_MAX);
+               "the tree would have %llu points; supported: at most %u",
+               (unsigned long long)maximum, POINTTREE_COUNT_MAX);
     KD_TRY(buffer_open_there(out, tree, maximum));
     for (int l = first; l < dynamic->count; ++l) {
         const dynamic_layer layer = layer_of(&dynamic->layers[l]);
@@ -111,7 +111,7 @@ kd_status points_whole_there(kd_points *out, const kd_points *tree) {
 
 /* Copies the caller's points, in any memory, with their ids, given or newly assigned. */
 static kd_status buffer_new_there(point_buffer *out, const kd_points *tree,
-                                const kd_point_array *points) {
+                                  const kd_point_array *points) {
     void *staged = NULL, *stream = tree->options.stream;
     const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
     point_array given = point_array_make(points->coordinates, points->count, tree->tree.dims,
@@ -222,8 +222,9 @@ static kd_status build_the_thin_there(kd_points *tree) {
     const points_dynamic *dynamic = tree->dynamic;
     for (int l = 0; l < dynamic->count; ++l) {
         const points_layer *layer = &dynamic->layers[l];
-        if (layer->tombstones.count > 0 && (2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count ||
-                                      !layer->tree->cuda->index.points))
+        if (layer->tombstones.count > 0 &&
+            (2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count ||
+             !layer->tree->cuda->index.points))
             return join_there(tree, l, NULL);
     }
     return KD_OK;

@@ -119,7 +119,8 @@ __global__ void pack_points(uint32_t *to, const uint32_t *from, uint64_t stride,
 }
 
 /* Computes, for each word of `tombstones`, the rank of its first point among the remaining ones. */
-kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words, cudaStream_t stream) {
+kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words,
+                     cudaStream_t stream) {
     size_t bytes = 0;
     void *scratch = NULL;
     count_live<<<blocks_for(words), BLOCK, 0, stream>>>(tombstones, words, ranks);
@@ -153,7 +154,7 @@ extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *gi
 }
 
 extern "C" kd_status dynamic_mark(const dynamic_layer *layer, const dynamic_ids *ids,
-                                 uint32_t *hit_count, void *stream) {
+                                  uint32_t *hit_count, void *stream) {
     const uint32_t count = layer->tree->tree.count;
     if (count == 0) return KD_OK;
     mark_points<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(*layer, count, *ids,
@@ -163,7 +164,7 @@ extern "C" kd_status dynamic_mark(const dynamic_layer *layer, const dynamic_ids 
 }
 
 extern "C" kd_status dynamic_marks_read(dynamic_found *out, dynamic_found *found,
-                                       const dynamic_ids *ids, void *stream) {
+                                        const dynamic_ids *ids, void *stream) {
     list_missing<<<blocks_for(ids->count), BLOCK, 0, (cudaStream_t)stream>>>(*ids, found);
     KD_CUDA_LAUNCHED("list_missing");
     KD_TRY(device_copy(out, found, sizeof *out, stream));
@@ -184,7 +185,7 @@ extern "C" kd_status dynamic_let_go(const dynamic_layer *layer, void *stream) {
 }
 
 extern "C" kd_status dynamic_gather(const dynamic_layer *layer, uint64_t first, void *coordinates,
-                                   uint32_t *ids, void *stream) {
+                                    uint32_t *ids, void *stream) {
     const pointtree_nd_view tree = layer->tree->tree;
     const cudaStream_t s = (cudaStream_t)stream;
     const uint32_t words = (uint32_t)(tree.dims * point_scalar_bytes(tree.scalar) / 4);

@@ -95,7 +95,7 @@ static points_search part_of(const kd_points *tree, const points_search *search,
 }
 
 static kd_status query_layer(const kd_points *layer, points_kind kind, const points_search *part,
-                           const layer_rows *rows, const void *bounds2) {
+                             const layer_rows *rows, const void *bounds2) {
     points_search search = *part;
     search.kind = kind;
     search.offsets = rows->offsets;
@@ -150,7 +150,7 @@ static kd_status nearest_of_chunk(const kd_points *tree, const points_search *pa
                                   layer_rows *rows) {
     for (int l = 0; l < work->layers; ++l) {
         KD_TRY(query_layer(tree->dynamic->layers[l].tree, POINTS_NEAREST, part, &rows[l],
-                         l ? work->bounds2 : NULL));
+                           l ? work->bounds2 : NULL));
         if (l == 0) take_bounds(work, part->query.points.count);
     }
     parallel_for((int64_t)part->query.points.count, MERGE_GRAIN, merge_piece, work);

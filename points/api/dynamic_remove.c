@@ -28,8 +28,8 @@ static uint64_t find_id(const uint32_t *sorted, uint64_t count, uint32_t id) {
 typedef struct removal {
     const uint32_t *sorted; /* ids to remove, in ascending order */
     uint64_t count;
-    uint8_t *matched;  /* for each of these: some point has it */
-    uint8_t *hits; /* for each point of a layer: to be removed */
+    uint8_t *matched; /* for each of these: some point has it */
+    uint8_t *hits;    /* for each point of a layer: to be removed */
     const points_layer *layer;
 } removal;
 
@@ -44,8 +44,8 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
             find_id(work->sorted, work->count, points_id_of(layer->tree, (uint32_t)i));
         if (place == work->count) continue;
         work->hits[i] = 1;
-        __atomic_store_n(&work->matched[place], 1, __ATOMIC_RELAXED); /* other threads write the same
-                                                                     value */
+        __atomic_store_n(&work->matched[place], 1, __ATOMIC_RELAXED); /* other threads write the
+                                                                     same value */
     }
 }
 
@@ -55,7 +55,8 @@ static void mark_by_number(const removal *work) {
     memset(work->hits, 0, layer->tree->tree.count);
     for (uint64_t i = 0; i < work->count; ++i) {
         const uint32_t index = work->sorted[i];
-        if (index >= layer->tree->tree.count || (layer->tombstones.flags && layer->tombstones.flags[index]))
+        if (index >= layer->tree->tree.count ||
+            (layer->tombstones.flags && layer->tombstones.flags[index]))
             continue;
         work->hits[index] = 1;
         work->matched[i] = 1;
@@ -114,7 +115,8 @@ static kd_status build_the_thin(kd_points *tree) {
     points_dynamic *dynamic = tree->dynamic;
     for (int l = 0; l < dynamic->count; ++l) {
         const points_layer *layer = &dynamic->layers[l];
-        if (layer->tombstones.count > 0 && 2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count)
+        if (layer->tombstones.count > 0 &&
+            2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count)
             return points_join_from(tree, l, NULL);
     }
     return KD_OK;
@@ -134,8 +136,8 @@ static kd_status mark_all(uint8_t **hits, removal *work, const points_dynamic *d
         all += work->layer->tree->tree.count;
     }
     for (uint64_t i = 0; i < work->count; ++i)
-        KD_REQUIRE(work->matched[i] || (i && work->sorted[i] == work->sorted[i - 1]), KD_ERROR_INPUT,
-                   "`ids`: no point has the id %u", work->sorted[i]);
+        KD_REQUIRE(work->matched[i] || (i && work->sorted[i] == work->sorted[i - 1]),
+                   KD_ERROR_INPUT, "`ids`: no point has the id %u", work->sorted[i]);
     return KD_OK;
 }
 

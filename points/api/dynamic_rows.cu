@@ -76,8 +76,8 @@ __global__ void add_offsets(uint64_t *sums, const uint64_t *more, uint64_t count
 } // namespace
 
 extern "C" kd_status dynamic_merge_nearest(const dynamic_rows *first, const dynamic_rows *second,
-                                          uint64_t count, uint32_t k, point_scalar scalar,
-                                          void *stream) {
+                                           uint64_t count, uint32_t k, point_scalar scalar,
+                                           void *stream) {
     if (count == 0) return KD_OK;
     (scalar == POINT_DOUBLE
          ? merge_nearest<double>
@@ -88,15 +88,15 @@ extern "C" kd_status dynamic_merge_nearest(const dynamic_rows *first, const dyna
 }
 
 extern "C" kd_status dynamic_add_offsets(uint64_t *sums, const uint64_t *more, uint64_t count,
-                                        void *stream) {
+                                         void *stream) {
     add_offsets<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(sums, more, count);
     KD_CUDA_LAUNCHED("add_offsets");
     return KD_OK;
 }
 
 extern "C" kd_status dynamic_merge_within(const dynamic_rows *out, const dynamic_rows *rows,
-                                         int layers, uint64_t count, point_scalar scalar,
-                                         void *stream) {
+                                          int layers, uint64_t count, point_scalar scalar,
+                                          void *stream) {
     all_rows all = {};
     if (count == 0) return KD_OK;
     for (int l = 0; l < layers; ++l) all.of[l] = rows[l];

@@ -43,7 +43,7 @@ static void buffer_piece(void *context, int64_t begin, int64_t end, int thread) 
     const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
     for (int64_t node = begin; node < end; ++node)
         buffer_put(work, tree->ids[node], (const char *)tree->coordinates + (uint64_t)node * bytes,
-                 bytes);
+                   bytes);
 }
 
 /* buffer_piece for a lean tree, whose points are in buckets only. */
@@ -70,7 +70,8 @@ kd_status buffer_add(point_buffer *to, const kd_points *from, const points_tombs
         places[i] = tombstones->flags && tombstones->flags[i] ? KD_NONE : next++;
     buffer_work work = {from, places, to};
     if (__atomic_load_n(&from->lean, __ATOMIC_ACQUIRE))
-        parallel_for(from->index.shape.leaf_count, BUFFER_GRAIN / LEAF_POINTS, buffer_buckets, &work);
+        parallel_for(from->index.shape.leaf_count, BUFFER_GRAIN / LEAF_POINTS, buffer_buckets,
+                     &work);
     else
         parallel_for(count, BUFFER_GRAIN, buffer_piece, &work);
     to->count = next;
@@ -86,13 +87,13 @@ kd_point_array buffer_array(const point_buffer *of) {
 }
 
 kd_status buffer_layers(point_buffer *out, const points_dynamic *dynamic, int first,
-                      const point_buffer *more) {
+                        const point_buffer *more) {
     uint64_t maximum = more ? more->count : 0;
     const pointtree *like = &dynamic->layers[0].tree->tree;
     for (int l = first; l < dynamic->count; ++l) maximum += points_layer_live(&dynamic->layers[l]);
     KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
-               "the tree would have %llu points; supported: at most %u", (unsigned long long)maximum,
-               POINTTREE_COUNT_MAX);
+               "the tree would have %llu points; supported: at most %u",
+               (unsigned long long)maximum, POINTTREE_COUNT_MAX);
     KD_TRY(buffer_open(out, like, maximum));
     kd_status status = KD_OK;
     for (int l = first; l < dynamic->count && status == KD_OK; ++l)

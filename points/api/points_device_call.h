@@ -31,7 +31,7 @@ typedef struct points_call {
     struct {
         void *to, *from;
         uint64_t bytes;
-        bool staged;        /* `from` is host memory */
+        bool staged;       /* `from` is host memory */
     } back[CALL_BACK_MAX]; /* copies to make at the end */
     int back_count;
 } points_call;

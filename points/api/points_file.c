@@ -34,7 +34,7 @@ static kd_status write_parts(const kd_points *tree, const char *path, const poin
     pointtree copy;
     if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE))
         return sectioned_file_write(path, header, sizeof *header, parts,
-                                list_parts(&tree->tree, tree->renamed, parts));
+                                    list_parts(&tree->tree, tree->renamed, parts));
     KD_TRY(points_copy_arrays(&copy, tree, true, true));
     const int count = list_parts(&copy, tree->renamed, parts);
     const kd_status status = sectioned_file_write(path, header, sizeof *header, parts, count);

@@ -340,7 +340,7 @@ kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query
 }
 
 kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
+                                 uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
     points_search search = {.kind = POINTS_NEAREST,
                             .asks = POINTS_SELF,
                             .k = k,
@@ -350,14 +350,15 @@ kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *q
 }
 
 kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
-                                     uint32_t *order, uint64_t *offsets) {
+                                      uint32_t *order, uint64_t *offsets) {
     points_search search = {
         .kind = POINTS_COUNT, .asks = POINTS_SELF, .order = order, .out = {.sums = offsets}};
     return points_search_tree(tree, &search, query);
 }
 
-kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query, uint32_t *order,
-                               const uint64_t *offsets, uint32_t *ids, void *dist2) {
+kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query,
+                                uint32_t *order, const uint64_t *offsets, uint32_t *ids,
+                                void *dist2) {
     points_search search = {.kind = POINTS_FILL,
                             .asks = POINTS_SELF,
                             .order = order,

@@ -16,9 +16,9 @@ constexpr uint32_t COLUMN_STEP = 8; /* columns are padded to multiples of this *
 constexpr uint32_t COLUMN_ROW = 32 * sizeof(uint32_t);
 constexpr int FALSI_ROUNDS = 6;
 
-/* Parameters of a kernel: LANES per query; column capacity CAPACITY; at the end SORTED elements of a
-   column remain; BLOCKS per multiprocessor, which limits the registers per thread; HALVES: test the
-   halves of a leaf separately. */
+/* Parameters of a kernel: LANES per query; column capacity CAPACITY; at the end SORTED elements of
+   a column remain; BLOCKS per multiprocessor, which limits the registers per thread; HALVES: test
+   the halves of a leaf separately. */
 template <int LANES_, int CAPACITY_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
     static constexpr uint32_t LANES = LANES_, CAPACITY = CAPACITY_, SORTED = SORTED_;
     static constexpr int BLOCKS = BLOCKS_;
@@ -201,7 +201,7 @@ __device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_la
         if (moves && lane == emptiest % SHAPE::LANES) {
             const uint32_t last = fullest / SHAPE::LANES - 1;
             warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(mine.next, sh.dist2[last][from],
-                                                                sh.id[last][from]);
+                                                                    sh.id[last][from]);
             mine.next += COLUMN_ROW;
         }
         if (moves && lane == fullest % SHAPE::LANES) mine.next -= COLUMN_ROW;

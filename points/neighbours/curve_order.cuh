@@ -78,9 +78,10 @@ static __global__ void find_codes(const __grid_constant__ view index, asked quer
     const float4 a = box[0], b = box[1];
     const float side = fmaxf(a.w - a.x, fmaxf(b.x - a.y, b.y - a.z));
     const float scale = side > 0 ? (float)(maximum + 1) / side : 0.0f;
-    codes[i] = group << 3 * plan.bits |
-               hilbert_place(curve_cell(q.x, a.x, scale, maximum), curve_cell(q.y, a.y, scale, maximum),
-                             curve_cell(q.z, a.z, scale, maximum), plan.bits);
+    codes[i] =
+        group << 3 * plan.bits |
+        hilbert_place(curve_cell(q.x, a.x, scale, maximum), curve_cell(q.y, a.y, scale, maximum),
+                      curve_cell(q.z, a.z, scale, maximum), plan.bits);
     which[i] = i;
 }
 

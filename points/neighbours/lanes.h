@@ -58,7 +58,8 @@ LANES_FN void lanes_boxes_plain(const float *sides, const float *below, const fl
 
 static inline int32_t lanes_min_plain(const int32_t lanes[LEAF_GROUP]) {
     int32_t minimum = lanes[0];
-    for (int lane = 1; lane < LEAF_GROUP; ++lane) minimum = lanes[lane] < minimum ? lanes[lane] : minimum;
+    for (int lane = 1; lane < LEAF_GROUP; ++lane)
+        minimum = lanes[lane] < minimum ? lanes[lane] : minimum;
     return minimum;
 }
 

@@ -109,19 +109,19 @@ static inline uint32_t *min_id_at(const leafindex *index, uint32_t level, uint32
 /* Minimum and maximum of a column of eight or sixteen slots. */
 #define COLUMN_ENDS(name, real)                                                                    \
     LANES_FN void name(const real *x, int places, double *lo, double *hi) {                        \
-        real minimum[LEAF_GROUP], maximum[LEAF_GROUP];                                                  \
-        for (int i = 0; i < LEAF_GROUP; ++i) minimum[i] = maximum[i] = x[i];                            \
+        real minimum[LEAF_GROUP], maximum[LEAF_GROUP];                                             \
+        for (int i = 0; i < LEAF_GROUP; ++i) minimum[i] = maximum[i] = x[i];                       \
         for (int i = LEAF_GROUP; i < places; ++i) {                                                \
             const int lane = i - LEAF_GROUP;                                                       \
-            minimum[lane] = x[i] < minimum[lane] ? x[i] : minimum[lane];                                 \
-            maximum[lane] = x[i] > maximum[lane] ? x[i] : maximum[lane];                                    \
+            minimum[lane] = x[i] < minimum[lane] ? x[i] : minimum[lane];                           \
+            maximum[lane] = x[i] > maximum[lane] ? x[i] : maximum[lane];                           \
         }                                                                                          \
         for (int lane = 1; lane < LEAF_GROUP; ++lane) {                                            \
-            minimum[0] = minimum[lane] < minimum[0] ? minimum[lane] : minimum[0];                            \
-            maximum[0] = maximum[lane] > maximum[0] ? maximum[lane] : maximum[0];                                 \
+            minimum[0] = minimum[lane] < minimum[0] ? minimum[lane] : minimum[0];                  \
+            maximum[0] = maximum[lane] > maximum[0] ? maximum[lane] : maximum[0];                  \
         }                                                                                          \
-        *lo = (double)minimum[0];                                                                    \
-        *hi = (double)maximum[0];                                                                     \
+        *lo = (double)minimum[0];                                                                  \
+        *hi = (double)maximum[0];                                                                  \
     }
 COLUMN_ENDS(ends_of_floats, float)
 COLUMN_ENDS(ends_of_doubles, double)
@@ -168,7 +168,7 @@ LANES_FN void column_close(bool wide, const leaf_points *leaf, uint32_t axis, ui
 
 #define BUCKET_GATHER(dims, columns)                                                               \
     case dims:                                                                                     \
-        min_id = bucket_gather(dims, columns, bytes, work->tree, &leaf, nodes, filled);          \
+        min_id = bucket_gather(dims, columns, bytes, work->tree, &leaf, nodes, filled);            \
         break;
 LANES_FN void bucket_fill(uint32_t dims, uint32_t columns, bool wide, const index_work *work,
                           uint32_t s, const uint32_t *nodes, uint32_t filled) {
@@ -287,8 +287,7 @@ static void begin(leafindex *out, const pointtree_nd_view *tree) {
     out->dims = tree->dims;
     out->columns = tree->dims < LEAF_COLUMNS_MIN ? LEAF_COLUMNS_MIN : tree->dims;
     out->scalar = tree->scalar;
-    out->shape =
-        tree->dims > LEAF_COLUMNS_MIN ? leaf_shape_tied(tree) : leaf_shape_of(tree->count);
+    out->shape = tree->dims > LEAF_COLUMNS_MIN ? leaf_shape_tied(tree) : leaf_shape_of(tree->count);
     if (tree->dims > LEAF_COLUMNS_MIN || tree->scalar == POINT_DOUBLE)
         out->shape.wide_leaves = out->shape.leaf_count;
 }

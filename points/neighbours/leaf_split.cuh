@@ -143,8 +143,8 @@ __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[
 
 /* Compare-exchange across warps: replaces each key by the minimum (if `minimum`) or maximum of it
    and the key that thread `other` holds in the same slot, or in the mirrored slot. */
-__device__ inline void merge_with_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], uint32_t other,
-                                 bool mirrored, bool minimum) {
+__device__ inline void merge_with_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS],
+                                       uint32_t other, bool mirrored, bool minimum) {
     __syncthreads(); /* previous keys have been read */
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) sh.keys[i][threadIdx.x] = key[i];

@@ -52,7 +52,8 @@ inline constexpr query_strategy_row strategies_of_few[] = {
     {16, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
     {QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, true}}};
 
-inline query_strategy query_strategy_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
+inline query_strategy query_strategy_of(uint32_t k, uint64_t queries, uint64_t points,
+                                        bool coherent) {
     const bool many =
         (double)queries >= QUERIES_MANY || (coherent && (double)queries >= QUERIES_COHERENT);
     const query_strategy_row *row = many ? strategies_of_many : strategies_of_few;
@@ -88,8 +89,9 @@ constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* maximum number of leave
 /* Lays out the list of queries that are split off from their warp, for `count` turns. `patience` is
    the default limit; with 0 no query is split off. The list overlays `used`, as many words that are
    no longer read by then, if there are such. */
-inline query_handover lay_out_handover(cuda_arena *arena, const point_query_cuda *query, uint32_t patience,
-                               uint64_t count, bool has_used, uint32_t *used) {
+inline query_handover lay_out_handover(cuda_arena *arena, const point_query_cuda *query,
+                                       uint32_t patience, uint64_t count, bool has_used,
+                                       uint32_t *used) {
     query_handover to = {NULL, NULL, KD_NONE};
     if (!patience) return to;
     to.count = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));

@@ -218,7 +218,8 @@ static uint64_t scratch_bytes(const query_work *work, const asked_query *asked) 
         (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + asked->more;
     const uint64_t answers = wanted < count ? wanted : count;
     return finds_keys(work->target)
-               ? (work->offsets ? answers : leafindex_capacity((uint32_t)answers)) * sizeof(uint64_t)
+               ? (work->offsets ? answers : leafindex_capacity((uint32_t)answers)) *
+                     sizeof(uint64_t)
                : answers * sizeof(neighbour_nd);
 }
 
@@ -432,14 +433,14 @@ static point_queries own_queries(const point_target *target, const point_self_qu
 }
 
 kd_status point_self_nearest(const point_target *target, const point_self_query *own, uint32_t k,
-                            const point_rows *out) {
+                             const point_rows *out) {
     const point_queries queries = own_queries(target, own);
     query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = own};
     return answer_all(&work, NULL);
 }
 
 kd_status point_self_count_within(const point_target *target, const point_self_query *own,
-                                 uint64_t *offsets) {
+                                  uint64_t *offsets) {
     const point_queries queries = own_queries(target, own);
     query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = own};
     KD_TRY(answer_all(&work, NULL));
@@ -449,7 +450,7 @@ kd_status point_self_count_within(const point_target *target, const point_self_q
 }
 
 kd_status point_self_within(const point_target *target, const point_self_query *own,
-                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
+                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
     const point_queries queries = own_queries(target, own);
     query_work work = {

@@ -75,11 +75,11 @@ kd_status check(const point_query_cuda *q) {
                "query method %d needs points of three floats; the tree has %u dimensions",
                (int)method, tree->dims);
     const uint32_t maximum = k_max(method);
-    KD_REQUIRE(q->k <= maximum, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u", q->k,
-               (int)method, maximum);
+    KD_REQUIRE(q->k <= maximum, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u",
+               q->k, (int)method, maximum);
     KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= maximum), KD_ERROR_USAGE,
-               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k, maximum,
-               (int)method);
+               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k,
+               maximum, (int)method);
     return KD_OK;
 }
 
@@ -106,7 +106,8 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     if (p->method != POINT_QUERY_WALK) return KD_OK;
     const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
     const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
-    p->walkers = blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
+    p->walkers =
+        blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }

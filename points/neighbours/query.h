@@ -55,10 +55,10 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
    sorting them. Rows are those of the same call with a copy of the points; own->order, if
    requested, is node order. */
 kd_status point_self_nearest(const point_target *target, const point_self_query *own, uint32_t k,
-                            const point_rows *out);
+                             const point_rows *out);
 kd_status point_self_count_within(const point_target *target, const point_self_query *own,
-                                 uint64_t *offsets);
+                                  uint64_t *offsets);
 kd_status point_self_within(const point_target *target, const point_self_query *own,
-                           const uint64_t *offsets, uint32_t *ids, void *dist2);
+                            const uint64_t *offsets, uint32_t *ids, void *dist2);
 
 #endif

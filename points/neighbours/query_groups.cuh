@@ -79,7 +79,8 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
     const uint32_t wanted = halves_of_use<SHAPE>(index, leaf, q, mine.bound2, patience, bound);
     if (!wanted) return;
     const uint32_t width = half_width(of.end - of.begin);
-    const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::CAPACITY - SHAPE::STEP][lane_id()]);
+    const uint32_t full =
+        warp_columns::place_of(&sh.dist2[SHAPE::CAPACITY - SHAPE::STEP][lane_id()]);
     uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
     const uint32_t end = wanted & 2 ? of.end : min(of.begin + width, of.end);
     while (at < end) {
@@ -95,10 +96,10 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
         }
         at += whole ? 32 : 16;
         if (!__any_sync(ALL_LANES, mine.next > full)) continue;
-        mine =
-            group_shrink(sh, mine,
-                         min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
-                             SHAPE::LANES);
+        mine = group_shrink(
+            sh, mine,
+            min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
+                SHAPE::LANES);
         mine = group_level(sh, mine, SHAPE::CAPACITY - SHAPE::STEP);
         bound = max_bound(mine.bound2);
     }

@@ -215,8 +215,8 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
    float bits. Returns whether any query reaches the leaf. */
 template <int K, bool OWN>
 __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t leaf,
-                                    point_range of, vec3 q, const query_box &queries,
-                                    packet_lane<K, OWN> &mine, uint32_t &bound) {
+                                  point_range of, vec3 q, const query_box &queries,
+                                  packet_lane<K, OWN> &mine, uint32_t &bound) {
     const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
     if (!wanted) return false;
     const uint32_t width = half_width(of.end - of.begin);
@@ -241,8 +241,8 @@ __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t
    is to be split off from the packet; it then has no results. */
 template <int K, class ASKED>
 __device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
-                                    uint32_t place, vec3 q, bool on, float limit, const query_handover &to,
-                                    packet_lane<K, ASKED::OWN> &mine) {
+                                    uint32_t place, vec3 q, bool on, float limit,
+                                    const query_handover &to, packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
     bool parts = false;

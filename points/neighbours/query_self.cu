@@ -55,7 +55,8 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
     return KD_OK;
 }
 
-kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const point_self_query *own) {
+kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
+                  const point_self_query *own) {
     memset(p, 0, sizeof *p);
     const uint64_t count = q->index->tree.count;
     const query_strategy strategy = choose(q, own);
@@ -66,13 +67,14 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q, const p
     const bool parts =
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
     p->to = lay_out_handover(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
-                            p->sort.numbers);
+                             p->sort.numbers);
     if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
     const uint64_t list_bytes = ((uint64_t)q->k + own->skips) * sizeof(neighbour_nd);
     const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
-    p->walkers = blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
+    p->walkers =
+        blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }
@@ -109,7 +111,8 @@ asked_own asked_by(const point_query_cuda *q, const point_self_query *own, uint3
 }
 
 /* Sorts the positions of the index along the curve. */
-kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *own, asked_own *out) {
+kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *own,
+                   asked_own *out) {
     const point_index_cuda *index = q->index;
     const uint32_t bits = 3 * p->sort.code.bits;
     const asked places = {
@@ -177,7 +180,7 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
 
 template <class METRIC>
 __global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers of, METRIC metric,
-                                                                       uint64_t *counts) {
+                                                                        uint64_t *counts) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= of.tree.count) return;
     const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
@@ -187,11 +190,12 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers 
 
 template <typename real, class METRIC>
 __global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers of, METRIC metric,
-                                                                      const uint64_t *offsets,
-                                                                      point_walk::rows<real> out) {
+                                                                       const uint64_t *offsets,
+                                                                       point_walk::rows<real> out) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= of.tree.count) return;
-    const uint64_t begin = offsets[row_of(of, node)], capacity = offsets[row_of(of, node) + 1] - begin;
+    const uint64_t begin = offsets[row_of(of, node)],
+                   capacity = offsets[row_of(of, node) + 1] - begin;
     const point_walk::rows<real> row = {out.ids + begin, out.dist2 + begin, NULL};
     const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
     const uint32_t skipped = of.skips ? of.tree.ids[node] : KD_NONE;
@@ -222,8 +226,8 @@ template <class START> kd_status start_walk(const point_query_cuda *q, const STA
 kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_self_query *own) {
     return start_walk(q, [&](auto real, const auto &metric) {
         self_nearest_by_walk<<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
-                              (cudaStream_t)q->stream>>>(walkers_of(q, own), metric, q->k, p->lists,
-                                                         rows_of<decltype(real)>(q));
+                               (cudaStream_t)q->stream>>>(walkers_of(q, own), metric, q->k,
+                                                          p->lists, rows_of<decltype(real)>(q));
         KD_CUDA_LAUNCHED("self_nearest_by_walk");
         return KD_OK;
     });
@@ -242,7 +246,8 @@ kd_status count_walk(const point_query_cuda *q, const point_self_query *own, uin
     });
 }
 
-kd_status fill_walk(const point_query_cuda *q, const point_self_query *own, const uint64_t *offsets) {
+kd_status fill_walk(const point_query_cuda *q, const point_self_query *own,
+                    const uint64_t *offsets) {
     return start_walk(q, [&](auto real, const auto &metric) {
         self_fill_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
             walkers_of(q, own), metric, offsets, rows_of<decltype(real)>(q));
@@ -253,7 +258,7 @@ kd_status fill_walk(const point_query_cuda *q, const point_self_query *own, cons
 } // namespace
 
 extern "C" kd_status point_self_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *q,
-                                                  const point_self_query *own) {
+                                                   const point_self_query *own) {
     cuda_arena counted = {NULL, 0};
     plan p;
     KD_TRY(lay_out(&p, &counted, q, own));
@@ -261,7 +266,8 @@ extern "C" kd_status point_self_cuda_scratch_bytes(size_t *bytes, const point_qu
     return KD_OK;
 }
 
-extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q, const point_self_query *own) {
+extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q,
+                                             const point_self_query *own) {
     plan p;
     KD_TRY(begin(&p, q, own));
     if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
@@ -273,8 +279,8 @@ extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q, const po
     return call.launch(p.method);
 }
 
-extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q, const point_self_query *own,
-                                                 uint64_t *offsets) {
+extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
+                                                  const point_self_query *own, uint64_t *offsets) {
     plan p;
     KD_TRY(begin(&p, q, own));
     const cudaStream_t stream = (cudaStream_t)q->stream;
@@ -290,7 +296,7 @@ extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q, con
 }
 
 extern "C" kd_status point_self_cuda_within(const point_query_cuda *q, const point_self_query *own,
-                                           const uint64_t *offsets) {
+                                            const uint64_t *offsets) {
     KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
                "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);
     plan p;

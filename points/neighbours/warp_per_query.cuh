@@ -87,7 +87,8 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
             group >>= 5;
             continue;
         }
-        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == minimum)) - 1;
+        const uint32_t nearest =
+            (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == minimum)) - 1;
         if (lane_id() == nearest) left = INT_MAX;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {
@@ -98,7 +99,7 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
             continue;
         }
         visit(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
-                   __shfl_sync(ALL_LANES, own.points.end, nearest)});
+                    __shfl_sync(ALL_LANES, own.points.end, nearest)});
     }
 }
 
@@ -147,7 +148,8 @@ template <int PARTS> struct nearest_buffer {
             minimum = min(minimum, d[part]);
             last = max(last, at < count ? d[part] : 0);
         }
-        uint32_t lo = __reduce_min_sync(ALL_LANES, minimum), hi = __reduce_max_sync(ALL_LANES, last);
+        uint32_t lo = __reduce_min_sync(ALL_LANES, minimum),
+                 hi = __reduce_max_sync(ALL_LANES, last);
         uint32_t within = count; /* points up to hi */
         while (lo < hi && within > maximum) {
             const uint32_t middle = lo + (hi - lo) / 2;
@@ -378,8 +380,10 @@ __device__ inline void part_from_warp(const query_handover &to, uint32_t turn, b
 /* One warp per query of the list, launched to start when all kernels that append to it have
    finished. */
 template <int PARTS, class ASKED>
-__global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(
-    const __grid_constant__ view index, ASKED queries, uint32_t k, query_handover from, answer_rows out) {
+__global__
+__launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(const __grid_constant__ view index,
+                                                        ASKED queries, uint32_t k,
+                                                        query_handover from, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     grid_waits_for_last();

@@ -19,7 +19,7 @@
 
 enum {
     BROWN_GRAIN = 1 << 14,
-    BROWN_PIECES = 64,           /* pieces of a segment that all cores partition */
+    BROWN_PIECES = 64,         /* pieces of a segment that all cores partition */
     BROWN_PIECE_MIN = 1 << 14, /* minimum references per piece */
     /* runs of equal coordinates up to this length are sorted by insertion */
     BROWN_RUN = 32

@@ -44,8 +44,7 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
    left and pivot (16 bits each); entries from `valid` on do not count. */
 template <int HEIGHT>
 __device__ inline uint32_t load_sides(const bottom_shared<HEIGHT> &sh,
-                                         const uint32_t (&entry)[ITEMS], int valid,
-                                         uint32_t &counts) {
+                                      const uint32_t (&entry)[ITEMS], int valid, uint32_t &counts) {
     uint32_t sides = 0;
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)

@@ -135,8 +135,8 @@ __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const float variance = own + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
-    narrowing target = {(point_key)minimum << 32, 0, FULL, 0}; /* count 0, no bound: the sample has no
-                                                                such rank */
+    narrowing target = {(point_key)minimum << 32, 0, FULL, 0}; /* count 0, no bound: the sample has
+                                                                no such rank */
     target.range = ((point_key)maximum << 32 | FULL) - target.base;
     if (rank >= 0.0f && rank < m) target.rank = (uint32_t)rank, target.count = sampled;
     sh.rank[threadIdx.x] = target.rank + (target.count || !upper ? 0 : sampled);

@@ -31,7 +31,8 @@ const point_builder_cuda *point_builder_cuda_find(const char *name) {
 }
 
 kd_status pointtree_open_nd(pointtree *out, const point_array *points,
-                            const pointtree_options *options, const char *builder, job_control *job) {
+                            const pointtree_options *options, const char *builder,
+                            job_control *job) {
     memset(out, 0, sizeof *out);
     const pointtree_builder *found = pointtree_builder_find(builder);
     if (found) return pointtree_open_by(out, points, options, found, job);

@@ -27,7 +27,8 @@ const point_builder_cuda *point_builder_cuda_find(const char *name);
 /* As pointtree_open_by, with a builder given by name. Returns KD_ERROR_USAGE, with the list of
    builders, for an unknown name. */
 kd_status pointtree_open_nd(pointtree *out, const point_array *points,
-                            const pointtree_options *options, const char *builder, job_control *job);
+                            const pointtree_options *options, const char *builder,
+                            job_control *job);
 /* As pointtree_open_nd, for points of three floats. */
 kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
                          const pointtree_options *options, const char *builder, job_control *job);

@@ -287,7 +287,8 @@ COLUMN_FN int32_t column_ranks_value(const column_ranks *ranks, uint32_t rank, u
     int32x8 maximum = int32x8_all(INT32_MIN);
     for (uint32_t v = 0; v < vectors; ++v) {
         const int32x8 behind = ranks->less[v] > int32x8_all((int32_t)rank);
-        maximum = int32x8_greater(maximum, (behind & INT32_MIN) | (~behind & column_ranks_at(ranks, v)));
+        maximum =
+            int32x8_greater(maximum, (behind & INT32_MIN) | (~behind & column_ranks_at(ranks, v)));
     }
     return int32x8_greatest(maximum);
 }
@@ -332,8 +333,8 @@ static inline column_value column_select_tiny(const int32_t *values, uint32_t co
     return found;
 }
 
-/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` is scratch:
-   two buffers of `count` values. Each round keeps about a third of the values. */
+/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` is
+   scratch: two buffers of `count` values. Each round keeps about a third of the values. */
 static inline column_value column_select(const int32_t *values, uint32_t count, uint32_t rank,
                                          int32_t *scratch[2]) {
     uint32_t less = 0;
@@ -403,8 +404,8 @@ static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t 
     }
 }
 
-/* Selects the record of `rank` in the order (key, id); `scratch` is scratch: three buffers of `count`
-   values. */
+/* Selects the record of `rank` in the order (key, id); `scratch` is scratch: three buffers of
+   `count` values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
                                                uint32_t count, uint32_t rank, int32_t *scratch[3]) {
     const column_value found = column_select(keys, count, rank, scratch);

@@ -53,8 +53,8 @@ __device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resol
     of.less = sh.less;
     of.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
     of.begin = list.begin;
-    of.listed = sh.filled[top] <= first.capacity && of.count <= list.capacity && of.own.left >= of.less &&
-                of.own.left - of.less < of.count;
+    of.listed = sh.filled[top] <= first.capacity && of.count <= list.capacity &&
+                of.own.left >= of.less && of.own.left - of.less < of.count;
     if (of.listed) return;
     const segment from = node_segment(s.tree, s.physical, root);
     of.begin = from.begin;
@@ -120,7 +120,7 @@ __device__ void send_on(resolve_shared<THREADS> &sh, const stage &s, const resol
 template <int CLUSTER, int THREADS, bool INPUT>
 __global__ __launch_bounds__(THREADS,
                              1024 / THREADS) void resolve_pivots(const __grid_constant__ stage s,
-                                                                int depth) {
+                                                                 int depth) {
     if (!is_compiled<CLUSTER>()) return;
     __shared__ resolve_shared<THREADS> sh;
     const uint32_t index = blockIdx.x / CLUSTER;

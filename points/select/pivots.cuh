@@ -124,7 +124,8 @@ __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uin
     const int t = threadIdx.x;
     if (t < 2) sh.side_count[t] = 0, sh.side_min[t] = FULL, sh.side_max[t] = 0;
     __syncthreads();
-    uint32_t count = 0, minimum[2] = {FULL, FULL}, maximum[2] = {0, 0}; /* count: 16 bits per side */
+    uint32_t count = 0, minimum[2] = {FULL, FULL},
+             maximum[2] = {0, 0}; /* count: 16 bits per side */
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         if (drawn.side[i] < 0) continue;

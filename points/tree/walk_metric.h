@@ -89,7 +89,7 @@ KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *
         const double outside = below > 0 ? below : above > 0 ? above : 0;
         walk->image[axis] = x;
         minimum = metric_join(tree->scalar, metric->norm, minimum,
-                            metric_part(tree->scalar, metric->norm, outside));
+                              metric_part(tree->scalar, metric->norm, outside));
     }
     walk->walk = pointtree_nd_walk_begin();
     return walk->images == 1 || minimum <= bound;

@@ -229,7 +229,7 @@ static void all_ask(const points_use &tree, const points_query &query,
 
 /* Self-query; `order` may be None. */
 static void self_nearest(const points_handle &of, const points_query &query, uint32_t k,
-                        nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
+                         nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
     const points_use tree(of);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
@@ -247,7 +247,7 @@ static void self_nearest(const points_handle &of, const points_query &query, uin
 }
 
 static void self_within_count(const points_handle &of, const points_query &query, nb::handle order,
-                             nb::handle offsets) {
+                              nb::handle offsets) {
     const points_use tree(of);
     std::vector<array> keep(2);
     const uint64_t count = kd_points_count(tree.c);
@@ -261,7 +261,7 @@ static void self_within_count(const points_handle &of, const points_query &query
 }
 
 static void self_within(const points_handle &of, const points_query &query, nb::handle order,
-                       nb::handle offsets, nb::handle ids, nb::handle dist2) {
+                        nb::handle offsets, nb::handle ids, nb::handle dist2) {
     const points_use tree(of);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);

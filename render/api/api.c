@@ -105,8 +105,7 @@ typedef struct listener {
 
 static void pass_on(void *context, const char *stage, int64_t done, int64_t total) {
     listener *to = (listener *)context;
-    if (to->progress(to->context, stage, done, total) != 0)
-        atomic_store(&to->job.cancelled, true);
+    if (to->progress(to->context, stage, done, total) != 0) atomic_store(&to->job.cancelled, true);
 }
 
 /* Initialises *hears, which must not move afterwards: the job points to it. */

@@ -208,8 +208,8 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
     if (all)
         add_to(out, true, "looks into maps",
                photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
-                                                              ? (uint32_t)options->final_gather
-                                                              : 0));
+                                                                ? (uint32_t)options->final_gather
+                                                                : 0));
     if (all)
         add_to(out, true, "surface tiles",
                tile_set_bytes_there_max(from->mesh.triangle_count, discs_of(photons, options)));
@@ -316,7 +316,8 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
         "rendering needs %llu bytes%s%s, but only %llu are allowed: use %sa smaller --resolution "
         "or a --crop%s",
         (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
-        last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)maximum,
+        last > 1 ? " even in as many batches as the options allow" : "",
+        (unsigned long long)maximum,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
                      "--photons, "
         : last > 1 ? "fewer --photons, "

@@ -38,9 +38,9 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
    references per triangle for a tree on a device. Allocates nothing except the driver's context. */
 kd_status render_plan_make(render_plan *out, const scene_view *from,
                            const kd_render_options *options);
-/* As render_plan_make, but changes the options to need at most `maximum` bytes on the host and as many
-   on the device (0: no limit). With a limit, maps are not built ahead (options->maps_ahead); then a
-   device builder "auto" becomes the one that needs the least memory, and options->batches is
+/* As render_plan_make, but changes the options to need at most `maximum` bytes on the host and as
+   many on the device (0: no limit). With a limit, maps are not built ahead (options->maps_ahead);
+   then a device builder "auto" becomes the one that needs the least memory, and options->batches is
    increased as far as needed. Returns KD_ERROR_MEMORY, with the bytes needed and advice, if that is
    not enough. */
 kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,

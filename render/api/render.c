@@ -170,8 +170,8 @@ typedef struct render_trees {
 } render_trees;
 
 /* Builds the trees of instanced meshes, always on the host. */
-static kd_status build_instance(instance_trees *out, scene_view *view, const kd_render_options *options,
-                              job_control *job) {
+static kd_status build_instance(instance_trees *out, scene_view *view,
+                                const kd_render_options *options, job_control *job) {
     const tritree_options how = tree_options(options);
     const tritree_input all = {view->mesh.positions, view->mesh.triangles,
                                view->mesh.position_count, view->mesh.stored_count};
@@ -286,8 +286,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
                        film *to, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
     ranks *among = of->among;
-    KD_TRY(shared_frame_agree(among,
-                              make_tree(out, of->there, trees, view, of->options, of->job)));
+    KD_TRY(shared_frame_agree(among, make_tree(out, of->there, trees, view, of->options, of->job)));
     if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
         of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");

@@ -84,8 +84,8 @@ kd_status render_on_devices(render_result *out, const scene *from, const kd_rend
 /* What to do with the instances of a scene: copies take more memory, but rays traverse them
    faster. */
 typedef enum render_instancing {
-    RENDER_INSTANCING_AUTO, /* copies, if they take less than an eighth of the memory or the integrator
-                            does not support instances */
+    RENDER_INSTANCING_AUTO, /* copies, if they take less than an eighth of the memory or the
+                            integrator does not support instances */
     RENDER_INSTANCING_KEEP,
     RENDER_INSTANCING_COPY
 } render_instancing;

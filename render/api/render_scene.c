@@ -32,7 +32,8 @@ kd_status render_resolve_instances(scene *of, const kd_render_options *options, 
                "are available; some integrators, such as path, need no copies",
                method->name, count, (unsigned long long)bytes, (unsigned long long)capacity);
     const bool small = bytes <= capacity / COPIES_SHARE;
-    if (method->instances && (how == RENDER_INSTANCING_KEEP || (how == RENDER_INSTANCING_AUTO && !small))) {
+    if (method->instances &&
+        (how == RENDER_INSTANCING_KEEP || (how == RENDER_INSTANCING_AUTO && !small))) {
         log_message(LOG_INFO, "%u instances, without copies", count);
         return KD_OK;
     }

@@ -69,7 +69,8 @@ kd_status display_open(display *out, const char *address, const char *title) {
     snprintf(out->address, sizeof out->address, "%s", address);
     /* keep the end of a long path */
     const size_t length = strlen(title), maximum = sizeof out->title - 1;
-    snprintf(out->title, sizeof out->title, "%s", title + (length > maximum ? length - maximum : 0));
+    snprintf(out->title, sizeof out->title, "%s",
+             title + (length > maximum ? length - maximum : 0));
     find_server(out, &parts);
     return KD_OK;
 }

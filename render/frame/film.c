@@ -52,7 +52,8 @@ static void find_min(void *context, int64_t begin, int64_t end, int worker) {
     for (int64_t i = begin; i < end && minimum > 0; ++i)
         if (work->of->pixels[i].samples < minimum) minimum = work->of->pixels[i].samples;
     unsigned known = atomic_load(&work->minimum);
-    while (minimum < known && !atomic_compare_exchange_weak(&work->minimum, &known, minimum)) continue;
+    while (minimum < known && !atomic_compare_exchange_weak(&work->minimum, &known, minimum))
+        continue;
 }
 
 uint32_t film_min_samples(const film *of) {

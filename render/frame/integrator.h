@@ -125,7 +125,8 @@ typedef struct integrator {
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
     bool box_alone; /* supports the box filter and a static camera only */
-    bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to copies */
+    bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to
+                       copies */
 } integrator;
 
 enum { BATCHES_MAX = 65536 };

@@ -134,7 +134,8 @@ static void take_step(path_pool *p) {
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_LIGHT, p->light);
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_SCATTER, p->scatter);
     for (uint32_t i = 0; i < p->active; ++i) {
-        p->hits[i] = scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.instance_id);
+        p->hits[i] =
+            scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.instance_id);
         if (!shade_path(p, i)) continue;
         if (kept != i) p->paths[kept] = p->paths[i];
         ++kept;
@@ -151,7 +152,7 @@ static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
         return p->blocked[i] || scene_instance_blocks(scene, asked->cast)
                    ? vec3_all(0)
                    : transmittance_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
-                                    vec3_all(1));
+                                          vec3_all(1));
     transmittance_walk on = transmittance_begin(asked->cast, asked->where);
     ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.instance_id);
     while (transmittance_goes_on(scene, &on, hit)) {

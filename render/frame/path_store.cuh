@@ -138,8 +138,7 @@ struct wave_path {
 
 __device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
     const path_state &s = p.state;
-    const uint32_t scattered =
-        s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
+    const uint32_t scattered = s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
     store_ray(to.rays, at, s.cast);
     to.throughput[at] = with_fourth(s.throughput, s.pdf);
     to.from[at] = with_fourth(s.from, s.eta_scale);

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 enum {
-    WAVE_PATHS = 1 << 23,       /* paths in flight, unless fewer are requested */
+    WAVE_PATHS = 1 << 23,     /* paths in flight, unless fewer are requested */
     WAVE_PATHS_MIN = 1 << 10, /* lower limit for --max-memory */
-    WAVE_SAMPLES_EACH = 4       /* samples of a launch per path in flight */
+    WAVE_SAMPLES_EACH = 4     /* samples of a launch per path in flight */
 };
 
 /* Members of integrator rows (integrator.h). */

@@ -1,6 +1,6 @@
 /* Launches for scenes with instances on a CUDA device: one thread per pixel, whose rays traverse
-   the trees of the instances by accel/instance_walk.h. Also the launch of `path` and `direct`, which
-   traces wavefronts if there are no instances. */
+   the trees of the instances by accel/instance_walk.h. Also the launch of `path` and `direct`,
+   which traces wavefronts if there are no instances. */
 #include "render/frame/waves.h"
 #include "render/integrators/methods.cuh"
 

@@ -60,14 +60,15 @@ KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_
     bool in_volume;
     memset(&unheard, 0, sizeof unheard);
     if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
-    if (path->landed > 0 && !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &unheard))
+    if (path->landed > 0 &&
+        !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &unheard))
         return false;
     do {
         ++path->rays;
         ++photon_state->step;
         hit = tritree_closest(&scene->tree, photon_state->flying.cast);
-    } while (photon_passes(scene, &photon_state->flying, photon_state->key, photon_state->step, &hit, &photon_state->layers, &in_volume,
-                           &unheard));
+    } while (photon_passes(scene, &photon_state->flying, photon_state->key, photon_state->step,
+                           &hit, &photon_state->layers, &in_volume, &unheard));
     ++path->landed;
     path->turn = photon_path_arrive(scene, photon_state, hit, in_volume, &path->at, &unheard);
     return path->turn != PHOTON_ENDS;
@@ -100,10 +101,11 @@ KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, li
     const vec3 place = flying->cast.origin;
     if (!light_eye_project(eye, place, out, &per_area)) return false;
     const vec3 photon_state = vec3_sub(eye->view.eye, place);
-    const float phase = medium_phase(medium_of(scene, flying->where)->g,
-                                     vec3_dot(flying->cast.direction, vec3_normalize(photon_state)));
-    const vec3 passing = path_transmittance(scene, SCENE_TREE, ray_make(place, photon_state, 0, 1), flying->where,
-                                      eye->cutouts, &path->rays);
+    const float phase =
+        medium_phase(medium_of(scene, flying->where)->g,
+                     vec3_dot(flying->cast.direction, vec3_normalize(photon_state)));
+    const vec3 passing = path_transmittance(scene, SCENE_TREE, ray_make(place, photon_state, 0, 1),
+                                            flying->where, eye->cutouts, &path->rays);
     out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
@@ -121,9 +123,10 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     out->radiance = photon_scattered(at, wo, &landed);
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t where =
-        medium_beyond_surface(at, vec3_negate(path->photon_state.flying.cast.direction), wo, path->photon_state.flying.where);
-    const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
-                                      eye->cutouts, &path->rays);
+        medium_beyond_surface(at, vec3_negate(path->photon_state.flying.cast.direction), wo,
+                              path->photon_state.flying.where);
+    const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye),
+                                            where, eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));
     out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);

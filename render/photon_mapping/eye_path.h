@@ -28,12 +28,12 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
-/* Whether photon map lookups run inline. LOOKUP_INLINE: lookups in media and final gather do; lookups
-   at surfaces that the camera sees do, too, unless photon_view.later has a list. LOOKUP_DEFERRED, on
-   devices: surfaces are only recorded in photon_view.later for a batched kernel. Every caller
-   passes a constant, the same one in all of a translation unit: the compiler then removes the other
-   branch, and with it the stack memory for photon lists, from functions that are not inlined
-   (KD_FN_APART). */
+/* Whether photon map lookups run inline. LOOKUP_INLINE: lookups in media and final gather do;
+   lookups at surfaces that the camera sees do, too, unless photon_view.later has a list.
+   LOOKUP_DEFERRED, on devices: surfaces are only recorded in photon_view.later for a batched
+   kernel. Every caller passes a constant, the same one in all of a translation unit: the compiler
+   then removes the other branch, and with it the stack memory for photon lists, from functions that
+   are not inlined (KD_FN_APART). */
 typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */
@@ -41,7 +41,7 @@ typedef struct eye_requests {
     eye_request *list;   /* NULL: lookups run inline */
     eye_packet *packets; /* used on devices only */
     eye_asked *asked;    /* counts of both; may exceed the capacity */
-    uint32_t capacity;       /* capacity of each */
+    uint32_t capacity;   /* capacity of each */
 } eye_requests;
 
 typedef struct photon_view {
@@ -61,8 +61,8 @@ typedef struct eye_path {
     rng_key key;
     path_state state;
     path_result found;
-    int32_t depth; /* number of surface intersections */
-    bool emission; /* emission of the next surface or of the sky is added */
+    int32_t depth;   /* number of surface intersections */
+    bool emission;   /* emission of the next surface or of the sky is added */
     uint32_t volume; /* points to sample in media on each segment */
     vec3 gathered; /* radiance of inline lookups at surfaces the camera sees; not in found.radiance,
                       as the batched order of sums adds it last */
@@ -129,7 +129,8 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
     const uint32_t hit_triangle = hit->triangle, layers = state->layers;
     const bool goes_on = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
-        state->where = transmittance_beyond(world, hit_triangle, state->cast.direction, state->where);
+        state->where =
+            transmittance_beyond(world, hit_triangle, state->cast.direction, state->where);
     return goes_on;
 }
 
@@ -137,7 +138,7 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
    ray sampled from the phase function. The multiple importance sampling weight keeps it bounded
    close to a light, where sampling points on that light has unbounded variance. */
 KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *photons,
-                                   eye_path *path, const volume_point *at, rng_block random) {
+                                  eye_path *path, const volume_point *at, rng_block random) {
     path_state state = path->state;
     state.place = at->position;
     state.throughput = vec3_all(1);
@@ -148,7 +149,8 @@ KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *ph
         ++state.step;
         hit = tritree_closest(&world->tree, state.cast);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-        state.throughput = transmittance_weaken(world, &state.cast, end, state.where, state.throughput);
+        state.throughput =
+            transmittance_weaken(world, &state.cast, end, state.where, state.throughput);
     } while (eye_passes(world, &photons->path, &state, path->key, &hit));
     if (state.layers > PATH_LAYERS) return vec3_all(0);
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
@@ -160,7 +162,7 @@ KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *ph
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated at sampled points. */
 KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, eye_path *path,
-                        const medium *in, float begin, float length) {
+                          const medium *in, float begin, float length) {
     const path_state *state = &path->state;
     volume_point at;
     at.direction = state->cast.direction;
@@ -179,10 +181,11 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
             path_light_in(world, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
                           both, eye_draw(path, EYE_DRAW_VOLUME + i), &path->found.rays);
         if (both)
-            direct = vec3_add(direct,
-                              eye_volume_light(world, photons, path, &at,
-                                                eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
-        const vec3 volume_light = photon_volume_radiance(world, &photons->media, &at, &path->found.rays);
+            direct = vec3_add(
+                direct, eye_volume_light(world, photons, path, &at,
+                                         eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
+        const vec3 volume_light =
+            photon_volume_radiance(world, &photons->media, &at, &path->found.rays);
         const vec3 all = vec3_add(vec3_mul(direct, in->scattering), volume_light);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }
@@ -204,8 +207,8 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
 
 /* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the
    throughput. */
-KD_FN void eye_fly(const scene_view *world, const photon_view *photons, lookup_mode mode, eye_path *path,
-                   float end) {
+KD_FN void eye_fly(const scene_view *world, const photon_view *photons, lookup_mode mode,
+                   eye_path *path, float end) {
     path_state *state = &path->state;
     const medium *in = medium_of(world, state->where);
     if (!in) return;
@@ -393,8 +396,8 @@ static inline void eye_note(const eye_requests *later, const surface *at, vec3 w
 #endif
 
 /* Adds the map lookups at a surface that the camera sees, or records them for later. */
-KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode mode, const surface *at,
-                        vec3 wo) {
+KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode mode,
+                        const surface *at, vec3 wo) {
 #ifdef __CUDA_ARCH__
     if (photons->later.list) {
         const uint32_t last = path->last_request;
@@ -418,7 +421,7 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode 
 /* Adds all light that a surface with photons sends towards `wo`, except for the mirror reflection
    of a smooth coat. */
 KD_FN void eye_lookup(const scene_view *world, const photon_view *photons, lookup_mode mode,
-                       eye_path *path, const surface *at, vec3 wo) {
+                      eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
     eye_add_maps(path, photons, mode, at, wo);
     /* gather_waves.cu traces the gather rays */
@@ -467,8 +470,8 @@ KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
 
 /* Traces the path of a camera ray with a unit direction. Radiance from map lookups is kept in
    `gathered` or deferred. */
-KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons, lookup_mode mode,
-                               ray cast, rng_key key) {
+KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons,
+                               lookup_mode mode, ray cast, rng_key key) {
     eye_path path = eye_begin_in(world, cast, key);
     eye_follow(world, photons, mode, &path);
     return path;

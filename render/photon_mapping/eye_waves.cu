@@ -88,8 +88,8 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
 
 /* Evaluates all light of a surface that also mirrors, and continues with the reflection. */
 __device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
-                                                 const photon_view *photons, const eye_slots *slots,
-                                                 eye_shaded *on) {
+                                                   const photon_view *photons,
+                                                   const eye_slots *slots, eye_shaded *on) {
     const path_waves &w = slots->waves;
     const uint32_t slot = on->path.slot;
     eye_path path = eye_begin(on->path.state.cast, on->key);

@@ -18,8 +18,8 @@
    Data flow: for a range of ray numbers: gather_begin, one thread per ray, reads requests and
               landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
               surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
-              wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends; gather_known,
-              one thread per known end, writes part or requests; the gathering kernels answer
+              wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends;
+   gather_known, one thread per known end, writes part or requests; the gathering kernels answer
               requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
               slot, adds part to the sum, and after the last number to the radiance. */
 #include "photon/maps/maps_device.h"
@@ -231,7 +231,7 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
    turns, so that packets contain one kind only. */
 template <bool diffuse>
 __device__ __forceinline__ void gather_lookup(const photon_view &photons, const eye_slots &slots,
-                                            gather_shaded &on) {
+                                              gather_shaded &on) {
     as_listed<diffuse>(on.at);
     const uint32_t slot = on.path.slot;
     const vec3 throughput = on.path.state.throughput;
@@ -322,7 +322,7 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     const gather_ends *ends = &slots->ends;
     const photon_irradiance_cuda asked = {ends->known, ends->known + slots->waves.capacity,
-                                     &ends->tally->known, ends->more, &ends->tally->more};
+                                          &ends->tally->known, ends->more, &ends->tally->more};
     unsigned blocks = 0;
     KD_TRY(photon_maps_cuda_irradiance_lookup(maps, &asked));
     KD_TRY(cuda_resident_blocks(&blocks, gather_known, KNOWN_BLOCK));

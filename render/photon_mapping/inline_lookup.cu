@@ -9,10 +9,9 @@ namespace {
 
 enum { WALK_BLOCK = 128, WALK_EACH = 6 };
 
-__global__ __launch_bounds__(WALK_BLOCK,
-                             WALK_EACH) void inline_lookup(const __grid_constant__ scene_view scene,
-                                                      const __grid_constant__ photon_view photons,
-                                                      const __grid_constant__ eye_slots slots) {
+__global__ __launch_bounds__(WALK_BLOCK, WALK_EACH) void inline_lookup(
+    const __grid_constant__ scene_view scene, const __grid_constant__ photon_view photons,
+    const __grid_constant__ eye_slots slots) {
     const path_waves &w = slots.waves;
     const uint32_t slot = blockIdx.x * WALK_BLOCK + threadIdx.x;
     uint32_t rays = 0;

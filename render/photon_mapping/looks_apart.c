@@ -18,8 +18,8 @@ enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KE
 typedef struct row_lookups {
     eye_request *list;
     eye_asked asked;
-    uint32_t capacity;   /* capacity of `list` */
-    uint64_t before; /* number of lookups in earlier rows of the chunk */
+    uint32_t capacity; /* capacity of `list` */
+    uint64_t before;   /* number of lookups in earlier rows of the chunk */
     pixel_sample *samples;
     uint32_t *first; /* index of each pixel's first lookup; width + 1 values */
     kd_status status;

@@ -93,9 +93,9 @@ kd_status bring_requests(photon_cuda *with, ranks *among, const places *at) {
     KD_TRY(put_own(&received->requests, &with->requests, at->requests, among, sizeof(eye_request)));
     KD_TRY(put_own(&received->packets, &with->packets, at->packets, among, sizeof(eye_packet)));
     if (packets) {
-        shift_packets<<<blocks_for(packets), BLOCK>>>((eye_packet *)received->packets.memory + first,
-                                                      (uint32_t)packets,
-                                                      (uint32_t)at->requests[among->rank]);
+        shift_packets<<<blocks_for(packets), BLOCK>>>(
+            (eye_packet *)received->packets.memory + first, (uint32_t)packets,
+            (uint32_t)at->requests[among->rank]);
         KD_CUDA_LAUNCHED("shift_packets");
     }
     KD_TRY(device_wait());

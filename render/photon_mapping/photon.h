@@ -60,7 +60,7 @@ typedef struct photon_cuda {
     device_buffer alone;    /* indices of the requests that no packet answers */
     device_buffer sums[2], radii[2], integrals[2];
     device_buffer asked; /* one eye_asked: counts of requests and packets */
-    uint32_t capacity;       /* capacity of `requests` and of `packets` */
+    uint32_t capacity;   /* capacity of `requests` and of `packets` */
     /* cudaEvent_t: one before each stage, one after the last */
     void *marks[PHOTON_CUDA_STAGES + 1];
     double seconds[PHOTON_CUDA_STAGES];

@@ -3,8 +3,8 @@
          warp does better (photon/density/warp_per_surface.cuh). So lookups are deferred: paths only
          record them, in the order of image tiles; then all lookups are performed; then each pixel
          adds the results of its path (eye_waves.cu, gather_waves.cu). Lookups run inline
-         (inline_lookup.cu) where later steps depend on them or on their order: the adaptive estimator,
-         points in media that scatter light, and final gather with mirroring coats, media or
+         (inline_lookup.cu) where later steps depend on them or on their order: the adaptive
+   estimator, points in media that scatter light, and final gather with mirroring coats, media or
          cut-outs.
    Work: for one sample of every pixel, wavefronts or one kernel for the paths, two kernels for the
          maps (five with tiles), one for the film.
@@ -124,7 +124,8 @@ kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *aske
         later->asked = (eye_asked *)with->asked.memory;
         later->capacity = with->capacity;
         KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
-        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->of, &launch->view, slots));
+        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->of, &launch->view,
+                                                                     slots));
         KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
         if (asked->requests <= with->capacity) return KD_OK;
         KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));

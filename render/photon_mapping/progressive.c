@@ -52,7 +52,7 @@ typedef struct maps_ahead {
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
     bool ordered;     /* as for photon_cuda_make_maps */
-    async_task *by;  /* the asynchronous task that builds the maps; NULL: none is running */
+    async_task *by;   /* the asynchronous task that builds the maps; NULL: none is running */
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
@@ -124,7 +124,7 @@ typedef struct progressive_state {
     bool tiled;        /* the tiles have been found, on the host or on the device */
     photon_cuda there; /* maps and tiles on a CUDA device, instead of the two above */
     maps_ahead ahead;  /* maps of the next pass on the device */
-    bool has_capacity;     /* a launch has allocated the device buffers for samples */
+    bool has_capacity; /* a launch has allocated the device buffers for samples */
     photon_view view;
 } progressive_state;
 
@@ -257,8 +257,7 @@ static kd_status make_maps_there(progressive_state *state, frame *of, bool first
 
 static kd_status find_tiles_here(progressive_state *state, const frame *of, float radius) {
     job_stage_begin(of->job, "surface", 0);
-    const kd_status status =
-        tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->job);
+    const kd_status status = tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->job);
     job_stage_end(of->job);
     return status;
 }

@@ -54,8 +54,8 @@ static void sun_open(clear_sky_model *out, double turbidity) {
     for (int nm = NM_FIRST; nm <= NM_LAST; nm += NM_STEP) {
         const double um = nm * 1e-3;
         const double sent = pow(um, -5) / (exp(14387.77 / (um * 5778)) - 1);
-        const double passes = exp(-0.008735 * pow(um, -4.08) * mass - volume * pow(um, -1.3) * mass -
-                                  ozone(nm) * 0.35 * mass);
+        const double passes = exp(-0.008735 * pow(um, -4.08) * mass -
+                                  volume * pow(um, -1.3) * mass - ozone(nm) * 0.35 * mass);
         double xyz[3];
         observer(xyz, nm);
         above += sent * xyz[1];
@@ -167,8 +167,11 @@ static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double 
     for (int j = 0; j < POINTS; ++j)
         for (int i = 0; i < POINTS; ++i) {
             double direction[3];
-            texel_direction(direction, (double)x + (i + 0.5) / POINTS, (double)y + (j + 0.5) / POINTS);
-            inside += direction[0] * of->sun[0] + direction[1] * of->sun[1] + direction[2] * of->sun[2] > cosine;
+            texel_direction(direction, (double)x + (i + 0.5) / POINTS,
+                            (double)y + (j + 0.5) / POINTS);
+            inside +=
+                direction[0] * of->sun[0] + direction[1] * of->sun[1] + direction[2] * of->sun[2] >
+                cosine;
         }
     return (double)inside / (POINTS * POINTS);
 }
@@ -230,7 +233,8 @@ done:
 
 /* Maps a direction to the square, 0 to 1 from its top left. */
 static void square_place(double place[2], const double direction[3]) {
-    const double px = direction[0], py = -direction[2], pz = direction[1]; /* z points to the square's centre */
+    const double px = direction[0], py = -direction[2],
+                 pz = direction[1]; /* z points to the square's centre */
     const double x = fabs(px), y = fabs(py), radius = sqrt(fmax(0, 1 - fabs(pz)));
     double share = x > 0 || y > 0 ? atan2(fmin(x, y), fmax(x, y)) * 2 / pi : 0;
     if (x < y) share = 1 - share;
@@ -250,7 +254,8 @@ static double square_texel(const float *square, int32_t side, int32_t x, int32_t
     return (double)square[3 * ((int64_t)y * side + x) + c];
 }
 
-static void square_radiance(double rgb[3], const float *square, int32_t side, const double place[2]) {
+static void square_radiance(double rgb[3], const float *square, int32_t side,
+                            const double place[2]) {
     const double x = place[0] * side - 0.5, y = place[1] * side - 0.5;
     const int32_t left = (int32_t)floor(x), top = (int32_t)floor(y);
     const double s = x - left, t = y - top;
@@ -279,7 +284,8 @@ static void square_rows(void *context, int64_t begin, int64_t end, int thread) {
                 const double phi =
                     (((double)x + (i % POINTS + 0.5) / POINTS) / width - 0.5) * 2 * pi;
                 const double theta = ((double)y + (i / POINTS + 0.5) / POINTS) / height * pi;
-                const double direction[3] = {sin(theta) * sin(phi), cos(theta), -sin(theta) * cos(phi)};
+                const double direction[3] = {sin(theta) * sin(phi), cos(theta),
+                                             -sin(theta) * cos(phi)};
                 double place[2], rgb[3];
                 square_place(place, direction);
                 square_radiance(rgb, work->square, work->side, place);

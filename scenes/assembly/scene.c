@@ -180,7 +180,7 @@ kd_status scene_open_lit(scene **out, const char *path, const char *environment,
 }
 
 kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
-                            kd_render_options *options, job_control *job) {
+                               kd_render_options *options, job_control *job) {
     scene_draft draft;
     path_scope scope;
     kd_status status = KD_OK;
@@ -214,8 +214,8 @@ kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char 
 }
 
 kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
-                             const kd_scene_mesh *given, uint64_t given_count,
-                             kd_render_options *options, job_control *job) {
+                                const kd_scene_mesh *given, uint64_t given_count,
+                                kd_render_options *options, job_control *job) {
     static const char name[] = "description";
     describe_source source = {name, scene_load_mesh, given, given_count};
     char *path = NULL;

@@ -20,11 +20,11 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
    keeps the file's environment. */
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job_control *job);
-/* As scene_open_instanced and scene_open, but parse a description in memory. The description may name
-   the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
+/* As scene_open_instanced and scene_open, but parse a description in memory. The description may
+   name the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
 kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
-                             const kd_scene_mesh *given, uint64_t given_count,
-                             kd_render_options *options, job_control *job);
+                                const kd_scene_mesh *given, uint64_t given_count,
+                                kd_render_options *options, job_control *job);
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
                       job_control *job);
@@ -41,7 +41,7 @@ kd_status scene_copy_instances(scene *of);
 /* As scene_open_lit, but keeps instances. Exception: if an instanced mesh emits light, all
    instances are expanded. */
 kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
-                            kd_render_options *options, job_control *job);
+                               kd_render_options *options, job_control *job);
 
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
 scene_view scene_get_view(const scene *from);

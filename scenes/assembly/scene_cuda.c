@@ -41,7 +41,7 @@ static void place_mesh(upload *to, mesh_view *mesh) {
 /* Copies shapes with the nodes of their trees, placements, and the top-level tree. `moved` has
    space for every shape. */
 static void place_instances(upload *to, instance_view *view, const instance_view *host,
-                         instanced_shape *moved) {
+                            instanced_shape *moved) {
     if (host->count == 0) return;
     for (uint32_t i = 0; i < host->shape_count; ++i) {
         tritree_view *tree = &moved[i].tree;

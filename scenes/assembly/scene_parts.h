@@ -87,8 +87,8 @@ void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 struct scene {
     /* world space; the first plain_count triangles are in no shape, those of the shapes follow */
     mesh geometry;
-    uint32_t plain_count; /* number of triangles that are in no shape */
-    draft_shape *parts;   /* where each shape's triangles and vertices are in `geometry` */
+    uint32_t plain_count;    /* number of triangles that are in no shape */
+    draft_shape *parts;      /* where each shape's triangles and vertices are in `geometry` */
     instanced_shape *shapes; /* the same shapes, for ray tracing */
     instance *instances;
     uint32_t shape_count, instance_count;

@@ -38,9 +38,9 @@ enum { CHECK_PROBLEMS = 100, CHECK_KINDS = 64 /* more kinds than exist */ };
    kind that ends in "-unfinished". */
 enum {
     CHECK_WORK = 1 << 22,
-    CHECK_TESTS_EACH = 64,    /* per open edge */
+    CHECK_TESTS_EACH = 64,     /* per open edge */
     CHECK_RAY_TESTS_EACH = 64, /* per shell */
-    CHECK_PAIRS_EACH = 64     /* per triangle */
+    CHECK_PAIRS_EACH = 64      /* per triangle */
 };
 
 typedef struct check_report {
@@ -54,10 +54,10 @@ typedef struct check_report {
     uint64_t problems_found; /* including those not listed */
     check_kind kinds[CHECK_KINDS]; /* kind_count elements, in order of their first problem */
     uint32_t kind_count;
-    bool renderable;   /* no problem is an error */
-    uint64_t tests;    /* work done: vertices tested against open edges */
+    bool renderable;    /* no problem is an error */
+    uint64_t tests;     /* work done: vertices tested against open edges */
     uint64_t ray_tests; /* triangles tested against rays, for nesting of shells */
-    uint64_t pairs;    /* pairs of triangles in a leaf of the tree */
+    uint64_t pairs;     /* pairs of triangles in a leaf of the tree */
 } check_report;
 
 /* Checks the file `path` and fills in `out`, which the caller closes by check_close whatever the

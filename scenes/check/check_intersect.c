@@ -21,7 +21,7 @@ typedef struct cutting {
     const examination *of;
     const tritree *tree;
     partner_cell *partner; /* per triangle: the first preceding triangle that it intersects */
-    uint64_t pairs_max;   /* leaves with more pairs are skipped */
+    uint64_t pairs_max;    /* leaves with more pairs are skipped */
     bool left_out;
 } cutting;
 

@@ -19,7 +19,7 @@ typedef struct bodies {
     examination *of;
     const tritree *tree;
     double *volume, *area, *open; /* per shell, indexed by its first triangle */
-    uint8_t *buffer;                /* per shell: it contains another one */
+    uint8_t *buffer;              /* per shell: it contains another one */
     uint32_t *shells;             /* first triangles of all shells */
     uint32_t shell_count;
     /* The current ray, and the triangles that it hits. */

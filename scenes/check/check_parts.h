@@ -14,7 +14,7 @@ enum {
     CHECK_AGAINST = 4,                   /* winding opposite to most of its shell */
     CHECK_INWARDS = 8,                   /* belongs to a shell whose front faces inwards */
     CHECK_ONE_SIDED = 16,                /* belongs to a non-orientable shell */
-    CHECK_OTHER_APPEARANCE = 32,               /* a duplicate, but the first one with its material */
+    CHECK_OTHER_APPEARANCE = 32,         /* a duplicate, but the first one with its material */
     CHECK_IDLE = CHECK_FLAT | CHECK_COPY /* ignored as part of the surface */
 };
 
@@ -49,8 +49,8 @@ typedef struct examination {
     uint32_t *shell;
     check_half *rim; /* boundary half-edges, after resolving T-junctions */
     uint64_t rim_count;
-    uint64_t capacity;    /* capacity of report->problems */
-    kd_status status; /* KD_ERROR_MEMORY if adding a problem failed */
+    uint64_t capacity; /* capacity of report->problems */
+    kd_status status;  /* KD_ERROR_MEMORY if adding a problem failed */
 } examination;
 
 /* Counts a problem, and lists it if fewer than CHECK_PROBLEMS of its kind are listed. printf

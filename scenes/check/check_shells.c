@@ -9,8 +9,8 @@
 typedef struct shell_edge {
     uint32_t low, high; /* merged vertices */
     uint32_t material;
-    uint32_t triangle; /* index in `triangles` */
-    int32_t orientation;       /* 1: from low to high, -1: from high to low */
+    uint32_t triangle;   /* index in `triangles` */
+    int32_t orientation; /* 1: from low to high, -1: from high to low */
 } shell_edge;
 
 typedef struct shells {

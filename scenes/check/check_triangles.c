@@ -110,11 +110,12 @@ static void copy_tell(examination *of, uint32_t triangle, bool reversed, bool ot
     if (of->lines)
         check_triangle_note(
             of, triangle, kind, CHECK_WARNING,
-            "found a triangle%s%s that duplicates one of the face of line %u, expected one", orientation,
-            appearance, of->lines[first]);
+            "found a triangle%s%s that duplicates one of the face of line %u, expected one",
+            orientation, appearance, of->lines[first]);
     else
         check_triangle_note(of, triangle, kind, CHECK_WARNING,
-                            "found it%s%s duplicating triangle %u, expected one", orientation, appearance, first);
+                            "found it%s%s duplicating triangle %u, expected one", orientation,
+                            appearance, first);
 }
 
 /* A hash table of triangles by their vertices, and optionally their material. */
@@ -129,7 +130,8 @@ typedef struct copy_key {
     uint32_t material;
 } copy_key;
 
-static copy_key key_of(const examination *of, const copy_table *in, uint32_t triangle, bool *orientation) {
+static copy_key key_of(const examination *of, const copy_table *in, uint32_t triangle,
+                       bool *orientation) {
     const copy_key key = {sorted_corners(of, triangle, orientation),
                           in->by_material ? of->body.triangle_materials[triangle] : 0};
     return key;

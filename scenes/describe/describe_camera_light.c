@@ -16,7 +16,8 @@ static kd_status check_camera(const json_place *at, const cJSON *object,
     if (!whole) return KD_OK;
     const vec3 direction = vec3_sub(words->look_at, words->eye);
     const vec3 up = vec3_is_zero(words->up) ? vec3_make(0, 1, 0) : vec3_normalize(words->up);
-    if (vec3_is_zero(direction)) return json_fail(at, "`look_at` must not be the same point as `eye`");
+    if (vec3_is_zero(direction))
+        return json_fail(at, "`look_at` must not be the same point as `eye`");
     if (vec3_is_zero(vec3_cross(vec3_normalize(direction), up)))
         return json_fail(at, "`up` must not be parallel to the viewing direction");
     return KD_OK;

@@ -237,9 +237,8 @@ static kd_status put_scattered(instancing *to, const json_place *at, const cJSON
     return KD_OK;
 }
 
-kd_status describe_instances(describe_reader *in, const json_place *at,
-                              const described_mesh *words, const transform *pose,
-                              const draft_shape *begin) {
+kd_status describe_instances(describe_reader *in, const json_place *at, const described_mesh *words,
+                             const transform *pose, const draft_shape *begin) {
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
     const mesh *made = &in->geometry.made;

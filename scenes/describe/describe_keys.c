@@ -130,8 +130,8 @@ const json_key describe_material_keys[] = {
      .initial = "full", .help = "`single`: no multiple scattering between microfacets"},
     {KEY("metallic", JSON_FLOAT, described_material, metallic), UP_TO_1, .initial = "0",
      .help = "plastic and principled: weight of metal"},
-    {KEY("ior", JSON_FLOAT, described_material, ior), .minimum = 0.1, .maximum = 10, .initial = "1.5",
-     .help = "index of refraction, inside relative to outside"},
+    {KEY("ior", JSON_FLOAT, described_material, ior), .minimum = 0.1, .maximum = 10,
+     .initial = "1.5", .help = "index of refraction, inside relative to outside"},
     {KEY("cauchy", JSON_FLOAT, described_material, cauchy), .count = 3,
      .help = "instead of `ior`, for glass: A, B, C of n = A + B/w^2 + C/w^4, w in micrometres"},
     {KEY("sellmeier", JSON_FLOAT, described_material, sellmeier), .count = 6,
@@ -227,7 +227,7 @@ const json_key describe_medium_keys[] = {
          .initial = "the centre of the scene's box"},                                              \
         {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},                    \
         {KEY("fov", JSON_FLOAT, described_camera, fov),                                            \
-         .maximum = 180,                                                                              \
+         .maximum = 180,                                                                           \
          .open = true,                                                                             \
          .unit = "degrees",                                                                        \
          .initial = "40",                                                                          \

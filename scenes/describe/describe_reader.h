@@ -47,9 +47,8 @@ kd_status describe_transform(describe_reader *in, const json_place *at, const cJ
                              transform *placed);
 /* describe_instances.c: makes a shape of everything added to the geometry since `begin`, and
    instances it at the transforms of the entry, applied after `pose`. */
-kd_status describe_instances(describe_reader *in, const json_place *at,
-                              const described_mesh *words, const transform *pose,
-                              const draft_shape *begin);
+kd_status describe_instances(describe_reader *in, const json_place *at, const described_mesh *words,
+                             const transform *pose, const draft_shape *begin);
 /* describe_camera_light.c */
 kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object);
 /* describe_json.c */

@@ -22,7 +22,8 @@ static kd_status double_capacity(uint64_t count, uint64_t *capacity) {
 kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added) {
     const uint64_t before = to->shape_capacity;
     KD_TRY(double_capacity(to->shape_count, &to->shape_capacity));
-    if (to->shape_capacity > before) KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_capacity));
+    if (to->shape_capacity > before)
+        KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_capacity));
     to->shapes[to->shape_count++] = *added;
     return KD_OK;
 }

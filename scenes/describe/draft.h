@@ -27,7 +27,7 @@ typedef struct draft_shape {
 
 typedef struct scene_draft {
     mesh geometry; /* owned; in world space except for the shapes, whose triangles come last */
-    draft_shape *shapes;   /* owned */
+    draft_shape *shapes; /* owned */
     instance *instances; /* owned */
     uint32_t shape_count, instance_count;
     uint64_t shape_capacity, instance_capacity;

@@ -76,7 +76,8 @@ static void fail_here(parser *from, const char *expected) {
 
 /* Reads `minimum` to `maximum` numbers; nothing else may be on the line. On failure, reports it and
    sets all values to 0. */
-static void numbers_read(parser *from, float *values, int minimum, int maximum, const char *expected) {
+static void numbers_read(parser *from, float *values, int minimum, int maximum,
+                         const char *expected) {
     int count = 0;
     for (;; ++count) {
         text_skip_blanks(&from->cursor);

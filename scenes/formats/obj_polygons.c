@@ -168,10 +168,12 @@ static uint32_t fan_corner(const uint32_t *fan, uint32_t i) {
 
 static void fan_replace(uint32_t *fan, const polygon_capacity *capacity, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) capacity->corners[i] = fan_corner(fan, i);
-    for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) fan[i] = capacity->corners[capacity->triangles[i]];
+    for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i)
+        fan[i] = capacity->corners[capacity->triangles[i]];
 }
 
-static kd_status polygon_replace(const obj_polygon *polygon, polygon_capacity *capacity, mesh *into) {
+static kd_status polygon_replace(const obj_polygon *polygon, polygon_capacity *capacity,
+                                 mesh *into) {
     const size_t first = 3 * (size_t)polygon->first_triangle;
     const uint32_t count = polygon->corner_count;
     KD_TRY(capacity_grow(capacity, count));

@@ -202,7 +202,8 @@ static mesh_faults faults_found(const ply_reader *from) {
         faults.texcoord = faults.texcoord || piece->bad_texcoord;
     }
     faults.uses_normals = from->target.into->normal_indices && from->target.into->triangle_count;
-    faults.uses_texcoords = from->target.into->texcoord_indices && from->target.into->triangle_count;
+    faults.uses_texcoords =
+        from->target.into->texcoord_indices && from->target.into->triangle_count;
     return faults;
 }
 

@@ -91,7 +91,8 @@ static bool triangle_add(stl_parser *from, vec3 a, vec3 b, vec3 c) {
     if (piece->triangles == piece->capacity) {
         const uint64_t capacity = piece->capacity ? 2 * piece->capacity : 1024;
         piece->status = KD_GROW(piece->corners, 3 * piece->triangles, 3 * capacity);
-        if (piece->status == KD_OK) piece->status = KD_GROW(piece->lines, piece->triangles, capacity);
+        if (piece->status == KD_OK)
+            piece->status = KD_GROW(piece->lines, piece->triangles, capacity);
         if (piece->status != KD_OK) return false;
         piece->capacity = capacity;
     }

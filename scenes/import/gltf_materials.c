@@ -80,7 +80,7 @@ static kd_status transmission_read(gltf_surface *to, const json_place *at, const
     KD_TRY(number(to, at, from, "transmissionFactor", 1, &to->to->layers.transmission));
     if (!(to->to->layers.transmission > 0)) return KD_OK;
     to->to->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
-    to->to->may_be_glass = true;          /* Blender exports no volume even for solid glass */
+    to->to->may_be_glass = true;           /* Blender exports no volume even for solid glass */
     KD_TRY(gltf_map_read(to, at, from, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;

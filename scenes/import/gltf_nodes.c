@@ -292,8 +292,7 @@ static kd_status parallel_read(gltf_file *of, const json_place *at, const cJSON 
     return KD_OK;
 }
 
-static kd_status camera_read(gltf_file *of, const gltf_node *from, mesh_camera *out,
-                             bool *usable) {
+static kd_status camera_read(gltf_file *of, const gltf_node *from, mesh_camera *out, bool *usable) {
     const json_place at = gltf_place(of, GLTF_CAMERAS, from->camera);
     const json_place lens_place = json_place_key(&at, "perspective");
     const json_place parallel_place = json_place_key(&at, "orthographic");

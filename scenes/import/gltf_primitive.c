@@ -187,8 +187,7 @@ kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primit
     json_place_text(text, sizeof text, &place);
     snprintf(where, sizeof where, "%.700s: %s", of->path, text);
     of->kind = "unsupported";
-    kd_status status =
-        draco_mesh_open(&packed.unpacked, where, bytes.bytes, bytes.count, of->job);
+    kd_status status = draco_mesh_open(&packed.unpacked, where, bytes.bytes, bytes.count, of->job);
     if (status == KD_OK) status = numbers_take(&packed, out);
     draco_mesh_close(&packed.unpacked);
     KD_TRY(status);

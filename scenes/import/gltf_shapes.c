@@ -10,7 +10,8 @@
 static bool can_be_instanced(const gltf_node *at) {
     const double volume = transform_determinant(&at->world);
     if (at->mesh == KD_NONE || at->skin != KD_NONE) return false;
-    return volume != 0 && isfinite(volume) && transform_anisotropy(&at->world) <= INSTANCE_ANISOTROPY_MAX;
+    return volume != 0 && isfinite(volume) &&
+           transform_anisotropy(&at->world) <= INSTANCE_ANISOTROPY_MAX;
 }
 
 /* A mesh and its mirror image are different shapes. */

@@ -38,8 +38,8 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
     import_run *run = (import_run *)context;
     char *next = (char *)to;
     while (bytes > 0) {
-        KD_REQUIRE(!job_cancelled(run->asked->job), KD_INTERRUPTED,
-                   "%s: interrupted while reading", run->asked->path);
+        KD_REQUIRE(!job_cancelled(run->asked->job), KD_INTERRUPTED, "%s: interrupted while reading",
+                   run->asked->path);
         const ssize_t got = read(run->process.answer, next, bytes < INT_MAX ? bytes : INT_MAX);
         if (got > 0) {
             next += got;
@@ -57,7 +57,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
 
 /* Converts the way in which the process ended to an error. */
 static kd_status import_error(const import_asked *asked, const char *program, double seconds,
-                       child_end end, int code) {
+                              child_end end, int code) {
     const char *path = asked->path, *library = asked->library;
     switch (end) {
     case CHILD_OVERDUE:

@@ -4,8 +4,8 @@
 
 /* Ensures capacity for `more` items after the first `count` of an array; at least doubles it, so
    that appending takes amortised constant time. */
-static void reserve(mesh_builder *to, void **array, uint64_t count, uint64_t more, uint64_t *capacity,
-                      size_t item_bytes) {
+static void reserve(mesh_builder *to, void **array, uint64_t count, uint64_t more,
+                    uint64_t *capacity, size_t item_bytes) {
     if (to->status != KD_OK || count + more <= *capacity) return;
     uint64_t larger = *capacity * 2 > count + more ? *capacity * 2 : count + more;
     if (larger < 64) larger = 64;
@@ -25,32 +25,35 @@ static void reserve_triangles(mesh_builder *to, uint64_t more) {
     const uint64_t count = made->triangle_count;
     check_count(to, count + more, "triangles");
     if (count + more <= to->triangle_capacity) return;
-    uint64_t capacities[4] = {3 * to->triangle_capacity, 3 * to->triangle_capacity, 3 * to->triangle_capacity,
-                         to->triangle_capacity};
+    uint64_t capacities[4] = {3 * to->triangle_capacity, 3 * to->triangle_capacity,
+                              3 * to->triangle_capacity, to->triangle_capacity};
     reserve(to, (void **)&made->triangles, 3 * count, 3 * more, &capacities[0], sizeof(uint32_t));
-    reserve(to, (void **)&made->normal_indices, 3 * count, 3 * more, &capacities[1], sizeof(uint32_t));
+    reserve(to, (void **)&made->normal_indices, 3 * count, 3 * more, &capacities[1],
+            sizeof(uint32_t));
     reserve(to, (void **)&made->texcoord_indices, 3 * count, 3 * more, &capacities[2],
-              sizeof(uint32_t));
+            sizeof(uint32_t));
     reserve(to, (void **)&made->triangle_materials, count, more, &capacities[3], sizeof(uint32_t));
-    if (to->status == KD_OK) to->triangle_capacity = capacities[3] < capacities[0] / 3 ? capacities[3] : capacities[0] / 3;
+    if (to->status == KD_OK)
+        to->triangle_capacity =
+            capacities[3] < capacities[0] / 3 ? capacities[3] : capacities[0] / 3;
 }
 
 static void reserve_positions(mesh_builder *to, uint64_t more) {
     check_count(to, to->made.position_count + more, "vertices");
     reserve(to, (void **)&to->made.positions, to->made.position_count, more, &to->position_capacity,
-              sizeof(vec3));
+            sizeof(vec3));
 }
 
 static void reserve_normals(mesh_builder *to, uint64_t more) {
     check_count(to, to->made.normal_count + more, "normals");
     reserve(to, (void **)&to->made.normals, to->made.normal_count, more, &to->normal_capacity,
-              sizeof(vec3));
+            sizeof(vec3));
 }
 
 static void reserve_texcoords(mesh_builder *to, uint64_t more) {
     check_count(to, to->made.texcoord_count + more, "texture coordinates");
     reserve(to, (void **)&to->made.texcoords, to->made.texcoord_count, more, &to->texcoord_capacity,
-              sizeof(vec2));
+            sizeof(vec2));
 }
 
 /* Every triangle needs a material: adds a default one if there is none yet. */
@@ -172,9 +175,9 @@ static void name_keep(mesh_builder *to, const char *name, uint32_t index) {
 
 static mesh_material *add_material(mesh_builder *to, const char *name) {
     reserve(to, (void **)&to->made.materials, to->made.material_count, 1, &to->material_capacity,
-              sizeof(mesh_material));
+            sizeof(mesh_material));
     reserve(to, (void **)&to->copies, to->made.material_count, 1, &to->copies_capacity,
-              sizeof(uint32_t));
+            sizeof(uint32_t));
     char *copy = copy_text(to, name);
     if (copy) name_keep(to, copy, to->made.material_count);
     if (to->status != KD_OK) {
@@ -231,7 +234,7 @@ uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from)
 static void whiten(mesh_builder *to, uint64_t count) {
     if (count <= to->colour_count) return;
     reserve(to, (void **)&to->made.colours, to->colour_count, count - to->colour_count,
-              &to->colour_capacity, 4 * sizeof(float));
+            &to->colour_capacity, 4 * sizeof(float));
     if (to->status != KD_OK) return;
     for (uint64_t i = 4 * to->colour_count; i < 4 * count; ++i) to->made.colours[i] = 1;
     to->colour_count = count;
@@ -250,7 +253,7 @@ static void append_colours(mesh_builder *to, const mesh *part, uint64_t first) {
 static void repeat_texcoords(mesh_builder *to, uint64_t count) {
     if (count <= to->second_count) return;
     reserve(to, (void **)&to->made.texcoords_second, to->second_count, count - to->second_count,
-              &to->second_capacity, sizeof(vec2));
+            &to->second_capacity, sizeof(vec2));
     if (to->status != KD_OK) return;
     memcpy(to->made.texcoords_second + to->second_count, to->made.texcoords + to->second_count,
            (size_t)(count - to->second_count) * sizeof(vec2));
@@ -269,7 +272,7 @@ static void append_second(mesh_builder *to, const mesh *part, uint64_t first) {
 static void clear_tangents(mesh_builder *to, uint64_t count) {
     if (count <= to->tangent_count) return;
     reserve(to, (void **)&to->made.tangents, to->tangent_count, count - to->tangent_count,
-              &to->tangent_capacity, 4 * sizeof(float));
+            &to->tangent_capacity, 4 * sizeof(float));
     if (to->status != KD_OK) return;
     memset(to->made.tangents + 4 * to->tangent_count, 0,
            (size_t)(count - to->tangent_count) * 4 * sizeof(float));

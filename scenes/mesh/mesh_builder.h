@@ -9,12 +9,13 @@
 
 typedef struct mesh_builder {
     mesh made; /* index arrays always exist; KD_NONE for a corner without normal or texcoord */
-    uint64_t position_capacity, normal_capacity, texcoord_capacity, triangle_capacity, material_capacity;
+    uint64_t position_capacity, normal_capacity, texcoord_capacity, triangle_capacity,
+        material_capacity;
     uint64_t colour_capacity, colour_count;   /* colour_count: texcoords with a colour so far */
     uint64_t second_capacity, second_count;   /* second_count: texcoords in the second set so far */
     uint64_t tangent_capacity, tangent_count; /* tangent_count: normals with a tangent so far */
-    uint32_t material;                    /* index of the current material, for new triangles */
-    name_table names;                     /* names of the materials */
+    uint32_t material;                        /* index of the current material, for new triangles */
+    name_table names;                         /* names of the materials */
     uint32_t *copies; /* per material: the last number N used in a name "NAME#N" */
     uint64_t copies_capacity;
     kd_status status;

@@ -51,7 +51,8 @@ static uint32_t add_circle(mesh_builder *to, const lathe *shape, const lathe_poi
     const uint32_t count = point->radius > 0 ? shape->segments : 1;
     for (uint32_t i = 0; i < count; ++i) {
         const vec2 direction = spoke(shape, i);
-        const vec3 offset = vec3_make(point->radius * direction.x, point->height, point->radius * direction.y);
+        const vec3 offset =
+            vec3_make(point->radius * direction.x, point->height, point->radius * direction.y);
         mesh_builder_position(to, vec3_add(shape->base, offset));
     }
     return first;
@@ -61,7 +62,8 @@ static uint32_t add_circle_normals(mesh_builder *to, const lathe *shape, vec2 no
     const uint32_t first = to->made.normal_count;
     for (uint32_t i = 0; i < shape->segments; ++i) {
         const vec2 direction = spoke(shape, i);
-        mesh_builder_normal(to, vec3_make(normal.x * direction.x, normal.y, normal.x * direction.y));
+        mesh_builder_normal(to,
+                            vec3_make(normal.x * direction.x, normal.y, normal.x * direction.y));
     }
     return first;
 }

@@ -32,9 +32,9 @@ typedef struct json_key {
     json_kind kind;
     size_t offset, bytes;
     int count;
-    double minimum, maximum;  /* range of each number; both 0: any finite value */
-    bool open;           /* the bounds are exclusive */
-    const char *choices; /* separated: "diffuse|mirror" */
+    double minimum, maximum; /* range of each number; both 0: any finite value */
+    bool open;               /* the bounds are exclusive */
+    const char *choices;     /* separated: "diffuse|mirror" */
     const struct json_key *inner;
     const char *expected;              /* description of a JSON_VALUE */
     const char *unit, *initial, *help; /* for the documentation; may be NULL */

@@ -109,7 +109,7 @@ typedef struct child_list {
     compressed_item items[COMPRESSED_CHILDREN];
     box3 boxes[COMPRESSED_CHILDREN];
     uint32_t triangles[COMPRESSED_CHILDREN]; /* 0: a node */
-    uint32_t order[4];                /* compressed_row */
+    uint32_t order[4];                       /* compressed_row */
 } child_list;
 
 /* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
@@ -123,7 +123,8 @@ KD_FN int oracle_open(const compressed_source *from, compressed_part *parts) {
         const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_worth(plan, p->slots);
         p->low = p->high = p->lane = COMPRESSED_NOWHERE;
         if (slots == 1 || compressed_kind(plan) == COMPRESSED_EMPTY || p->item.count) continue;
-        if (compressed_kind(plan) == COMPRESSED_LEAF && tritree_is_leaf(from->at[p->item.node].node))
+        if (compressed_kind(plan) == COMPRESSED_LEAF &&
+            tritree_is_leaf(from->at[p->item.node].node))
             continue;
         const tritree_node node = from->at[p->item.node].node;
         const int low_slots = compressed_low_slots(plan, slots);
@@ -166,8 +167,8 @@ KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, chi
     out->count = oracle_list(parts, list);
     for (int i = 0; i < out->count; ++i) {
         compressed_item *item = &parts[list[i]].item;
-        priority[i] =
-            compressed_priority(from->at[item->node].box, compressed_resolve(from, item, &head) > 0);
+        priority[i] = compressed_priority(from->at[item->node].box,
+                                          compressed_resolve(from, item, &head) > 0);
     }
     for (int i = 0; i < out->count; ++i) {
         int before = 0;
@@ -183,7 +184,8 @@ KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, chi
 }
 
 /* Distributes the references of a large leaf among children. */
-KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *of, child_list *out) {
+KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *of,
+                          child_list *out) {
     const box3 nothing = box3_empty();
     out->count = (int)compressed_shares(of->count);
     for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
@@ -211,7 +213,8 @@ KD_FN void oracle_children_find(const compressed_source *from, const compressed_
         compressed_resolve(from, &parts[0].item, &head);
         oracle_open(from, parts);
         take_lanes(from, parts, out);
-        for (int octant = 0; octant < 4; ++octant) out->order[octant] = compressed_order(parts, octant);
+        for (int octant = 0; octant < 4; ++octant)
+            out->order[octant] = compressed_order(parts, octant);
     }
     out->inner = 0;
     for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
@@ -233,8 +236,8 @@ KD_FN uint32_t oracle_place(const child_list *of, int lane) {
 KD_FN uint32_t oracle_block_units(const child_list *of) {
     uint32_t units = 0;
     for (int i = 0; i < of->count; ++i)
-        units +=
-            of->triangles[i] ? compressed_leaf_units(of->triangles[i]) : (uint32_t)COMPRESSED_NODE_UNITS;
+        units += of->triangles[i] ? compressed_leaf_units(of->triangles[i])
+                                  : (uint32_t)COMPRESSED_NODE_UNITS;
     return compressed_aligned(units);
 }
 
@@ -254,8 +257,10 @@ KD_FN void oracle_node_make(const compressed_source *from, const child_list *of,
             to[0] = 255;
             if (lane >= of->count) continue;
             const double p = (double)out->p[axis], scale = (double)out->inv_e;
-            to[0] = compressed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
-            to[1] = compressed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
+            to[0] =
+                compressed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
+            to[1] =
+                compressed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
         }
     }
     for (int octant = 0; octant < 4; ++octant) {
@@ -276,13 +281,13 @@ KD_FN uint32_t leaf_id(const compressed_source *from, const compressed_item *of,
 }
 
 typedef struct maker {
-    tritree_view tree;  /* the input */
+    tritree_view tree;      /* the input */
     compressed_source from; /* views the finer tree, whose arrays follow */
     compressed_subtree *at;
     uint32_t *references;
     uint64_t node_capacity, reference_capacity;
     compressed_item *items; /* level by level */
-    uint32_t *places;   /* the unit of each item's node */
+    uint32_t *places;       /* the unit of each item's node */
     uint64_t item_capacity, unit_capacity;
     oracle_tree *out;
 } maker;
@@ -402,8 +407,8 @@ static inline void fill_leaf(const maker *m, const compressed_item *of, uint32_t
     const compressed_leaf leaf = compressed_leaf_make(of, triangles);
     memcpy(at - COMPRESSED_UNIT, &leaf, sizeof leaf);
     for (uint32_t i = 0; i < triangles; ++i) {
-        const compressed_triangle row = compressed_triangle_make(
-            &m->from.tree, leaf_id(&m->from, of, i), i + 1 == triangles);
+        const compressed_triangle row =
+            compressed_triangle_make(&m->from.tree, leaf_id(&m->from, of, i), i + 1 == triangles);
         memcpy(at + sizeof row * i, &row, sizeof row);
     }
 }
@@ -471,7 +476,8 @@ static inline kd_status make_levels(maker *m) {
         oracle_tree_close(out);
         return KD_OK;
     }
-    memset(out->units + COMPRESSED_UNIT * out->unit_count, 0, COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS);
+    memset(out->units + COMPRESSED_UNIT * out->unit_count, 0,
+           COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS);
     out->unit_count += COMPRESSED_SPARE_UNITS;
     return KD_OK;
 }

@@ -3,11 +3,11 @@
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "accel/wide/compressed_form.h"
+#include "compressed_oracle.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/status.h"
 #include "nasty_rays.h"
-#include "compressed_oracle.h"
 #include "tests/gpu.h"
 
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
@@ -31,8 +31,8 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
     for (uint64_t i = 0; i < bytes; ++i)
         if (made[i] != wanted.units[i])
             fail_msg("%s %u by %s: byte %llu of unit %llu is %u, expected %u", name, count, builder,
-                     (unsigned long long)(i % COMPRESSED_UNIT), (unsigned long long)(i / COMPRESSED_UNIT),
-                     made[i], wanted.units[i]);
+                     (unsigned long long)(i % COMPRESSED_UNIT),
+                     (unsigned long long)(i / COMPRESSED_UNIT), made[i], wanted.units[i]);
     free(made);
     tritree_cuda_close(&there);
     oracle_tree_close(&wanted);

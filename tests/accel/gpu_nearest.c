@@ -27,7 +27,7 @@ static void expect_same(const char *what, const kd_near_triangle *want,
 }
 
 static void query_device(const kd_triangles *gpu, const vec3 *points, float maximum,
-                      kd_near_triangle *found) {
+                         kd_near_triangle *found) {
     void *from = NULL, *to = NULL;
     assert_int_equal(device_memory_reserve(&from, POINTS * sizeof *points), KD_OK);
     assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *found), KD_OK);

@@ -55,13 +55,14 @@ static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, ans
     static const struct {
         trace_loop loop;
         uint32_t width, count;
-    } strategies[] = {{TRACE_PERSISTENT, 0, RAYS}, {TRACE_AUTO, 0, RAYS},    {TRACE_PERSISTENT, 0, 0},
-                {TRACE_ONCE, 0, 0},          {TRACE_PERSISTENT, 0, 1}, {TRACE_ONCE, 0, 1},
-                {TRACE_PERSISTENT, 0, 33},   {TRACE_ONCE, 0, 129},     {TRACE_ONCE, 8, 8 * 4},
-                {TRACE_ONCE, 8, 8 * 252},    {TRACE_ONCE, 16, 16 * 8}, {TRACE_ONCE, 24, 24 * 84},
-                {TRACE_ONCE, 40, 40 * 48},   {TRACE_AUTO, 64, RAYS},   {TRACE_ONCE, 512, 512 * 4},
-                {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS},
-                {TRACE_NODES, 0, 129},       {TRACE_NODES, 8, 8 * 252}};
+    } strategies[] = {
+        {TRACE_PERSISTENT, 0, RAYS}, {TRACE_AUTO, 0, RAYS},    {TRACE_PERSISTENT, 0, 0},
+        {TRACE_ONCE, 0, 0},          {TRACE_PERSISTENT, 0, 1}, {TRACE_ONCE, 0, 1},
+        {TRACE_PERSISTENT, 0, 33},   {TRACE_ONCE, 0, 129},     {TRACE_ONCE, 8, 8 * 4},
+        {TRACE_ONCE, 8, 8 * 252},    {TRACE_ONCE, 16, 16 * 8}, {TRACE_ONCE, 24, 24 * 84},
+        {TRACE_ONCE, 40, 40 * 48},   {TRACE_AUTO, 64, RAYS},   {TRACE_ONCE, 512, 512 * 4},
+        {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS},
+        {TRACE_NODES, 0, 129},       {TRACE_NODES, 8, 8 * 252}};
     memcpy(b->rays, a->rays, sizeof b->rays);
     for (size_t k = 0; k < sizeof strategies / sizeof *strategies; ++k) {
         const uint32_t count = strategies[k].count;

@@ -1,8 +1,8 @@
 /* Difficult rays: in the planes of triangles and within rounding of them, along needles, at corners
    and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
-   references without a tree: triangle_intersect on every triangle, whose bits every traversal of every
-   tree must return; and double arithmetic, which tells which triangles a ray certainly hits and how
-   far a hit may be off (triangle.h derives the bounds). */
+   references without a tree: triangle_intersect on every triangle, whose bits every traversal of
+   every tree must return; and double arithmetic, which tells which triangles a ray certainly hits
+   and how far a hit may be off (triangle.h derives the bounds). */
 #ifndef KD_TESTS_NASTY_RAYS_H
 #define KD_TESTS_NASTY_RAYS_H
 #include "triangle_sets.h"
@@ -57,8 +57,8 @@ static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
     return aim;
 }
 
-/* A ray through `point` along `direction`, starting `far` before it; not normalised, so the point is near
-   t = 1. */
+/* A ray through `point` along `direction`, starting `far` before it; not normalised, so the point
+   is near t = 1. */
 static inline ray nasty_through(vec3 point, vec3 direction, float far) {
     const vec3 origin = vec3_along(point, -far, direction);
     return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);

@@ -16,8 +16,8 @@ typedef struct answers {
 static void expect(const answers *a, uint32_t i, ray_hit got, const char *form, const char *name) {
     const ray_hit want = a->want[i];
     if (memcmp(&got, &want, sizeof got) != 0)
-        fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name, form, i,
-                 i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
+        fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name, form,
+                 i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
 }
 
 /* One by one, in streams and in batches; with the CPU's packed leaves, with rows only, and with

@@ -145,7 +145,8 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
                 ray_make(ray_leave(point, error, normal, direction), direction, 0, INFINITY);
             const precomputed_ray precomputed = precomputed_ray_make(cast);
             float t = 0, s = 0, v = 0;
-            if (triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &t, &s, &v) && t > 0)
+            if (triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &t, &s, &v) &&
+                t > 0)
                 fail_msg("%s, triangle %u is met again at %g",
                          case_triangles_name((case_triangles)which), i, (double)t);
         }

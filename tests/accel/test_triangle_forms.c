@@ -1,7 +1,7 @@
-/* The forms of the watertight test (accel/tree/README.md) agree with triangle_intersect bit for bit: it
-   misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and v, and
-   the two reject the same triangles. Triangles of all scales, needles, points on edges and corners,
-   rays along axes. */
+/* The forms of the watertight test (accel/tree/README.md) agree with triangle_intersect bit for
+   bit: it misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and
+   v, and the two reject the same triangles. Triangles of all scales, needles, points on edges and
+   corners, rays along axes. */
 #include "accel/tree/layout.h"
 #include "accel/wide/wide_lanes.h"
 #include "core/math/rng.h"
@@ -66,7 +66,8 @@ static void shear(triangle8 *eight, int lane, const pair *of, const precomputed_
 static void judge(const pair *of, const precomputed_ray *with, const triangle8 *eight, int lane,
                   bool missed, tally *sum) {
     float t = 0, u = 0, v = 0;
-    const bool hit = triangle_intersect(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
+    const bool hit =
+        triangle_intersect(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
     const triangle_rows rows = triangle_rows_make(of->corner[0], of->corner[1], of->corner[2]);
     const bool good = eight->good[lane] != 0;
 #if defined(__GNUC__)

@@ -60,7 +60,8 @@ static void check_orders(const wide_tree *wide, wide_node node, uint32_t childre
             const uint32_t lane = nibble(wide, node, octant, i);
             seen |= 1u << lane;
             sound = sound && (lane < children) == (i < children);
-            if (i < children) sound = sound && lane == nibble(wide, node, 7 - octant, children - 1 - i);
+            if (i < children)
+                sound = sound && lane == nibble(wide, node, 7 - octant, children - 1 - i);
         }
         sound = sound && seen == (1u << wide->children) - 1;
     }

@@ -151,13 +151,13 @@ CALL(points_self_nearest) {
     uint32_t order[64], ids[64 * 2], counts[64];
     float dist2[64 * 2];
     return kd_points_self_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, order), ARG(3, ids),
-                                 ARG(4, dist2), ARG(5, counts));
+                                  ARG(4, dist2), ARG(5, counts));
 }
 CALL(points_self_within_count) {
     uint32_t order[64];
     uint64_t offsets[65];
     return kd_points_self_within_count(ARG(0, points), ARG(1, &query), ARG(2, order),
-                                      ARG(3, offsets));
+                                       ARG(3, offsets));
 }
 CALL(points_self_within) {
     static uint32_t order[64], ids[64 * 64];
@@ -166,7 +166,7 @@ CALL(points_self_within) {
     uint32_t *wanted = ARG(2, order);
     assert_int_equal(kd_points_self_within_count(points, &query, wanted, offsets), KD_OK);
     return kd_points_self_within(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
-                                ARG(4, ids), ARG(5, dist2));
+                                 ARG(4, ids), ARG(5, dist2));
 }
 static double hear_nothing(void *context, uint64_t asked, uint64_t id, double dist2, double bound) {
     (void)context, (void)asked, (void)id, (void)dist2;

@@ -98,7 +98,7 @@ static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar)
 }
 
 static void open_and_query(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
-                         kd_points_split split) {
+                           kd_points_split split) {
     kd_points *tree = NULL, *read = NULL;
     kd_points_options options;
     kd_points_info info;
@@ -182,7 +182,7 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     query.points = points;
     OK(kd_points_closest(tree, &query, (uint32_t *)(void *)stack_ids, stack_dist2));
     OK(kd_points_self_nearest(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
-                             NULL));
+                              NULL));
     kd_points_close(tree);
     if (strchr(where, ',')) {
         OK(kd_points_open_arrays(&tree, both, 2, &options));

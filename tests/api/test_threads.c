@@ -54,7 +54,8 @@ static kd_status query_points(const kd_points *tree, uint32_t *ids, uint64_t *of
     return status == KD_OK ? kd_points_within_count(tree, &query, offsets) : status;
 }
 
-static kd_status query_triangles(const kd_triangles *tree, kd_ray_hit *hits, kd_near_triangle *near) {
+static kd_status query_triangles(const kd_triangles *tree, kd_ray_hit *hits,
+                                 kd_near_triangle *near) {
     const kd_status status = kd_triangles_intersect(tree, rays, ASKED, hits, NULL);
     return status == KD_OK ? kd_triangles_closest_point(tree, cloud, ASKED, INFINITY, near)
                            : status;

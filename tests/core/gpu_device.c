@@ -49,7 +49,7 @@ static void cross_all_sizes(void) {
         for (int k = 0; k < AFTER; ++k) assert_int_equal(back[count + (uint64_t)k], 0xa5);
     }
     assert_false(device_crosses(there, sent, 1000)); /* too small */
-    assert_false(device_crosses(sent, back, LIMIT));  /* host to host */
+    assert_false(device_crosses(sent, back, LIMIT)); /* host to host */
     const bool has_ring = !getenv("KANDELA_EMULATED_PINNED");
     assert_true(device_crosses(there, sent, LIMIT) == has_ring);
     assert_true(device_crosses(back, there, LIMIT) == has_ring);

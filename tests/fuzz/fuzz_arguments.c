@@ -159,8 +159,8 @@ static void fuzz_triangles(fuzz_bytes *from) {
     batch.order = (kd_ray_order)(fuzz_byte(from) % 5);
     batch.width = fuzz_byte(from) * 0x01010101u;
     judge(kd_triangles_cast(tree, &batch), true);
-    judge(kd_triangles_closest_point(tree, (const float *)(void *)numbers, any_count(from) % CAPACITY,
-                                     fuzz_number(from), nearest),
+    judge(kd_triangles_closest_point(tree, (const float *)(void *)numbers,
+                                     any_count(from) % CAPACITY, fuzz_number(from), nearest),
           true);
     kd_triangles_close(tree);
 }

@@ -42,7 +42,8 @@ static inline void same_require(const mesh *a, const mesh *b) {
 }
 
 /* Runs one reader. Either all triangles have line numbers or none. */
-static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj_options *, job_control *),
+static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj_options *,
+                                                 job_control *),
                                const uint8_t *bytes, size_t count) {
     parallel_set_threads(1);
     const char *path = fuzz_file(bytes, count);

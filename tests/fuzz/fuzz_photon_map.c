@@ -90,7 +90,8 @@ static void open_once(const uint8_t *bytes, size_t count) {
     const size_t trees =
         file.lists[PHOTON_LIST_GLOBAL].nodes ? photons * sizeof(uint32_t) + sizeof(uint64_t) : 0;
     FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) + trees == count);
-    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) lookup_all(&file, &scene);
+    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK)
+        lookup_all(&file, &scene);
     photon_file_close(&file);
 }
 

@@ -74,7 +74,7 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
 }
 
 static void build_and_query(const char *builder, const point_array *points,
-                          const pointtree_options *options, uint32_t k, double radius) {
+                            const pointtree_options *options, uint32_t k, double radius) {
     pointtree tree;
     leafindex index;
     FUZZ_REQUIRE(pointtree_open_nd(&tree, points, options, builder, NULL) == KD_OK);

@@ -37,7 +37,7 @@ static ray_hit intersect_each(const tritree_input *input, ray cast) {
 }
 
 static void build_and_query(const char *builder, const tritree_input *input,
-                          const tritree_options *options, const ray *rays, const ray_hit *want) {
+                            const tritree_options *options, const ray *rays, const ray_hit *want) {
     tritree tree;
     ray_hit hits[RAYS];
     FUZZ_REQUIRE(tritree_open(&tree, input, options, builder, NULL) == KD_OK);

@@ -53,15 +53,15 @@ static scene *scene_of(const char *name, bool placed) {
     kd_render_options options;
     scene *opened = NULL;
     kd_render_options_default(&options);
-    const kd_status status = placed
-                                 ? scene_open_instanced(&opened, file_in(name), NULL, &options, NULL)
-                                 : scene_open(&opened, file_in(name), &options, NULL);
+    const kd_status status =
+        placed ? scene_open_instanced(&opened, file_in(name), NULL, &options, NULL)
+               : scene_open(&opened, file_in(name), &options, NULL);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     return opened;
 }
 
-#define EXPECT_DIRECTION(direction, a, b, c)                                                                   \
-    assert_true(fabsf((direction).x - (a)) < 1e-5f && fabsf((direction).y - (b)) < 1e-5f &&                    \
+#define EXPECT_DIRECTION(direction, a, b, c)                                                       \
+    assert_true(fabsf((direction).x - (a)) < 1e-5f && fabsf((direction).y - (b)) < 1e-5f &&        \
                 fabsf((direction).z - (c)) < 1e-5f)
 
 static void tangents_of_the_file_turn_what_lies_along_them(void **state) {

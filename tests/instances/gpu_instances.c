@@ -9,8 +9,8 @@ static uint64_t picture(const char *method, const char *where) {
     kd_render_options options;
     render_result result;
     kd_render_options_default(&options);
-    if (scene_parse_instanced(&made, instance_scene, strlen(instance_scene), NULL, NULL, 0, &options,
-                           NULL) != KD_OK)
+    if (scene_parse_instanced(&made, instance_scene, strlen(instance_scene), NULL, NULL, 0,
+                              &options, NULL) != KD_OK)
         fail_msg("%s", kd_last_error());
     strcpy(options.integrator, method);
     strcpy(options.device, where);

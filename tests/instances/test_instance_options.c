@@ -9,7 +9,8 @@ static scene *parse(const char *text, kd_render_options *options) {
     scene *made = NULL;
     kd_render_options_default(options);
     options->threads = 2;
-    if (scene_parse_instanced(&made, text, strlen(text), test_folder, NULL, 0, options, NULL) != KD_OK)
+    if (scene_parse_instanced(&made, text, strlen(text), test_folder, NULL, 0, options, NULL) !=
+        KD_OK)
         fail_msg("%s", kd_last_error());
     return made;
 }
@@ -119,7 +120,8 @@ static void test_copied(void **state) {
     assert_true(picture_of(made, &options) != 0);
     scene_close(made);
     made = parse(instance_scene, &options); /* with little memory they stay instances */
-    assert_int_equal(render_resolve_instances(made, &options, 1 << 20, RENDER_INSTANCING_AUTO), KD_OK);
+    assert_int_equal(render_resolve_instances(made, &options, 1 << 20, RENDER_INSTANCING_AUTO),
+                     KD_OK);
     assert_int_equal(scene_instance_count(made), 82);
     scene_close(made);
 }

@@ -1,7 +1,7 @@
 /* Instances of meshes: rays return the same hits as brute force over every triangle of every copy,
    bit for bit; and the bounding volume hierarchy holds its invariants. */
-#include "accel/instances.h"
 #include "accel/instance_walk.h"
+#include "accel/instances.h"
 #include "tests/accel/nasty_rays.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };

@@ -21,7 +21,8 @@ typedef struct device_answers {
 
 /* `count` queries, or a self-query of the tree if `own` is given; free the result with
    answers_free. */
-static inline device_answers answers_of(point_query_cuda *q, const point_self_query *own, uint64_t count) {
+static inline device_answers answers_of(point_query_cuda *q, const point_self_query *own,
+                                        uint64_t count) {
     const uint64_t rows = count * q->k * sizeof(uint32_t);
     device_answers a = {(uint32_t *)malloc(rows), (uint32_t *)malloc(count * sizeof(uint32_t)),
                         (float *)malloc(rows)};

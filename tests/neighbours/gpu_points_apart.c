@@ -89,8 +89,8 @@ static const struct {
     point_query_method method;
     uint32_t k;
 } strategies[] = {{POINT_QUERY_PACKETS, 8},  {POINT_QUERY_PACKETS, 1}, {POINT_QUERY_GROUPS, 20},
-            {POINT_QUERY_PACKETS, 16}, {POINT_QUERY_GROUPS, 50}, {POINT_QUERY_GROUPS, 100},
-            {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
+                  {POINT_QUERY_PACKETS, 16}, {POINT_QUERY_GROUPS, 50}, {POINT_QUERY_GROUPS, 100},
+                  {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 /* A patience that all queries exceed, one that few exceed, and the best one. */
@@ -111,8 +111,9 @@ static void rows_stay(void **state) {
                     if (gpu_leaves_out(number, 3)) continue;
                     const point_self_query of = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
-                    parted += check(&s, case_points_name((case_points)set), strategies[strategy].method,
-                                    own ? &of : NULL, strategies[strategy].k, patience[number % 3]);
+                    parted +=
+                        check(&s, case_points_name((case_points)set), strategies[strategy].method,
+                              own ? &of : NULL, strategies[strategy].k, patience[number % 3]);
                 }
             apart_close(&s);
         }
@@ -128,8 +129,8 @@ static void queries_around_a_spot_part(void **state) {
     apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < 3; ++strategy) {
         const point_self_query of = {.skips = true};
-        const uint32_t parted =
-            check(&s, "clustered", strategies[strategy].method, &of, strategies[strategy].k, patience ? patience : 32);
+        const uint32_t parted = check(&s, "clustered", strategies[strategy].method, &of,
+                                      strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
     }
     apart_close(&s);
@@ -145,8 +146,8 @@ static void equal_points_stay_together(void **state) {
     for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
         const point_self_query of = {.skips = true};
         if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
-        assert_true(check(&s, "equal", strategies[strategy].method, &of, strategies[strategy].k, 1) <=
-                    s.index.chunk_count);
+        assert_true(check(&s, "equal", strategies[strategy].method, &of, strategies[strategy].k,
+                          1) <= s.index.chunk_count);
     }
     apart_close(&s);
 }

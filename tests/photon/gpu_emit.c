@@ -140,7 +140,8 @@ static void same_maps_in_fog(void **state) {
     device_scene_open(&there, scene);
     for (int i = 0; i < 3; ++i) {
         photon_options options = options_for(gpu_size(9000, 1500));
-        for (int l = 0; l < PHOTON_LISTS; ++l) made.map[l].emitter.path_capacity = 200 * (uint32_t)i;
+        for (int l = 0; l < PHOTON_LISTS; ++l)
+            made.map[l].emitter.path_capacity = 200 * (uint32_t)i;
         if (i == 2) device_scene_pack(&there);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;

@@ -12,7 +12,8 @@ typedef struct finished {
 } finished;
 
 static inline finished run_kept(const char *path, const kd_render_options *options,
-                                const char *where, const render_keeping *keeping, job_control *job) {
+                                const char *where, const render_keeping *keeping,
+                                job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);

@@ -239,7 +239,8 @@ static void test_trees_are_in_the_file(void **state) {
         assert_int_equal(photon_file_open(&found, path), KD_OK);
         for (int l = 0; l < PHOTON_LISTS; ++l)
             assert_true((found.lists[l].nodes == NULL) == (old != 0));
-        assert_int_equal(photon_maps_build_trees(&maps[old], &scene, found.lists, &options, NULL), KD_OK);
+        assert_int_equal(photon_maps_build_trees(&maps[old], &scene, found.lists, &options, NULL),
+                         KD_OK);
         photon_file_close(&found);
     }
     assert_true(!maps[0].global.built && !maps[0].caustic.built && !maps[0].media.built);

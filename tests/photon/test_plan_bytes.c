@@ -103,7 +103,8 @@ static void test_photons(void **state) {
         uint64_t planned = 0, small = 1 << 20;
         for (int l = 0; l < PHOTON_LISTS; ++l) planned += photon_map_bytes_max(lists[l].count);
         before = begin();
-        assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL), KD_OK);
+        assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL),
+                         KD_OK);
         expect_planned("maps", max_held - before, planned + small, photons > 100000 ? 3 : 1000);
         photon_maps_close(&maps);
     }

@@ -228,7 +228,7 @@ static photon_scene *furnace_of_sheets(void) {
 /* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
    strip along x. */
 static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
-                           double *worst) {
+                          double *worst) {
     enum { STRIPS = 20, EACH = 60 };
     const photon_map_view map = photon_maps_global(maps);
     const tile_view tiles = photon_maps_tiles(maps);

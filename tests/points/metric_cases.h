@@ -79,7 +79,8 @@ static double metric_apart(const metric_case *of, const kd_points_query *query, 
             minimum = fmin(minimum, fabs(metric_scalar(of, image - y[axis])));
         }
         if (query->norm == 2) minimum = metric_scalar(of, minimum * minimum);
-        all = query->norm == (double)INFINITY ? fmax(all, minimum) : metric_scalar(of, all + minimum);
+        all =
+            query->norm == (double)INFINITY ? fmax(all, minimum) : metric_scalar(of, all + minimum);
     }
     return all;
 }
@@ -149,7 +150,7 @@ static void metric_check_asked(const metric_case *of, const kd_points *tree,
 static void metric_check_own(const metric_case *of, const kd_points *tree,
                              const kd_points_query *query) {
     if (kd_points_self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
-                              metric_counts) != KD_OK)
+                               metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
     for (uint32_t i = 0; i < of->count; i += 13) {
         const uint32_t left_out = query->skip_self ? i : KD_NO_POINT;

@@ -178,7 +178,7 @@ static void self_check_nearest(own_state *own, uint32_t k) {
         uint32_t *order = ordered ? own->order : NULL;
         char *seen = (char *)guarded_allocate(count);
         if (kd_points_self_nearest(own->asked, &own->query, k, order, own->got_ids, own->got_dist2,
-                                  own->got_counts) != KD_OK)
+                                   own->got_counts) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t point = own_row_of(own, order, i, seen);
@@ -203,7 +203,7 @@ static void self_check_within(own_state *own) {
         char *seen = (char *)guarded_allocate(count);
         if (kd_points_self_within_count(own->asked, &own->query, order, offsets) != KD_OK ||
             kd_points_self_within(own->asked, &own->query, order, offsets, own->got_ids,
-                                 own->got_dist2) != KD_OK)
+                                  own->got_dist2) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t point = own_row_of(own, order, i, seen);
@@ -219,7 +219,7 @@ static void self_check_within(own_state *own) {
     if (count > 1 && offsets[count] > 0) { /* offsets of another query */
         offsets[1] = offsets[0] == offsets[1] ? offsets[1] + 1 : offsets[0];
         assert_int_not_equal(kd_points_self_within(own->asked, &own->query, own->order, offsets,
-                                                  own->got_ids, own->got_dist2),
+                                                   own->got_ids, own->got_dist2),
                              KD_OK);
     }
     free(all);

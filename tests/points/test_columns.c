@@ -65,7 +65,8 @@ static void narrowing_keeps_what_is_between(void **state) {
             uint32_t below, below_plain;
             for (int i = 0; i < GUARD; ++i) buffers[0][count + (uint32_t)i] = 12345;
             const uint32_t kept = column_narrow(values, count, lo, hi, buffers[0], &below);
-            for (int i = 0; i < GUARD; ++i) assert_int_equal(buffers[0][count + (uint32_t)i], 12345);
+            for (int i = 0; i < GUARD; ++i)
+                assert_int_equal(buffers[0][count + (uint32_t)i], 12345);
             assert_int_equal(column_narrow_plain(values, count, lo, hi, buffers[1], &below_plain),
                              kept);
             assert_int_equal(below, below_plain);

@@ -10,14 +10,14 @@ static void rows_are_those_of_a_copy(void **state) {
         for (uint32_t c = 0; c < 6; ++c) {
             const uint32_t mixed = variant * 7 + c * 3;
             const self_case of = {"cpu",
-                                 counts[c],
-                                 1 + variant % 8,
-                                 variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                                 (case_points)(variant / 16),
-                                 mixed % 3 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                                 mixed % 2 == 1,
-                                 mixed % 5 > 1,
-                                 mixed % 4 ? "auto" : "walk"};
+                                  counts[c],
+                                  1 + variant % 8,
+                                  variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                  (case_points)(variant / 16),
+                                  mixed % 3 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                  mixed % 2 == 1,
+                                  mixed % 5 > 1,
+                                  mixed % 4 ? "auto" : "walk"};
             self_check(&of, ks);
         }
 }
@@ -28,8 +28,8 @@ static void large_trees(void **state) {
     for (uint32_t dims = 2; dims <= 3; ++dims)
         for (int skips = 0; skips < 2; ++skips) {
             const self_case of = {"cpu",    4000,           dims,
-                                 KD_FLOAT, CASE_CLUSTERED, KD_POINTS_SPLIT_WIDEST,
-                                 false,    skips != 0,     "auto"};
+                                  KD_FLOAT, CASE_CLUSTERED, KD_POINTS_SPLIT_WIDEST,
+                                  false,    skips != 0,     "auto"};
             self_check(&of, ks);
         }
 }
@@ -88,17 +88,20 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
     kd_points_query query;
     kd_points_query_default(&query);
-    assert_int_equal(kd_points_self_nearest(tree, &query, 0, NULL, ids, NULL, NULL), KD_ERROR_USAGE);
+    assert_int_equal(kd_points_self_nearest(tree, &query, 0, NULL, ids, NULL, NULL),
+                     KD_ERROR_USAGE);
     assert_int_equal(kd_points_self_nearest(tree, &query, 0xffffffffu, NULL, ids, NULL, NULL),
                      KD_ERROR_USAGE);
     assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL,
-                                           (uint32_t *)(void *)((char *)ids + 1), NULL, NULL),
+                                            (uint32_t *)(void *)((char *)ids + 1), NULL, NULL),
                      KD_ERROR_USAGE);
     query.max_radius = -1;
-    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL, ids, NULL, NULL), KD_ERROR_INPUT);
+    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL, ids, NULL, NULL),
+                     KD_ERROR_INPUT);
     query.max_radius = 1;
     snprintf(query.method, sizeof query.method, "guess");
-    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL, ids, NULL, NULL), KD_ERROR_USAGE);
+    assert_int_equal(kd_points_self_nearest(tree, &query, 4, NULL, ids, NULL, NULL),
+                     KD_ERROR_USAGE);
     snprintf(query.method, sizeof query.method, "auto");
     offsets[0] = 1;
     assert_int_equal(kd_points_self_within(tree, &query, NULL, offsets, ids, NULL), KD_ERROR_USAGE);

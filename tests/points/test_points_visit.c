@@ -32,8 +32,9 @@ static void fill(const visit_case *of) {
             if (of->scalar == KD_DOUBLE)
                 to[axis] = x;
             else
-                ((float *)(void *)(i < LIMIT ? cloud
-                                            : asked))[(i < LIMIT ? i : i - LIMIT) * of->dims + axis] =
+                ((float *)(void *)(i < LIMIT
+                                       ? cloud
+                                       : asked))[(i < LIMIT ? i : i - LIMIT) * of->dims + axis] =
                     (float)x;
         }
     for (uint32_t i = 0; i < LIMIT; ++i) names[i] = 2 * LIMIT + 1 - 2 * i;
@@ -250,7 +251,7 @@ static void of_other_norms_and_periods(void **state) {
                                    false,
                                    strategy % 3 == 0   ? 2
                                    : strategy % 3 == 1 ? 1
-                                                  : (double)INFINITY,
+                                                       : (double)INFINITY,
                                    strategy % 2 == 1 || strategy == 0};
             if (of.which != CASE_HUGE && of.which != CASE_WILD) check_case(&of);
         }

@@ -31,14 +31,14 @@ static void all_points_ask(void **state) {
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
         if (gpu_leaves_out(which, 3)) continue;
         const self_case of = {device_lists[which % 3],
-                             gpu_size(600, 50),
-                             which % 2 ? 3 : 4,
-                             KD_FLOAT,
-                             (case_points)which,
-                             KD_POINTS_SPLIT_WIDEST,
-                             which % 4 == 1,
-                             which % 5 > 1,
-                             "auto"};
+                              gpu_size(600, 50),
+                              which % 2 ? 3 : 4,
+                              KD_FLOAT,
+                              (case_points)which,
+                              KD_POINTS_SPLIT_WIDEST,
+                              which % 4 == 1,
+                              which % 5 > 1,
+                              "auto"};
         own_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&of, ks);
     }

@@ -57,14 +57,14 @@ static void all_points_ask(void **state) {
     for (uint32_t variant = 0; variant < 2 * CASE_POINT_SETS * 4; ++variant) {
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
         const self_case of = {device_lists[variant % 4],
-                             sizes[variant / (2 * CASE_POINT_SETS)],
-                             1 + variant * 5 % 8,
-                             variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                             (case_points)(variant / 2 % CASE_POINT_SETS),
-                             KD_POINTS_SPLIT_WIDEST,
-                             variant % 4 == 1,
-                             variant % 5 > 1,
-                             "auto"};
+                              sizes[variant / (2 * CASE_POINT_SETS)],
+                              1 + variant * 5 % 8,
+                              variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                              (case_points)(variant / 2 % CASE_POINT_SETS),
+                              KD_POINTS_SPLIT_WIDEST,
+                              variant % 4 == 1,
+                              variant % 5 > 1,
+                              "auto"};
         own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&of, ks);
     }

@@ -252,7 +252,8 @@ static void test_gather_looks(void **state) {
         int32_t gather;
         float radius;
         const char *estimator;
-    } strategies[] = {{50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
+    } strategies[] = {
+        {50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
     for (int i = 0; i < 4; ++i) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);

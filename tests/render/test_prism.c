@@ -26,7 +26,8 @@ static flat intersection(flat from, flat direction, flat at, flat normal) {
 
 /* Snell's law; the normal points against the ray, eta is the index beyond over the index before. */
 static flat refract(flat direction, flat normal, double eta) {
-    const double cosine = -dot(direction, normal), beyond2 = 1 - (1 - cosine * cosine) / (eta * eta);
+    const double cosine = -dot(direction, normal),
+                 beyond2 = 1 - (1 - cosine * cosine) / (eta * eta);
     assert_true(beyond2 > 0);
     const double along = cosine / eta - sqrt(beyond2);
     return (flat){direction.x / eta + along * normal.x, direction.y / eta + along * normal.y};

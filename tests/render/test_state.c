@@ -24,7 +24,8 @@ typedef struct finished {
     kd_status status;
 } finished;
 
-static finished run(const kd_render_options *options, const render_keeping *keeping, job_control *job) {
+static finished run(const kd_render_options *options, const render_keeping *keeping,
+                    job_control *job) {
     scene *made = NULL;
     kd_render_options unused = *options;
     assert_int_equal(

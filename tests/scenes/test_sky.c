@@ -156,8 +156,8 @@ static void beam(double sum[3], const scene_view *view, const double towards[3])
         for (int j = 0; j < STEPS; ++j) {
             const double angle = maximum * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
             const vec3 direction = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
-                                                              (float)(sin(angle) * sin(turn)),
-                                                              (float)cos(angle)));
+                                                                    (float)(sin(angle) * sin(turn)),
+                                                                    (float)cos(angle)));
             const vec3 seen = environment_radiance(view, direction);
             const double solid = sin(angle) * maximum / STEPS * 2 * pi / STEPS;
             sum[0] += (double)seen.x * solid;
@@ -246,7 +246,8 @@ static void equal_areas_are_where_they_say(void **state) {
     for (int c = 0; c < 3; ++c) assert_int_equal(image_add(&made, names[c], &planes[c]), KD_OK);
     for (int i = 0; i < SIDE * SIDE; ++i) {
         double direction[3];
-        square_direction(direction, (i % SIDE + 0.5) / SIDE * 2 - 1, (i / SIDE + 0.5) / SIDE * 2 - 1);
+        square_direction(direction, (i % SIDE + 0.5) / SIDE * 2 - 1,
+                         (i / SIDE + 0.5) / SIDE * 2 - 1);
         for (int c = 0; c < 3; ++c) planes[c][i] = (float)(1 + 0.5 * direction[c]);
     }
     assert_int_equal(image_write(&made, file_in("square.exr"), NULL), KD_OK);
@@ -255,7 +256,8 @@ static void equal_areas_are_where_they_say(void **state) {
     const scene_view view = scene_get_view(lit);
     assert_int_equal(view.environment.width, 2 * SIDE);
     for (int i = 0; i < 2000; ++i) {
-        const vec3 direction = sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
+        const vec3 direction =
+            sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
         const vec3 seen = environment_radiance(&view, direction);
         assert_true(fabsf(seen.x - 1 - 0.5f * direction.x) < 0.02f);
         assert_true(fabsf(seen.y - 1 - 0.5f * direction.y) < 0.02f);

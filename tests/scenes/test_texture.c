@@ -177,7 +177,8 @@ static void sky_lookups_integrate(void **state) {
             const double theta = (i + 0.5) / STEPS * pi;
             const vec3 direction = latlong_to_direction(
                 vec2_make(((float)j + 0.5f) / STEPS, ((float)i + 0.5f) / STEPS), 1);
-            sum += (double)texture_latlong(&image, direction, 1).x * sin(theta) * pi / 2 / STEPS / STEPS;
+            sum += (double)texture_latlong(&image, direction, 1).x * sin(theta) * pi / 2 / STEPS /
+                   STEPS;
         }
     assert_true(fabs(sum - 1.0 / 3) < 1e-3);
 }

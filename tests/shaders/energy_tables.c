@@ -343,10 +343,11 @@ static bool close_table(table_file *of) {
 static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
 static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
-/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `direction` of the
-   plane. */
+/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `direction`
+   of the plane. */
 static double kept_long(double ax, double ay, double mu, const double direction[2]) {
-    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * direction[0], oy = sine * direction[1];
+    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * direction[0],
+                 oy = sine * direction[1];
     double s[3] = {ax * ox, ay * oy, mu}, sum = 0;
     const double length = sqrt(s[0] * s[0] + s[1] * s[1] + mu * mu);
     for (int i = 0; i < 3; ++i) s[i] /= length;

@@ -100,8 +100,8 @@ static void test_rays_leave(void **state) {
         for (int k = 0; k < 1 + apart; ++k) {
             const precomputed_ray precomputed = precomputed_ray_make(both[k]);
             float t = 0, u = 0, v = 0;
-            if (triangle_intersect(&precomputed, stage.positions[0], stage.positions[1], stage.positions[2],
-                              &t, &u, &v) &&
+            if (triangle_intersect(&precomputed, stage.positions[0], stage.positions[1],
+                                   stage.positions[2], &t, &u, &v) &&
                 t > both[k].tmin && t < both[k].tmax)
                 fail_msg("ray %u meets its own triangle at %g", (unsigned)i, (double)t);
         }

@@ -6,8 +6,8 @@
 #include "tools/lab/papers.h"
 #include "tools/lab/report.h"
 #include "tools/lab/results.h"
-#include "tools/program/output.h"
 #include "tools/program/command.h"
+#include "tools/program/output.h"
 #include <errno.h>
 #include <kandela/version.h>
 #include <stdlib.h>
@@ -242,7 +242,8 @@ static kd_status run(const option_line *line) {
         return KD_OK;
     }
     const bool all = !values.table && values.quick; /* --quick alone runs all benchmarks */
-    KD_TRY(command_arguments(line, &command_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
+    KD_TRY(
+        command_arguments(line, &command_bench, values.table || all ? 0 : 1, values.table ? 0 : 1));
     const bench_kind *kind = word[0] ? find_kind(word) : NULL;
     if (word[0] && !kind) return fail_kind(word);
     return measure_to_files(kind, &values);

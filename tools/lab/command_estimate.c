@@ -10,9 +10,9 @@
 #include "scenes/describe/render_options.h"
 #include "tools/lab/experiment.h"
 #include "tools/lab/report.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/command.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

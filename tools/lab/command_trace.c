@@ -10,10 +10,10 @@
 #include "scenes/assembly/scene_camera.h"
 #include "scenes/describe/render_options.h"
 #include "tools/lab/report.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
-#include "tools/program/command.h"
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -128,7 +128,7 @@ typedef struct tracing {
     image heat;
     double mean_nodes, mean_triangles;
     uint64_t max_nodes, max_triangles; /* maxima over all rays */
-    int32_t worst[2];                    /* the pixel of max_nodes */
+    int32_t worst[2];                  /* the pixel of max_nodes */
     ray cast;
     trace_walk walk;
     job_control job;

@@ -4,9 +4,9 @@
 #include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
 #include "tools/lab/tree_levels.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/command.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -115,7 +115,8 @@ bench_row paper_row_ours(const paper_table *table, int on, const char *builder, 
     row.n = n;
     row.dims = (int32_t)dims;
     row.items = (double)n;
-    const bool runs = on == TABLE_CPU ? table->on_cpu && n <= table->cpu_threads_max : table->on_cuda;
+    const bool runs =
+        on == TABLE_CPU ? table->on_cpu && n <= table->cpu_threads_max : table->on_cuda;
     const int32_t maximum = table->request->quick ? 3 : BENCH_RUNS_MAX;
     row.runs = !runs ? 0 : table->request->runs < maximum ? table->request->runs : maximum;
     return row;

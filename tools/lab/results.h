@@ -15,7 +15,7 @@ typedef struct result_line {
     uint64_t n, triangles;
     int32_t dims, k;
     double median, minimum, first_quarter, third_quarter; /* in milliseconds */
-    const double *samples;                              /* in milliseconds, in measured order */
+    const double *samples;                                /* in milliseconds, in measured order */
     int sample_count; /* 0: the line has quantiles only (older versions) */
     double rate;      /* items per second */
     double sah_cost, references_per_triangle;

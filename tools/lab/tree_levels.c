@@ -267,8 +267,8 @@ static void write_json(FILE *to, const tritree *tree, const tree_levels *of) {
             "    {\"level\": %u, \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64
             ", \"empty_leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"expected\": %.9g, \"met\": %.9g, \"inner_cost\": %.9g, \"leaf_cost\": %.9g}%s\n",
-            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected, at->intersected,
-            at->inner_cost, at->leaf_cost, l + 1 < of->count ? "," : "");
+            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected,
+            at->intersected, at->inner_cost, at->leaf_cost, l + 1 < of->count ? "," : "");
     }
     fputs("  ]\n}\n", to);
 }
@@ -371,7 +371,7 @@ kd_status tree_report(const char *folder, const tritree *tree, const tree_levels
              "%" PRIu64 " lines; a ray stops at its hit and reads %.4g nodes, %.4g leaves and %.4g "
              "triangles.",
              name, tree->statistics.nodes, tree->statistics.leaves, tree->statistics.depth,
-             tree->statistics.sah_cost, expected, intersected, of->lines, of->nodes_read, of->leaves_read,
-             of->triangles_tested);
+             tree->statistics.sah_cost, expected, intersected, of->lines, of->nodes_read,
+             of->leaves_read, of->triangles_tested);
     return report_write(folder, "A k-d tree, level by level", text);
 }

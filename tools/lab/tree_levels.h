@@ -15,7 +15,7 @@ typedef struct tree_level {
     uint64_t nodes, leaves, empty_leaves, references;
     double expected;              /* predicted nodes per line: sum of A(node)/A(root) */
     double inner_cost, leaf_cost; /* parts of the tree's SAH cost */
-    double intersected;                   /* nodes per line, mean over the random lines */
+    double intersected;           /* nodes per line, mean over the random lines */
 } tree_level;
 
 typedef struct tree_levels {

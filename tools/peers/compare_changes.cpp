@@ -156,9 +156,10 @@ Answers ask_psi(const Asked &asked, PsiTree &tree, const Cloud &queries) {
                 Point at;
                 for (size_t axis = 0; axis < 3; ++axis) at[uint8_t(axis)] = queries[3 * i + axis];
                 at.aug.id = -1;
-                Near buffer[K] = {{std::ref(nobody), 0}, {std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                {std::ref(nobody), 0}, {std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                {std::ref(nobody), 0}, {std::ref(nobody), 0}};
+                Near buffer[K] = {{std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                  {std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                  {std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                  {std::ref(nobody), 0}, {std::ref(nobody), 0}};
                 psi::bounded_queue<Point, Near> nearest(parlay::make_slice(buffer, buffer + K));
                 tree.knn(at, nearest);
                 out.dist2[i] = float(nearest.top_value());

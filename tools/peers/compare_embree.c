@@ -206,14 +206,16 @@ typedef struct agreement {
     uint64_t same, rounded, tied, grazing, theirs, wrong;
 } agreement;
 
-/* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit. */
+/* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit.
+ */
 static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
     const precomputed_ray with = precomputed_ray_make(*cast);
     ray_hit best = {cast->tmax, 0, 0, KD_NONE};
     for (uint32_t i = 0; i < input->triangle_count; ++i) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)i;
         const vec3 *p = input->positions;
-        tritree_triangle_intersect(&with, p[index[0]], p[index[1]], p[index[2]], i, cast->tmin, &best);
+        tritree_triangle_intersect(&with, p[index[0]], p[index[1]], p[index[2]], i, cast->tmin,
+                                   &best);
     }
     return memcmp(&best, &ours, sizeof best) == 0;
 }
@@ -239,8 +241,9 @@ static void take_hits(ray_hit hit[2], const tritree_view *view, const ray_librar
         with->cast(with->tree, &one, &found);
 }
 
-static agreement compare_answers(const tritree *tree, const ray_library *with, const bench_rays *set,
-                                 const answers *ours, const answers *theirs) {
+static agreement compare_answers(const tritree *tree, const ray_library *with,
+                                 const bench_rays *set, const answers *ours,
+                                 const answers *theirs) {
     agreement found = {0, 0, 0, 0, 0, 0};
     const tritree_view view = tritree_get_view(tree);
     for (uint64_t i = 0; i < set->count; ++i) {
@@ -289,8 +292,9 @@ static void time_set(const bench_rays *set, const ray_library *libraries, int co
 }
 
 /* Prints one line per library; returns KD_ERROR_CHECK if a result is wrong. */
-static kd_status report_set(const tritree *tree, const bench_rays *set, const ray_library *libraries,
-                            int count, const answers *found, const double *seconds) {
+static kd_status report_set(const tritree *tree, const bench_rays *set,
+                            const ray_library *libraries, int count, const answers *found,
+                            const double *seconds) {
     kd_status status = KD_OK;
     for (int c = 0; c < count; ++c) {
         if (seconds[c] == 0) continue;
@@ -319,8 +323,8 @@ static kd_status report_set(const tritree *tree, const bench_rays *set, const ra
     return status;
 }
 
-static kd_status compare_set(const tritree *tree, const bench_rays *set, const ray_library *libraries,
-                             int count) {
+static kd_status compare_set(const tritree *tree, const bench_rays *set,
+                             const ray_library *libraries, int count) {
     kd_status status = KD_OK;
     answers found[LIBRARIES] = {{NULL, NULL}};
     double seconds[LIBRARIES] = {0};
@@ -390,10 +394,10 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
     const tritree_view view = tritree_get_view(tree);
     int count = 5;
     ray_library libraries[LIBRARIES] = {{"kandela", cast_kandela, &view},
-                               {"kandela single", cast_kandela1, &view},
-                               {"embree", cast_embree, &plain},
-                               {"embree robust", cast_embree, &robust},
-                               {"embree packets", cast_embree8, &plain}};
+                                        {"kandela single", cast_kandela1, &view},
+                                        {"embree", cast_embree, &plain},
+                                        {"embree robust", cast_embree, &robust},
+                                        {"embree packets", cast_embree8, &plain}};
 #ifdef COMPARE_TINYBVH
     libraries[count++] = (ray_library){"tinybvh 4", cast_tinybvh4, tiny};
     libraries[count++] = (ray_library){"tinybvh 8", cast_tinybvh8, tiny};

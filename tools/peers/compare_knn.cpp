@@ -159,7 +159,8 @@ std::vector<Row> measure(const Contenders &all, const Input &input, const unsign
             if (i % 2 && input.own)
                 row.own_sum[i / 2] = one.query_self(input.cloud, k[i / 2]);
             else
-                row.sum[i / 2] = one.visit_points(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
+                row.sum[i / 2] =
+                    one.visit_points(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
         });
     return rows;
 }

@@ -23,7 +23,9 @@ class Contender {
     // consecutive queries are close together.
     virtual double visit_points(const Cloud &queries, unsigned k, bool sorted) = 0;
     // The same for the points of the cloud, in input order.
-    virtual double query_self(const Cloud &cloud, unsigned k) { return visit_points(cloud, k, true); }
+    virtual double query_self(const Cloud &cloud, unsigned k) {
+        return visit_points(cloud, k, true);
+    }
 };
 
 using Contenders = std::vector<std::unique_ptr<Contender>>;

@@ -16,10 +16,12 @@ static kd_status refuse_arguments(const option_line *line, const subcommand *com
             command->name, text, command->name, command->arguments);
 }
 
-kd_status command_arguments(const option_line *line, const subcommand *command, int minimum, int maximum) {
+kd_status command_arguments(const option_line *line, const subcommand *command, int minimum,
+                            int maximum) {
     KD_REQUIRE(line->argument_count >= minimum, KD_ERROR_USAGE,
                "%s: an argument is missing; usage: kandela %s %s", command->name, command->name,
                command->arguments);
-    if (maximum >= 0 && line->argument_count > maximum) return refuse_arguments(line, command, maximum);
+    if (maximum >= 0 && line->argument_count > maximum)
+        return refuse_arguments(line, command, maximum);
     return KD_OK;
 }

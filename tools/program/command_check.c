@@ -3,9 +3,9 @@
 #include "scenes/check/check.h"
 #include "scenes/describe/render_options.h"
 #include "scenes/text/paths.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/command.h"
 #include <string.h>
 #include <strings.h>
 

@@ -2,8 +2,8 @@
 #include "core/image/formats.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
-#include "tools/program/output.h"
 #include "tools/program/command.h"
+#include "tools/program/output.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "core/image/formats.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
-#include "tools/program/output.h"
 #include "tools/program/command.h"
+#include "tools/program/output.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include "render/api/render.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/describe/render_options.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
-#include "tools/program/command.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

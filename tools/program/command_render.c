@@ -17,11 +17,11 @@
 #include "render/api/stats.h"
 #include "render/frame/film.h"
 #include "render/integrators/integrators.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/progress.h"
 #include "tools/program/render_values.h"
 #include "tools/program/sequence.h"
-#include "tools/program/command.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static kd_status check_line(rendering *work, const option_line *line) {
 
 /* Sets the cameras at both ends of the exposure: from the scene, then from the command line. */
 static kd_status set_cameras(rendering *work, const option_line *line,
-                                const kd_render_options *from_file) {
+                             const kd_render_options *from_file) {
     const render_values *values = &work->values;
     const int32_t *frames = values->frames;
     render_values timed = {.render = *from_file};
@@ -163,7 +163,7 @@ static kd_status set_cameras(rendering *work, const option_line *line,
 /* Applies the command line again, after the scene file. Precedence: defaults < file < environment
    < command line. */
 static kd_status set_options(rendering *work, const option_line *line,
-                                const kd_render_options *from_file) {
+                             const kd_render_options *from_file) {
     render_values *values = &work->values;
     const bool quick = values->quick;
     render_values chosen = {.render = *from_file};
@@ -342,12 +342,12 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     uint64_t count = 0;
     if (!ranks_shared(among))
         return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                 &work->job);
+                                    &work->job);
     if (among->rank == 0) {
         file_view map;
         file_bundle_pack();
         KD_TRY(scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                                 &work->job));
+                                    &work->job));
         const char *path = work->values.render.photon_map;
         if (!path) path = from_file->photon_map;
         if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
@@ -365,7 +365,7 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
     }
     file_bundle_unpack(&work->bundle); /* the bundle stays open, since a photon map is read later */
     return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
-                             &work->job);
+                                &work->job);
 }
 
 /* Loads the scene at a frame. If only the camera moves, keeps the loaded scene. */
@@ -397,8 +397,8 @@ static kd_status render_frame(rendering *work, const option_line *line,
         KD_TRY(output_check_input(work->values.render.photon_map));
         KD_TRY(output_check_inputs());
     }
-    const kd_status status = render_run_kept(&work->result, work->loaded, &work->values.render,
-                                             &keeping, &work->job);
+    const kd_status status =
+        render_run_kept(&work->result, work->loaded, &work->values.render, &keeping, &work->job);
     work->rendered = true;
     if (keeping.done_with) retiring_begin(keeping.done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)

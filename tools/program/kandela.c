@@ -5,9 +5,9 @@
 #include "core/status.h"
 #include "core/system/files.h"
 #include "core/system/process.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/pages.h"
-#include "tools/program/command.h"
 #include <cjson/cJSON.h>
 #include <kandela/version.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ const subcommand *const commands[] = {
 
 static kd_status refuse_command(const char *name) {
     const char *best = NULL, *hint = option_hint_find(name, NULL);
-    for (const subcommand *const *row = commands; *row; ++row) nearest_consider(&best, name, (*row)->name);
+    for (const subcommand *const *row = commands; *row; ++row)
+        nearest_consider(&best, name, (*row)->name);
     const bool is_path = strpbrk(name, "./:") || file_identify(NULL, name) == FILE_REGULAR;
     KD_REQUIRE(name[0] == '-' || !is_path, KD_ERROR_USAGE,
                "\"%.200s\" is not a command; to render it, run \"kandela render %.200s\"", name,

@@ -7,7 +7,7 @@
 void pages_program_help(FILE *stream);
 /* `all`: every option; otherwise the daily ones, if the command distinguishes them. */
 void pages_command_help(FILE *stream, const subcommand *command, bool all);
-void pages_man(FILE *stream);                           /* kandela(1), in troff with man macros */
+void pages_man(FILE *stream); /* kandela(1), in troff with man macros */
 void pages_command_man(FILE *stream, const subcommand *command); /* kandela-NAME(1) */
 /* Formats the choices of an option, to follow its help: ": auto, bar, off"; "" if there are none or
    the placeholder shows them. */

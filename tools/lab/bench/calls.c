@@ -49,7 +49,7 @@ static kd_status open_tree(call_case *of) {
 
 static kd_status ask(call_case *of) {
     return of->own ? kd_points_self_nearest(of->tree, &of->query, of->k, (uint32_t *)of->order,
-                                           (uint32_t *)of->ids, of->dist2, NULL)
+                                            (uint32_t *)of->ids, of->dist2, NULL)
                    : kd_points_nearest(of->tree, &of->query, of->k, (uint32_t *)of->ids, of->dist2,
                                        NULL);
 }

@@ -70,7 +70,7 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
 /* Measures one device and lookup method; *hash is that of the previous picture, 0 before the first.
  */
 static kd_status run_strategy(const bench_request *request, const bench_stage *stage,
-                         kd_render_options *options, uint64_t *hash) {
+                              kd_render_options *options, uint64_t *hash) {
     frame_timing one, more;
     options->passes = options->spp = 1;
     KD_TRY(run_frames(&one, stage->loaded, options));
