@@ -29,6 +29,8 @@ prints the directories from the lowest layer up, with their files and lines.
   page      a directory's page that has a table names each source of the directory
   files     a source file that a comment names exists, but for those of other projects (FOREIGN_FILES)
             and those the file includes by <...>
+  retired   no name outside of tests has a retired word (RETIRED), no comment and no page one of RETIRED_TEXT
+  options   a value that a comment or a page gives an option (--lookup walk) is one that it takes (OPTION_TABLES)
   name      a stem belongs to one idea: within a module no two directories of the library have it, but for
             names of stages, which rival builders share
 """
@@ -386,6 +388,84 @@ def check_pages(root, paths):
                 yield path, 1, f"page: {page} does not name it"
 
 
+# Private words of earlier versions, as parts of names, and the word of the field that took their place.
+RETIRED = {
+    "caster": "ray", "doubts": "uncertain", "grief": "error", "haze": "volume", "parcel": "bundle",
+    "passage": "transmittance", "pile": "buffer", "placement": "instance", "room": "capacity", "rooms": "capacities",
+    "spoilt": "truncated", "squeeze": "eta_scale", "strayed": "in_volume", "verb": "command", "verbs": "commands",
+    "waking": "context_init", "watched": "job", "MOST": "MAX", "LEAST": "MIN",
+}  # fmt: skip
+KEPT_NAMES = """
+    AT_LEAST_0 ROOM_BEAMS ROOM_BLOBS ROOM_RAYS room_beam room_camera room_camera_is_room room_materials room_share
+    room_shell
+""".split()
+RETIRED_TEXT = re.compile(
+    r"\b(?:wings?|casters?|parcels?|strayed|came to grief|rooms? of (?:the|this) (?:house|project)|(?:of|in) this house"
+    r"|its own room|above this room)\b",
+    re.IGNORECASE,
+)
+NOTES = ("docs/notebook/", "CHANGELOG.md", "debian/changelog")  # pages that keep the words of their time
+OPTION_TABLES = {
+    "lookup": ("PHOTON_LOOKUP",), "media": ("PHOTON_MEDIA",), "estimator": ("PHOTON_ESTIMATOR",),
+    "kernel": ("PHOTON_KERNEL",), "integrator": ("INTEGRATOR",),
+    "builder": ("TRITREE_BUILDER", "TRITREE_BUILDER_CUDA", "POINTTREE_BUILDER", "POINT_BUILDER_CUDA"),
+}  # fmt: skip
+OPTION_VALUE = re.compile(r"(?<![\w-])--(" + "|".join(OPTION_TABLES) + r")[ =]([a-z_]+)\b")
+
+
+def retired_words(text):
+    for match in RETIRED_TEXT.finditer(text):
+        yield match.start(), f"retired: {match.group(0)} is not a word of the field"
+
+
+def check_retired(path, text):
+    for comment in COMMENT.finditer(text):
+        if not comment.group(1):
+            for at, what in retired_words(comment.group(0)):
+                yield line_of(text, comment.start() + at), what
+    if module_of(path) in ("tests", "examples"):
+        return
+    code = NOT_CODE.sub(blank, text)
+    for match in re.finditer(r"\b[A-Za-z_]\w*", code):
+        for part in match.group(0).split("_"):
+            if part in RETIRED and match.group(0) not in KEPT_NAMES:
+                yield line_of(code, match.start()), f"retired: {match.group(0)}, expected {RETIRED[part]} for {part}"
+
+
+def option_values(texts):
+    """The names that each option of OPTION_TABLES takes, from the rows of its tables."""
+    values = {option: {"auto"} for option in OPTION_TABLES}
+    for text in texts.values():
+        for table, rows in re.findall(r"#define (\w+)_ROWS\(ROW\)((?:[^\n]*\\\n)*[^\n]*)", text):
+            for option, tables in OPTION_TABLES.items():
+                if table in tables:
+                    for words in re.findall(r"ROW\(([^)]*)\)", rows):
+                        values[option].update(re.findall(r"\b[a-z]\w*", words))
+    return values
+
+
+def wrong_values(text, values):
+    for match in OPTION_VALUE.finditer(text):
+        option, value = match.groups()
+        if len(values[option]) > 1 and value not in values[option]:
+            yield match.start(), f"options: --{option} takes no {value}"
+
+
+def check_options(path, text, values):
+    for comment in COMMENT.finditer(text):
+        if not comment.group(1):
+            for at, what in wrong_values(comment.group(0), values):
+                yield line_of(text, comment.start() + at), what
+
+
+def check_documents(root, values):
+    for path in sources(root, (".md",)):
+        if not path.startswith(NOTES):
+            text = read(root, path)
+            for at, what in [*retired_words(text), *wrong_values(text, values)]:
+                yield path, line_of(text, at), what
+
+
 def read(root, path):
     with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
         return file.read()
@@ -400,7 +480,8 @@ def check(root):
     homes = definitions(texts)
     named = tails(sources(root, (*SUFFIXES, ".cpp", ".hpp", ".inc", ".py", ".sh", ".cmake")))
     named.update(GENERATED)
-    found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths)]
+    values = option_values(texts)
+    found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths), *check_documents(root, values)]
     for path, text in texts.items():
         directory = capacity_of(path)
         if directory not in LAYERS and directory not in ALONE:
@@ -411,6 +492,7 @@ def check(root):
         checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
         checks += [check_homes(path, text, homes), check_words(path, text), check_environment(path, text), check_fields(path, text)]
         checks.append(check_comment_files(path, text, named))
+        checks += [check_retired(path, text), check_options(path, text, values)]
         for line, what in [one for each in checks for one in each]:
             found.append((path, line, what))
     return sorted(found), len(paths)
@@ -455,6 +537,7 @@ GOOD = {
     "#ifdef A\nint two(int a) {\n#else\nint two(void) {\n#endif\n    return 1;\n}\n",
     "render/frame/develop.c": "int kodak_open(int a) {\n    return a;\n}\n",
     "render/frame/film.h": "int kodak_open(int a);\n#define FILM_ROWS(ROW) \\\n    ROW(kodak) ROW(fuji)\n",
+    "photon/density/estimators.h": "#define PHOTON_LOOKUP_ROWS(ROW) ROW(WALK, walk, true)\n",
     "tests/test.h": "",
     "tests/cases.h": "",
     "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/frame/film.h"\n',
@@ -501,6 +584,12 @@ BAD = [
     ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
     ("core/lost.c", "/* As\n   math/geometry.h, noun.h, <unistd.h> and core/gone.cuh do. */\n#include <unistd.h>\n", 2, "files"),
     ("scenes/text/mesh.h", "", 1, "name"),
+    ("core/retired.c", "\nint node_room = 1;\n", 2, "retired"),
+    ("core/limits.h", "enum { NODES_MOST = 1 };\n", 1, "retired"),
+    ("core/spoken.c", "/* Sorts.\n   It is for its own wing. */\n", 2, "retired"),
+    ("docs/page.md", "Photons\nthat strayed.\n", 2, "retired"),
+    ("core/valued.c", "/* --lookup walk\n   and --lookup index */\n", 2, "options"),
+    ("docs/options.md", "`--lookup index`\n", 1, "options"),
     ("core/README.md", "\n" * 121, 121, "crowd"),
     ("core/math/unnamed.h", "", 1, "page"),
 ]

@@ -97,7 +97,7 @@ void procedural_terrain(mesh_builder *to, uint64_t triangles, uint64_t seed) {
     noise_close(&hills);
 }
 
-/* A cloth that lies on a table and rises behind it in folds, as a backdrop for still lifes. It
+/* A cloth that lies on a table and rises behind it in folds, as a backdrop for still lives. It
    spans x from -2.2 to 2.2. It lies near y = 0 from z = 1.4 to -0.8, bends, and hangs at z = -1.15
    up to y = 2.25. */
 
