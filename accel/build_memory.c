@@ -16,12 +16,12 @@ static uint64_t rounded(uint64_t bytes) {
 
 /* Computes the sizes of the parts of a planned build's memory; returns their sum. */
 enum { BUILD_PARTS = 6 };
-static uint64_t measure(const tritree_build_memory *of, uint64_t bytes[BUILD_PARTS]) {
-    const tritree_build_cuda *build = &of->build;
+static uint64_t measure(const tritree_build_memory *memory, uint64_t bytes[BUILD_PARTS]) {
+    const tritree_build_cuda *build = &memory->build;
     const tritree_input *input = &build->input;
     uint64_t all = 0;
-    bytes[0] = of->pooled ? 0 : rounded(input->position_count * sizeof(vec3));
-    bytes[1] = of->pooled ? 0 : rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
+    bytes[0] = memory->pooled ? 0 : rounded(input->position_count * sizeof(vec3));
+    bytes[1] = memory->pooled ? 0 : rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
     bytes[2] = rounded(build->node_capacity * sizeof(tritree_node));
     bytes[3] = rounded(build->reference_capacity * sizeof(uint32_t));
     bytes[4] = rounded(sizeof(tritree_built));

@@ -41,11 +41,11 @@ kd_status instance_make(instance *out, const transform *to_world, uint32_t shape
     return KD_OK;
 }
 
-box3 instance_box(const instance *of, box3 own) {
+box3 instance_box(const instance *instance, box3 own) {
     double lo[3], hi[3];
     if (box3_is_empty(own)) return own;
     for (int row = 0; row < 3; ++row) {
-        const double *m = of->to_world.m[row];
+        const double *m = instance->to_world.m[row];
         lo[row] = hi[row] = m[3];
         for (int column = 0; column < 3; ++column) {
             const double p = m[column] * (double)vec3_axis(own.lo, column);

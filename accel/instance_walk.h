@@ -166,21 +166,21 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
 }
 
 /* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
-KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
+KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
                                  const uint32_t *triangles, ray cast, ray_hit before, bool any) {
     instance_ray on;
     tritree_walk walk;
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
     float waiting_nears[INSTANCE_STACK + 1];
     int waiting = 0;
-    on.of = of;
+    on.of = view;
     on.positions = positions;
     on.triangles = triangles;
     on.cast = cast;
     on.best.at = before;
     on.best.instance_id = KD_NONE;
     on.any = any;
-    const box3 whole = of->nodes[0].box;
+    const box3 whole = view->nodes[0].box;
     const float reach = instance_reach(whole, cast.origin),
                 largest = instance_largest(cast.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
@@ -188,12 +188,12 @@ KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
     on.precomputed = precomputed_ray_make(cast);
     uint32_t at = 0;
     for (;;) {
-        const instance_node *node = of->nodes + at;
+        const instance_node *node = view->nodes + at;
         if (node->count == 0) {
             const float far = on.best.at.t + slack_t;
             uint32_t first = node->first, second = first + 1;
-            float first_near = instance_enter(&walk, &of->nodes[first].box, far);
-            float second_near = instance_enter(&walk, &of->nodes[second].box, far);
+            float first_near = instance_enter(&walk, &view->nodes[first].box, far);
+            float second_near = instance_enter(&walk, &view->nodes[second].box, far);
             if (second_near < first_near) {
                 const float near = first_near;
                 first_near = second_near;
@@ -211,7 +211,7 @@ KD_FN instance_hit instance_cast(const instance_view *of, const vec3 *positions,
             }
         } else {
             for (uint32_t i = 0; i < node->count; ++i)
-                if (instance_cast_one(&on, of->order[node->first + i], &node->box)) return on.best;
+                if (instance_cast_one(&on, view->order[node->first + i], &node->box)) return on.best;
         }
         do {
             if (waiting == 0) return on.best;

@@ -72,7 +72,7 @@ KD_FN vec3 instance_corner(const instance *by, vec3 corner) {
 kd_status instance_make(instance *out, const transform *to_world, uint32_t shape);
 /* Returns the world-space bounds of a mesh with the bounds `own`, including the rounding of
    corners. */
-box3 instance_box(const instance *of, box3 own);
+box3 instance_box(const instance *instance, box3 own);
 
 /* The owner of the trees. */
 typedef struct instance_trees {

@@ -36,18 +36,18 @@ enum { TRIANGLES_VERSION = 1, PARTS = 4 };
 static const char magic[] = "KDTRIANG";
 
 /* Lists the arrays of a tree in the order of the file. */
-static void list_parts(const kd_triangles *of, file_part parts[PARTS]) {
-    const tritree *tree = &of->tree;
+static void list_parts(const kd_triangles *triangles, file_part parts[PARTS]) {
+    const tritree *tree = &triangles->tree;
     const file_part all[PARTS] = {
-        {of->positions, tree->input.position_count * sizeof *of->positions},
-        {of->triangles, 3ull * tree->input.triangle_count * sizeof *of->triangles},
+        {triangles->positions, tree->input.position_count * sizeof *triangles->positions},
+        {triangles->triangles, 3ull * tree->input.triangle_count * sizeof *triangles->triangles},
         {tree->nodes, tree->node_count * sizeof *tree->nodes},
         {tree->references, tree->reference_count * sizeof *tree->references}};
     memcpy(parts, all, sizeof all);
 }
 
-static triangles_header make_header(const kd_triangles *of) {
-    const tritree *tree = &of->tree;
+static triangles_header make_header(const kd_triangles *triangles) {
+    const tritree *tree = &triangles->tree;
     triangles_header header;
     memset(&header, 0, sizeof header);
     memcpy(header.magic, magic, sizeof header.magic);
@@ -65,7 +65,7 @@ static triangles_header make_header(const kd_triangles *of) {
     header.empty_leaves = tree->statistics.empty_leaves;
     header.sah_cost = tree->statistics.sah_cost;
     header.build_seconds = tree->statistics.build_seconds;
-    memcpy(header.builder, of->builder, sizeof header.builder);
+    memcpy(header.builder, triangles->builder, sizeof header.builder);
     return header;
 }
 

@@ -1,5 +1,7 @@
 # What every file of the project is compiled with: target kd_common.
-set(KD_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-qual -Wstrict-prototypes
+# A parameter may have the name of its type (`frame *frame`): of GCC's warnings about shadowing, those of locals.
+set(KD_SHADOW $<IF:$<C_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
+set(KD_WARNINGS -Wall -Wextra -Wpedantic ${KD_SHADOW} -Wconversion -Wcast-qual -Wstrict-prototypes
                 -Wmissing-prototypes -Wvla -Wundef -Wc++-compat -Wformat=2 -Wdouble-promotion)
 add_library(kd_common INTERFACE)
 target_include_directories(kd_common INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)

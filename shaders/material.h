@@ -332,10 +332,10 @@ KD_FN_CALL float spectrum_draw(vec3 carried, float channel, float u) {
 }
 
 /* Returns the index of refraction of a dispersive material at a wavelength in micrometres. */
-KD_FN_CALL float spectrum_index(const material *of, float wavelength) {
-    const float *t = of->index_terms;
+KD_FN_CALL float spectrum_index(const material *material, float wavelength) {
+    const float *t = material->index_terms;
     const float square = wavelength * wavelength;
-    if (of->dispersion == DISPERSION_CAUCHY) return t[0] + (t[1] + t[2] / square) / square;
+    if (material->dispersion == DISPERSION_CAUCHY) return t[0] + (t[1] + t[2] / square) / square;
     const float sum = t[0] * square / (square - t[3]) + t[1] * square / (square - t[4]) +
                       t[2] * square / (square - t[5]);
     return sqrtf(float_max(1 + sum, 0.01f));

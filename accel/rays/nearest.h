@@ -235,7 +235,7 @@ typedef struct nearest_tree {
 kd_status nearest_tree_open(nearest_tree *out, const vec3 *positions, const uint32_t *triangles,
                             uint32_t triangle_count);
 void nearest_tree_close(nearest_tree *owned); /* accepts a zeroed tree */
-uint64_t nearest_tree_bytes(const nearest_tree *of);
+uint64_t nearest_tree_bytes(const nearest_tree *tree);
 
 /* nearest[i]: the nearest triangle to points[i] within max_distance. Uses all cores. */
 void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,

@@ -205,7 +205,7 @@ void nearest_tree_close(nearest_tree *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-uint64_t nearest_tree_bytes(const nearest_tree *of) {
-    return of->node_count * sizeof *of->nodes +
-           (uint64_t)of->view.leaf_count * NEAREST_LEAF_FLOATS * sizeof *of->leaves;
+uint64_t nearest_tree_bytes(const nearest_tree *tree) {
+    return tree->node_count * sizeof *tree->nodes +
+           (uint64_t)tree->view.leaf_count * NEAREST_LEAF_FLOATS * sizeof *tree->leaves;
 }

@@ -82,11 +82,11 @@ static uint64_t build_parallel_scratch_bytes(uint32_t triangle_count) {
 static kd_status grow(sweep *work, const sweep_node *node);
 
 static void grow_branch(task *self) {
-    branch *of = (branch *)(void *)self;
-    of->status = sweep_branch(&of->work, &of->root, of->from, of->node);
-    if (of->status == KD_OK) of->status = grow(&of->work, &of->root);
-    if (of->status == KD_OK) sweep_close_rows(&of->work);
-    if (of->status != KD_OK) snprintf(of->message, sizeof of->message, "%s", kd_last_error());
+    branch *job = (branch *)(void *)self;
+    job->status = sweep_branch(&job->work, &job->root, job->from, job->node);
+    if (job->status == KD_OK) job->status = grow(&job->work, &job->root);
+    if (job->status == KD_OK) sweep_close_rows(&job->work);
+    if (job->status != KD_OK) snprintf(job->message, sizeof job->message, "%s", kd_last_error());
 }
 
 static kd_status append(sweep *work, const sweep_node *node, branch *grown) {

@@ -118,29 +118,29 @@ VECTOR8_FN clip_heights clip_heights_of(double4 p, double4 q, double plane, long
     const double4 dp = (double4)((long4)(p - plane) ^ flip);
     const double4 dq = (double4)((long4)(q - plane) ^ flip);
     const double4 below = double4_min(dp, dq), above = double4_max(dp, dq);
-    clip_heights of;
-    of.falls = dp < 0;
-    of.p_in = dp >= 0;
-    of.q_in = dq >= 0;
-    of.crosses = (below < 0) & (above > 0);
-    of.share = below / (below - above);
-    return of;
+    clip_heights heights;
+    heights.falls = dp < 0;
+    heights.p_in = dp >= 0;
+    heights.q_in = dq >= 0;
+    heights.crosses = (below < 0) & (above > 0);
+    heights.share = below / (below - above);
+    return heights;
 }
 
 /* Clips one row of the edges. `exit` and `enter` are the edges that leave the kept side and return
    to it, the only ones with one end on each side. Points outside move to the exit's crossing; the
    edge that closes the polygon ends at the crossing of `enter`. */
-VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *of, int vectors,
+VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *heights, int vectors,
                              int lane, uint32_t exit, uint32_t enter) {
     double4 point[CLIP_VECTORS];
     for (int k = 0; k < vectors; ++k) {
         /* Interpolate from the lower end, so that adjacent triangles get the same point on a shared
            edge. */
-        const long4 turn = ((long4)p[k] ^ (long4)q[k]) & of[k].falls;
+        const long4 turn = ((long4)p[k] ^ (long4)q[k]) & heights[k].falls;
         const double4 low = (double4)((long4)q[k] ^ turn), high = (double4)((long4)p[k] ^ turn);
-        const double4 between = low + of[k].share * (high - low);
+        const double4 between = low + heights[k].share * (high - low);
         /* or an end that lies in the plane */
-        point[k] = double4_select(of[k].crosses, between, high);
+        point[k] = double4_select(heights[k].crosses, between, high);
     }
     double left, right;
     memcpy(&left, (const char *)point + exit * sizeof left, sizeof left);
@@ -150,8 +150,8 @@ VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *of, i
         const long4 number = {4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3};
         const double4 end = double4_select(number == lane, r, l);
         if (k < vectors) {
-            p[k] = double4_select(of[k].p_in, p[k], double4_select(of[k].q_in, r, l));
-            q[k] = double4_select(of[k].q_in, q[k], end);
+            p[k] = double4_select(heights[k].p_in, p[k], double4_select(heights[k].q_in, r, l));
+            q[k] = double4_select(heights[k].q_in, q[k], end);
         } else if (lane / 4 == k) {
             p[k] = l;
             q[k] = end;
@@ -183,15 +183,15 @@ VECTOR8_FN clip_outcome clip_edges_cut(clip_edges *edges, int vectors, int lane,
                                        double plane, bool from_above) {
     const long4 sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
     const long4 flip = from_above ? sign : sign & 0;
-    clip_heights of[CLIP_VECTORS];
+    clip_heights heights[CLIP_VECTORS];
     uint32_t p_in = 0, q_in = 0;
     for (int k = 0; k < vectors; ++k) {
         const long4 number = {4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3};
-        of[k] = clip_heights_of(edges->p[axis][k], edges->q[axis][k], plane, flip);
-        p_in |= long4_bits(of[k].p_in) << 4 * k;
-        q_in |= long4_bits(of[k].q_in) << 4 * k;
-        of[k].p_in &= number != lane;
-        of[k].q_in &= number != lane;
+        heights[k] = clip_heights_of(edges->p[axis][k], edges->q[axis][k], plane, flip);
+        p_in |= long4_bits(heights[k].p_in) << 4 * k;
+        q_in |= long4_bits(heights[k].q_in) << 4 * k;
+        heights[k].p_in &= number != lane;
+        heights[k].q_in &= number != lane;
     }
     const uint32_t exits = p_in & ~q_in, enters = q_in & ~p_in;
     if (!exits) {
@@ -205,7 +205,7 @@ VECTOR8_FN clip_outcome clip_edges_cut(clip_edges *edges, int vectors, int lane,
     clip_cut_axis(edges->p[axis], edges->q[axis], vectors, lane, plane, flip);
     for (int i = 0; i < 2; ++i) {
         axis = clip_next_axis(axis);
-        clip_cut_row(edges->p[axis], edges->q[axis], of, vectors, lane, exit, enter);
+        clip_cut_row(edges->p[axis], edges->q[axis], heights, vectors, lane, exit, enter);
     }
     return CLIP_DONE;
 }

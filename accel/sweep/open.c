@@ -19,48 +19,48 @@ typedef struct opening {
     uint32_t count[PARTS_MAX];
 } opening;
 
-static uint32_t part_begin(const opening *of, int i) {
-    return (uint32_t)((uint64_t)of->input->triangle_count * (uint64_t)i / (uint64_t)of->parts);
+static uint32_t part_begin(const opening *opening, int i) {
+    return (uint32_t)((uint64_t)opening->input->triangle_count * (uint64_t)i / (uint64_t)opening->parts);
 }
 
 /* Stores the triangles of a range that can be hit, from the range's begin on. */
 static void list_part(void *context, int i) {
-    opening *of = (opening *)context;
-    const uint32_t begin = part_begin(of, i), end = part_begin(of, i + 1);
+    opening *arguments = (opening *)context;
+    const uint32_t begin = part_begin(arguments, i), end = part_begin(arguments, i + 1);
     uint32_t to = begin;
     for (uint32_t id = begin; id < end; ++id) {
-        const uint32_t *index = of->input->triangles + 3 * (uint64_t)id;
-        const vec3 *at = of->input->positions;
+        const uint32_t *index = arguments->input->triangles + 3 * (uint64_t)id;
+        const vec3 *at = arguments->input->positions;
         const vec3 a = at[index[0]], b = at[index[1]], c = at[index[2]];
         if (triangle_is_degenerate(a, b, c)) continue;
         const box3 box = triangle_box(a, b, c);
-        of->rows.id[to] = id;
+        arguments->rows.id[to] = id;
         for (int axis = 0; axis < 3; ++axis) {
-            of->rows.lo[axis][to] = vec3_axis(box.lo, axis);
-            of->rows.hi[axis][to] = vec3_axis(box.hi, axis);
+            arguments->rows.lo[axis][to] = vec3_axis(box.lo, axis);
+            arguments->rows.hi[axis][to] = vec3_axis(box.hi, axis);
         }
         ++to;
     }
-    of->count[i] = to - begin;
+    arguments->count[i] = to - begin;
 }
 
 static uint32_t list_all(sweep *work, const sweep_rows *rows) {
-    opening of = {.input = work->input, .rows = *rows, .parts = 1};
+    opening opening = {.input = work->input, .rows = *rows, .parts = 1};
     if (work->pool && work->input->triangle_count >= PARTS_TRIANGLES)
-        of.parts = work->pool->threads < PARTS_MAX ? work->pool->threads : PARTS_MAX;
-    task_each(work->pool, of.parts, list_part, &of);
+        opening.parts = work->pool->threads < PARTS_MAX ? work->pool->threads : PARTS_MAX;
+    task_each(work->pool, opening.parts, list_part, &opening);
     uint32_t count = 0;
-    for (int i = 0; i < of.parts; ++i) {
-        const uint32_t begin = part_begin(&of, i);
+    for (int i = 0; i < opening.parts; ++i) {
+        const uint32_t begin = part_begin(&opening, i);
         if (count != begin) {
             const sweep_rows from = rows_from(rows, begin), to = rows_from(rows, count);
-            memmove(to.id, from.id, of.count[i] * sizeof *to.id);
+            memmove(to.id, from.id, opening.count[i] * sizeof *to.id);
             for (int axis = 0; axis < 3; ++axis) {
-                memmove(to.lo[axis], from.lo[axis], of.count[i] * sizeof *to.lo[axis]);
-                memmove(to.hi[axis], from.hi[axis], of.count[i] * sizeof *to.hi[axis]);
+                memmove(to.lo[axis], from.lo[axis], opening.count[i] * sizeof *to.lo[axis]);
+                memmove(to.hi[axis], from.hi[axis], opening.count[i] * sizeof *to.hi[axis]);
             }
         }
-        count += of.count[i];
+        count += opening.count[i];
     }
     return count;
 }

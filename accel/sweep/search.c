@@ -91,7 +91,7 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
     const float8 zero = float8_all(0), all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
     const float8 nothing = float8_all(INFINITY), bins8 = float8_all((float)bins->count);
-    const sah_axis *of = &line->of;
+    const sah_axis *areas = &line->of;
     for (uint32_t b = 0; b < bins->count; b += LANES) {
         /* A margin of a hundredth of a bin exceeds all rounding errors. */
         const float8 bin = number + (float)b;
@@ -103,8 +103,8 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
         const int8 empty = (begun == begun_max) & (left_max == right);
         /* sah_split_cost8 with the lower bound of each term. */
         const float8 expected =
-            (of->base + of->slope * near) * __builtin_convertvector(begun, float8) +
-            (of->base + of->slope * far) * __builtin_convertvector(right, float8);
+            (areas->base + areas->slope * near) * __builtin_convertvector(begun, float8) +
+            (areas->base + areas->slope * far) * __builtin_convertvector(right, float8);
         const float8 minimum =
             costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * expected;
         const float8 bound = float8_select(empty, nothing, minimum);
@@ -244,7 +244,7 @@ typedef struct best8 {
 
 /* Tries two vectors of planes. */
 VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes, int32_t begun,
-                           int32_t open, const sah_axis *of, const sah_costs *costs) {
+                           int32_t open, const sah_axis *areas, const sah_costs *costs) {
     const float8 plane[2] = {float8_load(planes), float8_load(planes + LANES)};
     int8 left[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, planar[2] = {{0}, {0}};
     for (uint32_t i = 0; i < few->begins; ++i)
@@ -255,11 +255,11 @@ VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes
         for (int k = 0; k < 2; ++k) planar[k] -= few->planar[i] == plane[k];
     for (int k = 0; k < 2; ++k) {
         const int8 before_it = left[k] + begun, behind = open - gone[k];
-        float8 cost = sah_split_cost8(costs, of, plane[k], before_it + planar[k], behind);
+        float8 cost = sah_split_cost8(costs, areas, plane[k], before_it + planar[k], behind);
         if (few->planars)
             cost = float8_min(cost,
-                              sah_split_cost8(costs, of, plane[k], before_it, behind + planar[k]));
-        const int8 inside = (plane[k] > of->lo) & (plane[k] < of->hi);
+                              sah_split_cost8(costs, areas, plane[k], before_it, behind + planar[k]));
+        const int8 inside = (plane[k] > areas->lo) & (plane[k] < areas->hi);
         const int8 before =
             inside & ((cost < best->cost) | ((cost == best->cost) & (plane[k] < best->position)));
         best->cost = float8_select(before, cost, best->cost);

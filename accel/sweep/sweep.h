@@ -250,10 +250,10 @@ kd_status small_nodes_build(small_build *build, small_node *node);
 /* sah_split_cost (accel/tree/sah.h) of eight planes at once. */
 
 /* Same operations in the same order, so the results are equal bit for bit. */
-VECTOR8_FN float8 sah_split_cost8(const sah_costs *costs, const sah_axis *of, const float8 plane,
+VECTOR8_FN float8 sah_split_cost8(const sah_costs *costs, const sah_axis *areas, const float8 plane,
                                   int8 left, int8 right) {
-    const float8 left_part = of->base + of->slope * (plane - of->lo);
-    const float8 right_part = of->base + of->slope * (of->hi - plane);
+    const float8 left_part = areas->base + areas->slope * (plane - areas->lo);
+    const float8 right_part = areas->base + areas->slope * (areas->hi - plane);
     const float8 expected = left_part * __builtin_convertvector(left, float8) +
                             right_part * __builtin_convertvector(right, float8);
     const float8 all = float8_all(costs->intersect);

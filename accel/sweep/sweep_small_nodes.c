@@ -40,25 +40,25 @@ VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, 
     }
 }
 
-VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *of, const float8 *plane,
+VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *areas, const float8 *plane,
                               const side_counts *counts, bool planar) {
     const int8 left = counts->left, right = counts->right, in_plane = counts->planar;
-    float8 cost = sah_split_cost8(costs, of, *plane, left + in_plane, right);
-    if (planar) cost = float8_min(cost, sah_split_cost8(costs, of, *plane, left, right + in_plane));
-    const int8 inside = (*plane > of->lo) & (*plane < of->hi);
+    float8 cost = sah_split_cost8(costs, areas, *plane, left + in_plane, right);
+    if (planar) cost = float8_min(cost, sah_split_cost8(costs, areas, *plane, left, right + in_plane));
+    const int8 inside = (*plane > areas->lo) & (*plane < areas->hi);
     return (float8)((int8)cost | ~inside);
 }
 
 /* Computes the costs of all planes of an axis; returns the least. */
-VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, const sah_axis *of,
+VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, const sah_axis *areas,
                             int axis, bool planar, plane_costs *costs) {
     float8 minimum = float8_all(INFINITY);
     for (uint32_t k = 0; k < node->count; k += LANES) {
         const float8 lo = float8_load(node->lo[axis] + k), hi = float8_load(node->hi[axis] + k);
         side_counts counts[2];
         count_sides(node, axis, &lo, &hi, planar, counts);
-        const float8 begin = cost_planes(&build->costs, of, &lo, &counts[0], planar);
-        const float8 end = cost_planes(&build->costs, of, &hi, &counts[1], planar);
+        const float8 begin = cost_planes(&build->costs, areas, &lo, &counts[0], planar);
+        const float8 end = cost_planes(&build->costs, areas, &hi, &counts[1], planar);
         memcpy(costs->begin[axis] + k, &begin, sizeof begin);
         memcpy(costs->end[axis] + k, &end, sizeof end);
         minimum = float8_min(begin, minimum);
@@ -68,7 +68,7 @@ VECTOR8_FN float8 cost_axis(const small_build *build, const small_node *node, co
 }
 
 /* sah_axis_of for all axes: same operations, so the results are equal bit for bit. */
-VECTOR8_FN void axes_of(box3 box, sah_axis of[3]) {
+VECTOR8_FN void axes_of(box3 box, sah_axis areas[3]) {
     const double4 size = double4_of(float4v_of(box.hi)) - double4_of(float4v_of(box.lo));
     const double4 u = __builtin_shufflevector(size, size, 1, 2, 0, 3);
     const double4 v = __builtin_shufflevector(size, size, 2, 0, 1, 3);
@@ -76,10 +76,10 @@ VECTOR8_FN void axes_of(box3 box, sah_axis of[3]) {
     const double area = (product[2] + product[0]) + product[1];
     const float4v base = double4_rounded(product / area), slope = double4_rounded((u + v) / area);
     for (int axis = 0; axis < 3; ++axis) {
-        of[axis].lo = vec3_axis(box.lo, axis);
-        of[axis].hi = vec3_axis(box.hi, axis);
-        of[axis].base = area > 0 ? base[axis] : 1.0f;
-        of[axis].slope = area > 0 ? slope[axis] : 0.0f;
+        areas[axis].lo = vec3_axis(box.lo, axis);
+        areas[axis].hi = vec3_axis(box.hi, axis);
+        areas[axis].base = area > 0 ? base[axis] : 1.0f;
+        areas[axis].slope = area > 0 ? slope[axis] : 0.0f;
     }
 }
 
@@ -101,23 +101,23 @@ VECTOR8_FN bool has_planar(const small_node *node, int axis) {
 /* Computes the costs of planes in the node's own sides, which separate triangles in them from all
    others; returns the least. */
 VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node,
-                                const sah_axis *of, int axis, plane_costs *costs) {
+                                const sah_axis *areas, int axis, plane_costs *costs) {
     uint32_t lower = 0, upper = 0;
     for (uint32_t k = 0; k < node->count; k += LANES) {
-        lower += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == of->lo));
-        upper += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == of->hi));
+        lower += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == areas->lo));
+        upper += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == areas->hi));
     }
     costs->lower[axis] = costs->upper[axis] = INFINITY;
-    if (!(of->lo < of->hi)) return INFINITY;
+    if (!(areas->lo < areas->hi)) return INFINITY;
     if (lower)
-        costs->lower[axis] = sah_split_cost(&build->costs, of, of->lo, lower, node->count - lower);
+        costs->lower[axis] = sah_split_cost(&build->costs, areas, areas->lo, lower, node->count - lower);
     if (upper)
-        costs->upper[axis] = sah_split_cost(&build->costs, of, of->hi, node->count - upper, upper);
+        costs->upper[axis] = sah_split_cost(&build->costs, areas, areas->hi, node->count - upper, upper);
     return float_min(costs->lower[axis], costs->upper[axis]);
 }
 
 /* Planar triangles go to the cheaper side, or to the left at equal cost. */
-static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *of,
+static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *areas,
                              const sah_split *split) {
     uint32_t left = 0, right = 0;
     for (uint32_t i = 0; i < node->count; ++i) {
@@ -128,8 +128,8 @@ static bool planar_goes_left(const small_build *build, const small_node *node, c
     for (uint32_t i = 0; i < node->count; ++i)
         planar += node->lo[split->axis][i] == split->position &&
                   node->hi[split->axis][i] == split->position;
-    return sah_split_cost(&build->costs, of, split->position, left + planar, right) <=
-           sah_split_cost(&build->costs, of, split->position, left, right + planar);
+    return sah_split_cost(&build->costs, areas, split->position, left + planar, right) <=
+           sah_split_cost(&build->costs, areas, split->position, left, right + planar);
 }
 
 /* Returns the first position on an axis whose plane has this cost, or INFINITY. */
@@ -149,12 +149,12 @@ VECTOR8_FN float first_of_cost(const small_node *node, int axis, const plane_cos
 
 /* Returns the first plane with cost `minimum`. */
 VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *node,
-                                 const sah_axis of[3], const bool planar[3],
+                                 const sah_axis areas[3], const bool planar[3],
                                  const plane_costs *costs, float minimum) {
     sah_split split = {.cost = minimum, .planar_left = true};
     for (;; ++split.axis) {
         const int axis = split.axis;
-        split.position = of[axis].lo;
+        split.position = areas[axis].lo;
         if (planar[axis] && costs->lower[axis] == minimum) return split;
         split.position = first_of_cost(node, axis, costs, minimum);
         if (split.position < INFINITY || axis == 2) break;
@@ -162,9 +162,9 @@ VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *nod
     }
     if (!planar[split.axis]) return split;
     if (split.position < INFINITY) {
-        split.planar_left = planar_goes_left(build, node, &of[split.axis], &split);
+        split.planar_left = planar_goes_left(build, node, &areas[split.axis], &split);
     } else {
-        split.position = of[split.axis].hi;
+        split.position = areas[split.axis].hi;
         split.planar_left = false;
     }
     return split;
@@ -173,7 +173,7 @@ VECTOR8_FN sah_split first_plane(const small_build *build, const small_node *nod
 /* Finds the best plane of a node with flat triangles. Returns false if a leaf is not more
    expensive. */
 static __attribute__((noinline)) bool search_planar(const small_build *build,
-                                                    const small_node *node, const sah_axis of[3],
+                                                    const small_node *node, const sah_axis areas[3],
                                                     sah_split *split) {
     plane_costs costs;
     bool planar[3];
@@ -181,27 +181,27 @@ static __attribute__((noinline)) bool search_planar(const small_build *build,
     float minimum = INFINITY; /* of planes in the node's own sides */
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
-        const float8 inside = planar[axis] ? cost_axis(build, node, &of[axis], axis, true, &costs)
-                                           : cost_axis(build, node, &of[axis], axis, false, &costs);
+        const float8 inside = planar[axis] ? cost_axis(build, node, &areas[axis], axis, true, &costs)
+                                           : cost_axis(build, node, &areas[axis], axis, false, &costs);
         least8 = float8_min(inside, least8);
         if (planar[axis])
-            minimum = float_min(minimum, cost_own_sides(build, node, &of[axis], axis, &costs));
+            minimum = float_min(minimum, cost_own_sides(build, node, &areas[axis], axis, &costs));
     }
     minimum = float_min(minimum, float8_of_min(least8));
     if (!(minimum < build->costs.intersect * (float)node->count)) return false;
-    *split = first_plane(build, node, of, planar, &costs, minimum);
+    *split = first_plane(build, node, areas, planar, &costs, minimum);
     return true;
 }
 
 /* Finds the best plane. Returns false if a leaf is not more expensive. */
 VECTOR8_FN bool search(const small_build *build, const small_node *node, sah_split *split) {
-    sah_axis of[3];
-    axes_of(node->box, of);
-    if (any_planar(node)) return search_planar(build, node, of, split);
+    sah_axis areas[3];
+    axes_of(node->box, areas);
+    if (any_planar(node)) return search_planar(build, node, areas, split);
     plane_costs costs;
-    const float8 x = cost_axis(build, node, &of[0], 0, false, &costs);
-    const float8 y = cost_axis(build, node, &of[1], 1, false, &costs);
-    const float8 z = cost_axis(build, node, &of[2], 2, false, &costs);
+    const float8 x = cost_axis(build, node, &areas[0], 0, false, &costs);
+    const float8 y = cost_axis(build, node, &areas[1], 1, false, &costs);
+    const float8 z = cost_axis(build, node, &areas[2], 2, false, &costs);
     const float minimum = float8_of_min(float8_min(float8_min(x, y), z));
     if (!(minimum < build->costs.intersect * (float)node->count)) return false;
     split->cost = minimum;

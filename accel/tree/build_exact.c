@@ -85,9 +85,9 @@ static void sort_ends(exact_ends *out, const exact_node *node, int axis) {
 }
 
 /* Updates *best if the plane costs less. */
-static void try_plane(const exact_build *build, const exact_ends *ends, const sah_axis *of,
+static void try_plane(const exact_build *build, const exact_ends *ends, const sah_axis *areas,
                       int axis, float plane, sah_split *best) {
-    const bool at_lo = plane == of->lo, at_hi = plane == of->hi;
+    const bool at_lo = plane == areas->lo, at_hi = plane == areas->hi;
     const uint32_t left = count_below(ends->lo, ends->count, plane, false);
     const uint32_t right = ends->count - count_below(ends->hi, ends->count, plane, true);
     const uint32_t planar = count_below(ends->flat, ends->flat_count, plane, true) -
@@ -95,7 +95,7 @@ static void try_plane(const exact_build *build, const exact_ends *ends, const sa
     if ((at_lo && at_hi) || ((at_lo || at_hi) && !planar)) return;
     for (int to_left = 1; to_left >= 0; --to_left) {
         if (to_left ? at_hi : at_lo) continue; /* one child would get everything */
-        const float cost = sah_split_cost(&build->costs, of, plane, left + (to_left ? planar : 0),
+        const float cost = sah_split_cost(&build->costs, areas, plane, left + (to_left ? planar : 0),
                                           right + (to_left ? 0 : planar));
         const bool sooner = cost == best->cost && axis == best->axis && plane < best->position;
         if (!(cost < best->cost || sooner)) continue;
@@ -116,13 +116,13 @@ static kd_status find_split(sah_split *best, const exact_build *build, const exa
     KD_TRY(KD_RESERVE(memory, 3 * (uint64_t)node->count));
     exact_ends ends = {memory, memory + node->count, memory + 2 * (uint64_t)node->count, 0, 0};
     for (int axis = 0; axis < 3; ++axis) {
-        const sah_axis of = sah_axis_of(node->box, axis);
+        const sah_axis areas = sah_axis_of(node->box, axis);
         sort_ends(&ends, node, axis);
         for (uint32_t i = 0; i < node->count; ++i) {
             if (i == 0 || ends.lo[i] != ends.lo[i - 1])
-                try_plane(build, &ends, &of, axis, ends.lo[i], best);
+                try_plane(build, &ends, &areas, axis, ends.lo[i], best);
             if (i == 0 || ends.hi[i] != ends.hi[i - 1])
-                try_plane(build, &ends, &of, axis, ends.hi[i], best);
+                try_plane(build, &ends, &areas, axis, ends.hi[i], best);
         }
     }
     memory_free(memory);

@@ -68,22 +68,22 @@ typedef struct appendix {
 } appendix;
 
 static void append_piece(void *context, int piece) {
-    const appendix *of = (const appendix *)context;
-    const tree_writer *part = of->part;
-    const uint64_t pieces = (uint64_t)of->pieces, i = (uint64_t)piece;
+    const appendix *tail = (const appendix *)context;
+    const tree_writer *part = tail->part;
+    const uint64_t pieces = (uint64_t)tail->pieces, i = (uint64_t)piece;
     const uint64_t end = part->node_count * (i + 1) / pieces;
     for (uint64_t k = part->node_count * i / pieces; k < end; ++k) {
         const tritree_node node = part->nodes[k];
-        of->to->nodes[k ? of->nodes_before + k : of->at] =
+        tail->to->nodes[k ? tail->nodes_before + k : tail->at] =
             tritree_is_leaf(node)
-                ? tritree_leaf(tritree_first(node) + of->references_before, tritree_count(node))
+                ? tritree_leaf(tritree_first(node) + tail->references_before, tritree_count(node))
                 : tritree_inner(tritree_axis(node), node.split,
-                                tritree_left(node) + of->nodes_before);
+                                tritree_left(node) + tail->nodes_before);
     }
     const uint64_t first = part->reference_count * i / pieces;
     const uint64_t count = part->reference_count * (i + 1) / pieces - first;
     if (count)
-        memcpy(of->to->references + of->references_before + first, part->references + first,
+        memcpy(tail->to->references + tail->references_before + first, part->references + first,
                count * sizeof *part->references);
 }
 
@@ -91,11 +91,11 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
                              task_pool *pool) {
     KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
     KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
-    appendix of = {.to = writer, .part = part, .at = at};
-    of.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
-    of.references_before = (uint32_t)writer->reference_count;
-    of.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
-    task_each(pool, of.pieces, append_piece, &of);
+    appendix appendix = {.to = writer, .part = part, .at = at};
+    appendix.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
+    appendix.references_before = (uint32_t)writer->reference_count;
+    appendix.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
+    task_each(pool, appendix.pieces, append_piece, &appendix);
     writer->node_count += part->node_count - 1;
     writer->reference_count += part->reference_count;
     return KD_OK;

@@ -148,9 +148,9 @@ __device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c,
     __syncwarp();
     for (uint32_t r = lane; r < total; r += 32) {
         const uint32_t owner = tile.owner[r];
-        const compressed_part_task &of = tile.parts[owner >> 4];
+        const compressed_part_task &task = tile.parts[owner >> 4];
         const box3 box =
-            compressed_cut_id(&c.tree, c.tree.references[of.first + (owner & 15)], of.cell);
+            compressed_cut_id(&c.tree, c.tree.references[task.first + (owner & 15)], task.cell);
         tile.lo[0][r] = box.lo.x, tile.lo[1][r] = box.lo.y, tile.lo[2][r] = box.lo.z;
         tile.hi[0][r] = box.hi.x, tile.hi[1][r] = box.hi.y, tile.hi[2][r] = box.hi.z;
     }

@@ -124,7 +124,7 @@ __device__ __forceinline__ void compressed_child_box(const compressed_source &fr
 }
 
 /* Assigns the child, whose box is known, its lane of the node; returns its offset in the block. */
-__device__ __forceinline__ uint32_t compressed_group_place(const compressed_item &of,
+__device__ __forceinline__ uint32_t compressed_group_place(const compressed_item &item,
                                                            compressed_child &c) {
     const uint32_t me = compressed_group_lane(), count = (uint32_t)__popc(c.all);
     const uint32_t units = c.triangles ? compressed_leaf_units(c.triangles) : 0;
@@ -134,7 +134,7 @@ __device__ __forceinline__ uint32_t compressed_group_place(const compressed_item
         const uint32_t other = compressed_from(priority, k);
         if (c.all >> k & 1) before += other > priority || (other == priority && k < me);
     }
-    c.lane = of.count ? me : c.is ? (uint32_t)compressed_lane((int)before, (int)count) : 0;
+    c.lane = item.count ? me : c.is ? (uint32_t)compressed_lane((int)before, (int)count) : 0;
     for (uint32_t k = 0; k < COMPRESSED_GROUP; ++k) {
         const uint32_t lane = compressed_from(c.lane, k), its = compressed_from(units, k);
         if (!(c.all >> k & 1) || lane >= c.lane) continue;
@@ -169,12 +169,12 @@ __device__ __forceinline__ float compressed_group_min(float x) {
 }
 
 /* Returns the orders of the node's four rows, in lanes 0 to 3. */
-__device__ __forceinline__ uint32_t compressed_group_orders(const compressed_item &of,
+__device__ __forceinline__ uint32_t compressed_group_orders(const compressed_item &item,
                                                             const compressed_child &c) {
     uint32_t order = 0;
     for (uint32_t octant = 0; octant < 4; ++octant) {
         const uint32_t found = compressed_group_order(c, octant);
-        if (compressed_group_lane() == octant) order = of.count ? 0x76543210u : found;
+        if (compressed_group_lane() == octant) order = item.count ? 0x76543210u : found;
     }
     return order;
 }

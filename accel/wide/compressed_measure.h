@@ -343,12 +343,12 @@ KD_FN sah_axis compressed_axis_of(box3 box, int axis, double inverse) {
     const int u = axis == 2 ? 0 : axis + 1, v = u == 2 ? 0 : u + 1;
     const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
     const double height = (double)vec3_axis(box.hi, v) - (double)vec3_axis(box.lo, v);
-    sah_axis of;
-    of.lo = vec3_axis(box.lo, axis);
-    of.hi = vec3_axis(box.hi, axis);
-    of.base = (float)(width * height * inverse);
-    of.slope = (float)((width + height) * inverse);
-    return of;
+    sah_axis areas;
+    areas.lo = vec3_axis(box.lo, axis);
+    areas.hi = vec3_axis(box.hi, axis);
+    areas.base = (float)(width * height * inverse);
+    areas.slope = (float)((width + height) * inverse);
+    return areas;
 }
 
 /* compressed_is_low and compressed_is_high return whether a box has a part on that side of a plane.

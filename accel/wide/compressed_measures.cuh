@@ -134,14 +134,14 @@ __device__ __forceinline__ compressed_measure compressed_recall(const compressed
     const uint4 head = __ldcg(words), ids = __ldcg(words + 1), low = __ldcg(words + 2),
                 high = __ldcg(words + 3);
     const float4 first = __ldcg(&c.costs[at].low), second = __ldcg(&c.costs[at].high);
-    compressed_measure of;
-    of.distinct = compressed_distinct(head.z);
-    of.box.lo = vec3_make(float_from_bits(low.x), float_from_bits(low.y), float_from_bits(low.z));
-    of.box.hi = vec3_make(float_from_bits(low.w), float_from_bits(high.x), float_from_bits(high.y));
-    of.ids[0] = ids.x, of.ids[1] = ids.y, of.ids[2] = ids.z, of.ids[3] = ids.w;
-    of.cost[0] = first.x, of.cost[1] = first.y, of.cost[2] = first.z, of.cost[3] = first.w;
-    of.cost[4] = second.x, of.cost[5] = second.y, of.cost[6] = second.z, of.cost[7] = second.w;
-    return of;
+    compressed_measure measure;
+    measure.distinct = compressed_distinct(head.z);
+    measure.box.lo = vec3_make(float_from_bits(low.x), float_from_bits(low.y), float_from_bits(low.z));
+    measure.box.hi = vec3_make(float_from_bits(low.w), float_from_bits(high.x), float_from_bits(high.y));
+    measure.ids[0] = ids.x, measure.ids[1] = ids.y, measure.ids[2] = ids.z, measure.ids[3] = ids.w;
+    measure.cost[0] = first.x, measure.cost[1] = first.y, measure.cost[2] = first.z, measure.cost[3] = first.w;
+    measure.cost[4] = second.x, measure.cost[5] = second.y, measure.cost[6] = second.z, measure.cost[7] = second.w;
+    return measure;
 }
 
 /* Measures those parts of a level that were split. */
@@ -175,30 +175,30 @@ struct compressed_window {
 };
 
 __device__ __forceinline__ void compressed_window_put(compressed_window &w, uint32_t i,
-                                                      const compressed_measure &of) {
+                                                      const compressed_measure &measure) {
 #pragma unroll
-    for (int k = 0; k < COMPRESSED_CHILDREN; ++k) w.cost[k][i] = of.cost[k];
+    for (int k = 0; k < COMPRESSED_CHILDREN; ++k) w.cost[k][i] = measure.cost[k];
 #pragma unroll
     for (int k = 0; k < 3; ++k) {
-        w.box[k][i] = vec3_axis(of.box.lo, k);
-        w.box[3 + k][i] = vec3_axis(of.box.hi, k);
+        w.box[k][i] = vec3_axis(measure.box.lo, k);
+        w.box[3 + k][i] = vec3_axis(measure.box.hi, k);
     }
 #pragma unroll
-    for (uint32_t k = 0; k < COMPRESSED_FEW; ++k) w.ids[k][i] = of.ids[k];
-    w.distinct[i] = (uint8_t)of.distinct;
+    for (uint32_t k = 0; k < COMPRESSED_FEW; ++k) w.ids[k][i] = measure.ids[k];
+    w.distinct[i] = (uint8_t)measure.distinct;
 }
 
 __device__ __forceinline__ compressed_measure compressed_window_get(const compressed_window &w,
                                                                     uint32_t i) {
-    compressed_measure of;
+    compressed_measure measure;
 #pragma unroll
-    for (int k = 0; k < COMPRESSED_CHILDREN; ++k) of.cost[k] = w.cost[k][i];
-    of.box.lo = vec3_make(w.box[0][i], w.box[1][i], w.box[2][i]);
-    of.box.hi = vec3_make(w.box[3][i], w.box[4][i], w.box[5][i]);
+    for (int k = 0; k < COMPRESSED_CHILDREN; ++k) measure.cost[k] = w.cost[k][i];
+    measure.box.lo = vec3_make(w.box[0][i], w.box[1][i], w.box[2][i]);
+    measure.box.hi = vec3_make(w.box[3][i], w.box[4][i], w.box[5][i]);
 #pragma unroll
-    for (uint32_t k = 0; k < COMPRESSED_FEW; ++k) of.ids[k] = w.ids[k][i];
-    of.distinct = w.distinct[i];
-    return of;
+    for (uint32_t k = 0; k < COMPRESSED_FEW; ++k) measure.ids[k] = w.ids[k][i];
+    measure.distinct = w.distinct[i];
+    return measure;
 }
 
 /* Joins a pair's nodes in *low, which becomes the measure of their parent, and stores its subtree.

@@ -122,11 +122,11 @@ KD_FN uint8_t compressed_byte(double x) {
     return x > 0 ? (uint8_t)(x < 255 ? x : 255) : (uint8_t)0;
 }
 
-KD_FN compressed_leaf compressed_leaf_make(const compressed_item *of, uint32_t triangles) {
+KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item, uint32_t triangles) {
     compressed_leaf leaf;
     for (int axis = 0; axis < 3; ++axis) {
-        leaf.lo[axis] = of->count ? INFINITY : vec3_axis(of->cell.lo, axis);
-        leaf.hi[axis] = of->count ? -INFINITY : vec3_axis(of->cell.hi, axis);
+        leaf.lo[axis] = item->count ? INFINITY : vec3_axis(item->cell.lo, axis);
+        leaf.hi[axis] = item->count ? -INFINITY : vec3_axis(item->cell.hi, axis);
     }
     leaf.count = triangles;
     leaf.spare = 0;

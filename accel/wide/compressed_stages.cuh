@@ -228,11 +228,11 @@ struct compressed_leaves {
 };
 
 __device__ __forceinline__ const uint32_t *compressed_leaf_ids(const compressed_source &from,
-                                                               const compressed_item &of) {
-    if (of.count) return from.tree.references + of.first;
-    const tritree_node node = from.at[of.node].node;
+                                                               const compressed_item &item) {
+    if (item.count) return from.tree.references + item.first;
+    const tritree_node node = from.at[item.node].node;
     if (tritree_is_leaf(node)) return from.tree.references + tritree_first(node);
-    return from.at[of.node].ids;
+    return from.at[item.node].ids;
 }
 
 /* Lists the triangles of the group's leaves and returns their number. `unit`: that of the lane's

@@ -271,23 +271,23 @@ wide_part wide_part_of_all(const wide_children *children) {
 }
 
 /* Splits a large leaf into parts of 8 c^k triangles, where c is the number of children per node. */
-static void list_row(wide_parts *out, const wide_children *children, const wide_part *of,
+static void list_row(wide_parts *out, const wide_children *children, const wide_part *part,
                      bool boxes) {
     const tritree_view *tree = children->tree;
     uint64_t each = WIDE_LEAF_MAX;
-    while (each * children->children < of->count) each *= children->children;
-    for (uint32_t from = 0; from < of->count; from += (uint32_t)each) {
+    while (each * children->children < part->count) each *= children->children;
+    for (uint32_t from = 0; from < part->count; from += (uint32_t)each) {
         wide_part *p = out->parts + out->count++;
-        *p = *of;
+        *p = *part;
         p->first += from;
-        p->count = of->count - from < each ? of->count - from : (uint32_t)each;
+        p->count = part->count - from < each ? part->count - from : (uint32_t)each;
         p->triangles = p->count <= WIDE_LEAF_MAX ? p->count : WIDE_OPEN;
         if (!boxes) continue;
         p->box = box3_empty();
         for (uint32_t i = 0; i < p->count; ++i)
             box3_join(
                 &p->box,
-                wide_box_cut(wide_box_of(tree->rows + tree->references[p->first + i]), of->box));
+                wide_box_cut(wide_box_of(tree->rows + tree->references[p->first + i]), part->box));
     }
     out->splits[0] = (wide_split){WIDE_ROW, 0, out->count};
     out->split_count = 1;
@@ -317,37 +317,37 @@ static int open_children(wide_parts *out, const wide_children *children, uint32_
     return me;
 }
 
-void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *of,
+void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *part,
                      bool boxes) {
     out->count = out->split_count = 0;
-    if (of->count)
-        list_row(out, children, of, boxes);
+    if (part->count)
+        list_row(out, children, part, boxes);
     else
-        open_children(out, children, of->node, children->children, of->triangles == WIDE_OPEN);
+        open_children(out, children, part->node, children->children, part->triangles == WIDE_OPEN);
 }
 
-static int order_split(const wide_parts *of, int at, int octant, uint8_t *order, int count) {
-    const wide_split *s = of->splits + at;
+static int order_split(const wide_parts *parts, int at, int octant, uint8_t *order, int count) {
+    const wide_split *s = parts->splits + at;
     if (s->axis >= WIDE_PART) {
         const int end = s->axis == WIDE_PART ? s->low + 1 : s->high;
         for (int i = s->low; i < end; ++i) order[count++] = (uint8_t)i;
         return count;
     }
     const bool backwards = octant >> s->axis & 1;
-    count = order_split(of, backwards ? s->high : s->low, octant, order, count);
-    return order_split(of, backwards ? s->low : s->high, octant, order, count);
+    count = order_split(parts, backwards ? s->high : s->low, octant, order, count);
+    return order_split(parts, backwards ? s->low : s->high, octant, order, count);
 }
 
-void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CHILDREN_MAX]) {
-    order_split(of, 0, octant, order, 0);
+void wide_parts_order(const wide_parts *parts, int octant, uint8_t order[WIDE_CHILDREN_MAX]) {
+    order_split(parts, 0, octant, order, 0);
 }
 
-void wide_part_ids(const wide_children *children, const wide_part *of, wide_ids *ids) {
+void wide_part_ids(const wide_children *children, const wide_part *part, wide_ids *ids) {
     ids->count = 0;
-    if (!of->count) {
-        wide_ids_collect(ids, children->tree, of->node);
+    if (!part->count) {
+        wide_ids_collect(ids, children->tree, part->node);
         return;
     }
-    for (uint32_t i = 0; i < of->count; ++i)
-        wide_ids_add(ids, children->tree->references[of->first + i]);
+    for (uint32_t i = 0; i < part->count; ++i)
+        wide_ids_add(ids, children->tree->references[part->first + i]);
 }

@@ -71,13 +71,13 @@ typedef struct wide_parts {
 
 /* Returns the part that is the whole tree, which must not be empty. */
 wide_part wide_part_of_all(const wide_children *children);
-/* Lists the children of the node that `of` becomes. boxes: computes the boxes of a large leaf's
+/* Lists the children of the node that `part` becomes. boxes: computes the boxes of a large leaf's
    parts. */
-void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *of,
+void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *part,
                      bool boxes);
 /* Lists the indices of the parts in front-to-back order for rays of this octant. */
-void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CHILDREN_MAX]);
+void wide_parts_order(const wide_parts *parts, int octant, uint8_t order[WIDE_CHILDREN_MAX]);
 /* Lists the triangles of a part that becomes a leaf. */
-void wide_part_ids(const wide_children *children, const wide_part *of, wide_ids *ids);
+void wide_part_ids(const wide_children *children, const wide_part *part, wide_ids *ids);
 
 #endif

@@ -20,32 +20,32 @@ typedef struct triangle8 {
 } triangle8;
 
 /* Returns the lanes that certainly miss; computes the edge functions. */
-VECTOR8_FN int8 triangle8_missed(triangle8 *of) {
-    const float8 *x = of->x, *y = of->y;
-    of->wa = x[2] * y[1] - y[2] * x[1];
-    of->wb = x[0] * y[2] - y[0] * x[2];
-    of->wc = x[1] * y[0] - y[1] * x[0];
-    const float8 sa = float8_abs(of->wa), sb = float8_abs(of->wb), sc = float8_abs(of->wc);
+VECTOR8_FN int8 triangle8_missed(triangle8 *triangle) {
+    const float8 *x = triangle->x, *y = triangle->y;
+    triangle->wa = x[2] * y[1] - y[2] * x[1];
+    triangle->wb = x[0] * y[2] - y[0] * x[2];
+    triangle->wc = x[1] * y[0] - y[1] * x[0];
+    const float8 sa = float8_abs(triangle->wa), sb = float8_abs(triangle->wb), sc = float8_abs(triangle->wc);
     const float8 smallest = float8_min(sa, float8_min(sb, sc)),
                  largest = float8_max(sa, float8_max(sb, sc));
-    of->safe = (smallest > 0x1p-80f) & (largest < 0x1p80f);
-    const int8 signs = (((int8)of->wa ^ (int8)of->wb) | ((int8)of->wa ^ (int8)of->wc)) >> 31;
-    return of->safe & signs;
+    triangle->safe = (smallest > 0x1p-80f) & (largest < 0x1p80f);
+    const int8 signs = (((int8)triangle->wa ^ (int8)triangle->wb) | ((int8)triangle->wa ^ (int8)triangle->wc)) >> 31;
+    return triangle->safe & signs;
 }
 
 /* After triangle8_missed: computes where the other lanes hit the triangle's plane. `scale`: 1 / the
    direction's largest component. */
-VECTOR8_FN void triangle8_intersect(triangle8 *of, float8 scale) {
-    const float8 *x = of->x, *y = of->y, *z = of->z;
-    const float8 sum = of->wa + of->wb + of->wc, inverse = 1 / sum;
-    of->u = of->wb * inverse;
-    of->v = of->wc * inverse;
-    of->t = (of->wa * inverse * z[0] + of->u * z[1] + of->v * z[2]) * scale;
+VECTOR8_FN void triangle8_intersect(triangle8 *triangle, float8 scale) {
+    const float8 *x = triangle->x, *y = triangle->y, *z = triangle->z;
+    const float8 sum = triangle->wa + triangle->wb + triangle->wc, inverse = 1 / sum;
+    triangle->u = triangle->wb * inverse;
+    triangle->v = triangle->wc * inverse;
+    triangle->t = (triangle->wa * inverse * z[0] + triangle->u * z[1] + triangle->v * z[2]) * scale;
     const float8 wide =
         float8_max(float8_abs(x[0]), float8_max(float8_abs(x[1]), float8_abs(x[2])));
     const float8 high =
         float8_max(float8_abs(y[0]), float8_max(float8_abs(y[1]), float8_abs(y[2])));
-    of->good = of->safe & (float8_abs(sum) > 0.125f * wide * high);
+    triangle->good = triangle->safe & (float8_abs(sum) > 0.125f * wide * high);
 }
 
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)

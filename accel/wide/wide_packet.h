@@ -55,7 +55,7 @@ typedef struct packet_entry {
 } packet_entry;
 
 /* Transposes eight rays to vectors: origin, tmin, direction, tmax. */
-VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
+VECTOR8_FN void packet_turn(const ray *rays, float8 columns[8]) {
     float8 r[8], t[8];
     memcpy(r, rays, sizeof r);
     for (int i = 0; i < 8; i += 2) {
@@ -70,8 +70,8 @@ VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
                 __builtin_shufflevector(t[i + k], t[i + 2 + k], 2, 3, 10, 11, 6, 7, 14, 15);
         }
     for (int i = 0; i < 4; ++i) {
-        of[i] = __builtin_shufflevector(r[i], r[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
-        of[4 + i] = __builtin_shufflevector(r[i], r[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
+        columns[i] = __builtin_shufflevector(r[i], r[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
+        columns[4 + i] = __builtin_shufflevector(r[i], r[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
 
@@ -79,9 +79,9 @@ VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
    are known. */
 VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view *tree,
                             const ray *rays, const ray *first, float8 o[3]) {
-    float8 of[8], reach = {0};
-    packet_turn(rays, of);
-    const float8 *d = of + 4;
+    float8 columns[8], reach = {0};
+    packet_turn(rays, columns);
+    const float8 *d = columns + 4;
     const float8 x = float8_abs(d[0]), y = float8_abs(d[1]), z = float8_abs(d[2]);
     const uint32_t kx = p->rows[0] / 3u, ky = p->rows[1] / 3u, kz = p->rows[2] / 3u;
     const float8 largest = float8_abs(d[kz]);
@@ -91,26 +91,26 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
                            : ~by_x & ~by_y) &
                 (largest >= 0x1p-90f) & (largest <= 0x1p90f);
     for (int axis = 0; axis < 3; ++axis) {
-        const float8 lo = float8_all(vec3_axis(tree->box.lo, axis)) - of[axis];
-        const float8 hi = float8_all(vec3_axis(tree->box.hi, axis)) - of[axis];
+        const float8 lo = float8_all(vec3_axis(tree->box.lo, axis)) - columns[axis];
+        const float8 hi = float8_all(vec3_axis(tree->box.hi, axis)) - columns[axis];
         reach = float8_max(reach, float8_max(float8_abs(lo), float8_abs(hi)));
         const float8 minimum = largest * 0x1p-26f;
         const int8 sign = (int8)d[axis] & INT32_MIN;
         const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), minimum) | sign);
         good &= sign == (p->octant >> axis & 1 ? INT32_MIN : 0);
-        o[axis] = of[axis];
+        o[axis] = columns[axis];
         to->inverse[axis] = 1 / safe;
-        to->back[axis] = (vec3_axis(tree->wide->centre, axis) - of[axis]) * to->inverse[axis];
+        to->back[axis] = (vec3_axis(tree->wide->centre, axis) - columns[axis]) * to->inverse[axis];
     }
     to->sx = d[kx] / d[kz];
     to->sy = d[ky] / d[kz];
     to->sz = 1 / d[kz];
-    to->origin[0] = of[kx];
-    to->origin[1] = of[ky];
-    to->origin[2] = of[kz];
+    to->origin[0] = columns[kx];
+    to->origin[1] = columns[ky];
+    to->origin[2] = columns[kz];
     to->slack_t = reach / largest * TRITREE_SLACK_T;
-    to->tmin = of[3];
-    to->t = of[7];
+    to->tmin = columns[3];
+    to->t = columns[7];
     const float8 begin = to->tmin - to->slack_t, limit = to->t + to->slack_t;
     const int8 ranged = begin <= limit; /* an empty interval never hits */
     to->begin = float8_select(ranged, begin, float8_all(INFINITY));
@@ -123,7 +123,7 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
     good &= (float8_abs(to->sx - f[kx] / f[kz]) <= 0.125f) &
             (float8_abs(to->sy - f[ky] / f[kz]) <= 0.125f);
     for (int axis = 0; axis < 3; ++axis)
-        good &= float8_abs(of[axis] - vec3_axis(first->origin, axis)) <= 0.0625f * reach;
+        good &= float8_abs(columns[axis] - vec3_axis(first->origin, axis)) <= 0.0625f * reach;
     return !int8_any(~good);
 }
 
@@ -215,71 +215,71 @@ VECTOR8_FN uint32_t packet_intersect_cell(const packet *p, const float *node, ui
 
 /* Tests the rays of `alone`, which the vectors cannot decide, by triangle_intersect. */
 static __attribute__((noinline, unused)) void
-packet_intersect_alone(packet_rays *of, const ray *rays, const float *leaf, uint32_t count,
+packet_intersect_alone(packet_rays *packet_rays, const ray *rays, const float *leaf, uint32_t count,
                        uint32_t i, uint32_t alone, bool any) {
     for (; alone; alone &= alone - 1) {
         const int k = __builtin_ctz(alone);
-        ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
+        ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k], (uint32_t)packet_rays->triangle[k]};
         if (!wide_intersect_alone(rays + k, leaf, count, i, &best)) continue;
-        of->t[k] = best.t;
-        of->u[k] = best.u;
-        of->v[k] = best.v;
-        of->triangle[k] = (int32_t)best.triangle;
-        of->limit[k] = any ? -INFINITY : best.t + of->slack_t[k];
+        packet_rays->t[k] = best.t;
+        packet_rays->u[k] = best.u;
+        packet_rays->v[k] = best.v;
+        packet_rays->triangle[k] = (int32_t)best.triangle;
+        packet_rays->limit[k] = any ? -INFINITY : best.t + packet_rays->slack_t[k];
     }
 }
 
 /* Tests one triangle of a leaf against eight rays, of which only those in `active` hit the leaf. */
-VECTOR8_FN void packet_intersect(packet_rays *of, const packet *p, const ray *rays,
+VECTOR8_FN void packet_intersect(packet_rays *packet_rays, const packet *p, const ray *rays,
                                  const float *leaf, uint32_t count, uint32_t i, uint32_t active,
                                  bool any) {
     triangle8 eight;
     for (uint32_t c = 0; c < 3; ++c) {
         const float x = leaf[(p->rows[0] + c) * count + i], y = leaf[(p->rows[1] + c) * count + i];
-        eight.z[c] = leaf[(p->rows[2] + c) * count + i] - of->origin[2];
-        eight.x[c] = x - of->origin[0] - of->sx * eight.z[c];
-        eight.y[c] = y - of->origin[1] - of->sy * eight.z[c];
+        eight.z[c] = leaf[(p->rows[2] + c) * count + i] - packet_rays->origin[2];
+        eight.x[c] = x - packet_rays->origin[0] - packet_rays->sx * eight.z[c];
+        eight.y[c] = y - packet_rays->origin[1] - packet_rays->sy * eight.z[c];
     }
     active &= ~int8_bits(triangle8_missed(&eight));
     if (!active) return;
-    triangle8_intersect(&eight, of->sz);
+    triangle8_intersect(&eight, packet_rays->sz);
     const int32_t id = (int32_t)float_bits(leaf[9 * count + i]);
     const int8 lane = {1, 2, 4, 8, 16, 32, 64, 128};
     const int8 there = ((lane & (int32_t)active) != 0) & eight.good;
-    const int8 nearer = (eight.t < of->t) | ((eight.t == of->t) & (id < of->triangle));
-    const int8 better = there & (eight.t > of->tmin) & nearer;
-    of->t = float8_select(better, eight.t, of->t);
-    of->u = float8_select(better, eight.u, of->u);
-    of->v = float8_select(better, eight.v, of->v);
-    of->triangle = int8_select(better, (int8){0} + id, of->triangle);
-    of->limit =
-        float8_select(better, any ? float8_all(-INFINITY) : eight.t + of->slack_t, of->limit);
+    const int8 nearer = (eight.t < packet_rays->t) | ((eight.t == packet_rays->t) & (id < packet_rays->triangle));
+    const int8 better = there & (eight.t > packet_rays->tmin) & nearer;
+    packet_rays->t = float8_select(better, eight.t, packet_rays->t);
+    packet_rays->u = float8_select(better, eight.u, packet_rays->u);
+    packet_rays->v = float8_select(better, eight.v, packet_rays->v);
+    packet_rays->triangle = int8_select(better, (int8){0} + id, packet_rays->triangle);
+    packet_rays->limit =
+        float8_select(better, any ? float8_all(-INFINITY) : eight.t + packet_rays->slack_t, packet_rays->limit);
     const uint32_t alone = active & ~int8_bits(eight.good);
     if (__builtin_expect(alone != 0, 0))
-        packet_intersect_alone(of, rays, leaf, count, i, alone, any);
+        packet_intersect_alone(packet_rays, rays, leaf, count, i, alone, any);
 }
 
 /* Tests one ray of the packet against all triangles of the leaf, as a single ray does. */
-VECTOR8_FN void packet_visit_alone(packet_rays *of, const packet *p, const wide_tree *tree,
+VECTOR8_FN void packet_visit_alone(packet_rays *packet_rays, const packet *p, const wide_tree *tree,
                                    const ray *rays, uint32_t word, int k, bool any) {
     wide_ray alone;
     for (int i = 0; i < 3; ++i) {
-        alone.origin[i] = of->origin[i][k];
+        alone.origin[i] = packet_rays->origin[i][k];
         alone.rows[i] = p->rows[i];
     }
-    const float4v shear = {of->sx[k], of->sy[k], of->sz[k], 0};
-    const ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
+    const float4v shear = {packet_rays->sx[k], packet_rays->sy[k], packet_rays->sz[k], 0};
+    const ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k], (uint32_t)packet_rays->triangle[k]};
     alone.shear = shear;
-    alone.tmin = of->tmin[k];
+    alone.tmin = packet_rays->tmin[k];
     alone.best = best;
     alone.word = word;
     alone.number = (uint32_t)k;
     if (!wide_visit_leaf(&alone, tree, rays, any)) return;
-    of->t[k] = alone.best.t;
-    of->u[k] = alone.best.u;
-    of->v[k] = alone.best.v;
-    of->triangle[k] = any ? 0 : (int32_t)alone.best.triangle;
-    of->limit[k] = any ? -INFINITY : alone.best.t + of->slack_t[k];
+    packet_rays->t[k] = alone.best.t;
+    packet_rays->u[k] = alone.best.u;
+    packet_rays->v[k] = alone.best.v;
+    packet_rays->triangle[k] = any ? 0 : (int32_t)alone.best.triangle;
+    packet_rays->limit[k] = any ? -INFINITY : alone.best.t + packet_rays->slack_t[k];
 }
 
 /* Visits a leaf. Few active rays are tested one by one against eight triangles at once; many are
@@ -290,7 +290,7 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
     const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     for (int v = 0; v < PACKET_VECTORS; ++v) {
         uint32_t active = at->active >> VECTOR8_LANES * v & PACKET_ALL;
-        packet_rays *of = &p->rays[v];
+        packet_rays *packet_rays = &p->rays[v];
         const ray *own = rays + VECTOR8_LANES * v;
         const uint32_t hit = (uint32_t)__builtin_popcount(active);
         if (!hit) continue;
@@ -298,12 +298,12 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
         if (PACKET_LEAF * hit < PACKET_TRIANGLE * count) {
             use->together += PACKET_LEAF * hit;
             for (; active; active &= active - 1)
-                packet_visit_alone(of, p, tree, own, at->word, __builtin_ctz(active), any);
+                packet_visit_alone(packet_rays, p, tree, own, at->word, __builtin_ctz(active), any);
             continue;
         }
         use->together += PACKET_TRIANGLE * count;
         for (uint32_t i = 0; i < count; ++i)
-            packet_intersect(of, p, own, leaf, count, i, active, any);
+            packet_intersect(packet_rays, p, own, leaf, count, i, active, any);
     }
     float8 limit = p->rays[0].limit;
     for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);
@@ -349,8 +349,8 @@ VECTOR8_FN bool wide_cast_packet(const tritree_view *tree, const ray rays[WIDE_P
     }
     for (int v = 0; v < PACKET_VECTORS; ++v)
         for (int i = 0; i < VECTOR8_LANES; ++i) {
-            const packet_rays *of = &p.rays[v];
-            const ray_hit hit = {of->t[i], of->u[i], of->v[i], (uint32_t)of->triangle[i]};
+            const packet_rays *packet_rays = &p.rays[v];
+            const ray_hit hit = {packet_rays->t[i], packet_rays->u[i], packet_rays->v[i], (uint32_t)packet_rays->triangle[i]};
             hits[VECTOR8_LANES * v + i] = hit;
         }
     return true;

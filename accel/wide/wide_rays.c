@@ -151,12 +151,12 @@ VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, 
     return false;
 }
 
-VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *of, wide_ray *walk) {
+VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *lengths, wide_ray *walk) {
     const uint32_t leaf = (walk->word & WIDE_COUNT_MASK) != 0, over = walk->word == WIDE_OVER;
-    lists->nodes[of->nodes] = lists->leaves[of->leaves] = lists->over[of->over] = walk;
-    of->nodes += !(leaf | over);
-    of->leaves += leaf;
-    of->over += over;
+    lists->nodes[lengths->nodes] = lists->leaves[lengths->leaves] = lists->over[lengths->over] = walk;
+    lengths->nodes += !(leaf | over);
+    lengths->leaves += leaf;
+    lengths->over += over;
 }
 
 /* Prefetches the leaves, or nodes, that the rays visit next. */
@@ -175,17 +175,17 @@ VECTOR8_FN void expect_nodes(const wide_tree *tree, wide_ray *const *walks, uint
 }
 
 /* Stores the results of finished rays and replaces them by new ones. */
-VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *of,
+VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *lengths,
                           bool any) {
-    for (uint32_t i = 0; i < of->over; ++i) {
+    for (uint32_t i = 0; i < lengths->over; ++i) {
         wide_ray *walk = lists->over[i];
         if (any)
             b->blocked[walk->number] = walk->best.triangle != KD_NONE;
         else
             b->hits[walk->number] = walk->best;
-        if (begin_next(b, next, walk, any)) lists->nodes[of->nodes++] = walk;
+        if (begin_next(b, next, walk, any)) lists->nodes[lengths->nodes++] = walk;
     }
-    of->over = 0;
+    lengths->over = 0;
 }
 
 VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
@@ -200,31 +200,31 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     }
     _Alignas(64) wide_ray walks[WIDE_STREAM];
     wide_lists lists;
-    wide_lengths of = {0, 0, 0};
+    wide_lengths lengths = {0, 0, 0};
     uint32_t next = 0;
     for (uint32_t i = 0; i < maximum && next < b->count; ++i) {
         uint32_t *own = words + (uint64_t)i * stack;
         wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + capacity));
-        if (begin_next(b, &next, walks + i, any)) lists.nodes[of.nodes++] = walks + i;
+        if (begin_next(b, &next, walks + i, any)) lists.nodes[lengths.nodes++] = walks + i;
     }
-    while (of.nodes | of.leaves) {
-        const uint32_t nodes = of.nodes;
-        of.nodes = 0;
+    while (lengths.nodes | lengths.leaves) {
+        const uint32_t nodes = lengths.nodes;
+        lengths.nodes = 0;
         if (large) expect_nodes(tree, lists.nodes, nodes);
         for (uint32_t i = 0; i < nodes; ++i) {
             wide_ray *walk = lists.nodes[i];
             wide_step(walk, tree, capacity, any);
-            join_list(&lists, &of, walk);
+            join_list(&lists, &lengths, walk);
         }
-        const uint32_t leaves = of.leaves;
-        of.leaves = 0;
+        const uint32_t leaves = lengths.leaves;
+        lengths.leaves = 0;
         expect_leaves(tree, lists.leaves, leaves);
         for (uint32_t i = 0; i < leaves; ++i) {
             wide_ray *walk = lists.leaves[i];
             wide_visit(walk, tree, b->rays, capacity, any);
-            join_list(&lists, &of, walk);
+            join_list(&lists, &lengths, walk);
         }
-        end_walks(b, &next, &lists, &of, any);
+        end_walks(b, &next, &lists, &lengths, any);
     }
     memory_free(words);
 }

@@ -32,10 +32,10 @@ typedef struct wide_maker {
 } wide_maker;
 
 /* Adds the nodes and triangles below a subtree's root to *sum. */
-static void count_below(const wide_children *children, const wide_part *of, place *sum,
+static void count_below(const wide_children *children, const wide_part *part, place *sum,
                         uint32_t depth) {
     wide_parts at;
-    wide_parts_list(&at, children, of, false);
+    wide_parts_list(&at, children, part, false);
     if (depth > sum->depth) sum->depth = depth;
     for (int i = 0; i < at.count; ++i) {
         if (at.parts[i].triangles != WIDE_OPEN) {
@@ -158,11 +158,11 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
 }
 
 /* Builds a node and its descendants; returns its value. */
-static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of, place *next) {
+static worth make_node(const wide_maker *m, uint32_t index, const wide_part *subtree, place *next) {
     wide_parts parts;
     uint32_t words[WIDE_CHILDREN_MAX];
     worth values[WIDE_CHILDREN_MAX];
-    wide_parts_list(&parts, &m->children, of, true);
+    wide_parts_list(&parts, &m->children, subtree, true);
     for (int i = 0; i < parts.count; ++i) /* siblings are contiguous */
         if (parts.parts[i].triangles == WIDE_OPEN)
             words[i] = (uint32_t)next->nodes++ << WIDE_COUNT_BITS;
@@ -176,7 +176,7 @@ static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of,
         values[i] = fill_leaf(m, part, next->triangles);
         next->triangles += part->triangles;
     }
-    return finish_node(m->out, index, &parts, of->box, words, values);
+    return finish_node(m->out, index, &parts, subtree->box, words, values);
 }
 
 static void count_roots(void *context, int64_t begin, int64_t end, int thread) {
@@ -341,9 +341,9 @@ uint64_t wide_tree_bytes_max(uint64_t nodes, uint64_t references, uint32_t child
            (references / held + 1) * node + leaves + WIDE_LEAF_MAX * sizeof(float);
 }
 
-uint64_t wide_tree_bytes(const wide_tree *of) {
-    if (!of) return 0;
-    const uint64_t nodes = of->node_count * wide_node_floats(of->children),
-                   leaves = (uint64_t)of->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MAX;
-    return sizeof *of + (nodes + leaves) * sizeof(float);
+uint64_t wide_tree_bytes(const wide_tree *tree) {
+    if (!tree) return 0;
+    const uint64_t nodes = tree->node_count * wide_node_floats(tree->children),
+                   leaves = (uint64_t)tree->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MAX;
+    return sizeof *tree + (nodes + leaves) * sizeof(float);
 }

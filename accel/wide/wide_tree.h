@@ -74,7 +74,7 @@ kd_status wide_tree_open(wide_tree **out, const tritree_view *from);
 /* The same with 8 or 16 children per node. Rays only traverse trees with wide_children_best(). */
 kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t children);
 void wide_tree_close(wide_tree *owned); /* accepts NULL */
-uint64_t wide_tree_bytes(const wide_tree *of);
+uint64_t wide_tree_bytes(const wide_tree *tree);
 /* Returns an upper bound of the bytes, including scratch, for a tree with that many nodes and
    references. */
 uint64_t wide_tree_bytes_max(uint64_t nodes, uint64_t references, uint32_t children);

@@ -53,8 +53,8 @@ typedef enum wide_aim { WIDE_NEAR, WIDE_FAR, WIDE_PLAIN /* cast by tritree_cast 
 VECTOR8_FN uint32_t wide_stack_capacity(const wide_tree *tree) {
     return (WIDE_LANES - 1) * tree->depth + WIDE_FLOOR + 2 * WIDE_LANES;
 }
-VECTOR8_FN void wide_stack_empty(wide_ray *of, uint32_t *words, float *nears) {
-    of->words = words;
+VECTOR8_FN void wide_stack_empty(wide_ray *ray, uint32_t *words, float *nears) {
+    ray->words = words;
     for (uint32_t i = 0; i < WIDE_FLOOR; ++i) {
         words[i] = WIDE_OVER;
         if (nears) nears[i] = -INFINITY;
@@ -111,12 +111,12 @@ VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const
     return !usual ? WIDE_PLAIN : reach <= tree->wide->reach ? WIDE_NEAR : WIDE_FAR;
 }
 
-VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
+VECTOR8_FN wide_far wide_ray_far(const wide_ray *ray) {
     /* slack_t is reach / largest * 2^-17; the widening of 2^-20 reach / largest is 2^-3 of that. */
     wide_far far;
-    const float along = 1 / fabsf(of->shear[2]);
-    const float reach = of->slack_t * along * (0x1p-3f * 0x1.00001p0f);
-    for (int axis = 0; axis < 3; ++axis) far.more[axis] = reach * fabsf(of->inverse[axis]);
+    const float along = 1 / fabsf(ray->shear[2]);
+    const float reach = ray->slack_t * along * (0x1p-3f * 0x1.00001p0f);
+    for (int axis = 0; axis < 3; ++axis) far.more[axis] = reach * fabsf(ray->inverse[axis]);
     return far;
 }
 

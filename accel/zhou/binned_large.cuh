@@ -43,7 +43,7 @@ struct bin_refinement {
 __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &costs, int a,
                                              bin_refinement *refinement) {
     const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.of[a];
     const uint32_t *begins = s.bins[0][a][0] + lane * BINS_EACH,
                    *ends = s.bins[0][a][1] + lane * BINS_EACH;
     uint32_t sum_begins = 0, sum_ends = 0;
@@ -59,8 +59,8 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
         const uint32_t right = s.node.count - ended - ends[i];
         bound[i] = begins[i] + ends[i] == 0
                        ? INFINITY
-                       : bin_bound(costs, of, bin_edge(of.lo, of.hi, bin),
-                                   bin_edge(of.lo, of.hi, bin + 1), begun, right);
+                       : bin_bound(costs, areas, bin_edge(areas.lo, areas.hi, bin),
+                                   bin_edge(areas.lo, areas.hi, bin + 1), begun, right);
         minimum = fminf(minimum, bound[i]);
         begun += begins[i], ended += ends[i];
     }
@@ -148,7 +148,7 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
                                                     int a, const bin_refinement &refinement) {
     const int first = (threadIdx.x & 31) * BINS_EACH, refined = (int)s.split.refined[a];
     const uint32_t slot = (uint32_t)(first >> refined), count = s.node.count;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.of[a];
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);
     const int width = (1 << refined) / BINS_EACH;
@@ -160,8 +160,8 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
         ended += refinement.ended[a][slot];
         const int part = ((int)refinement.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
         const float share = 1.0f / (float)(BINS << refined);
-        try_edges(best, costs, of, begins, ends, begun, ended, count,
-                  [&](int i) { return of.lo + (of.hi - of.lo) * ((float)(part + i) * share); });
+        try_edges(best, costs, areas, begins, ends, begun, ended, count,
+                  [&](int i) { return areas.lo + (areas.hi - areas.lo) * ((float)(part + i) * share); });
     }
     return best_of_lanes<32>(best);
 }

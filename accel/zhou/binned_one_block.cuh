@@ -35,7 +35,7 @@ __device__ __forceinline__ uint32_t pack_pair(uint32_t low, uint32_t high) {
    the listed sides. All lanes of a warp must call it. */
 __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_costs &costs, int a) {
     const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.of[a];
     const uint32_t count = s.node.count;
     uint32_t both[BINS_EACH], sum = 0; /* begins, ends */
 #pragma unroll
@@ -48,9 +48,9 @@ __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_cost
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const int bin = lane * BINS_EACH + i;
-        const float edge = bin_edge(of.lo, of.hi, bin), next = bin_edge(of.lo, of.hi, bin + 1);
+        const float edge = bin_edge(areas.lo, areas.hi, bin), next = bin_edge(areas.lo, areas.hi, bin + 1);
         const uint32_t begun = below & 0xffff, right = count - (below >> 16) - (both[i] >> 16);
-        listed[i] = bin_bound(costs, of, edge, next, begun, right) < s.split.cost
+        listed[i] = bin_bound(costs, areas, edge, next, begun, right) < s.split.cost
                         ? (both[i] & 0xffff) + (both[i] >> 16)
                         : 0;
         s.bins[1][a][1][bin] = below;
@@ -104,8 +104,8 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     const int axis = (int)(side >> 9 & 3);
     const uint32_t ref = side & (CHUNK - 1);
     const float plane = side_at(s, side, axis);
-    const sah_axis of = s.of[axis];
-    if (!is_candidate(of, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
+    const sah_axis areas = s.of[axis];
+    if (!is_candidate(areas, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
     const int bin = bin_of(plane, s.node.lo[axis], s.scale[axis]);
     const uint32_t capacity = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
     uint32_t begin = capacity & 0xffff, in = 0;
@@ -125,11 +125,11 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     }
     /* References in the plane have ended, and have not begun before it. */
     const uint32_t count = s.node.count, right = count - ended;
-    plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
+    plane_choice tried = {cost_of(costs, areas, plane, left + in, right, count), plane,
                           (uint32_t)axis};
-    if (plane < of.hi && is_better(tried, best)) best = tried;
-    if (in == 0 || plane == of.lo) return;
-    tried.cost = cost_of(costs, of, plane, left, right + in, count);
+    if (plane < areas.hi && is_better(tried, best)) best = tried;
+    if (in == 0 || plane == areas.lo) return;
+    tried.cost = cost_of(costs, areas, plane, left, right + in, count);
     tried.code |= 4;
     if (is_better(tried, best)) best = tried;
 }

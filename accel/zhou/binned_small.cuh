@@ -128,16 +128,16 @@ template <int EACH>
 __device__ __forceinline__ void
 try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)[EACH],
               const float (&hi)[EACH], const uint32_t (&counts)[EACH][2], int axis,
-              const sah_axis &of, const sah_costs &costs, uint32_t count) {
+              const sah_axis &areas, const sah_costs &costs, uint32_t count) {
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
         const float plane = lo[j];
-        const bool lower = plane == of.lo, upper = plane == of.hi;
+        const bool lower = plane == areas.lo, upper = plane == areas.hi;
         if (!refs.has(j) || plane != hi[j] || lower == upper) continue;
         const uint32_t packed = counts[j][0];
         const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
         const plane_choice tried = {
-            cost_of(costs, of, plane, lower ? left + in : left, lower ? right : right + in, count),
+            cost_of(costs, areas, plane, lower ? left + in : left, lower ? right : right + in, count),
             plane, (uint32_t)axis | (lower ? 0u : 4u)};
         if (is_better(tried, best)) best = tried;
     }
@@ -146,7 +146,7 @@ try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)
 /* Tries both sides of the lane's references on one axis. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
-                                         const sah_axis &of, const sah_costs &costs, uint32_t count,
+                                         const sah_axis &areas, const sah_costs &costs, uint32_t count,
                                          uint32_t maximum) {
     float lo[EACH], hi[EACH];
     uint32_t counts[EACH][2] = {};
@@ -166,20 +166,20 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
             const float plane = side ? hi[j] : lo[j];
-            if (!refs.has(j) || !(plane > of.lo && plane < of.hi)) continue;
+            if (!refs.has(j) || !(plane > areas.lo && plane < areas.hi)) continue;
             const uint32_t packed = counts[j][side];
             const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
-            plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
+            plane_choice tried = {cost_of(costs, areas, plane, left + in, right, count), plane,
                                   (uint32_t)axis};
             if (is_better(tried, best)) best = tried;
             if (in == 0) continue;
-            tried.cost = cost_of(costs, of, plane, left, right + in, count);
+            tried.cost = cost_of(costs, areas, plane, left, right + in, count);
             tried.code |= 4;
             if (is_better(tried, best)) best = tried;
         }
-        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == of.lo || lo[j] == of.hi);
+        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == areas.lo || lo[j] == areas.hi);
     }
-    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, of, costs, count);
+    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, areas, costs, count);
 }
 
 template <int LANES, int EACH>
@@ -187,11 +187,11 @@ __device__ __forceinline__ plane_choice choose_plane(const binned &k, const work
                                                      const lane_refs<EACH> &refs) {
     plane_choice best = {INFINITY, 0, 8};
     const uint32_t maximum = __reduce_max_sync(WARP_ALL, node.count);
-    sah_axis of[3];
-    axes_of(node, of);
+    sah_axis areas[3];
+    axes_of(node, areas);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis)
-        try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, maximum);
+        try_axis<LANES, EACH>(best, refs, axis, areas[axis], k.costs, node.count, maximum);
     return best_of_lanes<LANES>(best);
 }
 

@@ -210,10 +210,10 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
 
 /* Returns a lower bound of the cost of planes in a bin, if `begun` references begin below it and
    `right` end above it. */
-__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
+__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &areas, float edge,
                                            float next, uint32_t begun, uint32_t right) {
-    const float expected = (of.base + of.slope * (edge - of.lo)) * (float)begun +
-                           (of.base + of.slope * (of.hi - next)) * (float)right;
+    const float expected = (areas.base + areas.slope * (edge - areas.lo)) * (float)begun +
+                           (areas.base + areas.slope * (areas.hi - next)) * (float)right;
     const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
     return costs.traversal + costs.intersect * factor * expected;
 }
@@ -236,14 +236,14 @@ __device__ __forceinline__ void load_bins(const large_shared &s, int a,
    them; edge_of(i) is the edge of its bin i. */
 template <class edges>
 __device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &costs,
-                                          const sah_axis &of, const uint32_t (&begins)[BINS_EACH],
+                                          const sah_axis &areas, const uint32_t (&begins)[BINS_EACH],
                                           const uint32_t (&ends)[BINS_EACH], uint32_t begun,
                                           uint32_t ended, uint32_t count, edges edge_of) {
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const float edge = edge_of(i);
-        if (edge > of.lo && edge < of.hi) {
-            const float cost = cost_of(costs, of, edge, begun, count - ended, count);
+        if (edge > areas.lo && edge < areas.hi) {
+            const float cost = cost_of(costs, areas, edge, begun, count - ended, count);
             if (cost < best.cost) best.cost = cost, best.plane = edge;
         }
         begun += begins[i];
@@ -255,15 +255,15 @@ __device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &c
 __device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
                                                     int a) {
     const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.of[a];
     const uint32_t count = s.node.count;
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);
     const uint32_t begun = warp_scan(sum_begins) - sum_begins,
                    ended = warp_scan(sum_ends) - sum_ends;
     plane_choice best = {INFINITY, 0, (uint32_t)a};
-    try_edges(best, costs, of, begins, ends, begun, ended, count,
-              [&](int i) { return bin_edge(of.lo, of.hi, lane * BINS_EACH + i); });
+    try_edges(best, costs, areas, begins, ends, begun, ended, count,
+              [&](int i) { return bin_edge(areas.lo, areas.hi, lane * BINS_EACH + i); });
     return best_of_lanes<32>(best);
 }
 

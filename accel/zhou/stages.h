@@ -175,12 +175,12 @@ KD_FN sah_axis zhou_axis_of(box3 box, int axis) {
     const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
     const double height = (double)vec3_axis(box.hi, v) - (double)vec3_axis(box.lo, v);
     const double area = sah_half_area(box), inverse = area > 0 ? 1 / area : 0;
-    sah_axis of;
-    of.lo = vec3_axis(box.lo, axis);
-    of.hi = vec3_axis(box.hi, axis);
-    of.base = area > 0 ? (float)(width * height * inverse) : 1.0f;
-    of.slope = (float)((width + height) * inverse);
-    return of;
+    sah_axis areas;
+    areas.lo = vec3_axis(box.lo, axis);
+    areas.hi = vec3_axis(box.hi, axis);
+    areas.base = area > 0 ? (float)(width * height * inverse) : 1.0f;
+    areas.slope = (float)((width + height) * inverse);
+    return areas;
 }
 
 /* A candidate of the small-node stage. Of equal costs the first by (side, plane) wins. */
@@ -214,9 +214,9 @@ KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth
 /* Returns true if a candidate splits the node: strictly inside it, or in its own side, to separate
    the triangles in that from all others. Triangles that end at the lower side or begin at the upper
    side lie in it. */
-KD_FN bool zhou_is_candidate(const sah_axis *of, float plane, int side) {
-    return (of->lo < plane && plane < of->hi) ||
-           (of->lo < of->hi && plane == (side & 1 ? of->lo : of->hi));
+KD_FN bool zhou_is_candidate(const sah_axis *areas, float plane, int side) {
+    return (areas->lo < plane && plane < areas->hi) ||
+           (areas->lo < areas->hi && plane == (side & 1 ? areas->lo : areas->hi));
 }
 
 /* Returns on which sides of a candidate's plane a part lies, as zhou_sides. A part in the plane is

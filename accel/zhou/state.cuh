@@ -82,8 +82,8 @@ __device__ __forceinline__ box3 unordered_box(const int *lo, const int *hi) {
     box.hi = vec3_make(unordered(hi[0]), unordered(hi[1]), unordered(hi[2]));
     return box;
 }
-__device__ __forceinline__ float pick4(float4 of, int axis) {
-    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
+__device__ __forceinline__ float pick4(float4 vector, int axis) {
+    return axis == 0 ? vector.x : axis == 1 ? vector.y : vector.z;
 }
 
 /* Inclusive prefix sum in groups of `width` lanes. */

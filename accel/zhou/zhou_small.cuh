@@ -147,18 +147,18 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         const uint32_t i = first + lane;
         const int side = (int)(((float)i + 0.5f) * inverse);
         const int axis = min(side >> 1, 2);
-        sah_axis of;
-        of.lo = __shfl_sync(WARP_ALL, own.lo, axis);
-        of.hi = __shfl_sync(WARP_ALL, own.hi, axis);
-        of.base = __shfl_sync(WARP_ALL, own.base, axis);
-        of.slope = __shfl_sync(WARP_ALL, own.slope, axis);
+        sah_axis areas;
+        areas.lo = __shfl_sync(WARP_ALL, own.lo, axis);
+        areas.hi = __shfl_sync(WARP_ALL, own.hi, axis);
+        areas.base = __shfl_sync(WARP_ALL, own.base, axis);
+        areas.slope = __shfl_sync(WARP_ALL, own.slope, axis);
         if (i >= tries) continue;
         zhou_choice tried;
         tried.from = s.member[i - (uint32_t)side * count];
         tried.side = side;
         tried.plane = s.plane[side][tried.from];
-        if (!zhou_is_candidate(&of, tried.plane, tried.side)) continue;
-        tried.cost = sah_split_cost(&k.costs, &of, tried.plane,
+        if (!zhou_is_candidate(&areas, tried.plane, tried.side)) continue;
+        tried.cost = sah_split_cost(&k.costs, &areas, tried.plane,
                                     (uint32_t)__popcll(node.set & s.left[side][tried.from]),
                                     (uint32_t)__popcll(node.set & s.right[side][tried.from]));
         if (zhou_choice_better(&tried, &best)) best = tried;

@@ -22,12 +22,12 @@ struct async_task {
     bool is_over;
 };
 
-static kd_status do_work(async_task *of) {
+static kd_status do_work(async_task *task) {
     int32_t before;
-    KD_TRY(device_enter(of->device, &before));
+    KD_TRY(device_enter(task->device, &before));
     kd_status status = device_thread_stream_begin();
     if (status == KD_OK) {
-        status = of->work(of->context, &of->own);
+        status = task->work(task->context, &task->own);
         const kd_status ended = device_thread_stream_end();
         if (status == KD_OK) status = ended;
     }
@@ -36,13 +36,13 @@ static kd_status do_work(async_task *of) {
 }
 
 static void *run(void *context) {
-    async_task *of = (async_task *)context;
-    of->status = do_work(of);
-    if (of->status != KD_OK) strncpy(of->words, kd_last_error(), sizeof of->words - 1);
-    pthread_mutex_lock(&of->mutex);
-    of->is_over = true;
-    pthread_cond_signal(&of->changed);
-    pthread_mutex_unlock(&of->mutex);
+    async_task *task = (async_task *)context;
+    task->status = do_work(task);
+    if (task->status != KD_OK) strncpy(task->words, kd_last_error(), sizeof task->words - 1);
+    pthread_mutex_lock(&task->mutex);
+    task->is_over = true;
+    pthread_cond_signal(&task->changed);
+    pthread_mutex_unlock(&task->mutex);
     return NULL;
 }
 
@@ -76,7 +76,7 @@ kd_status async_begin(async_task **out, async_work work, void *context) {
 }
 
 /* Waits until the task is over or the polling interval has passed. Returns true if it is over. */
-static bool wait_a_while(async_task *of) {
+static bool wait_a_while(async_task *task) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += POLL_NANOSECONDS;
@@ -84,10 +84,10 @@ static bool wait_a_while(async_task *of) {
         until.tv_nsec -= 1000000000;
         ++until.tv_sec;
     }
-    pthread_mutex_lock(&of->mutex);
-    if (!of->is_over) pthread_cond_timedwait(&of->changed, &of->mutex, &until);
-    const bool over = of->is_over;
-    pthread_mutex_unlock(&of->mutex);
+    pthread_mutex_lock(&task->mutex);
+    if (!task->is_over) pthread_cond_timedwait(&task->changed, &task->mutex, &until);
+    const bool over = task->is_over;
+    pthread_mutex_unlock(&task->mutex);
     return over;
 }
 

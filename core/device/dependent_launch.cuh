@@ -29,17 +29,17 @@ static kd_status cuda_launch_dependent(void (*kernel)(PARAMETERS...), unsigned b
     kernel<<<blocks, threads, 0, stream>>>(arguments...);
     KD_CUDA_LAUNCHED("a kernel that follows");
 #else
-    cudaFuncAttributes of;
+    cudaFuncAttributes attributes;
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute early;
-    KD_CUDA(cudaFuncGetAttributes(&of, kernel));
+    KD_CUDA(cudaFuncGetAttributes(&attributes, kernel));
     config.gridDim = dim3(blocks);
     config.blockDim = dim3((unsigned)threads);
     config.stream = stream;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &early;
-    config.numAttrs = of.ptxVersion >= 90 ? 1 : 0; /* older code has no wait */
+    config.numAttrs = attributes.ptxVersion >= 90 ? 1 : 0; /* older code has no wait */
     KD_CUDA(cudaLaunchKernelEx(&config, kernel, arguments...));
 #endif
     return KD_OK;

@@ -27,10 +27,10 @@ const char *device_code_lacks(const char *code, int capability) {
     const char *at = code;
     while (*at) {
         char *end;
-        const int of = (int)strtol(at, &end, 10);
+        const int architecture = (int)strtol(at, &end, 10);
         if (end == at) break;
         const bool later = *end == '+';
-        if (of <= capability && (later || of / 10 == capability / 10)) return NULL;
+        if (architecture <= capability && (later || architecture / 10 == capability / 10)) return NULL;
         at = end + (later ? 1 : 0);
         while (*at == ' ') ++at;
     }
@@ -181,8 +181,8 @@ static kd_status find_devices(const char *names) {
 }
 
 static void *wake(void *context) {
-    context_init *of = (context_init *)context;
-    of->found = find_devices(of->names);
+    context_init *init = (context_init *)context;
+    init->found = find_devices(init->names);
     return NULL;
 }
 
@@ -203,11 +203,11 @@ kd_status context_init_end(context_init *ended, job_control *job) {
 }
 
 static void *retire(void *context) {
-    const retiring *of = (const retiring *)context;
+    const retiring *retired = (const retiring *)context;
     device where;
-    for (int i = device_list_count(of->names) - 1; i >= 0; --i) {
+    for (int i = device_list_count(retired->names) - 1; i >= 0; --i) {
         char name[64];
-        device_list_name(name, of->names, i);
+        device_list_name(name, retired->names, i);
         if (device_find(&where, name) == KD_OK && where.kind == DEVICE_CUDA)
             device_retire(where.index);
     }

@@ -19,8 +19,8 @@ void device_leave(int32_t previous) {
     cudaSetDevice(previous);
 }
 
-static int note_loads(struct dl_phdr_info *of, size_t, void *loads) {
-    *(unsigned long long *)loads = of->dlpi_adds;
+static int note_loads(struct dl_phdr_info *info, size_t, void *loads) {
+    *(unsigned long long *)loads = info->dlpi_adds;
     return 1; /* the counter is global: the first object suffices */
 }
 

@@ -31,16 +31,16 @@ typedef struct reading {
 } reading;
 
 static void pieces_read(void *context, int64_t begin, int64_t end, int thread) {
-    reading *of = (reading *)context;
+    reading *job = (reading *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        const uint64_t first = (uint64_t)i * PIECE_BYTES, left = of->from->bytes - first;
-        if (mapping_read(of->memory, of->from, first, left < PIECE_BYTES ? left : PIECE_BYTES))
+        const uint64_t first = (uint64_t)i * PIECE_BYTES, left = job->from->bytes - first;
+        if (mapping_read(job->memory, job->from, first, left < PIECE_BYTES ? left : PIECE_BYTES))
             continue;
         if (errno)
-            atomic_store(&of->reason, errno);
+            atomic_store(&job->reason, errno);
         else
-            atomic_store(&of->is_short, true);
+            atomic_store(&job->is_short, true);
     }
 }
 
@@ -50,14 +50,14 @@ mapping_end file_source_read(file_view *view, const mapping_source *from) {
     const uint64_t pieces = (from->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     const mapping_end end = mapping_reserve(&view->mapping, from);
     if (end != MAPPING_MADE || pieces == 0) return end;
-    reading of = {.from = from, .memory = view->mapping};
+    reading reading = {.from = from, .memory = view->mapping};
     view->bytes = (const char *)view->mapping;
     view->count = (size_t)from->bytes;
-    parallel_for((int64_t)pieces, 1, pieces_read, &of);
-    if (!atomic_load(&of.reason) && !atomic_load(&of.is_short) && mapping_is_unchanged(from))
+    parallel_for((int64_t)pieces, 1, pieces_read, &reading);
+    if (!atomic_load(&reading.reason) && !atomic_load(&reading.is_short) && mapping_is_unchanged(from))
         return MAPPING_MADE;
     file_close(view);
-    errno = atomic_load(&of.reason);
+    errno = atomic_load(&reading.reason);
     return errno ? MAPPING_FAILED : MAPPING_CHANGED;
 }
 

@@ -124,11 +124,11 @@ void image_texels_decode(float *const planes[4], const picture *from, uint64_t b
     }
 }
 
-static bool alpha_is_opaque(const picture *of) {
-    const int32_t alpha = picture_sample(of, 3);
-    const uint64_t count = (uint64_t)of->info.width * (uint64_t)of->info.height;
+static bool alpha_is_opaque(const picture *picture) {
+    const int32_t alpha = picture_sample(picture, 3);
+    const uint64_t count = (uint64_t)picture->info.width * (uint64_t)picture->info.height;
     for (uint64_t i = 0; alpha >= 0 && i < count; ++i)
-        if (picture_value(of, i * (uint64_t)of->samples + (uint64_t)alpha) < picture_white(of))
+        if (picture_value(picture, i * (uint64_t)picture->samples + (uint64_t)alpha) < picture_white(picture))
             return false;
     return true;
 }
@@ -239,12 +239,12 @@ static double key(const meter *in, double maximum) {
     return weights > 0 ? sum / weights : log2(maximum);
 }
 
-kd_status image_exposure(float *stops, const image *of) {
-    meter in = {of,
-                image_plane(of, "R"),
-                image_plane(of, "G"),
-                image_plane(of, "B"),
-                image_plane(of, "A"),
+kd_status image_exposure(float *stops, const image *image) {
+    meter in = {image,
+                image_plane(image, "R"),
+                image_plane(image, "G"),
+                image_plane(image, "B"),
+                image_plane(image, "A"),
                 NULL,
                 0};
     *stops = 0;

@@ -103,14 +103,14 @@ typedef struct exr_round {
     atomic_bool failed;
 } exr_round;
 
-static uint64_t chunk_pack(const exr_round *of, int64_t chunk, unsigned char *to) {
-    const image *from = of->from;
-    const int64_t top = chunk * of->lines;
+static uint64_t chunk_pack(const exr_round *round, int64_t chunk, unsigned char *to) {
+    const image *from = round->from;
+    const int64_t top = chunk * round->lines;
     const size_t width = (size_t)from->width, line = width * sizeof(float);
     const unsigned char *begin = to;
-    for (int64_t y = top; y < top + of->lines && y < from->height; ++y)
+    for (int64_t y = top; y < top + round->lines && y < from->height; ++y)
         for (int32_t c = 0; c < from->channel_count; ++c, to += line)
-            memcpy(to, of->planes[c] + (size_t)y * width, line);
+            memcpy(to, round->planes[c] + (size_t)y * width, line);
     return (uint64_t)(to - begin);
 }
 
@@ -128,81 +128,81 @@ static void halves_split(unsigned char *to, unsigned char *between, const unsign
         to[i] = (unsigned char)(between[i] - between[i - 1] + 128u);
 }
 
-static bool deflater_open(exr_deflater *of, uint64_t capacity) {
-    if (of->by) return true;
-    if (KD_RESERVE(of->packed, capacity) != KD_OK || KD_RESERVE(of->split, capacity) != KD_OK)
+static bool deflater_open(exr_deflater *deflater, uint64_t capacity) {
+    if (deflater->by) return true;
+    if (KD_RESERVE(deflater->packed, capacity) != KD_OK || KD_RESERVE(deflater->split, capacity) != KD_OK)
         return false;
-    of->by = libdeflate_alloc_compressor(LEVEL);
-    return of->by != NULL;
+    deflater->by = libdeflate_alloc_compressor(LEVEL);
+    return deflater->by != NULL;
 }
 
 static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread) {
-    exr_round *of = (exr_round *)context;
-    exr_deflater *with = &of->threads[thread];
+    exr_round *round = (exr_round *)context;
+    exr_deflater *with = &round->threads[thread];
     for (int64_t i = begin; i < end; ++i) {
-        unsigned char *to = of->bytes + (uint64_t)i * of->capacity;
-        if (!deflater_open(with, of->capacity)) {
-            atomic_store(&of->failed, true);
+        unsigned char *to = round->bytes + (uint64_t)i * round->capacity;
+        if (!deflater_open(with, round->capacity)) {
+            atomic_store(&round->failed, true);
             status_clear();
             return;
         }
-        const uint64_t count = chunk_pack(of, of->first + i, to);
+        const uint64_t count = chunk_pack(round, round->first + i, to);
         halves_split(with->packed, with->split, to, count);
         const size_t less =
             libdeflate_zlib_compress(with->by, with->packed, count, with->split, count - 1);
         if (less) memcpy(to, with->split, less); /* otherwise stored uncompressed */
-        of->counts[i] = less ? less : count;
+        round->counts[i] = less ? less : count;
     }
 }
 
-static kd_status planes_find(exr_context_t context, exr_round *of) {
+static kd_status planes_find(exr_context_t context, exr_round *round) {
     const exr_attr_chlist_t *list = NULL;
     KD_REQUIRE(exr_get_channels(context, 0, &list) == EXR_ERR_SUCCESS &&
-                   list->num_channels == of->from->channel_count,
+                   list->num_channels == round->from->channel_count,
                KD_ERROR_RUNTIME, "OpenEXR wrote a header with other channels than the image");
-    KD_TRY(KD_RESERVE(of->planes, (uint64_t)of->from->channel_count));
-    for (int32_t c = 0; c < of->from->channel_count; ++c)
-        of->planes[c] = image_plane(of->from, list->entries[c].name.str);
+    KD_TRY(KD_RESERVE(round->planes, (uint64_t)round->from->channel_count));
+    for (int32_t c = 0; c < round->from->channel_count; ++c)
+        round->planes[c] = image_plane(round->from, list->entries[c].name.str);
     return KD_OK;
 }
 
-static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *of) {
-    const int64_t count = ((int64_t)of->from->height + of->lines - 1) / of->lines;
-    int64_t together = (int64_t)(ROUND_BYTES / of->capacity);
+static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *round) {
+    const int64_t count = ((int64_t)round->from->height + round->lines - 1) / round->lines;
+    int64_t together = (int64_t)(ROUND_BYTES / round->capacity);
     if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
     if (together > count) together = count;
-    KD_TRY(planes_find(context, of));
-    KD_TRY(KD_RESERVE_ZEROED(of->threads, PARALLEL_THREADS_MAX));
-    KD_TRY(KD_RESERVE(of->counts, (uint64_t)together));
-    KD_TRY(KD_RESERVE(of->bytes, (uint64_t)together * of->capacity));
-    for (; of->first < count; of->first += together) {
-        const int64_t here = together < count - of->first ? together : count - of->first;
-        parallel_for(here, 1, chunks_deflate, of);
-        KD_REQUIRE(!atomic_load(&of->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
+    KD_TRY(planes_find(context, round));
+    KD_TRY(KD_RESERVE_ZEROED(round->threads, PARALLEL_THREADS_MAX));
+    KD_TRY(KD_RESERVE(round->counts, (uint64_t)together));
+    KD_TRY(KD_RESERVE(round->bytes, (uint64_t)together * round->capacity));
+    for (; round->first < count; round->first += together) {
+        const int64_t here = together < count - round->first ? together : count - round->first;
+        parallel_for(here, 1, chunks_deflate, round);
+        KD_REQUIRE(!atomic_load(&round->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
                    stream->path);
         for (int64_t i = 0; i < here; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(
-                                           context, 0, (int)((of->first + i) * of->lines),
-                                           of->bytes + (uint64_t)i * of->capacity, of->counts[i])));
+                                           context, 0, (int)((round->first + i) * round->lines),
+                                           round->bytes + (uint64_t)i * round->capacity, round->counts[i])));
     }
     return KD_OK;
 }
 
 kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
-    exr_round of = {.from = from};
-    KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &of.lines)));
-    of.capacity =
-        (uint64_t)from->width * (uint64_t)from->channel_count * sizeof(float) * (uint64_t)of.lines;
-    const kd_status status = rounds_write(context, stream, &of);
-    for (int i = 0; of.threads && i < PARALLEL_THREADS_MAX; ++i) {
-        libdeflate_free_compressor(of.threads[i].by);
-        memory_free(of.threads[i].packed);
-        memory_free(of.threads[i].split);
+    exr_round round = {.from = from};
+    KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &round.lines)));
+    round.capacity =
+        (uint64_t)from->width * (uint64_t)from->channel_count * sizeof(float) * (uint64_t)round.lines;
+    const kd_status status = rounds_write(context, stream, &round);
+    for (int i = 0; round.threads && i < PARALLEL_THREADS_MAX; ++i) {
+        libdeflate_free_compressor(round.threads[i].by);
+        memory_free(round.threads[i].packed);
+        memory_free(round.threads[i].split);
     }
-    memory_free(of.threads);
-    memory_free(of.counts);
-    memory_free(of.bytes);
-    memory_free(of.planes);
+    memory_free(round.threads);
+    memory_free(round.counts);
+    memory_free(round.bytes);
+    memory_free(round.planes);
     return status;
 }
 #else

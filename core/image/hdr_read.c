@@ -114,14 +114,14 @@ static void matrix_multiply(matrix out, const matrix a, const matrix b) {
     memcpy(out, made, sizeof made);
 }
 
-static bool matrix_invert(matrix out, const matrix of) {
+static bool matrix_invert(matrix out, const matrix m) {
     matrix made;
     for (int i = 0; i < 9; ++i) { /* transposed cofactors */
         const int r = i % 3, c = i / 3;
         const int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
-        made[i] = of[3 * r1 + c1] * of[3 * r2 + c2] - of[3 * r1 + c2] * of[3 * r2 + c1];
+        made[i] = m[3 * r1 + c1] * m[3 * r2 + c2] - m[3 * r1 + c2] * m[3 * r2 + c1];
     }
-    const double determinant = of[0] * made[0] + of[1] * made[3] + of[2] * made[6];
+    const double determinant = m[0] * made[0] + m[1] * made[3] + m[2] * made[6];
     if (!(fabs(determinant) > 1e-12)) return false;
     for (int i = 0; i < 9; ++i) out[i] = made[i] / determinant;
     return true;
@@ -185,24 +185,24 @@ typedef struct hdr_values {
     double primaries[8];
 } hdr_values;
 
-static bool matrix_make(hdr_header *out, const hdr_values *of) {
+static bool matrix_make(hdr_header *out, const hdr_values *values) {
     matrix made = {1, 0, 0, 0, 1, 0, 0, 0, 1}, from_xyz, adapted;
-    if (of->is_xyz || of->has_primaries) {
+    if (values->is_xyz || values->has_primaries) {
         matrix to_xyz;
         if (!xyz_of_primaries(to_xyz, rec709) || !matrix_invert(from_xyz, to_xyz)) return false;
         memcpy(made, from_xyz, sizeof made);
     }
-    if (!of->is_xyz && of->has_primaries) {
+    if (!values->is_xyz && values->has_primaries) {
         matrix to_xyz;
-        if (!xyz_of_primaries(to_xyz, of->primaries) || !whites_adapt(adapted, of->primaries + 6))
+        if (!xyz_of_primaries(to_xyz, values->primaries) || !whites_adapt(adapted, values->primaries + 6))
             return false;
         matrix_multiply(made, made, adapted);
         matrix_multiply(made, made, to_xyz);
     }
-    out->converts = of->is_xyz || of->has_primaries;
+    out->converts = values->is_xyz || values->has_primaries;
     for (int i = 0; i < 9; ++i) {
-        out->to_rec709[i] = (float)(made[i] / of->factor[i % 3]);
-        out->converts |= of->factor[i % 3] != 1;
+        out->to_rec709[i] = (float)(made[i] / values->factor[i % 3]);
+        out->converts |= values->factor[i % 3] != 1;
         if (!isfinite(out->to_rec709[i])) return false;
     }
     return true;
@@ -317,25 +317,25 @@ typedef struct hdr_scan {
     uint8_t *pixels; /* length * 4 bytes */
 } hdr_scan;
 
-static kd_status damage(const hdr_scan *of, bool is_cut) {
-    KD_FAIL(KD_ERROR_INPUT, "%s: %s in scanline %d of %d", of->path,
+static kd_status damage(const hdr_scan *scan, bool is_cut) {
+    KD_FAIL(KD_ERROR_INPUT, "%s: %s in scanline %d of %d", scan->path,
             is_cut ? "truncated: the file ends" : "damaged: a run exceeds its scanline",
-            of->line + 1, of->lines);
+            scan->line + 1, scan->lines);
 }
 
 /* Component-wise run-length encoding: a count above 128 repeats one byte, other counts copy that
    many bytes. */
-static kd_status unpack_planes(hdr_scan *of) {
+static kd_status unpack_planes(hdr_scan *scan) {
     for (int c = 0; c < 4; ++c)
-        for (int32_t x = 0; x < of->length;) {
-            if (of->end - of->at < 2) return damage(of, true);
-            const int32_t code = *of->at++;
+        for (int32_t x = 0; x < scan->length;) {
+            if (scan->end - scan->at < 2) return damage(scan, true);
+            const int32_t code = *scan->at++;
             const int32_t run = code > 128 ? code - 128 : code, bytes = code > 128 ? 1 : code;
-            if (run < 1 || run > of->length - x) return damage(of, false);
-            if (of->end - of->at < bytes) return damage(of, true);
+            if (run < 1 || run > scan->length - x) return damage(scan, false);
+            if (scan->end - scan->at < bytes) return damage(scan, true);
             for (int32_t i = 0; i < run; ++i)
-                of->pixels[4 * (x + i) + c] = of->at[code > 128 ? 0 : i];
-            of->at += bytes;
+                scan->pixels[4 * (x + i) + c] = scan->at[code > 128 ? 0 : i];
+            scan->at += bytes;
             x += run;
         }
     return KD_OK;
@@ -343,36 +343,36 @@ static kd_status unpack_planes(hdr_scan *of) {
 
 /* Old encoding: a pixel with mantissas 1, 1, 1 is a repeat count of the preceding pixel;
    consecutive counts are digits of base 256, least significant first. */
-static kd_status unpack_pixels(hdr_scan *of) {
+static kd_status unpack_pixels(hdr_scan *scan) {
     int shift = 0;
-    for (int32_t x = 0; x < of->length; of->at += 4) {
-        if (of->end - of->at < 4) return damage(of, true);
-        const uint8_t *from = of->at;
+    for (int32_t x = 0; x < scan->length; scan->at += 4) {
+        if (scan->end - scan->at < 4) return damage(scan, true);
+        const uint8_t *from = scan->at;
         if (from[0] != 1 || from[1] != 1 || from[2] != 1) {
-            memcpy(of->pixels + 4 * x++, from, 4);
+            memcpy(scan->pixels + 4 * x++, from, 4);
             shift = 0;
             continue;
         }
         const int64_t run = shift < 32 ? (int64_t)from[3] << shift : (int64_t)from[3] << 32;
-        if (run > of->length - x || x == 0) return damage(of, false);
+        if (run > scan->length - x || x == 0) return damage(scan, false);
         for (int64_t i = 0; i < run; ++i, ++x)
-            memcpy(of->pixels + 4 * x, of->pixels + 4 * (x - 1), 4);
+            memcpy(scan->pixels + 4 * x, scan->pixels + 4 * (x - 1), 4);
         shift += shift < 32 ? 8 : 0;
     }
     return KD_OK;
 }
 
-static kd_status scanline_unpack(hdr_scan *of) {
-    const uint8_t *from = of->at;
-    if (of->length < PACKED_MIN || of->length > PACKED_MAX || of->end - from < 4 || from[0] != 2 ||
+static kd_status scanline_unpack(hdr_scan *scan) {
+    const uint8_t *from = scan->at;
+    if (scan->length < PACKED_MIN || scan->length > PACKED_MAX || scan->end - from < 4 || from[0] != 2 ||
         from[1] != 2 || from[2] >= 128)
-        return unpack_pixels(of);
+        return unpack_pixels(scan);
     const int32_t length = from[2] << 8 | from[3];
-    KD_REQUIRE(length == of->length, KD_ERROR_INPUT,
-               "%s: damaged: scanline %d of %d has %d pixels; expected %d", of->path, of->line + 1,
-               of->lines, length, of->length);
-    of->at += 4;
-    return unpack_planes(of);
+    KD_REQUIRE(length == scan->length, KD_ERROR_INPUT,
+               "%s: damaged: scanline %d of %d has %d pixels; expected %d", scan->path, scan->line + 1,
+               scan->lines, length, scan->length);
+    scan->at += 4;
+    return unpack_planes(scan);
 }
 
 static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *by) {

@@ -48,9 +48,9 @@ kd_status image_add(image *to, const char *name, float **plane) {
     return KD_OK;
 }
 
-float *image_plane(const image *of, const char *name) {
-    for (int32_t i = 0; i < of->channel_count; ++i)
-        if (!strcmp(of->names[i], name)) return of->planes[i];
+float *image_plane(const image *image, const char *name) {
+    for (int32_t i = 0; i < image->channel_count; ++i)
+        if (!strcmp(image->names[i], name)) return image->planes[i];
     return NULL;
 }
 
@@ -160,15 +160,15 @@ kd_status image_read_unpacked(image *out, const char *path, const file_view *fil
     return KD_OK;
 }
 
-uint64_t image_hash(const image *of) {
+uint64_t image_hash(const image *image) {
     static const char *const colours[] = {"R", "G", "B"};
-    const int32_t size[] = {of->width, of->height};
+    const int32_t size[] = {image->width, image->height};
     uint64_t hash = hash_bytes(size, sizeof size);
     for (int i = 0; i < 3; ++i) {
-        const float *plane = image_plane(of, colours[i]);
+        const float *plane = image_plane(image, colours[i]);
         if (plane)
             hash =
-                hash_combine(hash, plane, (size_t)of->width * (size_t)of->height * sizeof *plane);
+                hash_combine(hash, plane, (size_t)image->width * (size_t)image->height * sizeof *plane);
     }
     return hash;
 }

@@ -186,20 +186,20 @@ typedef struct decoding {
 } decoding;
 
 static void inspect(void *context) {
-    decoding *of = (decoding *)context;
-    of->is_known =
-        stbi_info_from_memory(of->bytes, of->count, &of->width, &of->height, &of->channels);
-    of->is_wide = of->is_known && stbi_is_16_bit_from_memory(of->bytes, of->count);
+    decoding *job = (decoding *)context;
+    job->is_known =
+        stbi_info_from_memory(job->bytes, job->count, &job->width, &job->height, &job->channels);
+    job->is_wide = job->is_known && stbi_is_16_bit_from_memory(job->bytes, job->count);
 }
 
 static void decode(void *context) {
-    decoding *of = (decoding *)context;
-    int *w = &of->width, *h = &of->height, *c = &of->channels;
-    if (of->form == PICTURE_DEEP && of->is_wide)
-        of->texels = stbi_load_16_from_memory(of->bytes, of->count, w, h, c, 0);
+    decoding *job = (decoding *)context;
+    int *w = &job->width, *h = &job->height, *c = &job->channels;
+    if (job->form == PICTURE_DEEP && job->is_wide)
+        job->texels = stbi_load_16_from_memory(job->bytes, job->count, w, h, c, 0);
     else
-        of->texels = stbi_load_from_memory(of->bytes, of->count, w, h, c, 0);
-    stb_keep(of->texels);
+        job->texels = stbi_load_from_memory(job->bytes, job->count, w, h, c, 0);
+    stb_keep(job->texels);
 }
 
 enum { INSPECTED_BYTES = 1 << 20 };
@@ -216,10 +216,10 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
     KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT,
                "%s: the file has %zu bytes; images of at most %d bytes are supported", path,
                file->count, INT_MAX);
-    decoding of;
-    memset(&of, 0, sizeof of);
-    of.bytes = (const stbi_uc *)file->bytes;
-    of.count = (int)file->count;
+    decoding decoding;
+    memset(&decoding, 0, sizeof decoding);
+    decoding.bytes = (const stbi_uc *)file->bytes;
+    decoding.count = (int)file->count;
     out->kind = picture_kind_of(file);
     if (out->kind == PICTURE_HDR) return inspect_radiance(out, path, file);
     if (out->kind == PICTURE_JPEG) {
@@ -227,25 +227,25 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
         KD_TRY(picture_inspect_jpeg(out, path, file));
         return picture_check_size(path, file, out);
     }
-    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &of, INSPECTED_BYTES, path));
-    KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
+    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &decoding, INSPECTED_BYTES, path));
+    KD_REQUIRE(decoding.is_known, KD_ERROR_INPUT,
                "%s: unknown image format; expected PNG, JPEG, TGA, BMP or HDR", path);
-    if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* top-down BMP */
-    out->width = of.width;
-    out->height = of.height;
-    out->channels = of.channels;
-    out->is_wide = of.is_wide != 0;
+    if (decoding.height < 0 && decoding.height > INT_MIN) decoding.height = -decoding.height; /* top-down BMP */
+    out->width = decoding.width;
+    out->height = decoding.height;
+    out->channels = decoding.channels;
+    out->is_wide = decoding.is_wide != 0;
     KD_TRY(picture_check_size(path, file, out));
     return KD_OK;
 }
 
 /* PNG: the unfiltered bytes, the picture and one converted form; other formats: all channels,
    including the coefficients of JPEG. */
-uint64_t picture_bytes(const picture_info *of, picture_form form) {
-    const uint64_t width = (uint64_t)of->width + 64, height = (uint64_t)of->height + 64;
-    const uint64_t texel = ((uint64_t)of->channels + 1) * (of->is_wide ? 2 : 1);
-    if (of->kind == PICTURE_HDR) return (form == PICTURE_FLOATS ? 12 : 15) * width * height;
-    return (of->kind == PICTURE_PNG ? 3 * texel : 24) * width * height;
+uint64_t picture_bytes(const picture_info *info, picture_form form) {
+    const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
+    const uint64_t texel = ((uint64_t)info->channels + 1) * (info->is_wide ? 2 : 1);
+    if (info->kind == PICTURE_HDR) return (form == PICTURE_FLOATS ? 12 : 15) * width * height;
+    return (info->kind == PICTURE_PNG ? 3 * texel : 24) * width * height;
 }
 
 /* Adds the memory in which stb may concatenate the file's bytes, in blocks that double. */
@@ -288,21 +288,21 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
 #if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
 #endif
-    decoding of;
-    memset(&of, 0, sizeof of);
-    of.bytes = (const stbi_uc *)file->bytes;
-    of.count = (int)file->count;
-    of.form = form;
-    of.is_wide = out->info.is_wide;
-    KD_TRY(stb_run(decode, &of, budget(&out->info, file, form), path));
-    KD_REQUIRE(of.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path, stbi_failure_reason());
-    out->texels = of.texels;
-    out->samples = of.channels;
+    decoding decoding;
+    memset(&decoding, 0, sizeof decoding);
+    decoding.bytes = (const stbi_uc *)file->bytes;
+    decoding.count = (int)file->count;
+    decoding.form = form;
+    decoding.is_wide = out->info.is_wide;
+    KD_TRY(stb_run(decode, &decoding, budget(&out->info, file, form), path));
+    KD_REQUIRE(decoding.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path, stbi_failure_reason());
+    out->texels = decoding.texels;
+    out->samples = decoding.channels;
     out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
-    KD_REQUIRE(of.width == out->info.width && of.height == out->info.height, KD_ERROR_INPUT,
+    KD_REQUIRE(decoding.width == out->info.width && decoding.height == out->info.height, KD_ERROR_INPUT,
                "%s: damaged image: found two different sizes", path);
-    KD_REQUIRE(of.channels >= 1 && of.channels <= 4, KD_ERROR_INPUT,
-               "%s: found %d channels, expected 1 to 4", path, of.channels);
+    KD_REQUIRE(decoding.channels >= 1 && decoding.channels <= 4, KD_ERROR_INPUT,
+               "%s: found %d channels, expected 1 to 4", path, decoding.channels);
     return KD_OK;
 }
 

@@ -178,15 +178,15 @@ static kd_status device_open(denoise_work *work) {
     return KD_OK;
 }
 
-kd_status denoise_image(image *of) {
+kd_status denoise_image(image *image) {
     static const char *const colours[] = {"R", "G", "B"}, *const normals[] = {"N.X", "N.Y", "N.Z"},
                              *const albedos[] = {"Albedo.R", "Albedo.G", "Albedo.B"};
-    denoise_work work = {.width = (size_t)of->width, .height = (size_t)of->height};
+    denoise_work work = {.width = (size_t)image->width, .height = (size_t)image->height};
     kd_status status = KD_OK;
     KD_TRY(denoise_check());
-    KD_TRY_GOTO(planes_join(&work.colour, of, colours));
-    KD_TRY_GOTO(planes_join(&work.albedo, of, albedos));
-    KD_TRY_GOTO(planes_join(&work.normal, of, normals));
+    KD_TRY_GOTO(planes_join(&work.colour, image, colours));
+    KD_TRY_GOTO(planes_join(&work.albedo, image, albedos));
+    KD_TRY_GOTO(planes_join(&work.normal, image, normals));
     if (!work.colour)
         status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                              "cannot denoise an image without the channels R, G and B");
@@ -194,7 +194,7 @@ kd_status denoise_image(image *of) {
     KD_TRY_GOTO(device_open(&work));
     KD_TRY_GOTO(run_filters(&work));
     for (size_t i = 0; i < work.width * work.height; ++i)
-        for (size_t c = 0; c < 3; ++c) image_plane(of, colours[c])[i] = work.colour[3 * i + c];
+        for (size_t c = 0; c < 3; ++c) image_plane(image, colours[c])[i] = work.colour[3 * i + c];
 done:
     if (work.device) oidn.release_device(work.device);
     memory_free(work.colour);

@@ -15,21 +15,21 @@ transform transform_rotate(vec3 axis, double degrees);
 transform transform_compose(const transform *last, const transform *first);
 /* Returns an upper bound of the ratio of the largest to the smallest singular value: the product of
    the Frobenius norms of M and its inverse. */
-double transform_anisotropy(const transform *of);
+double transform_anisotropy(const transform *transform);
 
 /* Computes the cofactor matrix, which is the determinant times the inverse transpose. */
-KD_FN void transform_cofactors(const transform *of, double c[3][3]) {
+KD_FN void transform_cofactors(const transform *transform, double c[3][3]) {
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
             const int r = (i + 1) % 3, s = (i + 2) % 3, p = (j + 1) % 3, q = (j + 2) % 3;
-            c[i][j] = of->m[r][p] * of->m[s][q] - of->m[r][q] * of->m[s][p];
+            c[i][j] = transform->m[r][p] * transform->m[s][q] - transform->m[r][q] * transform->m[s][p];
         }
 }
 
-KD_FN double transform_determinant(const transform *of) {
+KD_FN double transform_determinant(const transform *transform) {
     double c[3][3];
-    transform_cofactors(of, c);
-    return of->m[0][0] * c[0][0] + of->m[0][1] * c[0][1] + of->m[0][2] * c[0][2];
+    transform_cofactors(transform, c);
+    return transform->m[0][0] * c[0][0] + transform->m[0][1] * c[0][1] + transform->m[0][2] * c[0][2];
 }
 
 KD_FN vec3 transform_point(const transform *by, vec3 point) {

@@ -323,20 +323,20 @@ typedef struct loop {
 } loop;
 
 static void run_piece(void *context, int64_t piece, int thread) {
-    const loop *of = (const loop *)context;
-    const int64_t begin = piece * of->grain;
-    const int64_t end = of->count - begin > of->grain ? begin + of->grain : of->count;
-    of->body(of->context, begin, end, thread);
+    const loop *job = (const loop *)context;
+    const int64_t begin = piece * job->grain;
+    const int64_t end = job->count - begin > job->grain ? begin + job->grain : job->count;
+    job->body(job->context, begin, end, thread);
 }
 
 void parallel_for(int64_t count, int64_t grain, parallel_body body, void *context) {
     if (grain < 1) grain = 1;
-    loop of = {body, context, count, grain};
+    loop loop = {body, context, count, grain};
     const int64_t pieces = count / grain + (count % grain > 0);
     const int threads = parallel_threads();
     if (threads > 1 && pieces > 1 && !workers_inside()) {
-        workers_run(pieces, threads, run_piece, &of);
+        workers_run(pieces, threads, run_piece, &loop);
         return;
     }
-    for (int64_t piece = 0; piece < pieces; ++piece) run_piece(&of, piece, workers_thread());
+    for (int64_t piece = 0; piece < pieces; ++piece) run_piece(&loop, piece, workers_thread());
 }

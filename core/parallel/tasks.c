@@ -82,25 +82,25 @@ typedef struct first_body {
 
 /* Thread 0 executes the body, the others execute tasks. */
 static void run_thread(void *context, int64_t begin, int64_t end, int thread) {
-    const first_body *of = (const first_body *)context;
+    const first_body *body = (const first_body *)context;
     (void)end, (void)thread;
     if (begin > 0) {
-        serve(of->pool);
+        serve(body->pool);
         return;
     }
-    of->body(of->pool, of->context);
-    close_pool(of->pool);
+    body->body(body->pool, body->context);
+    close_pool(body->pool);
 }
 
 void task_pool_run(void (*body)(task_pool *pool, void *context), void *context) {
     task_pool pool;
-    first_body of = {&pool, body, context};
+    first_body first_body = {&pool, body, context};
     memset(&pool, 0, sizeof pool);
     pool.threads = parallel_threads();
     pthread_mutex_init(&pool.mutex, NULL);
     pthread_cond_init(&pool.changed, NULL);
     /* one piece per thread; with fewer threads, the remaining pieces find the pool closed */
-    parallel_for(pool.threads, 1, run_thread, &of);
+    parallel_for(pool.threads, 1, run_thread, &first_body);
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.mutex);
 }

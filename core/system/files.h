@@ -80,7 +80,7 @@ typedef struct text_stream {
 
 bool text_stream_open(text_stream *out);
 /* Closes the stream. Returns false, without a text, if a write failed. */
-bool text_stream_end(text_stream *of);
+bool text_stream_end(text_stream *stream);
 
 #ifdef __cplusplus
 }

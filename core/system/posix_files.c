@@ -215,12 +215,12 @@ bool text_stream_open(text_stream *out) {
     return out->stream != NULL;
 }
 
-bool text_stream_end(text_stream *of) {
-    const bool failed = ferror(of->stream) != 0;
-    const bool whole = fclose(of->stream) == 0 && !failed;
-    of->stream = NULL;
+bool text_stream_end(text_stream *stream) {
+    const bool failed = ferror(stream->stream) != 0;
+    const bool whole = fclose(stream->stream) == 0 && !failed;
+    stream->stream = NULL;
     if (whole) return true;
-    free(of->text);
-    of->text = NULL;
+    free(stream->text);
+    stream->text = NULL;
     return false;
 }

@@ -141,20 +141,20 @@ bool text_stream_open(text_stream *out) {
     return out->stream != NULL;
 }
 
-bool text_stream_end(text_stream *of) {
-    const bool failed = ferror(of->stream) != 0 || fflush(of->stream) != 0;
-    const long bytes = failed ? -1 : ftell(of->stream);
-    if (bytes >= 0) of->text = (char *)malloc((size_t)bytes + 1);
-    rewind(of->stream);
-    if (of->text) {
-        of->count = fread(of->text, 1, (size_t)bytes, of->stream);
-        of->text[of->count] = '\0';
+bool text_stream_end(text_stream *stream) {
+    const bool failed = ferror(stream->stream) != 0 || fflush(stream->stream) != 0;
+    const long bytes = failed ? -1 : ftell(stream->stream);
+    if (bytes >= 0) stream->text = (char *)malloc((size_t)bytes + 1);
+    rewind(stream->stream);
+    if (stream->text) {
+        stream->count = fread(stream->text, 1, (size_t)bytes, stream->stream);
+        stream->text[stream->count] = '\0';
     }
-    fclose(of->stream);
-    of->stream = NULL;
-    const bool whole = of->text && of->count == (size_t)bytes;
+    fclose(stream->stream);
+    stream->stream = NULL;
+    const bool whole = stream->text && stream->count == (size_t)bytes;
     if (whole) return true;
-    free(of->text);
-    of->text = NULL;
+    free(stream->text);
+    stream->text = NULL;
     return false;
 }

@@ -123,20 +123,20 @@ typedef struct own_work {
 static kd_status query_self(void *context, ranks *among) {
     const own_work *work = (const own_work *)context;
     parts_call call = *work->like;
-    const points_parts *of = call.of;
-    const points_part *part = &of->part[among->rank];
-    const uint64_t count = of->all[among->rank].count;
+    const points_parts *parts = call.of;
+    const points_part *part = &parts->part[among->rank];
+    const uint64_t count = parts->all[among->rank].count;
     void *points = NULL;
     uint32_t *ids = NULL;
     uint64_t *numbers = NULL, *rows = NULL;
-    kd_status status = memory_reserve(&points, count * of->dims, point_scalar_bytes(of->scalar));
+    kd_status status = memory_reserve(&points, count * parts->dims, point_scalar_bytes(parts->scalar));
     if (status == KD_OK) status = KD_RESERVE(ids, count);
     if (status == KD_OK) status = KD_RESERVE(numbers, count);
     if (status == KD_OK) status = KD_RESERVE(rows, count);
     if (status == KD_OK) status = kd_points_download(part->tree, points, ids, NULL);
     for (uint64_t i = 0; status == KD_OK && i < count; ++i) {
         numbers[i] = part->numbers ? part->numbers[ids[i]] : ids[i];
-        rows[i] = numbers[i] - of->first;
+        rows[i] = numbers[i] - parts->first;
         if (!work->order) continue;
         const uint64_t place = rows[i];
         rows[i] = part->begin + i;
@@ -144,8 +144,8 @@ static kd_status query_self(void *context, ranks *among) {
     }
     call.among = among;
     call.part = part;
-    call.query.points = kd_point_array_make(points, count, of->dims,
-                                            of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    call.query.points = kd_point_array_make(points, count, parts->dims,
+                                            parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     call.query.radii = NULL;
     call.query.coherent = 1;
     call.row_of = rows;

@@ -112,34 +112,34 @@ typedef struct part_reach {
     bool periodic; /* images of a query may be anywhere: all parts are needed */
 } part_reach;
 
-KD_FN double reach_distance(const part_reach *of, const void *point, int32_t part) {
-    const point_box *box = &of->all[part].box;
+KD_FN double reach_distance(const part_reach *reach, const void *point, int32_t part) {
+    const point_box *box = &reach->all[part].box;
     double minimum = 0;
-    for (uint32_t axis = 0; axis < of->dims; ++axis) {
-        const double x = point_coordinate(point, of->scalar, axis);
-        const double below = pointtree_nd_difference(of->scalar, box->lo[axis], x);
-        const double above = pointtree_nd_difference(of->scalar, x, box->hi[axis]);
+    for (uint32_t axis = 0; axis < reach->dims; ++axis) {
+        const double x = point_coordinate(point, reach->scalar, axis);
+        const double below = pointtree_nd_difference(reach->scalar, box->lo[axis], x);
+        const double above = pointtree_nd_difference(reach->scalar, x, box->hi[axis]);
         const double outside = below > 0 ? below : above > 0 ? above : 0;
         minimum =
-            metric_join(of->scalar, of->norm, minimum, metric_part(of->scalar, of->norm, outside));
+            metric_join(reach->scalar, reach->norm, minimum, metric_part(reach->scalar, reach->norm, outside));
     }
     return minimum;
 }
 
 /* Returns whether a part may contain a result within this distance (in the units of results). */
-KD_FN bool reach_may_hold(const part_reach *of, const void *point, int32_t part, double bound) {
-    if (of->all[part].count == 0) return false;
-    return of->periodic || reach_distance(of, point, part) <= bound;
+KD_FN bool reach_may_hold(const part_reach *reach, const void *point, int32_t part, double bound) {
+    if (reach->all[part].count == 0) return false;
+    return reach->periodic || reach_distance(reach, point, part) <= bound;
 }
 
 /* Returns the part to search first: the nearest one. */
-KD_FN int32_t reach_home(const part_reach *of, const void *point) {
+KD_FN int32_t reach_home(const part_reach *reach, const void *point) {
     int32_t home = 0;
     double minimum = (double)INFINITY;
-    for (int32_t part = 0; part < of->size; ++part) {
-        if (of->all[part].count == 0) continue;
-        const double distance = reach_distance(of, point, part);
-        if (!(distance < minimum) && of->all[home].count > 0) continue;
+    for (int32_t part = 0; part < reach->size; ++part) {
+        if (reach->all[part].count == 0) continue;
+        const double distance = reach_distance(reach, point, part);
+        if (!(distance < minimum) && reach->all[home].count > 0) continue;
         home = part;
         minimum = distance;
     }
@@ -147,9 +147,9 @@ KD_FN int32_t reach_home(const part_reach *of, const void *point) {
 }
 
 /* Returns a radius that covers this distance, as small as possible. */
-KD_FN double reach_radius_of(const part_reach *of, double bound) {
-    const point_scalar scalar = of->scalar;
-    if (of->norm != POINT_NORM_2) return bound;
+KD_FN double reach_radius_of(const part_reach *reach, double bound) {
+    const point_scalar scalar = reach->scalar;
+    if (reach->norm != POINT_NORM_2) return bound;
     double radius = metric_round(scalar, sqrt(bound));
     while (pointtree_nd_square(scalar, radius) < bound)
         radius = scalar == POINT_DOUBLE ? nextafter(radius, (double)INFINITY)
@@ -159,13 +159,13 @@ KD_FN double reach_radius_of(const part_reach *of, double bound) {
 
 /* The parts' boxes, norm and period of a call. */
 static inline part_reach parts_reach(const parts_call *call) {
-    const points_parts *of = call->of;
+    const points_parts *parts = call->of;
     const double norm = call->query.norm;
     part_reach reach;
-    reach.all = of->all;
-    reach.size = of->size;
-    reach.dims = of->dims;
-    reach.scalar = of->scalar;
+    reach.all = parts->all;
+    reach.size = parts->size;
+    reach.dims = parts->dims;
+    reach.scalar = parts->scalar;
     reach.norm = norm == 2 ? POINT_NORM_2 : norm == 1 ? POINT_NORM_1 : POINT_NORM_MAX;
     reach.periodic = false;
     for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)

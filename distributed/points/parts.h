@@ -50,13 +50,13 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked);
 void parts_close(points_parts *owned);        /* accepts a zeroed struct */
-uint64_t parts_bytes(const points_parts *of); /* held in this process */
+uint64_t parts_bytes(const points_parts *parts); /* held in this process */
 
-static inline bool parts_are_shared(const points_parts *of) {
-    return of->shared.size > 0;
+static inline bool parts_are_shared(const points_parts *parts) {
+    return parts->shared.size > 0;
 }
 
 /* Copies all points to a packed array in input order; for parts in this process only. */
-kd_status parts_fetch(const points_parts *of, void *coordinates);
+kd_status parts_fetch(const points_parts *parts, void *coordinates);
 
 #endif

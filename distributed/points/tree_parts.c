@@ -38,52 +38,52 @@ static bool is_on_host(const void *array, uint64_t bytes) {
     return !array || bytes == 0 || !device_in_use() || device_of_pointer(array) < 0;
 }
 
-static kd_status take(host_arrays *of, void **out, void *to, uint64_t bytes) {
-    assert(of->count < HOST_ARRAYS_MAX);
+static kd_status take(host_arrays *arrays, void **out, void *to, uint64_t bytes) {
+    assert(arrays->count < HOST_ARRAYS_MAX);
     KD_TRY(memory_reserve(out, bytes, 1));
-    of->taken[of->count].host = *out;
-    of->taken[of->count].to = to;
-    of->taken[of->count++].bytes = bytes;
+    arrays->taken[arrays->count].host = *out;
+    arrays->taken[arrays->count].to = to;
+    arrays->taken[arrays->count++].bytes = bytes;
     return KD_OK;
 }
 
 /* Replaces *array by a host copy if it is in device memory. NULL and 0 bytes are allowed. */
-static kd_status host_arrays_in(host_arrays *of, const void **array, uint64_t bytes) {
+static kd_status host_arrays_in(host_arrays *arrays, const void **array, uint64_t bytes) {
     void *copy = NULL;
     if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(of, &copy, NULL, bytes));
-    KD_TRY(device_copy(copy, *array, bytes, of->stream));
+    KD_TRY(take(arrays, &copy, NULL, bytes));
+    KD_TRY(device_copy(copy, *array, bytes, arrays->stream));
     *array = copy;
-    return device_stream_wait(of->stream);
+    return device_stream_wait(arrays->stream);
 }
 
 /* Replaces *array by a host buffer, which host_arrays_end copies back. */
-static kd_status host_arrays_out(host_arrays *of, void **array, uint64_t bytes) {
+static kd_status host_arrays_out(host_arrays *arrays, void **array, uint64_t bytes) {
     void *capacity = NULL;
     if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(of, &capacity, *array, bytes));
+    KD_TRY(take(arrays, &capacity, *array, bytes));
     *array = capacity;
     return KD_OK;
 }
 
-static kd_status host_arrays_points(host_arrays *of, kd_point_array *points) {
+static kd_status host_arrays_points(host_arrays *arrays, kd_point_array *points) {
     const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const uint64_t one = points->dims * scalar;
     const uint64_t stride = points->stride_bytes ? points->stride_bytes : one;
-    return host_arrays_in(of, &points->coordinates,
+    return host_arrays_in(arrays, &points->coordinates,
                           points->count ? (points->count - 1) * stride + one : 0);
 }
 
 /* Copies the results back if `status` is KD_OK, and frees the copies. */
-static kd_status host_arrays_end(host_arrays *of, kd_status status) {
-    for (int i = 0; i < of->count; ++i) {
-        if (status == KD_OK && of->taken[i].to)
+static kd_status host_arrays_end(host_arrays *arrays, kd_status status) {
+    for (int i = 0; i < arrays->count; ++i) {
+        if (status == KD_OK && arrays->taken[i].to)
             status =
-                device_copy(of->taken[i].to, of->taken[i].host, of->taken[i].bytes, of->stream);
-        if (status == KD_OK && of->taken[i].to) status = device_stream_wait(of->stream);
-        memory_free(of->taken[i].host);
+                device_copy(arrays->taken[i].to, arrays->taken[i].host, arrays->taken[i].bytes, arrays->stream);
+        if (status == KD_OK && arrays->taken[i].to) status = device_stream_wait(arrays->stream);
+        memory_free(arrays->taken[i].host);
     }
-    of->count = 0;
+    arrays->count = 0;
     return status;
 }
 

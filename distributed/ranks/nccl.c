@@ -30,16 +30,16 @@ typedef struct nccl_calls {
     int (*version)(int *version);
     int (*unique_id)(nccl_id *out);
     int (*init_rank)(nccl_communicator *out, int ranks, nccl_id id, int rank);
-    int (*destroy)(nccl_communicator of);
-    int (*abort)(nccl_communicator of);
-    int (*async_error)(nccl_communicator of, int *error);
+    int (*destroy)(nccl_communicator communicator);
+    int (*abort)(nccl_communicator communicator);
+    int (*async_error)(nccl_communicator communicator, int *error);
     const char *(*error_string)(int error);
     int (*group_start)(void);
     int (*group_end)(void);
     int (*broadcast)(const void *from, void *to, size_t count, int type, int root,
-                     nccl_communicator of, cuda_stream stream);
+                     nccl_communicator communicator, cuda_stream stream);
     int (*all_reduce)(const void *from, void *to, size_t count, int type, int operation,
-                      nccl_communicator of, cuda_stream stream);
+                      nccl_communicator communicator, cuda_stream stream);
 } nccl_calls;
 
 struct ranks_nccl {
@@ -56,50 +56,50 @@ static const char *library_name(void) {
 }
 
 /* Resolves all functions; returns false if one is missing or the version is too old. */
-static bool take_names(struct ranks_nccl *of) {
+static bool take_names(struct ranks_nccl *link) {
     const struct {
         const char *name;
         void **to;
-    } names[] = {{"ncclGetVersion", (void **)&of->calls.version},
-                 {"ncclGetUniqueId", (void **)&of->calls.unique_id},
-                 {"ncclCommInitRank", (void **)&of->calls.init_rank},
-                 {"ncclCommDestroy", (void **)&of->calls.destroy},
-                 {"ncclCommAbort", (void **)&of->calls.abort},
-                 {"ncclCommGetAsyncError", (void **)&of->calls.async_error},
-                 {"ncclGetErrorString", (void **)&of->calls.error_string},
-                 {"ncclGroupStart", (void **)&of->calls.group_start},
-                 {"ncclGroupEnd", (void **)&of->calls.group_end},
-                 {"ncclBroadcast", (void **)&of->calls.broadcast},
-                 {"ncclAllReduce", (void **)&of->calls.all_reduce}};
+    } names[] = {{"ncclGetVersion", (void **)&link->calls.version},
+                 {"ncclGetUniqueId", (void **)&link->calls.unique_id},
+                 {"ncclCommInitRank", (void **)&link->calls.init_rank},
+                 {"ncclCommDestroy", (void **)&link->calls.destroy},
+                 {"ncclCommAbort", (void **)&link->calls.abort},
+                 {"ncclCommGetAsyncError", (void **)&link->calls.async_error},
+                 {"ncclGetErrorString", (void **)&link->calls.error_string},
+                 {"ncclGroupStart", (void **)&link->calls.group_start},
+                 {"ncclGroupEnd", (void **)&link->calls.group_end},
+                 {"ncclBroadcast", (void **)&link->calls.broadcast},
+                 {"ncclAllReduce", (void **)&link->calls.all_reduce}};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (!(*names[i].to = plugin_symbol(of->library, names[i].name))) return false;
-    return of->calls.version(&of->version) == 0 && of->version >= NCCL_VERSION_MIN;
+        if (!(*names[i].to = plugin_symbol(link->library, names[i].name))) return false;
+    return link->calls.version(&link->version) == 0 && link->version >= NCCL_VERSION_MIN;
 }
 
-static bool load(struct ranks_nccl *of) {
+static bool load(struct ranks_nccl *link) {
     const char *name = library_name();
     if (strcmp(name, "off") == 0) return false;
-    of->library = plugin_open(name, false);
-    return of->library && take_names(of);
+    link->library = plugin_open(name, false);
+    return link->library && take_names(link);
 }
 
-static void drop(struct ranks_nccl *of) {
-    if (of && of->library && !of->begun) plugin_close(of->library);
-    memory_free(of);
+static void drop(struct ranks_nccl *link) {
+    if (link && link->library && !link->begun) plugin_close(link->library);
+    memory_free(link);
 }
 
 /* Creates the communicator on all ranks or on none; `why` is set to NCCL's reason on failure. */
-static kd_status join(struct ranks_nccl *nccl, ranks *of, bool *joined, const char **why) {
+static kd_status join(struct ranks_nccl *nccl, ranks *comm, bool *joined, const char **why) {
     nccl_id id;
     bool failed = false;
     memset(&id, 0, sizeof id);
     nccl->begun = true;
-    int error = of->rank == 0 ? nccl->calls.unique_id(&id) : 0;
-    KD_TRY(ranks_any(of, error != 0, &failed));
+    int error = comm->rank == 0 ? nccl->calls.unique_id(&id) : 0;
+    KD_TRY(ranks_any(comm, error != 0, &failed));
     if (!failed) {
-        KD_TRY(ranks_broadcast(of, &id, sizeof id));
-        error = nccl->calls.init_rank(&nccl->with, of->size, id, of->rank);
-        KD_TRY(ranks_any(of, error != 0, &failed));
+        KD_TRY(ranks_broadcast(comm, &id, sizeof id));
+        error = nccl->calls.init_rank(&nccl->with, comm->size, id, comm->rank);
+        KD_TRY(ranks_any(comm, error != 0, &failed));
     }
     *joined = !failed;
     if (error) *why = nccl->calls.error_string(error);
@@ -107,74 +107,74 @@ static kd_status join(struct ranks_nccl *nccl, ranks *of, bool *joined, const ch
     return KD_OK;
 }
 
-kd_status ranks_nccl_open(ranks *of, bool on_device) {
+kd_status ranks_nccl_open(ranks *comm, bool on_device) {
     struct ranks_nccl *nccl = NULL;
     const char *why = "another rank could not";
     bool lacking = false, joined = false;
-    if (!ranks_shared(of)) return KD_OK;
-    KD_TRY(ranks_any(of, !on_device, &lacking));
+    if (!ranks_shared(comm)) return KD_OK;
+    KD_TRY(ranks_any(comm, !on_device, &lacking));
     if (lacking) return KD_OK; /* at least one rank uses the CPU */
     /* a failure is shared with all ranks, which would otherwise wait */
     const bool none = KD_RESERVE_ZEROED(nccl, 1) != KD_OK;
-    kd_status status = ranks_any(of, none || !load(nccl), &lacking);
-    if (status == KD_OK && !lacking) status = join(nccl, of, &joined, &why);
+    kd_status status = ranks_any(comm, none || !load(nccl), &lacking);
+    if (status == KD_OK && !lacking) status = join(nccl, comm, &joined, &why);
     if (status != KD_OK || !joined) {
-        if (of->rank == 0 && status == KD_OK && !lacking)
+        if (comm->rank == 0 && status == KD_OK && !lacking)
             log_message(LOG_INFO, "NCCL: %s; the ranks exchange data through the host instead",
                         why);
         drop(nccl);
         return status;
     }
-    of->nccl = nccl;
-    if (of->rank == 0)
+    comm->nccl = nccl;
+    if (comm->rank == 0)
         log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", nccl->version / 10000,
-                    nccl->version / 100 % 100, nccl->version % 100, of->size);
+                    nccl->version / 100 % 100, nccl->version % 100, comm->size);
     return KD_OK;
 }
 
-static bool ranks_linked(const ranks *of) {
-    return of && of->nccl != NULL;
+static bool ranks_linked(const ranks *comm) {
+    return comm && comm->nccl != NULL;
 }
 
-void ranks_nccl_close(ranks *of, bool failed) {
-    if (!ranks_linked(of)) return;
-    (failed ? of->nccl->calls.abort : of->nccl->calls.destroy)(of->nccl->with);
-    drop(of->nccl);
-    of->nccl = NULL;
+void ranks_nccl_close(ranks *comm, bool failed) {
+    if (!ranks_linked(comm)) return;
+    (failed ? comm->nccl->calls.abort : comm->nccl->calls.destroy)(comm->nccl->with);
+    drop(comm->nccl);
+    comm->nccl = NULL;
 }
 
-static kd_status tell(const ranks *of, int error, const char *what) {
-    if (error == 0) of->nccl->calls.async_error(of->nccl->with, &error);
-    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", of->rank,
-               of->size, what, of->nccl->calls.error_string(error));
+static kd_status tell(const ranks *comm, int error, const char *what) {
+    if (error == 0) comm->nccl->calls.async_error(comm->nccl->with, &error);
+    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", comm->rank,
+               comm->size, what, comm->nccl->calls.error_string(error));
     return KD_OK;
 }
 
 /* Asynchronous on the default stream. A group of broadcasts, one from each rank, because parts
    differ in length. */
-static kd_status link_gather(ranks *of, void *bytes, const uint64_t *begins) {
-    const nccl_calls *calls = &of->nccl->calls;
+static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
+    const nccl_calls *calls = &comm->nccl->calls;
     const double begun = timing_now();
     int error = calls->group_start();
-    for (int32_t r = 0; r < of->size; ++r) {
+    for (int32_t r = 0; r < comm->size; ++r) {
         char *part = (char *)bytes + begins[r];
         const uint64_t count = begins[r + 1] - begins[r];
         if (count == 0 || error) continue;
-        error = calls->broadcast(part, part, count, NCCL_UINT8, r, of->nccl->with, NULL);
+        error = calls->broadcast(part, part, count, NCCL_UINT8, r, comm->nccl->with, NULL);
     }
     const int ended = calls->group_end();
-    of->waited += timing_now() - begun;
-    of->sent += begins[of->rank + 1] - begins[of->rank];
-    return tell(of, error ? error : ended, "all-gather");
+    comm->waited += timing_now() - begun;
+    comm->sent += begins[comm->rank + 1] - begins[comm->rank];
+    return tell(comm, error ? error : ended, "all-gather");
 }
 
-static kd_status link_sum(ranks *of, int64_t *values, uint64_t count) {
+static kd_status link_sum(ranks *comm, int64_t *values, uint64_t count) {
     const double begun = timing_now();
-    const int error = of->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
-                                                 of->nccl->with, NULL);
-    of->waited += timing_now() - begun;
-    of->sent += count * sizeof *values;
-    return tell(of, error, "sum");
+    const int error = comm->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
+                                                 comm->nccl->with, NULL);
+    comm->waited += timing_now() - begun;
+    comm->sent += count * sizeof *values;
+    return tell(comm, error, "sum");
 }
 
 /* Waits for the device; the time counts as time spent waiting for other ranks. */

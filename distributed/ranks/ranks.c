@@ -10,104 +10,104 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kd_status count_call(ranks *of, double begun, uint64_t sent, int failed, const char *what,
+static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed, const char *what,
                             uint64_t bytes) {
-    of->waited += timing_now() - begun;
+    comm->waited += timing_now() - begun;
     KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
                "rank %d of %d: the data exchange with the other ranks failed (%s of %llu bytes)",
-               of->rank, of->size, what, (unsigned long long)bytes);
-    of->sent += sent;
+               comm->rank, comm->size, what, (unsigned long long)bytes);
+    comm->sent += sent;
     return KD_OK;
 }
 
-kd_status ranks_broadcast(ranks *of, void *bytes, uint64_t count) {
-    if (!ranks_shared(of) || count == 0) return KD_OK;
+kd_status ranks_broadcast(ranks *comm, void *bytes, uint64_t count) {
+    if (!ranks_shared(comm) || count == 0) return KD_OK;
     const double begun = timing_now();
-    const int failed = of->calls->broadcast(of->with, bytes, count, 0);
-    return count_call(of, begun, of->rank == 0 ? count : 0, failed, "broadcast", count);
+    const int failed = comm->calls->broadcast(comm->with, bytes, count, 0);
+    return count_call(comm, begun, comm->rank == 0 ? count : 0, failed, "broadcast", count);
 }
 
-kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins) {
-    if (!ranks_shared(of) || begins[of->size] == begins[0]) return KD_OK;
+kd_status ranks_all_gather(ranks *comm, void *bytes, const uint64_t *begins) {
+    if (!ranks_shared(comm) || begins[comm->size] == begins[0]) return KD_OK;
     const double begun = timing_now();
-    const uint64_t own = begins[of->rank + 1] - begins[of->rank];
-    const int failed = of->calls->all_gather(of->with, bytes, begins);
-    return count_call(of, begun, own, failed, "all-gather", begins[of->size] - begins[0]);
+    const uint64_t own = begins[comm->rank + 1] - begins[comm->rank];
+    const int failed = comm->calls->all_gather(comm->with, bytes, begins);
+    return count_call(comm, begun, own, failed, "all-gather", begins[comm->size] - begins[0]);
 }
 
-kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count) {
+kd_status ranks_all_gather_even(ranks *comm, void *bytes, uint64_t count) {
     uint64_t *begins = NULL;
-    if (!ranks_shared(of)) return KD_OK;
-    KD_TRY(KD_RESERVE(begins, (uint64_t)of->size + 1));
-    for (int32_t r = 0; r <= of->size; ++r) begins[r] = (uint64_t)r * count;
-    const kd_status status = ranks_all_gather(of, bytes, begins);
+    if (!ranks_shared(comm)) return KD_OK;
+    KD_TRY(KD_RESERVE(begins, (uint64_t)comm->size + 1));
+    for (int32_t r = 0; r <= comm->size; ++r) begins[r] = (uint64_t)r * count;
+    const kd_status status = ranks_all_gather(comm, bytes, begins);
     memory_free(begins);
     return status;
 }
 
-kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count) {
-    if (!ranks_shared(of) || count == 0) return KD_OK;
+kd_status ranks_all_sum(ranks *comm, int64_t *values, uint64_t count) {
+    if (!ranks_shared(comm) || count == 0) return KD_OK;
     const double begun = timing_now();
     const uint64_t bytes = count * sizeof *values;
-    const int failed = of->calls->all_sum(of->with, values, count);
-    return count_call(of, begun, bytes, failed, "sum", bytes);
+    const int failed = comm->calls->all_sum(comm->with, values, count);
+    return count_call(comm, begun, bytes, failed, "sum", bytes);
 }
 
-int ranks_copy(const ranks *of, void *to, const void *from, uint64_t bytes) {
+int ranks_copy(const ranks *comm, void *to, const void *from, uint64_t bytes) {
     if (bytes == 0) return 0;
-    if (of && of->copy) return of->copy(to, from, bytes);
+    if (comm && comm->copy) return comm->copy(to, from, bytes);
     memcpy(to, from, bytes);
     return 0;
 }
 
-kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
+kd_status ranks_all_to_all(ranks *comm, const void *bytes, const uint64_t *begins, void *into,
                            const uint64_t *into_begins) {
-    if (!ranks_shared(of)) {
-        KD_REQUIRE(ranks_copy(of, (char *)into + into_begins[0], (const char *)bytes + begins[0],
+    if (!ranks_shared(comm)) {
+        KD_REQUIRE(ranks_copy(comm, (char *)into + into_begins[0], (const char *)bytes + begins[0],
                               begins[1] - begins[0]) == 0,
                    KD_ERROR_DEVICE, "cannot copy %llu bytes between host and device",
                    (unsigned long long)(begins[1] - begins[0]));
         return KD_OK;
     }
     const double begun = timing_now();
-    const uint64_t all = begins[of->size] - begins[0];
-    const uint64_t others = all - (begins[of->rank + 1] - begins[of->rank]);
-    const int failed = of->calls->all_to_all(of->with, bytes, begins, into, into_begins);
-    return count_call(of, begun, others, failed, "exchange", all);
+    const uint64_t all = begins[comm->size] - begins[0];
+    const uint64_t others = all - (begins[comm->rank + 1] - begins[comm->rank]);
+    const int failed = comm->calls->all_to_all(comm->with, bytes, begins, into, into_begins);
+    return count_call(comm, begun, others, failed, "exchange", all);
 }
 
-kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
-    if (!ranks_shared(of)) return KD_OK;
+kd_status ranks_send(ranks *comm, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    if (!ranks_shared(comm)) return KD_OK;
     const double begun = timing_now();
-    const int failed = of->calls->send(of->with, to, tag, bytes, count);
-    return count_call(of, begun, count, failed, "message", count);
+    const int failed = comm->calls->send(comm->with, to, tag, bytes, count);
+    return count_call(comm, begun, count, failed, "message", count);
 }
 
-kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
+kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uint64_t count,
                         int32_t *sender) {
-    if (!ranks_shared(of)) return KD_OK;
+    if (!ranks_shared(comm)) return KD_OK;
     const double begun = timing_now();
-    const int failed = of->calls->receive(of->with, from, tag, bytes, count, sender);
-    return count_call(of, begun, 0, failed, "message", count);
+    const int failed = comm->calls->receive(comm->with, from, tag, bytes, count, sender);
+    return count_call(comm, begun, 0, failed, "message", count);
 }
 
-kd_status ranks_any(ranks *of, bool mine, bool *any) {
+kd_status ranks_any(ranks *comm, bool mine, bool *any) {
     int64_t said = mine;
-    KD_TRY(ranks_all_sum(of, &said, 1));
+    KD_TRY(ranks_all_sum(comm, &said, 1));
     *any = said != 0;
     return KD_OK;
 }
 
-kd_status ranks_measure(ranks *of, double *bandwidth) {
+kd_status ranks_measure(ranks *comm, double *bandwidth) {
     enum { BYTES = 1 << 20, TIMES = 4 };
     char *buffer = NULL;
     double minimum = 0;
     bool lacking = false;
     *bandwidth = 0;
-    if (!ranks_shared(of)) return KD_OK;
-    const uint64_t all = (uint64_t)of->size * BYTES;
+    if (!ranks_shared(comm)) return KD_OK;
+    const uint64_t all = (uint64_t)comm->size * BYTES;
     kd_status status = KD_RESERVE_ZEROED(buffer, all);
-    const kd_status heard = ranks_any(of, status != KD_OK, &lacking);
+    const kd_status heard = ranks_any(comm, status != KD_OK, &lacking);
     if (status == KD_OK) status = heard;
     if (status == KD_OK && lacking) { /* or the others would wait */
         memory_free(buffer);
@@ -116,7 +116,7 @@ kd_status ranks_measure(ranks *of, double *bandwidth) {
     }
     for (int i = 0; i < TIMES && status == KD_OK; ++i) {
         const double begun = timing_now();
-        status = ranks_all_gather_even(of, buffer, BYTES);
+        status = ranks_all_gather_even(comm, buffer, BYTES);
         const double took = timing_now() - begun;
         if (i == 0 || took < minimum) minimum = took;
     }
@@ -124,11 +124,11 @@ kd_status ranks_measure(ranks *of, double *bandwidth) {
     KD_TRY(status);
     /* each rank's part is sent to all others */
     if (minimum > 0) *bandwidth = (double)(all - BYTES) / minimum;
-    return ranks_broadcast(of, bandwidth, sizeof *bandwidth);
+    return ranks_broadcast(comm, bandwidth, sizeof *bandwidth);
 }
 
-void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
-    const uint64_t size = of ? (uint64_t)of->size : 1, each = count / size, more = count % size;
+void ranks_part(const ranks *comm, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
+    const uint64_t size = comm ? (uint64_t)comm->size : 1, each = count / size, more = count % size;
     const uint64_t at = (uint64_t)rank;
     *begin = at * each + (at < more ? at : more);
     *end = *begin + each + (at < more ? 1 : 0);
@@ -228,8 +228,8 @@ void ranks_close(ranks *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-void ranks_abort(const ranks *of, int32_t code) {
-    if (of && of->calls) of->calls->abort(of->with, code);
+void ranks_abort(const ranks *comm, int32_t code) {
+    if (comm && comm->calls) comm->calls->abort(comm->with, code);
 }
 
 /* --- agreement on errors --------------------------------------------------------------------- */

@@ -73,37 +73,37 @@ kd_status ranks_open(ranks *out);
 /* Collective. Accepts a zeroed struct. */
 void ranks_close(ranks *owned);
 /* Reports that this rank has failed: terminates the others, under MPI also this process. */
-void ranks_abort(const ranks *of, int32_t code);
+void ranks_abort(const ranks *comm, int32_t code);
 
 /* Copies from the memory of one rank to that of another; returns 0 on success. */
-int ranks_copy(const ranks *of, void *to, const void *from, uint64_t bytes);
+int ranks_copy(const ranks *comm, void *to, const void *from, uint64_t bytes);
 
 /* Returns true if there is more than one rank; false for NULL. */
-static inline bool ranks_shared(const ranks *of) {
-    return of && of->size > 1;
+static inline bool ranks_shared(const ranks *comm) {
+    return comm && comm->size > 1;
 }
 
 /* Wrappers of ranks_calls that return a status and account for bytes and time. With one rank (or
    NULL) they do nothing. */
-kd_status ranks_broadcast(ranks *of, void *bytes, uint64_t count);
-kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins);
+kd_status ranks_broadcast(ranks *comm, void *bytes, uint64_t count);
+kd_status ranks_all_gather(ranks *comm, void *bytes, const uint64_t *begins);
 /* All-gather of `count` bytes from each rank; `bytes` holds size * count. */
-kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count);
-kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count);
+kd_status ranks_all_gather_even(ranks *comm, void *bytes, uint64_t count);
+kd_status ranks_all_sum(ranks *comm, int64_t *values, uint64_t count);
 /* With one rank this copies. */
-kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
+kd_status ranks_all_to_all(ranks *comm, const void *bytes, const uint64_t *begins, void *into,
                            const uint64_t *into_begins);
-kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count);
-kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
+kd_status ranks_send(ranks *comm, int32_t to, int32_t tag, const void *bytes, uint64_t count);
+kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uint64_t count,
                         int32_t *sender);
 /* Measures the bandwidth at which a rank sends while all ranks all-gather 1 MiB each: bytes per
    second, the best of several runs, the same value on all ranks. 0 with one rank. */
-kd_status ranks_measure(ranks *of, double *bandwidth);
+kd_status ranks_measure(ranks *comm, double *bandwidth);
 /* Sets *any to true on all ranks if `mine` is true on at least one. */
-kd_status ranks_any(ranks *of, bool mine, bool *any);
+kd_status ranks_any(ranks *comm, bool mine, bool *any);
 
 /* Computes the share [*begin, *end) of a rank in `count` items; shares differ by at most one. */
-void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end);
+void ranks_part(const ranks *comm, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end);
 
 /* Runs `body` as ranks 0 to size - 1, each in a thread, rank 0 in the calling thread, and waits for
    all. If a rank fails, the calls of the others fail; the status and message of the first one to
@@ -128,10 +128,10 @@ kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, u
 /* Collective. Initialises NCCL if every rank is `on_device`, each with the current device that it
    will use. Rank 0 logs success, or why NCCL refused; nothing is logged if a rank has no device or
    no NCCL. Returns KD_OK without a link as well. */
-kd_status ranks_nccl_open(ranks *of, bool on_device);
+kd_status ranks_nccl_open(ranks *comm, bool on_device);
 /* Collective, with the same current device. If `failed`, does not wait for the other ranks. Does
    nothing without a link. */
-void ranks_nccl_close(ranks *of, bool failed);
+void ranks_nccl_close(ranks *comm, bool failed);
 
 /* ranks_all_gather for device memory of the current device, through NCCL or the host. Blocks. */
 kd_status ranks_device_gather(ranks *among, void *bytes, const uint64_t *begins);

@@ -16,49 +16,49 @@ void row_scheduler_close(row_scheduler *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-void row_scheduler_begin(row_scheduler *of, int32_t rows, double row_samples) {
-    of->next = 0;
-    of->rows = rows;
-    of->weight = row_samples;
+void row_scheduler_begin(row_scheduler *scheduler, int32_t rows, double row_samples) {
+    scheduler->next = 0;
+    scheduler->rows = rows;
+    scheduler->weight = row_samples;
 }
 
 /* Returns the rank's fraction of the total speed; ranks of unknown speed count as the mean of the
    known ones. */
-static double share_of(const row_scheduler *of, int32_t rank) {
+static double share_of(const row_scheduler *scheduler, int32_t rank) {
     double sum = 0;
     int32_t known = 0;
-    for (int32_t r = 0; r < of->size; ++r) {
-        sum += of->speed[r];
-        known += of->speed[r] > 0;
+    for (int32_t r = 0; r < scheduler->size; ++r) {
+        sum += scheduler->speed[r];
+        known += scheduler->speed[r] > 0;
     }
-    if (!(of->speed[rank] > 0)) return 1 / (double)of->size;
-    return of->speed[rank] / (sum * of->size / known);
+    if (!(scheduler->speed[rank] > 0)) return 1 / (double)scheduler->size;
+    return scheduler->speed[rank] / (sum * scheduler->size / known);
 }
 
-void row_scheduler_next(row_scheduler *of, int32_t rank, int32_t *top, int32_t *bottom) {
-    const int32_t left = of->rows - of->next;
-    const double speed = of->speed[rank] / of->weight; /* rows per second */
-    double wanted = left * share_of(of, rank) / 2;
+void row_scheduler_next(row_scheduler *scheduler, int32_t rank, int32_t *top, int32_t *bottom) {
+    const int32_t left = scheduler->rows - scheduler->next;
+    const double speed = scheduler->speed[rank] / scheduler->weight; /* rows per second */
+    double wanted = left * share_of(scheduler, rank) / 2;
     if (speed > 0) {
         if (wanted > speed * max_seconds) wanted = speed * max_seconds;
         if (wanted < speed * min_seconds) wanted = speed * min_seconds;
     } else {
-        const double taste = of->rows / ((double)TASTES * of->size);
+        const double taste = scheduler->rows / ((double)TASTES * scheduler->size);
         if (wanted > taste) wanted = taste;
     }
     const int32_t rows = wanted < 1 ? 1 : wanted > left ? left : (int32_t)wanted;
-    *top = of->next;
-    *bottom = of->next += rows < left ? rows : left;
+    *top = scheduler->next;
+    *bottom = scheduler->next += rows < left ? rows : left;
 }
 
-void row_scheduler_note(row_scheduler *of, int32_t rank, int32_t rows, double seconds) {
-    if (rows > 0 && seconds > 0) of->speed[rank] = rows * of->weight / seconds;
+void row_scheduler_note(row_scheduler *scheduler, int32_t rank, int32_t rows, double seconds) {
+    if (rows > 0 && seconds > 0) scheduler->speed[rank] = rows * scheduler->weight / seconds;
 }
 
-double row_scheduler_slowest(const row_scheduler *of) {
+double row_scheduler_slowest(const row_scheduler *scheduler) {
     double slowest = 0;
-    for (int32_t r = 0; r < of->size; ++r)
-        if (of->speed[r] > 0 && (!(slowest > 0) || of->speed[r] < slowest)) slowest = of->speed[r];
+    for (int32_t r = 0; r < scheduler->size; ++r)
+        if (scheduler->speed[r] > 0 && (!(slowest > 0) || scheduler->speed[r] < slowest)) slowest = scheduler->speed[r];
     return slowest;
 }
 

@@ -19,13 +19,13 @@ typedef struct row_scheduler {
 
 kd_status row_scheduler_open(row_scheduler *out, int32_t ranks);
 void row_scheduler_close(row_scheduler *owned); /* accepts a zeroed struct */
-void row_scheduler_begin(row_scheduler *of, int32_t rows, double row_samples);
+void row_scheduler_begin(row_scheduler *scheduler, int32_t rows, double row_samples);
 /* Returns the next chunk of rows, [*top, *bottom), which is empty if none is left. */
-void row_scheduler_next(row_scheduler *of, int32_t rank, int32_t *top, int32_t *bottom);
+void row_scheduler_next(row_scheduler *scheduler, int32_t rank, int32_t *top, int32_t *bottom);
 /* Records the time that a rank took for a chunk. */
-void row_scheduler_note(row_scheduler *of, int32_t rank, int32_t rows, double seconds);
+void row_scheduler_note(row_scheduler *scheduler, int32_t rank, int32_t rows, double seconds);
 /* Returns the speed of the slowest rank whose speed is known, or 0. */
-double row_scheduler_slowest(const row_scheduler *of);
+double row_scheduler_slowest(const row_scheduler *scheduler);
 
 /* Static splits of the rows among ranks: split_even gives each the same number; split_again
    balances the load according to the seconds that each rank took for its part of `old`. `bounds`

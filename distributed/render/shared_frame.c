@@ -32,11 +32,11 @@ kd_status shared_frame_agree(ranks *among, kd_status status) {
     return status;
 }
 
-kd_status shared_frame_resume(ranks *among, frame *of, film *to) {
+kd_status shared_frame_resume(ranks *among, frame *frame, film *to) {
     if (!ranks_shared(among)) return KD_OK;
     const uint64_t pixels = (uint64_t)to->width * (uint64_t)to->height;
-    KD_TRY(ranks_broadcast(among, &of->statistics, sizeof of->statistics));
-    KD_TRY(ranks_broadcast(among, of->carried, sizeof of->carried));
+    KD_TRY(ranks_broadcast(among, &frame->statistics, sizeof frame->statistics));
+    KD_TRY(ranks_broadcast(among, frame->carried, sizeof frame->carried));
     KD_TRY(ranks_broadcast(among, to->pixels, pixels * sizeof *to->pixels));
     to->resumed = true;
     return KD_OK;
@@ -77,26 +77,26 @@ static uint32_t unseen_samples(const shared_pass *pass) {
 }
 
 static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
-    frame *of = pass->of;
+    frame *frame = pass->of;
     frame_pass *samples = &pass->samples;
     memset(plan, 0, sizeof *plan);
     if (pass->among->rank == 0) {
         plan->begin = samples->begin;
-        plan->target = frame_is_on_target(of, samples, pass->to);
+        plan->target = frame_is_on_target(frame, samples, pass->to);
         plan->end = over || plan->target || samples->begin >= samples->samples;
         plan->save = !plan->end && pass->pause > 0 && timing_now() >= pass->pause;
-        if (!plan->end) plan->count = frame_pass_count(of, samples, unseen_samples(pass));
+        if (!plan->end) plan->count = frame_pass_count(frame, samples, unseen_samples(pass));
     }
     KD_TRY(ranks_broadcast(pass->among, plan, sizeof *plan));
     samples->begin = plan->begin;
     samples->count = plan->count;
-    of->on_target = plan->target != 0;
+    frame->on_target = plan->target != 0;
     return KD_OK;
 }
 
 /* Returns true if a band of rows stays with its rank between passes. */
-static bool has_bands(const frame *of) {
-    return of->how->pass || of->apart;
+static bool has_bands(const frame *frame) {
+    return frame->how->pass || frame->apart;
 }
 
 /* --- passes ----------------------------------------------------------------------------------- */
@@ -136,21 +136,21 @@ static kd_status between_passes(shared_pass *pass, bool viewed, bool *over) {
 }
 
 static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *truncated) {
-    frame *of = pass->of;
-    const bool bands = has_bands(of);
+    frame *frame = pass->of;
+    const bool bands = has_bands(frame);
     if (plan->save && bands) {
         KD_TRY(pass_collect(pass));
         if (pass->among->rank == 0) KD_TRY(keep(pass));
     }
     const double begun = timing_now(), waited = pass->among->waited;
-    kd_status status = frame_pass_prepare(of, pass->to, &pass->samples);
+    kd_status status = frame_pass_prepare(frame, pass->to, &pass->samples);
     pass->worked += timing_now() - begun - (pass->among->waited - waited);
     status = shared_frame_agree(pass->among, status);
     KD_TRY(status);
-    *truncated = of->maps_cut && pass->samples.begin > 0 && !of->film_cut;
+    *truncated = frame->maps_cut && pass->samples.begin > 0 && !frame->film_cut;
     if (*truncated) return KD_OK;
-    of->film_cut |= of->maps_cut;
-    KD_TRY(of->apart ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
+    frame->film_cut |= frame->maps_cut;
+    KD_TRY(frame->apart ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
     return KD_OK;
 }
@@ -196,27 +196,27 @@ static void pass_close(shared_pass *pass) {
     memory_free(pass->seconds);
 }
 
-kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figures *figures) {
+kd_status shared_frame_run(frame *frame, const integrator *how, film *to, rank_figures *figures) {
     const int64_t pixels = (int64_t)to->width * to->height;
-    const double waited = of->among->waited;
-    const uint64_t sent = of->among->sent;
-    shared_pass pass = {.of = of, .to = to, .among = of->among, .patience = 1, .keep = keep};
+    const double waited = frame->among->waited;
+    const uint64_t sent = frame->among->sent;
+    shared_pass pass = {.of = frame, .to = to, .among = frame->among, .patience = 1, .keep = keep};
     kd_status status = KD_OK;
-    of->how = how;
-    pass.samples.samples = (uint32_t)integrator_samples(how, of->options);
+    frame->how = how;
+    pass.samples.samples = (uint32_t)integrator_samples(how, frame->options);
     pass.samples.begin = film_min_samples(to);
     pass.samples.batch = UINT32_MAX;
-    if (of->among->rank == 0 && of->keeper && of->keeper->every_seconds > 0)
-        pass.pause = timing_now() + of->keeper->every_seconds;
-    if (!how->pass && !of->begin_batch) {
-        job_stage_begin(of->job, "render", pixels * pass.samples.samples);
-        job_advance(of->job, pixels * pass.samples.begin);
+    if (frame->among->rank == 0 && frame->keeper && frame->keeper->every_seconds > 0)
+        pass.pause = timing_now() + frame->keeper->every_seconds;
+    if (!how->pass && !frame->begin_batch) {
+        job_stage_begin(frame->job, "render", pixels * pass.samples.samples);
+        job_advance(frame->job, pixels * pass.samples.begin);
     }
     KD_TRY_GOTO(pass_open(&pass));
-    if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
+    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, to));
     status = run_passes(&pass);
     if (status != KD_OK && status != KD_INTERRUPTED) goto done;
-    if (has_bands(of)) {
+    if (has_bands(frame)) {
         const kd_status collected = pass_collect(&pass);
         if (collected != KD_OK) status = collected;
     }
@@ -224,11 +224,11 @@ kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figu
     const kd_status told = tell_figures(&pass, waited, sent, figures);
     if (told != KD_OK) status = told;
     if (status == KD_OK) {
-        const bool cancelled = job_cancelled(of->job);
-        status = shared_frame_agree(of->among, cancelled ? KD_INTERRUPTED : KD_OK);
+        const bool cancelled = job_cancelled(frame->job);
+        status = shared_frame_agree(frame->among, cancelled ? KD_INTERRUPTED : KD_OK);
     }
 done:
-    job_stage_end(of->job);
+    job_stage_end(frame->job);
     pass_close(&pass);
     return status;
 }
@@ -245,13 +245,13 @@ bool rank_maps_apart(const char *name) {
     return rank_maps_find(name) == RANK_MAPS_APART;
 }
 
-rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits) {
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits) {
     if (!whole_fits || !apart_fits) return apart_fits ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
-    if (of->on_devices)
-        return of->sent[RANK_MAPS_APART] < of->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
+    if (choice->on_devices)
+        return choice->sent[RANK_MAPS_APART] < choice->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
                                                                      : RANK_MAPS_WHOLE;
-    if (!(of->bandwidth > 0)) return RANK_MAPS_WHOLE;
-    const double whole = (double)of->sent[RANK_MAPS_WHOLE] / of->bandwidth;
-    const double apart = (double)of->sent[RANK_MAPS_APART] / of->bandwidth;
+    if (!(choice->bandwidth > 0)) return RANK_MAPS_WHOLE;
+    const double whole = (double)choice->sent[RANK_MAPS_WHOLE] / choice->bandwidth;
+    const double apart = (double)choice->sent[RANK_MAPS_APART] / choice->bandwidth;
     return whole > unseen_seconds && whole > worth_it * apart ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
 }

@@ -21,11 +21,11 @@ kd_status shared_frame_check(ranks *among, uint64_t identity);
    returned only on the rank that has them. */
 kd_status shared_frame_agree(ranks *among, kd_status status);
 /* Distributes the saved state that rank 0 has read to all ranks. */
-kd_status shared_frame_resume(ranks *among, frame *of, film *to);
+kd_status shared_frame_resume(ranks *among, frame *frame, film *to);
 /* frame_run on all ranks of of->among, collectively. Afterwards the film of rank 0 is complete; its
    keeper saves it at intervals. Returns KD_INTERRUPTED on all ranks if the job of one was
    cancelled. Fills `figures` (an entry per rank). */
-kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figures *figures);
+kd_status shared_frame_run(frame *frame, const integrator *how, film *to, rank_figures *figures);
 
 /* Choice between replicated photon maps, in which each rank has all photons, and distributed ones,
    in which each rank keeps the photons that it has traced. Both give the same picture, so the
@@ -53,6 +53,6 @@ typedef struct maps_choice {
    than a second and more than four times as long as distributed maps need, because with distributed
    maps every rank follows all camera paths. On devices no path is followed twice and each rank
    builds only the tree of its own photons, so the kind that sends less is chosen. */
-rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits);
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits);
 
 #endif

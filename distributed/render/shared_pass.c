@@ -30,12 +30,12 @@ typedef struct scheduler_thread {
     char words[1024];
 } scheduler_thread;
 
-static uint64_t rows_bytes(const film *of, int32_t top, int32_t bottom) {
-    return (uint64_t)(bottom - top) * (uint64_t)of->width * sizeof *of->pixels;
+static uint64_t rows_bytes(const film *film, int32_t top, int32_t bottom) {
+    return (uint64_t)(bottom - top) * (uint64_t)film->width * sizeof *film->pixels;
 }
 
-static film_pixel *rows_at(const film *of, int32_t top) {
-    return of->pixels + (int64_t)top * of->width;
+static film_pixel *rows_at(const film *film, int32_t top) {
+    return film->pixels + (int64_t)top * film->width;
 }
 
 /* Returns true if rows not yet rendered in this pass may already have samples. */
@@ -43,106 +43,106 @@ static bool is_summed(const shared_pass *pass) {
     return pass->samples.begin > 0 || pass->to->resumed;
 }
 
-static void next_chunk(scheduler_thread *of, int32_t rank, chunk_message *out) {
+static void next_chunk(scheduler_thread *scheduler_thread, int32_t rank, chunk_message *out) {
     memset(out, 0, sizeof *out);
-    out->summed = is_summed(of->pass);
-    pthread_mutex_lock(&of->mutex);
-    if (!of->over) row_scheduler_next(&of->pass->scheduler, rank, &out->top, &out->bottom);
-    pthread_mutex_unlock(&of->mutex);
+    out->summed = is_summed(scheduler_thread->pass);
+    pthread_mutex_lock(&scheduler_thread->mutex);
+    if (!scheduler_thread->over) row_scheduler_next(&scheduler_thread->pass->scheduler, rank, &out->top, &out->bottom);
+    pthread_mutex_unlock(&scheduler_thread->mutex);
 }
 
-static void note_chunk(scheduler_thread *of, int32_t rank, const chunk_message *done) {
-    shared_pass *pass = of->pass;
-    pthread_mutex_lock(&of->mutex);
+static void note_chunk(scheduler_thread *scheduler_thread, int32_t rank, const chunk_message *done) {
+    shared_pass *pass = scheduler_thread->pass;
+    pthread_mutex_lock(&scheduler_thread->mutex);
     row_scheduler_note(&pass->scheduler, rank, done->bottom - done->top, done->seconds);
     pass->counts.rays += done->rays;
     pass->counts.nan_samples += done->nan_samples;
-    of->over |= done->over != 0;
-    pthread_mutex_unlock(&of->mutex);
+    scheduler_thread->over |= done->over != 0;
+    pthread_mutex_unlock(&scheduler_thread->mutex);
 }
 
 /* Receives the result of a rank's chunk. */
-static kd_status take_answer(scheduler_thread *of, int32_t *sender) {
+static kd_status take_answer(scheduler_thread *scheduler_thread, int32_t *sender) {
     chunk_message done;
-    film *to = of->pass->to;
-    KD_TRY(ranks_receive(&of->among, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
+    film *to = scheduler_thread->pass->to;
+    KD_TRY(ranks_receive(&scheduler_thread->among, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
     KD_REQUIRE(done.top >= 0 && done.top <= done.bottom && done.bottom <= to->height,
                KD_ERROR_RUNTIME, "rank %d sent rows %d to %d of an image of %d rows", *sender,
                done.top, done.bottom, to->height);
     if (done.bottom > done.top) {
-        pthread_mutex_lock(&of->mutex); /* waits while the film is being saved */
+        pthread_mutex_lock(&scheduler_thread->mutex); /* waits while the film is being saved */
         const kd_status status =
-            ranks_receive(&of->among, *sender, TAG_DONE_ROWS, rows_at(to, done.top),
+            ranks_receive(&scheduler_thread->among, *sender, TAG_DONE_ROWS, rows_at(to, done.top),
                           rows_bytes(to, done.top, done.bottom), NULL);
-        pthread_mutex_unlock(&of->mutex);
+        pthread_mutex_unlock(&scheduler_thread->mutex);
         KD_TRY(status);
-        job_advance(of->pass->of->job,
-                    (int64_t)(done.bottom - done.top) * to->width * of->pass->samples.count);
+        job_advance(scheduler_thread->pass->of->job,
+                    (int64_t)(done.bottom - done.top) * to->width * scheduler_thread->pass->samples.count);
     }
-    note_chunk(of, *sender, &done);
+    note_chunk(scheduler_thread, *sender, &done);
     return KD_OK;
 }
 
-static kd_status answer_all(scheduler_thread *of) {
-    const film *to = of->pass->to;
-    for (int32_t asking = of->among.size - 1; asking > 0;) {
+static kd_status answer_all(scheduler_thread *scheduler_thread) {
+    const film *to = scheduler_thread->pass->to;
+    for (int32_t asking = scheduler_thread->among.size - 1; asking > 0;) {
         int32_t sender = 0;
         chunk_message next;
-        KD_TRY(take_answer(of, &sender));
-        next_chunk(of, sender, &next);
-        KD_TRY(ranks_send(&of->among, sender, TAG_CHUNK, &next, sizeof next));
+        KD_TRY(take_answer(scheduler_thread, &sender));
+        next_chunk(scheduler_thread, sender, &next);
+        KD_TRY(ranks_send(&scheduler_thread->among, sender, TAG_CHUNK, &next, sizeof next));
         if (next.bottom == next.top)
             --asking;
         else if (next.summed)
-            KD_TRY(ranks_send(&of->among, sender, TAG_CHUNK_ROWS, rows_at(to, next.top),
+            KD_TRY(ranks_send(&scheduler_thread->among, sender, TAG_CHUNK_ROWS, rows_at(to, next.top),
                               rows_bytes(to, next.top, next.bottom)));
     }
     return KD_OK;
 }
 
 static void *run_scheduler(void *context) {
-    scheduler_thread *of = (scheduler_thread *)context;
-    of->status = answer_all(of);
-    if (of->status != KD_OK) snprintf(of->words, sizeof of->words, "%s", kd_last_error());
+    scheduler_thread *thread = (scheduler_thread *)context;
+    thread->status = answer_all(thread);
+    if (thread->status != KD_OK) snprintf(thread->words, sizeof thread->words, "%s", kd_last_error());
     return NULL;
 }
 
 /* Renders the samples of a chunk into the rows of the film, which hold the sums so far. */
 static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
-    frame *of = pass->of;
+    frame *frame = pass->of;
     sample_counts counts = {0, 0};
     const double begun = timing_now();
-    if (of->there && chunk->summed)
-        KD_TRY(frame_cuda_place_rows(of->there, pass->to, chunk->top, chunk->bottom));
-    KD_TRY(frame_take_rows(of, pass->to, &pass->samples, chunk->top, chunk->bottom, &counts));
-    if (of->there) KD_TRY(frame_cuda_fetch_rows(of->there, pass->to, chunk->top, chunk->bottom));
+    if (frame->there && chunk->summed)
+        KD_TRY(frame_cuda_place_rows(frame->there, pass->to, chunk->top, chunk->bottom));
+    KD_TRY(frame_take_rows(frame, pass->to, &pass->samples, chunk->top, chunk->bottom, &counts));
+    if (frame->there) KD_TRY(frame_cuda_fetch_rows(frame->there, pass->to, chunk->top, chunk->bottom));
     chunk->rays = counts.rays;
     chunk->nan_samples = counts.nan_samples;
     chunk->seconds = timing_now() - begun;
-    chunk->over = frame_is_over(of, pass->samples.begin);
+    chunk->over = frame_is_over(frame, pass->samples.begin);
     pass->worked += chunk->seconds;
     pass->rows += (uint64_t)(chunk->bottom - chunk->top);
     return KD_OK;
 }
 
 /* Renders rank 0's own chunks, and saves the film in between. */
-static kd_status work_here(scheduler_thread *of) {
-    shared_pass *pass = of->pass;
+static kd_status work_here(scheduler_thread *scheduler_thread) {
+    shared_pass *pass = scheduler_thread->pass;
     for (;;) {
         chunk_message chunk;
         if (frame_is_over(pass->of, pass->samples.begin)) {
-            pthread_mutex_lock(&of->mutex);
-            of->over = true;
-            pthread_mutex_unlock(&of->mutex);
+            pthread_mutex_lock(&scheduler_thread->mutex);
+            scheduler_thread->over = true;
+            pthread_mutex_unlock(&scheduler_thread->mutex);
         }
-        next_chunk(of, 0, &chunk);
+        next_chunk(scheduler_thread, 0, &chunk);
         if (chunk.bottom == chunk.top) return KD_OK;
         KD_TRY(take_chunk(pass, &chunk));
-        note_chunk(of, 0, &chunk);
+        note_chunk(scheduler_thread, 0, &chunk);
         if (!(pass->pause > 0) || timing_now() < pass->pause) continue;
-        pthread_mutex_lock(&of->mutex);
+        pthread_mutex_lock(&scheduler_thread->mutex);
         const kd_status status = pass->keep(pass);
-        pthread_mutex_unlock(&of->mutex);
+        pthread_mutex_unlock(&scheduler_thread->mutex);
         KD_TRY(status);
     }
 }
@@ -219,12 +219,12 @@ static int32_t longest_band(const shared_pass *pass) {
 /* Distributed photon maps on devices: all ranks run their queries together, each for rows of its
    own band. Ranks with short bands take part in the last launches without rows. */
 static kd_status pass_apart_there(shared_pass *pass) {
-    const frame *of = pass->of;
+    const frame *frame = pass->of;
     const film *to = pass->to;
     const int32_t rank = pass->among->rank, longest = longest_band(pass);
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
     const int32_t rows =
-        frame_cuda_rows(to->width, to->height, 1, frame_cuda_launch_samples(of->how, of->options));
+        frame_cuda_rows(to->width, to->height, 1, frame_cuda_launch_samples(frame->how, frame->options));
     const double begun = timing_now(), waited = pass->among->waited;
     for (uint32_t s = 0; s < pass->samples.count; ++s)
         for (int32_t at = 0; at < longest; at += rows) {
@@ -232,7 +232,7 @@ static kd_status pass_apart_there(shared_pass *pass) {
             const int32_t end = bottom - first < rows ? bottom : first + rows;
             const sample_range range = {
                 to->x0, to->y0, to->width, first, end, pass->samples.begin + s, 1};
-            KD_TRY(frame_cuda_take(of, of->how, &range, &pass->counts));
+            KD_TRY(frame_cuda_take(frame, frame->how, &range, &pass->counts));
         }
     pass->seconds[rank] = timing_now() - begun - (pass->among->waited - waited);
     pass->worked += pass->seconds[rank];
@@ -241,15 +241,15 @@ static kd_status pass_apart_there(shared_pass *pass) {
 }
 
 kd_status pass_apart(shared_pass *pass) {
-    frame *of = pass->of;
-    if (of->there) return pass_apart_there(pass);
+    frame *frame = pass->of;
+    if (frame->there) return pass_apart_there(pass);
     const int32_t rank = pass->among->rank;
     apart_range range = {0, pass->bounds[rank], pass->bounds[rank + 1]};
     const double begun = timing_now(), waited = pass->among->waited;
     bool over = false;
     for (uint32_t s = 0; s < pass->samples.count && !over; ++s) {
         range.sample = pass->samples.begin + s;
-        KD_TRY(of->how->take_apart(of, pass->to, &range, &pass->counts, &over));
+        KD_TRY(frame->how->take_apart(frame, pass->to, &range, &pass->counts, &over));
     }
     pass->worked += timing_now() - begun - (pass->among->waited - waited);
     pass->rows += (uint64_t)(range.own_bottom - range.own_top);
@@ -258,7 +258,7 @@ kd_status pass_apart(shared_pass *pass) {
 
 kd_status pass_collect(shared_pass *pass) {
     film *to = pass->to;
-    frame *of = pass->of;
+    frame *frame = pass->of;
     const int32_t size = pass->among->size, rank = pass->among->rank;
     const uint64_t row = (uint64_t)to->width * sizeof *to->pixels;
     uint64_t *begins = NULL;
@@ -266,13 +266,13 @@ kd_status pass_collect(shared_pass *pass) {
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(begins, (uint64_t)size + 1));
     for (int32_t r = 0; r <= size; ++r) begins[r] = (uint64_t)pass->bounds[r] * row;
-    if (of->there)
+    if (frame->there)
         KD_TRY_GOTO(
-            frame_cuda_fetch_rows(of->there, to, pass->bounds[rank], pass->bounds[rank + 1]));
+            frame_cuda_fetch_rows(frame->there, to, pass->bounds[rank], pass->bounds[rank + 1]));
     KD_TRY_GOTO(ranks_all_gather(pass->among, to->pixels, begins));
     KD_TRY_GOTO(ranks_all_sum(pass->among, counts, 2));
-    of->statistics.rays += (uint64_t)counts[0];
-    of->statistics.nan_samples += (uint64_t)counts[1];
+    frame->statistics.rays += (uint64_t)counts[0];
+    frame->statistics.nan_samples += (uint64_t)counts[1];
     memset(&pass->counts, 0, sizeof pass->counts);
 done:
     memory_free(begins);

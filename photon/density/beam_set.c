@@ -49,11 +49,11 @@ static double depth_of(const scene_view *scene, uint32_t index) {
    volume V and surface S have the mean length 4 V / S, limited by the mean free path; a ray of
    length t passes beams of total length l within r at (pi / 2) r t l / V points. Sums are in the
    order of beams. */
-static double find_radius(const beam_set *of, const scene_view *scene, uint32_t gather) {
+static double find_radius(const beam_set *beams, const scene_view *scene, uint32_t gather) {
     box3 box = box3_empty();
     double lengths = 0, rays = 0;
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const beam *at = &of->beams[i];
+    for (uint32_t i = 0; i < beams->count; ++i) {
+        const beam *at = &beams->beams[i];
         box3_include(&box, at->start);
         box3_include(&box, vec3_along(at->start, at->length, at->direction));
     }
@@ -61,12 +61,12 @@ static double find_radius(const beam_set *of, const scene_view *scene, uint32_t 
     const double x = (double)size.x, y = (double)size.y, z = (double)size.z;
     const double outside = 2 * (x * y + y * z + z * x), volume = x * y * z;
     const double through = outside > 0 ? 4 * volume / outside : 0;
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const double depth = depth_of(scene, of->beams[i].medium);
-        lengths += fmin((double)of->beams[i].length, depth);
+    for (uint32_t i = 0; i < beams->count; ++i) {
+        const double depth = depth_of(scene, beams->beams[i].medium);
+        lengths += fmin((double)beams->beams[i].length, depth);
         rays += fmin(through, depth);
     }
-    rays /= of->count;
+    rays /= beams->count;
     const double minimum = RADIUS_MIN * sqrt(x * x + y * y + z * z);
     if (volume > 0 && rays > 0) return fmax(minimum, 2 * gather * volume / (M_PI * lengths * rays));
     return fmax(minimum, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
@@ -121,8 +121,8 @@ static void put_in_order(beam_making *work, uint64_t node) {
     put_in_order(work, 2 * node + 2);
 }
 
-static void widen(box3 *box, const beam_set *of, const beam_piece *piece) {
-    const beam *at = &of->beams[piece->beam];
+static void widen(box3 *box, const beam_set *beams, const beam_piece *piece) {
+    const beam *at = &beams->beams[piece->beam];
     box3_include(box, vec3_along(at->start, piece->begin, at->direction));
     box3_include(box, vec3_along(at->start, piece->end, at->direction));
 }
@@ -188,16 +188,16 @@ void beam_set_close(beam_set *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale) {
+beam_view beam_set_get_view(const beam_set *beams, photon_kernel kernel, float scale) {
     beam_view view;
-    view.nodes = of->nodes;
-    view.pieces = of->pieces;
-    view.beams = of->beams;
-    view.node_count = of->node_count;
-    view.piece_count = of->piece_count;
-    view.radius = of->radius;
+    view.nodes = beams->nodes;
+    view.pieces = beams->pieces;
+    view.beams = beams->beams;
+    view.node_count = beams->node_count;
+    view.piece_count = beams->piece_count;
+    view.radius = beams->radius;
     view.scale = scale;
-    view.slack = of->slack;
+    view.slack = beams->slack;
     view.kernel = kernel;
     return view;
 }

@@ -26,19 +26,19 @@ typedef struct tile_spread {
 
 /* Coordinates 0 to 2: the centre, divided by the scale; 3 to 5: the normal. */
 static float coordinate_of(const box_builder *with, uint32_t which, int coordinate) {
-    const tile *of = &with->tiles[which];
-    if (coordinate >= 3) return vec3_axis(of->normal, coordinate - 3);
+    const tile *tile = &with->tiles[which];
+    if (coordinate >= 3) return vec3_axis(tile->normal, coordinate - 3);
     return with->per_scale / 3 *
-           (vec3_axis(of->corner[0], coordinate) + vec3_axis(of->corner[1], coordinate) +
-            vec3_axis(of->corner[2], coordinate));
+           (vec3_axis(tile->corner[0], coordinate) + vec3_axis(tile->corner[1], coordinate) +
+            vec3_axis(tile->corner[2], coordinate));
 }
 
 /* Finds the widest coordinate of some tiles, and the middle of its range. */
-static int find_widest(const tile_spread *of, float *middle) {
+static int find_widest(const tile_spread *spread, float *middle) {
     int widest = 0;
     for (int c = 1; c < COORDINATES; ++c)
-        if (of->maximum[c] - of->minimum[c] > of->maximum[widest] - of->minimum[widest]) widest = c;
-    *middle = 0.5f * (of->minimum[widest] + of->maximum[widest]);
+        if (spread->maximum[c] - spread->minimum[c] > spread->maximum[widest] - spread->minimum[widest]) widest = c;
+    *middle = 0.5f * (spread->minimum[widest] + spread->maximum[widest]);
     return widest;
 }
 
@@ -101,12 +101,12 @@ typedef struct box_sums {
     double weight[2], dark[2], odd[3], square[3], across[3];
 } box_sums;
 
-static void add_tile(box_sums *to, const tile *of) {
-    const double area = (double)of->area;
+static void add_tile(box_sums *to, const tile *tile) {
+    const double area = (double)tile->area;
     double both = 0, apart = 0, n[3];
     to->area += area;
     for (int side = 0; side < 2; ++side) {
-        const double weight = area * (double)of->weight[side];
+        const double weight = area * (double)tile->weight[side];
         if (weight < 0) {
             to->dark[side] -= weight;
             continue;
@@ -116,9 +116,9 @@ static void add_tile(box_sums *to, const tile *of) {
         apart += side ? -weight : weight;
     }
     for (int a = 0; a < 3; ++a) {
-        n[a] = (double)vec3_axis(of->normal, a);
+        n[a] = (double)vec3_axis(tile->normal, a);
         to->axis[a] += area * n[a];
-        for (int k = 0; k < 3; ++k) to->middle[a] += area / 3 * (double)vec3_axis(of->corner[k], a);
+        for (int k = 0; k < 3; ++k) to->middle[a] += area / 3 * (double)vec3_axis(tile->corner[k], a);
         to->odd[a] += apart * n[a];
         to->square[a] += both * n[a] * n[a];
     }
@@ -172,10 +172,10 @@ static void fill_box(const box_builder *with, tile_box *box, tile_spread *spread
         box->modelled |= (with->tiles[i].triangle & TILE_MODELLED) != 0u;
 }
 
-static bool tile_is_large(const box_builder *with, const tile *of) {
+static bool tile_is_large(const box_builder *with, const tile *tile) {
     float side2 = 0;
     for (int k = 0; k < 3; ++k)
-        side2 = float_max(side2, vec3_length2(vec3_sub(of->corner[(k + 1) % 3], of->corner[k])));
+        side2 = float_max(side2, vec3_length2(vec3_sub(tile->corner[(k + 1) % 3], tile->corner[k])));
     return sqrtf(side2) * with->per_scale > TILE_LARGE;
 }
 
@@ -202,15 +202,15 @@ typedef struct box_branch {
 static uint32_t build_box(const box_builder *with, uint32_t index, uint32_t begin, uint32_t count);
 
 static void build_branch(task *self) {
-    box_branch *of = (box_branch *)(void *)self;
-    of->end = build_box(of->with, of->index, of->begin, of->count);
+    box_branch *branch = (box_branch *)(void *)self;
+    branch->end = build_box(branch->with, branch->index, branch->begin, branch->count);
 }
 
 /* Moves a subtree's boxes to their final position; returns the index after the last. */
-static uint32_t move_branch(const box_branch *of, uint32_t to) {
-    const uint32_t count = of->end - of->index, by = of->index - to;
-    tile_box *boxes = of->with->boxes + to;
-    memmove(boxes, of->with->boxes + of->index, count * sizeof *boxes);
+static uint32_t move_branch(const box_branch *branch, uint32_t to) {
+    const uint32_t count = branch->end - branch->index, by = branch->index - to;
+    tile_box *boxes = branch->with->boxes + to;
+    memmove(boxes, branch->with->boxes + branch->index, count * sizeof *boxes);
     for (uint32_t i = 0; i < count && by; ++i) {
         if (boxes[i].count > TILE_LEAF) boxes[i].second -= by;
         boxes[i].skip -= by;
@@ -263,9 +263,9 @@ typedef struct whole_build {
 } whole_build;
 
 static void build_all(task_pool *pool, void *context) {
-    whole_build *of = (whole_build *)context;
-    of->with.pool = pool;
-    of->boxes = build_box(&of->with, 0, 0, of->tiles);
+    whole_build *build = (whole_build *)context;
+    build->with.pool = pool;
+    build->boxes = build_box(&build->with, 0, 0, build->tiles);
 }
 
 kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,

@@ -31,9 +31,9 @@ typedef struct tile_probes {
     uint32_t pair_count;
 } tile_probes;
 
-KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *of, uint32_t probe) {
-    const probe_pair *pair = &of->pairs[probe / 2];
-    const tile_face *face = &of->faces[pair->face];
+KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *probes, uint32_t probe) {
+    const probe_pair *pair = &probes->pairs[probe / 2];
+    const tile_face *face = &probes->faces[pair->face];
     vec2 corner[3];
     tile_part_corners(face->depth, pair->part, corner);
     const float u = (corner[0].x + corner[1].x + corner[2].x) / 3;
@@ -61,23 +61,23 @@ KD_FN bool probe_sees_light(const scene_view *scene, const openness_place *place
 }
 
 /* Returns the target of a ray. */
-KD_FN uint32_t probe_target(const tile_probes *of, ray_hit hit, vec3 direction) {
+KD_FN uint32_t probe_target(const tile_probes *probes, ray_hit hit, vec3 direction) {
     if (hit.triangle == KD_NONE) return KD_NONE;
-    const uint32_t which = of->face_of[hit.triangle];
+    const uint32_t which = probes->face_of[hit.triangle];
     if (which == KD_NONE) return KD_NONE;
-    const tile_face *face = &of->faces[which];
+    const tile_face *face = &probes->faces[which];
     const uint32_t part = tile_part_at(face->depth, hit.u, hit.v);
     const uint32_t back = vec3_dot(direction, face->normal) > 0;
-    return 2 * of->pair_of[face->first + part] + back;
+    return 2 * probes->pair_of[face->first + part] + back;
 }
 
 /* Brightness of a probe after another iteration. */
-KD_FN float probe_lit(const tile_probes *of, uint32_t probe) {
-    const uint32_t *target = of->targets + (size_t)probe * OPENNESS_RAYS;
+KD_FN float probe_lit(const tile_probes *probes, uint32_t probe) {
+    const uint32_t *target = probes->targets + (size_t)probe * OPENNESS_RAYS;
     float sum = 0;
-    if (of->now[probe] >= 1) return 1;
+    if (probes->now[probe] >= 1) return 1;
     for (int k = 0; k < OPENNESS_RAYS; ++k)
-        sum += target[k] == KD_NONE ? 1 : PROBE_PASSED_ON * of->now[target[k]];
+        sum += target[k] == KD_NONE ? 1 : PROBE_PASSED_ON * probes->now[target[k]];
     return sum / OPENNESS_RAYS;
 }
 

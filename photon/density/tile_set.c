@@ -154,18 +154,18 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
 }
 
 /* Chooses the size of parts: as requested, or coarser if that would make too many. */
-static float plan_parts(tile_parts *of, float radius) {
+static float plan_parts(tile_parts *parts, float radius) {
     for (float coarser = 1;; coarser *= 1.5f) {
         uint64_t count = 0;
-        for (uint32_t i = 0; i < of->face_count; ++i) {
-            tile_face *face = &of->faces[i];
+        for (uint32_t i = 0; i < parts->face_count; ++i) {
+            tile_face *face = &parts->faces[i];
             face->depth = (uint8_t)face_depth(face, coarser * PART * radius, coarser * 2 * radius);
             face->first = (uint32_t)count;
             count += 1u << 2 * face->depth;
             if (count > KD_NONE) break;
         }
-        of->count = (uint32_t)count;
-        if (count <= (uint64_t)PARTS_WANTED + of->face_count) return coarser * PART * radius;
+        parts->count = (uint32_t)count;
+        if (count <= (uint64_t)PARTS_WANTED + parts->face_count) return coarser * PART * radius;
     }
 }
 

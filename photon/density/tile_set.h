@@ -36,7 +36,7 @@ tile_view tile_set_get_view(const tile_set *from);
 uint64_t tile_set_lookups_bounded(const tile_set *from); /* `from` may be zeroed */
 
 /* Marks the parts whose queries need no traversal, once the tiles are built. */
-kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
+kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts);
 /* Bytes during and after construction. `discs`: upper bound on the number of discs of the radius
    that cover the lit surfaces. */
 uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs);

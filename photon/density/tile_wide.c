@@ -129,10 +129,10 @@ static void list_faces(group_list *to) {
 
 static void search_groups(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    const group_list *of = (const group_list *)context;
+    const group_list *list = (const group_list *)context;
     for (int64_t i = begin; i < end; ++i) {
-        part_group group = of->groups[i];
-        for (group.side = 0; group.side < 2; ++group.side) search_group(of->in, &group);
+        part_group group = list->groups[i];
+        for (group.side = 0; group.side < 2; ++group.side) search_group(list->in, &group);
     }
 }
 
@@ -173,13 +173,13 @@ static bool box_lies_within(const tile_lookup *lookup, const tile_box *box) {
 }
 
 /* Adds a tile by the closed form only. */
-static void add_exactly(tile_lookup *lookup, const tile *of) {
-    const float weight = tile_weight(lookup, of, TILE_COSINE);
+static void add_exactly(tile_lookup *lookup, const tile *tile) {
+    const float weight = tile_weight(lookup, tile, TILE_COSINE);
     vec3 p[3];
     if (!(weight > 0)) return;
-    tile_see(lookup, of, p);
-    tile_add(lookup, of, weight,
-             triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], of->normal));
+    tile_see(lookup, tile, p);
+    tile_add(lookup, tile, weight,
+             triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], tile->normal));
 }
 
 /* Returns true if the ball contains a whole disc and nothing else that faces the same way. */
@@ -250,9 +250,9 @@ static void find_planes(plane_search *in) {
 }
 
 /* `first`: per triangle; results for triangles that are not subdivided are stored in `wide`. */
-static kd_status search_planes(const tile_set *of, const tile_parts *parts, uint32_t *first,
+static kd_status search_planes(const tile_set *tile_set, const tile_parts *parts, uint32_t *first,
                                const tile_view *tiles) {
-    plane_search search = {*tiles, first, of->wide, NULL, 0};
+    plane_search search = {*tiles, first, tile_set->wide, NULL, 0};
     for (uint32_t i = 0; i < parts->face_count; ++i)
         if (parts->faces[i].depth == 0) first[parts->faces[i].triangle] = parts->faces[i].first;
     find_planes(&search);
@@ -270,22 +270,22 @@ static bool face_knows(const tile_face *face, const uint8_t *wide) {
     return face->depth >= GROUP_DEPTH || (face->depth == 0 && wide[face->first]);
 }
 
-kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
-    const uint32_t triangles = of->scene->mesh.triangle_count;
+kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
+    const uint32_t triangles = tiles->scene->mesh.triangle_count;
     if (parts->count >> 28) return KD_OK; /* too many parts for their indices */
-    KD_TRY(KD_RESERVE(of->wide, parts->count));
-    KD_TRY(KD_RESERVE(of->patches, triangles));
-    memset(of->wide, 0, parts->count);
-    memset(of->patches, 0xff, triangles * sizeof *of->patches);
-    wide_search search = {parts, tile_set_get_view(of), of->wide};
+    KD_TRY(KD_RESERVE(tiles->wide, parts->count));
+    KD_TRY(KD_RESERVE(tiles->patches, triangles));
+    memset(tiles->wide, 0, parts->count);
+    memset(tiles->patches, 0xff, triangles * sizeof *tiles->patches);
+    wide_search search = {parts, tile_set_get_view(tiles), tiles->wide};
     search.tiles.patches = NULL;
     KD_TRY(search_faces(&search));
-    KD_TRY(search_planes(of, parts, of->patches, &search.tiles));
+    KD_TRY(search_planes(tiles, parts, tiles->patches, &search.tiles));
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
-        of->patches[face->triangle] =
-            face_knows(face, of->wide) ? face->first << 4 | face->depth : KD_NONE;
+        tiles->patches[face->triangle] =
+            face_knows(face, tiles->wide) ? face->first << 4 | face->depth : KD_NONE;
     }
-    of->wide_count = parts->count;
+    tiles->wide_count = parts->count;
     return KD_OK;
 }

@@ -234,11 +234,11 @@ KD_FN void tile_box_guess(tile_lookup *lookup, const tile_box *box) {
 }
 
 /* Returns true if the point, which lies on the tile's triangle, lies in the tile. */
-KD_FN bool tile_holds(const tile *of, vec3 p) {
+KD_FN bool tile_holds(const tile *tile, vec3 p) {
     for (int i = 0; i < 3; ++i) {
-        const vec3 a = of->corner[i], side = vec3_sub(of->corner[i < 2 ? i + 1 : 0], a);
-        const float turn = vec3_dot(of->normal, vec3_cross(side, vec3_sub(p, a)));
-        if (turn < -1e-4f * of->area) return false;
+        const vec3 a = tile->corner[i], side = vec3_sub(tile->corner[i < 2 ? i + 1 : 0], a);
+        const float turn = vec3_dot(tile->normal, vec3_cross(side, vec3_sub(p, a)));
+        if (turn < -1e-4f * tile->area) return false;
     }
     return true;
 }
@@ -260,14 +260,14 @@ KD_FN float tile_mean_kernel(photon_kernel kernel, const vec3 p[3]) {
 }
 
 /* Corners in radii, relative to the query point. */
-KD_FN void tile_see(const tile_lookup *lookup, const tile *of, vec3 p[3]) {
+KD_FN void tile_see(const tile_lookup *lookup, const tile *tile, vec3 p[3]) {
     for (int i = 0; i < 3; ++i)
-        p[i] = vec3_scale(vec3_sub(of->corner[i], lookup->position), lookup->per_radius);
+        p[i] = vec3_scale(vec3_sub(tile->corner[i], lookup->position), lookup->per_radius);
 }
 
 /* Returns true, and the integral, if a tile does not need the closed form: it is out of reach, or
    it is small, lies away from the kernel's peak and rim, and some of its points are in reach. */
-KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *of, const vec3 p[3], float *part) {
+KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *tile, const vec3 p[3], float *part) {
     const vec3 lo = vec3_min(vec3_min(p[0], p[1]), p[2]), hi = vec3_max(vec3_max(p[0], p[1]), p[2]);
     const vec3 away = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
     *part = 0;
@@ -277,7 +277,7 @@ KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *of, const vec3 
         float_max(vec3_length2(vec3_sub(p[2], p[1])), vec3_length2(vec3_sub(p[0], p[2]))));
     if (longest2 < TILE_SMALL * TILE_SMALL) {
         const vec3 middle = vec3_scale(vec3_add(vec3_add(p[0], p[1]), p[2]), 1.0f / 3);
-        *part = photon_kernel_at(lookup->kernel, vec3_length2(middle)) * of->area / lookup->bound2;
+        *part = photon_kernel_at(lookup->kernel, vec3_length2(middle)) * tile->area / lookup->bound2;
         return true;
     }
     if (!(longest2 < TILE_SMOOTH * TILE_SMOOTH)) return false;
@@ -286,37 +286,37 @@ KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *of, const vec3 
     const float far2 =
         float_max(vec3_length2(p[0]), float_max(vec3_length2(p[1]), vec3_length2(p[2])));
     if (!(near2 > 1.5f * longest2 && far2 <= 1)) return false;
-    *part = tile_mean_kernel(lookup->kernel, p) * of->area / lookup->bound2;
+    *part = tile_mean_kernel(lookup->kernel, p) * tile->area / lookup->bound2;
     return true;
 }
 
 /* Weight of the side that faces the query; 0: the tile does not count. */
-KD_FN float tile_weight(const tile_lookup *lookup, const tile *of, float limit) {
-    const float cosine = vec3_dot(of->normal, lookup->normal);
-    return fabsf(cosine) >= limit ? of->weight[cosine < 0] : 0;
+KD_FN float tile_weight(const tile_lookup *lookup, const tile *tile, float limit) {
+    const float cosine = vec3_dot(tile->normal, lookup->normal);
+    return fabsf(cosine) >= limit ? tile->weight[cosine < 0] : 0;
 }
 
 /* Adds the integral over a tile. */
-KD_FN void tile_add(tile_lookup *lookup, const tile *of, float weight, float part) {
+KD_FN void tile_add(tile_lookup *lookup, const tile *tile, float weight, float part) {
     if (weight > 0) {
         lookup->lit += tile_units(weight * part);
-        lookup->modelled |= (of->triangle & TILE_MODELLED) && part > 0;
+        lookup->modelled |= (tile->triangle & TILE_MODELLED) && part > 0;
         return;
     }
     lookup->dark -= tile_units(weight * part);
-    if ((of->triangle & ~TILE_MODELLED) == lookup->triangle && tile_holds(of, lookup->position))
+    if ((tile->triangle & ~TILE_MODELLED) == lookup->triangle && tile_holds(tile, lookup->position))
         lookup->in_the_dark = true;
 }
 
-KD_FN void tile_take(tile_lookup *lookup, const tile *of, float limit) {
-    const float weight = tile_weight(lookup, of, limit);
+KD_FN void tile_take(tile_lookup *lookup, const tile *tile, float limit) {
+    const float weight = tile_weight(lookup, tile, limit);
     vec3 p[3];
     float part;
     if (weight == 0) return;
-    tile_see(lookup, of, p);
-    if (!tile_is_smooth(lookup, of, p, &part))
-        part = triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], of->normal);
-    tile_add(lookup, of, weight, part);
+    tile_see(lookup, tile, p);
+    if (!tile_is_smooth(lookup, tile, p, &part))
+        part = triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], tile->normal);
+    tile_add(lookup, tile, weight, part);
 }
 
 KD_FN void tile_box_take_all(const tile_view *view, tile_lookup *lookup, const tile_box *box,
@@ -369,20 +369,20 @@ KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, 
     waiting[0].share = share;
     while (count) {
         const tile_waiting now = waiting[--count];
-        const tile_box *of = &view->boxes[now.box];
-        const bool leaf = of->skip == now.box + 1;
-        const uint32_t needed = leaf ? of->count : 2;
+        const tile_box *tile_box = &view->boxes[now.box];
+        const bool leaf = tile_box->skip == now.box + 1;
+        const uint32_t needed = leaf ? tile_box->count : 2;
         spare += now.share;
         if (spare < needed || count + 2 > TILE_WAITING) {
-            tile_box_guess(lookup, of);
+            tile_box_guess(lookup, tile_box);
             continue;
         }
         spare -= needed;
         if (leaf) {
-            tile_box_take_all(view, lookup, of, limit);
+            tile_box_take_all(view, lookup, tile_box, limit);
             continue;
         }
-        const uint32_t first = now.box + 1, second = of->second;
+        const uint32_t first = now.box + 1, second = tile_box->second;
         const bool opens = tile_intersect_box(view, lookup, limit, second);
         const bool open_first = tile_intersect_box(view, lookup, limit, first);
         if (opens) {

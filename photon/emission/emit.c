@@ -386,14 +386,14 @@ done:
     return status;
 }
 
-kd_status photon_list_own(photon_list *of) {
+kd_status photon_list_own(photon_list *list) {
     photon *copy = NULL;
-    of->nodes = NULL; /* no longer valid once photons are changed */
-    if (!of->borrowed) return KD_OK;
-    KD_TRY(KD_RESERVE(copy, of->count));
-    if (of->count) memcpy(copy, of->photons, of->count * sizeof *copy);
-    of->photons = copy;
-    of->borrowed = false;
+    list->nodes = NULL; /* no longer valid once photons are changed */
+    if (!list->borrowed) return KD_OK;
+    KD_TRY(KD_RESERVE(copy, list->count));
+    if (list->count) memcpy(copy, list->photons, list->count * sizeof *copy);
+    list->photons = copy;
+    list->borrowed = false;
     return KD_OK;
 }
 

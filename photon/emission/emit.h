@@ -105,7 +105,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
 /* Returns true if the order's deadline has passed and at least one batch is complete. */
 bool emit_is_overdue(const photon_order *order, uint64_t emitted);
 /* Replaces borrowed photons by a copy that the list owns. */
-kd_status photon_list_own(photon_list *of);
+kd_status photon_list_own(photon_list *list);
 /* Bytes of a list of `photons` photons; bytes of the paths traced at a time to fill it, at two
    photons each. */
 uint64_t photon_list_bytes(uint64_t photons);

@@ -27,10 +27,10 @@ kd_status emit_share_open(emit_share *out, ranks *among);
 void emit_share_close(emit_share *owned);
 /* Distributes the decision of rank 0: the number of paths of the next batch, or that the deadline
    has passed; then sets this rank's part. */
-kd_status emit_share_plan(emit_share *of, uint64_t *paths, bool *cut);
+kd_status emit_share_plan(emit_share *share, uint64_t *paths, bool *cut);
 /* Called after tracing the part: exchanges the numbers of photons stored. *stopped: the job of some
    rank was cancelled. */
-kd_status emit_share_landed(emit_share *of, uint64_t landed, bool cancelled, bool *stopped);
+kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, bool *stopped);
 
 /* Contribution of a part to the list. */
 typedef struct emit_part {
@@ -40,12 +40,12 @@ typedef struct emit_part {
 } emit_part;
 /* Combines the parts up to the end of the list; `own` is reduced to what is used of this rank's
    part. */
-kd_status emit_share_parts(emit_share *of, emit_part *own, uint64_t count, emit_part *all);
+kd_status emit_share_parts(emit_share *share, emit_part *own, uint64_t count, emit_part *all);
 /* All-gather of the photons of a batch, stored from `photons` on; this rank's are in place
    already. */
-kd_status emit_share_photons(emit_share *of, photon *photons);
+kd_status emit_share_photons(emit_share *share, photon *photons);
 /* Sums the energy balances of all ranks. */
-kd_status emit_share_ledger(emit_share *of, ledger_sum *sum);
+kd_status emit_share_ledger(emit_share *share, ledger_sum *sum);
 
 #ifdef __cplusplus
 }

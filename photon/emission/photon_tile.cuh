@@ -15,8 +15,8 @@ template <uint32_t BLOCK> struct photon_tile {
     static_assert(WORDS % 2 == 1 && WORDS * sizeof(uint32_t) == sizeof(photon), "banks");
     uint32_t words[BLOCK * WORDS];
 
-    __device__ __forceinline__ void put(const photon &of) {
-        memcpy(words + threadIdx.x * WORDS, &of, sizeof of);
+    __device__ __forceinline__ void put(const photon &photon) {
+        memcpy(words + threadIdx.x * WORDS, &photon, sizeof photon);
     }
     __device__ __forceinline__ photon get() const {
         photon made;

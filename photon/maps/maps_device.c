@@ -42,13 +42,13 @@ typedef struct list_emission {
 } list_emission;
 
 static kd_status emit_list(void *context, job_control *unheard) {
-    const list_emission *of = (const list_emission *)context;
+    const list_emission *emission = (const list_emission *)context;
     (void)unheard;
-    of->map->has_tree = false;
-    KD_TRY(photon_list_cuda_emit(&of->map->list, &of->map->emitter, of->device_scene, of->order,
-                                 of->job));
-    if (of->order->apart && ranks_shared(of->order->among))
-        KD_TRY(exchange_list(&of->map->list, of->order->among));
+    emission->map->has_tree = false;
+    KD_TRY(photon_list_cuda_emit(&emission->map->list, &emission->map->emitter, emission->device_scene, emission->order,
+                                 emission->job));
+    if (emission->order->apart && ranks_shared(emission->order->among))
+        KD_TRY(exchange_list(&emission->map->list, emission->order->among));
     return KD_OK;
 }
 
@@ -211,9 +211,9 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which) {
     return view;
 }
 
-bool photon_maps_cuda_cut(const photon_maps_cuda *of) {
-    return of->map[PHOTON_LIST_GLOBAL].list.cut || of->map[PHOTON_LIST_CAUSTIC].list.cut ||
-           of->map[PHOTON_LIST_MEDIA].list.cut;
+bool photon_maps_cuda_cut(const photon_maps_cuda *maps) {
+    return maps->map[PHOTON_LIST_GLOBAL].list.cut || maps->map[PHOTON_LIST_CAUSTIC].list.cut ||
+           maps->map[PHOTON_LIST_MEDIA].list.cut;
 }
 
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from) {

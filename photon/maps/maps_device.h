@@ -80,7 +80,7 @@ KD_DEVICE_ANSWER(uint64_t, photon_map_cuda_bytes, (uint64_t photons, bool ordere
 
 /* Returns device pointers for kernels; `photons` is NULL unless they are in tree order. */
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
-bool photon_maps_cuda_cut(const photon_maps_cuda *of);        /* as photon_maps_cut */
+bool photon_maps_cuda_cut(const photon_maps_cuda *maps);        /* as photon_maps_cut */
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* as photon_maps_hash */
 
 /* A batch of deferred estimates. */

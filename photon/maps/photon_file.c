@@ -233,18 +233,18 @@ void photon_file_close(photon_file *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
+kd_status photon_file_check_scene(const photon_file *file, const char *path, const scene_view *scene,
                                   uint64_t scene_hash_found) {
-    KD_REQUIRE(of->scene == scene_hash_found, KD_ERROR_INPUT,
+    KD_REQUIRE(file->scene == scene_hash_found, KD_ERROR_INPUT,
                "%s: the photon map belongs to another scene (hash %016llx; this scene has %016llx)",
-               path, (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
+               path, (unsigned long long)file->scene, (unsigned long long)scene_hash_found);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const bool media = l == PHOTON_LIST_MEDIA;
         const uint32_t places = media ? scene->medium_count : scene->mesh.triangle_count;
-        for (uint64_t i = 0; i < of->lists[l].count; ++i)
-            KD_REQUIRE(of->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
+        for (uint64_t i = 0; i < file->lists[l].count; ++i)
+            KD_REQUIRE(file->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
                        "%s: damaged: a photon is %s %u of %u", path,
-                       media ? "in medium" : "on triangle", of->lists[l].photons[i].triangle,
+                       media ? "in medium" : "on triangle", file->lists[l].photons[i].triangle,
                        places);
     }
     return KD_OK;
@@ -272,8 +272,8 @@ static int by_mark(const void *a, const void *b) {
     return (x->map > y->map) - (x->map < y->map);
 }
 
-static photon_mark mark_of(const photon *of, uint32_t map) {
-    photon known = *of;
+static photon_mark mark_of(const photon *record, uint32_t map) {
+    photon known = *record;
     known.power = vec3_all(0);
     const photon_mark mark = {hash_bytes(&known, sizeof known), map};
     return mark;

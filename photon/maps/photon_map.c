@@ -61,13 +61,13 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
                             bool any_order, photon_last *last, neighbour *out) {
     uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_capacity */
     assert(leafindex_capacity(k) <= sizeof keys / sizeof *keys);
-    const leafindex *of = (const leafindex *)index;
+    const leafindex *leaves = (const leafindex *)index;
     const float near = bound_by_last(last, query, k);
     uint32_t *place = last && k > 1 ? &last->place : NULL, count = 0;
     if (near < max_radius)
-        count = leafindex_nearest_some(of, query, k, near, !any_order, place, keys, out);
+        count = leafindex_nearest_some(leaves, query, k, near, !any_order, place, keys, out);
     if (count < k)
-        count = leafindex_nearest_some(of, query, k, max_radius, !any_order, place, keys, out);
+        count = leafindex_nearest_some(leaves, query, k, max_radius, !any_order, place, keys, out);
     if (place && count == k && k >= last->k)
         *last = (photon_last){query, sqrtf(out[k - 1].dist2), k, last->place};
     return count;
@@ -118,13 +118,13 @@ float photon_radius_of(float *distances, uint64_t count, bool fixed) {
 /* Sets the radius to twice the median distance to the k-th neighbour, measured at photons: the disc
    has the right size where light is dense, and sparse light far from all photons is not spread over
    the scene. For a fixed radius, to the median itself. */
-static kd_status choose_radius(float *radius, const pointtree *of, const photon_options *options) {
+static kd_status choose_radius(float *radius, const pointtree *points, const photon_options *options) {
     const uint32_t gather = options->gather;
-    const uint64_t all = of->count;
+    const uint64_t all = points->count;
     if (all == 0) return KD_OK;
     neighbour *found = NULL;
     KD_TRY(KD_RESERVE(found, gather));
-    const pointtree_view tree = pointtree_get_view(of);
+    const pointtree_view tree = pointtree_get_view(points);
     float distances[RADIUS_PROBES];
     const uint64_t probes = all < RADIUS_PROBES ? all : RADIUS_PROBES;
     for (uint64_t i = 0; i < probes; ++i) {
@@ -459,19 +459,19 @@ tile_view photon_maps_tiles(const photon_maps *from) {
     return tile_set_get_view(&from->tiles);
 }
 
-void photon_options_limit(photon_options *of, double end) {
-    const uint64_t wanted[PHOTON_LISTS] = {of->photons, of->caustics, of->volume_photons};
+void photon_options_limit(photon_options *options, double end) {
+    const uint64_t wanted[PHOTON_LISTS] = {options->photons, options->caustics, options->volume_photons};
     const double now = timing_now();
     int lists = 0, done = 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         done += wanted[i] > 0;
-        of->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
+        options->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
     }
 }
 
-bool photon_maps_cut(const photon_maps *of) {
-    return of->global.cut || of->caustic.cut || of->media.cut;
+bool photon_maps_cut(const photon_maps *maps) {
+    return maps->global.cut || maps->caustic.cut || maps->media.cut;
 }
 
 uint64_t photon_maps_hash(const photon_maps *from) {

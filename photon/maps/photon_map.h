@@ -106,9 +106,9 @@ enum { RADIUS_PROBES = 1024 };
 float photon_radius_of(float *distances, uint64_t count, bool fixed);
 /* Sets deadlines that divide the time from now to `end` (timing_now()) equally among the lists to
    be emitted; 0: none. */
-void photon_options_limit(photon_options *of, double end);
+void photon_options_limit(photon_options *options, double end);
 /* Returns true if a deadline truncated some list. */
-bool photon_maps_cut(const photon_maps *of);
+bool photon_maps_cut(const photon_maps *maps);
 void photon_maps_close(photon_maps *owned); /* `owned` may be zeroed */
 /* Bytes of one map besides its list, during and after construction. */
 uint64_t photon_map_bytes_max(uint64_t photons);

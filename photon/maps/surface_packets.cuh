@@ -77,13 +77,13 @@ __device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
 
 /* Forms the group of those in `left` that are close to the central one. */
 __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q, float near) {
-    together of;
-    of.centre = of_lane(q, middle);
-    of.apart = sqrtf(pointtree_dist2(of.centre, q));
-    of.joins = (left >> lane_id() & 1u) && (of.apart <= near || lane_id() == middle);
-    of.members = __ballot_sync(ALL, of.joins);
-    of.spread = __uint_as_float(__reduce_max_sync(ALL, of.joins ? __float_as_uint(of.apart) : 0));
-    return of;
+    together group;
+    group.centre = of_lane(q, middle);
+    group.apart = sqrtf(pointtree_dist2(group.centre, q));
+    group.joins = (left >> lane_id() & 1u) && (group.apart <= near || lane_id() == middle);
+    group.members = __ballot_sync(ALL, group.joins);
+    group.spread = __uint_as_float(__reduce_max_sync(ALL, group.joins ? __float_as_uint(group.apart) : 0));
+    return group;
 }
 
 /* Appends the photons of a leaf within the bound; beyond CAPACITY they are only counted. */
@@ -192,22 +192,22 @@ weigh_within(const gather_work &work, packet_list<WITHIN_CAPACITY> &list, uint32
 /* Returns false if there are too many photons. */
 __device__ __forceinline__ bool within_of_all(const gather_work &work,
                                               packet_within_scratch &own_scratch,
-                                              const packet_lane &lane, const together &of) {
-    const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
-    const float wide = (work.radius + of.spread) / work.radius;
+                                              const packet_lane &lane, const together &group) {
+    const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + group.spread) * SLACK));
+    const float wide = (work.radius + group.spread) / work.radius;
     const uint32_t maximum = min(WITHIN_MAX, (uint32_t)((float)WITHIN_OWN * wide * wide));
     flux_sum sum = flux_sum_none();
     uint32_t count = 0, weighed = 0;
     const auto weigh = [&] {
         if (lane.diffuse)
-            weigh_within<true>(work, own_scratch.list, count, lane, of.joins, &sum);
+            weigh_within<true>(work, own_scratch.list, count, lane, group.joins, &sum);
         else
-            weigh_within<false>(work, own_scratch.list, count, lane, of.joins, &sum);
+            weigh_within<false>(work, own_scratch.list, count, lane, group.joins, &sum);
         weighed += count;
         count = 0;
     };
     gather_index::visit(
-        work.index, own_scratch.path, of.centre,
+        work.index, own_scratch.path, group.centre,
         [&] { return weighed + count > maximum ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
             keep_found(work, own_scratch.list, &count, bound, bits, place);
@@ -215,7 +215,7 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work,
         });
     if (weighed + count > maximum) return false;
     weigh();
-    if (!of.joins) return true;
+    if (!group.joins) return true;
     work.sums[lane.which] = sum;
     work.radii[lane.which] = work.radius;
     return true;
@@ -231,10 +231,10 @@ __launch_bounds__(32 * WARPS,
     unsigned left = lane.all;
     while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
-        const together of = join(left, middle, lane.q, NEAR * work.radius);
-        left &= ~of.members;
-        if (__popc(of.members) < TOGETHER_MIN || !within_of_all(work, scratch[warp], lane, of))
-            leave_alone(work, lane.which, of.members);
+        const together group = join(left, middle, lane.q, NEAR * work.radius);
+        left &= ~group.members;
+        if (__popc(group.members) < TOGETHER_MIN || !within_of_all(work, scratch[warp], lane, group))
+            leave_alone(work, lane.which, group.members);
     }
     if (left) leave_alone(work, lane.which, left);
 }
@@ -403,24 +403,24 @@ __launch_bounds__(32 * WARPS,
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);
-        const together of = join(left, middle, lane.q, NEAR * last);
-        left &= ~of.members;
+        const together group = join(left, middle, lane.q, NEAR * last);
+        left &= ~group.members;
         uint32_t count = KD_NONE;
-        if (__popc(of.members) >= TOGETHER_MIN) {
-            const float ball = fminf(last + of.spread, work.radius);
-            const uint32_t bound = __float_as_uint(pointtree_bound2((ball + of.spread) * SLACK));
+        if (__popc(group.members) >= TOGETHER_MIN) {
+            const float ball = fminf(last + group.spread, work.radius);
+            const uint32_t bound = __float_as_uint(pointtree_bound2((ball + group.spread) * SLACK));
             count = 0;
             gather_index::visit(
-                work.index, own_scratch.alone.path, of.centre,
+                work.index, own_scratch.alone.path, group.centre,
                 [&] { return count > own_scratch.CAPACITY ? 0 : bound; },
                 [&](uint32_t bits, uint32_t place) {
                     keep_found(work, own_scratch.list, &count, bound, bits, place);
                 });
         }
         if (count <= own_scratch.CAPACITY)
-            nearest_of_all(work, own_scratch.list, count, lane, of.joins, last2);
+            nearest_of_all(work, own_scratch.list, count, lane, group.joins, last2);
         else
-            leave_alone(work, lane.which, of.members);
+            leave_alone(work, lane.which, group.members);
     }
     if (left) leave_alone(work, lane.which, left);
 }

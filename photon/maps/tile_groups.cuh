@@ -192,55 +192,55 @@ __device__ __forceinline__ lookup_group group_of(const measure_work &work,
     return made;
 }
 
-__device__ __forceinline__ bool lies_together(const lookup_group &of) {
-    const float apart2 = vec3_length2(vec3_sub(of.hi, of.lo));
-    return of.slots == 32 || apart2 <= TOGETHER * TOGETHER * of.bound2;
+__device__ __forceinline__ bool lies_together(const lookup_group &group) {
+    const float apart2 = vec3_length2(vec3_sub(group.hi, group.lo));
+    return group.slots == 32 || apart2 <= TOGETHER * TOGETHER * group.bound2;
 }
 
 /* Returns true if nothing in the box counts for any lookup of the group. */
-__device__ __forceinline__ bool box_is_outside(const lookup_group &of, const tile_box &box) {
+__device__ __forceinline__ bool box_is_outside(const lookup_group &group, const tile_box &box) {
     const vec3 away =
-        vec3_max(vec3_max(vec3_sub(box.lo, of.hi), vec3_sub(of.lo, box.hi)), vec3_all(0));
-    if (away.x * away.x + away.y * away.y + away.z * away.z > of.bound2) return true;
-    const float cosine = box.cosine * of.cosine - box.sine * of.sine;
-    if (!(box.cosine > 0 && of.cosine > 0 && cosine > 0)) return false;
-    const float sine = box.sine * of.cosine + box.cosine * of.sine;
-    const float along = fabsf(vec3_dot(box.axis, of.axis));
+        vec3_max(vec3_max(vec3_sub(box.lo, group.hi), vec3_sub(group.lo, box.hi)), vec3_all(0));
+    if (away.x * away.x + away.y * away.y + away.z * away.z > group.bound2) return true;
+    const float cosine = box.cosine * group.cosine - box.sine * group.sine;
+    if (!(box.cosine > 0 && group.cosine > 0 && cosine > 0)) return false;
+    const float sine = box.sine * group.cosine + box.cosine * group.sine;
+    const float along = fabsf(vec3_dot(box.axis, group.axis));
     const float across = sqrtf(float_max(0, 1 - along * along));
     return along < cosine && along * cosine + across * sine < TILE_COSINE - TURNED_AWAY;
 }
 
 /* Tests 32 boxes of the group: pushes their children, or the boxes themselves for each lookup. */
 __device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scratch &scratch,
-                                           lookup_group *of) {
-    const uint32_t boxes_left = BOXES - of->boxes;
+                                           lookup_group *group) {
+    const uint32_t boxes_left = BOXES - group->boxes;
     const uint32_t maximum = boxes_left < 32 ? boxes_left : 32;
-    const uint32_t taken = of->boxes < maximum ? of->boxes : maximum;
-    of->boxes -= taken;
-    of->passed += taken;
+    const uint32_t taken = group->boxes < maximum ? group->boxes : maximum;
+    group->boxes -= taken;
+    group->passed += taken;
     const bool has = lane_id() < taken;
-    const uint32_t number = has ? scratch.boxes[of->boxes + lane_id()] : 0;
+    const uint32_t number = has ? scratch.boxes[group->boxes + lane_id()] : 0;
     __syncwarp(); /* all lanes have read before children are written */
     bool parts = false, item = false;
     uint32_t second = 0;
     if (has) {
         const tile_box box = box_to_judge(work.tiles.boxes, number);
         const float size2 = vec3_length2(vec3_sub(box.hi, box.lo));
-        const bool small = box.cosine > 0 && size2 <= TILE_TOGETHER * TILE_TOGETHER * of->bound2;
-        const bool candidates = !box_is_outside(*of, box);
+        const bool small = box.cosine > 0 && size2 <= TILE_TOGETHER * TILE_TOGETHER * group->bound2;
+        const bool candidates = !box_is_outside(*group, box);
         item = candidates && (small || box.skip == number + 1);
         parts = candidates && !item;
         second = box.second;
     }
     const unsigned items = __ballot_sync(ALL, item), opened = __ballot_sync(ALL, parts);
-    if (item) scratch.items[of->items + before_me(items)] = number;
+    if (item) scratch.items[group->items + before_me(items)] = number;
     if (parts) {
-        const uint32_t to = of->boxes + 2 * before_me(opened);
+        const uint32_t to = group->boxes + 2 * before_me(opened);
         scratch.boxes[to] = second;
         scratch.boxes[to + 1] = number + 1;
     }
-    of->items += (uint32_t)__popc(items);
-    of->boxes += 2 * (uint32_t)__popc(opened);
+    group->items += (uint32_t)__popc(items);
+    group->boxes += 2 * (uint32_t)__popc(opened);
     __syncwarp();
 }
 
@@ -266,27 +266,27 @@ static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_ke
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
 __device__ __forceinline__ void intersect_tiles(const measure_work &work, pending_scratch &scratch,
-                                                lookup_group *of, uint32_t begin, uint32_t count) {
+                                                lookup_group *group, uint32_t begin, uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
         if (t < count) {
             const tile tile = tile_to_take(work.tiles.tiles, begin + t);
-            const float weight = tile_weight(&of->lookup, &tile, TILE_COSINE);
+            const float weight = tile_weight(&group->lookup, &tile, TILE_COSINE);
             vec3 p[3];
             float part = 0;
             if (weight != 0) {
-                tile_see(&of->lookup, &tile, p);
-                rough = !tile_is_smooth(&of->lookup, &tile, p, &part);
+                tile_see(&group->lookup, &tile, p);
+                rough = !tile_is_smooth(&group->lookup, &tile, p, &part);
             }
-            if (weight != 0 && !rough) tile_add(&of->lookup, &tile, weight, part);
+            if (weight != 0 && !rough) tile_add(&group->lookup, &tile, weight, part);
         }
         const unsigned all = __ballot_sync(ALL, rough);
-        if (rough) scratch.rough[of->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | of->own;
-        of->rough += (uint32_t)__popc(all);
+        if (rough) scratch.rough[group->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | group->own;
+        group->rough += (uint32_t)__popc(all);
         __syncwarp();
-        if (of->rough >= 32) {
-            intersect_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
-            of->rough -= 32;
+        if (group->rough >= 32) {
+            intersect_rough(work.tiles.tiles, work.kernel, scratch, group->rough);
+            group->rough -= 32;
         }
     }
 }
@@ -315,45 +315,45 @@ __device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_loo
 
 /* Visits all boxes collected for each lookup: one lane per lookup and box. */
 __device__ __forceinline__ void walk_items(const measure_work &work, pending_scratch &scratch,
-                                           lookup_group *of) {
-    for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
+                                           lookup_group *group) {
+    for (uint32_t item = group->slot; __any_sync(ALL, item < group->items); item += group->slots) {
         uint32_t next = 0, end = 0;
-        bool goes = of->is_valid && item < of->items;
+        bool goes = group->is_valid && item < group->items;
         if (goes) next = scratch.items[item];
         while (__any_sync(ALL, goes)) {
             walk_step step = {0, 0};
             if (goes) {
-                step = walk_box(work, &of->lookup, &next, &end);
+                step = walk_box(work, &group->lookup, &next, &end);
                 goes = next < end;
             }
-            intersect_tiles(work, scratch, of, step.begin, step.count);
+            intersect_tiles(work, scratch, group, step.begin, step.count);
         }
     }
-    of->items = 0;
+    group->items = 0;
     __syncwarp();
 }
 
 /* Visits everything for the group's lookups; returns false if something may be missing. */
 __device__ __forceinline__ bool intersect_group(const measure_work &work, pending_scratch &scratch,
-                                                lookup_group *of) {
+                                                lookup_group *group) {
     if (lane_id() == 0) scratch.boxes[0] = 0; /* the root */
-    of->boxes = 1;
+    group->boxes = 1;
     __syncwarp();
-    while (of->boxes | of->items) {
-        if (of->boxes == BOXES || of->passed > SURELY) return false;
-        if (of->boxes && of->items + 32 <= ITEMS)
-            pass_boxes(work, scratch, of);
+    while (group->boxes | group->items) {
+        if (group->boxes == BOXES || group->passed > SURELY) return false;
+        if (group->boxes && group->items + 32 <= ITEMS)
+            pass_boxes(work, scratch, group);
         else
-            walk_items(work, scratch, of);
+            walk_items(work, scratch, group);
     }
-    if (of->rough) intersect_rough(work.tiles.tiles, work.kernel, scratch, of->rough);
-    if (of->is_valid) {
-        bring(scratch, of->own, of->lookup);
-        atomicAdd(&scratch.candidates[of->own], of->lookup.tested);
+    if (group->rough) intersect_rough(work.tiles.tiles, work.kernel, scratch, group->rough);
+    if (group->is_valid) {
+        bring(scratch, group->own, group->lookup);
+        atomicAdd(&scratch.candidates[group->own], group->lookup.tested);
     }
     __syncwarp();
     const bool all =
-        __all_sync(ALL, !of->is_valid || scratch.candidates[of->own] + of->passed <= SURELY);
+        __all_sync(ALL, !group->is_valid || scratch.candidates[group->own] + group->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }

@@ -16,17 +16,17 @@ enum { SORT_QUERIES_MIN = 1024, SORT_POINTS_MIN = 4096, BOX_GRAIN = 16 };
 
 /* A view for searches by the index, which do not need the arrays; another thread may be restoring
    these (points_lend). */
-static pointtree_nd_view view_without_arrays(const pointtree *of) {
+static pointtree_nd_view view_without_arrays(const pointtree *tree) {
     pointtree_nd_view view;
     memset(&view, 0, sizeof view);
-    view.axes = of->axes;
-    view.count = of->count;
-    view.dims = of->dims;
-    view.scalar = of->scalar;
-    view.box = of->box;
-    view.order = of->order;
-    view.cells = of->options.cells;
-    view.unique = of->options.unique;
+    view.axes = tree->axes;
+    view.count = tree->count;
+    view.dims = tree->dims;
+    view.scalar = tree->scalar;
+    view.box = tree->box;
+    view.order = tree->order;
+    view.cells = tree->options.cells;
+    view.unique = tree->options.unique;
     return view;
 }
 

@@ -124,7 +124,7 @@ kd_status buffer_add(point_buffer *to, const kd_points *from, const points_tombs
 kd_status buffer_layers(point_buffer *out, const points_dynamic *dynamic, int first,
                         const point_buffer *more);
 /* Returns a view of the buffer, which keeps ownership. */
-kd_point_array buffer_array(const point_buffer *of);
+kd_point_array buffer_array(const point_buffer *buffer);
 
 /* --- queries of a changed tree on the CPU; the arguments must be valid ---------------------- */
 

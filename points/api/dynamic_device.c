@@ -16,8 +16,8 @@ bool points_has_layers(const kd_points *tree) {
 
 static dynamic_layer layer_of(const points_layer *layer) {
     const points_cuda *c = layer->tree->cuda;
-    const dynamic_layer of = {&c->index, c->renamed, c->tombstones, NULL};
-    return of;
+    const dynamic_layer dynamic_layer = {&c->index, c->renamed, c->tombstones, NULL};
+    return dynamic_layer;
 }
 
 /* --- points on the way from one tree to the next -------------------------------------------- */

@@ -79,10 +79,10 @@ kd_status buffer_add(point_buffer *to, const kd_points *from, const points_tombs
     return KD_OK;
 }
 
-kd_point_array buffer_array(const point_buffer *of) {
-    kd_point_array array = kd_point_array_make(of->coordinates, of->count, of->dims,
-                                               of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
-    array.ids = of->ids;
+kd_point_array buffer_array(const point_buffer *buffer) {
+    kd_point_array array = kd_point_array_make(buffer->coordinates, buffer->count, buffer->dims,
+                                               buffer->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    array.ids = buffer->ids;
     return array;
 }
 

@@ -34,10 +34,10 @@ template <class SHAPE> struct group_shared {
 };
 
 template <class SHAPE, class OPERATION>
-__device__ inline uint32_t group_reduce(uint32_t x, const OPERATION &of) {
+__device__ inline uint32_t group_reduce(uint32_t x, const OPERATION &operation) {
 #pragma unroll
     for (uint32_t step = 1; step < SHAPE::LANES; step *= 2)
-        x = of(x, __shfl_xor_sync(ALL_LANES, x, step));
+        x = operation(x, __shfl_xor_sync(ALL_LANES, x, step));
     return x;
 }
 

@@ -63,16 +63,16 @@ struct upper_nodes {
 
 /* Stores the plane of a node, by which queries find their group; one thread per node. Adds to
  *ties, for each node that separates equal coordinates, the number of groups below it. */
-__device__ void list_plane(const upper_nodes &of, uint32_t node) {
+__device__ void list_plane(const upper_nodes &nodes, uint32_t node) {
     uint32_t below = 0;
-    if (node < of.count) {
-        const uint32_t axis = axis_of(of.axes, node);
-        of.planes[node] = make_float2(of.points[3ull * node + axis], __uint_as_float(axis));
-        if (parts_ties(of.points, of.axes, node, axis))
-            below = (of.count + 1) >> pointtree_level_of(node);
+    if (node < nodes.count) {
+        const uint32_t axis = axis_of(nodes.axes, node);
+        nodes.planes[node] = make_float2(nodes.points[3ull * node + axis], __uint_as_float(axis));
+        if (parts_ties(nodes.points, nodes.axes, node, axis))
+            below = (nodes.count + 1) >> pointtree_level_of(node);
     }
     below = __reduce_add_sync(ALL_LANES, below);
-    if (below && threadIdx.x % 32 == 0) atomicAdd(of.ties, below);
+    if (below && threadIdx.x % 32 == 0) atomicAdd(nodes.ties, below);
 }
 
 __device__ float least_of(float x) {

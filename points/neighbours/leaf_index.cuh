@@ -92,17 +92,17 @@ __device__ inline uint32_t half_width(uint32_t points) {
 
 /* A run is half a leaf: the unit for kernels that use one thread per query. */
 __device__ inline point_range run_range(const view &index, uint32_t run) {
-    point_range of = leaf_range(index, run / 2);
-    const uint32_t middle = min(of.begin + half_width(of.end - of.begin), of.end);
+    point_range range = leaf_range(index, run / 2);
+    const uint32_t middle = min(range.begin + half_width(range.end - range.begin), range.end);
     if (run % 2)
-        of.begin = middle;
+        range.begin = middle;
     else
-        of.end = middle;
-    return of;
+        range.end = middle;
+    return range;
 }
 
-__device__ inline vec3 xyz(const float4 &of) {
-    return vec3_make(of.x, of.y, of.z);
+__device__ inline vec3 xyz(const float4 &value) {
+    return vec3_make(value.x, value.y, value.z);
 }
 
 /* Lower bound of the dist2 of any point in the box; rounded in the same order as

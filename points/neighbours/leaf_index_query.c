@@ -31,8 +31,8 @@ typedef enum leaf_visit {
 static inline uint64_t float_answer(float dist2, uint32_t id) {
     return leaf_key(dist2, id);
 }
-static inline float float_visitor_bound(const point_visitor *of) {
-    return point_visitor_bound(of);
+static inline float float_visitor_bound(const point_visitor *visitor) {
+    return point_visitor_bound(visitor);
 }
 LANES_FN leaf_points float_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
     const uint64_t wide = index->shape.wide_leaves, place = dims * sizeof(float) + sizeof(uint32_t);
@@ -301,8 +301,8 @@ static inline neighbour_nd double_answer(double dist2, uint32_t id) {
     const neighbour_nd item = {dist2, id, KD_NONE};
     return item;
 }
-static inline double double_visitor_bound(const point_visitor *of) {
-    return of->bound;
+static inline double double_visitor_bound(const point_visitor *visitor) {
+    return visitor->bound;
 }
 LANES_FN leaf_points double_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
     const uint64_t place = dims * sizeof(double) + sizeof(uint32_t);

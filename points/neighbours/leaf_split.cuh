@@ -66,13 +66,13 @@ __device__ inline chunk_nodes nodes_of_chunk(const kandela::layout &tree, uint32
 
 /* Loads the chunk's points and also writes them in level order. Each thread issues all its loads
    at once. */
-__device__ inline void load_chunk(const split_input &in, const chunk_nodes &of, uint32_t count,
+__device__ inline void load_chunk(const split_input &in, const chunk_nodes &nodes, uint32_t count,
                                   chunk_shared &sh) {
     uint32_t node[THREAD_KEYS];
     vec3 p[THREAD_KEYS];
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i)
-        node[i] = of.node(min(threadIdx.x + SPLIT_THREADS * i, count - 1));
+        node[i] = nodes.node(min(threadIdx.x + SPLIT_THREADS * i, count - 1));
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i) {
         const float *from = in.points + (uint64_t)in.ids[node[i]] * in.stride;
@@ -198,11 +198,11 @@ struct split_boxes {
 };
 
 __device__ inline void store_pair(float4 *to, const bounds &a, const bounds &b,
-                                  const point_range &of) {
+                                  const point_range &range) {
     to[0] = make_float4(a.lo.x, a.lo.y, a.lo.z, a.hi.x);
     to[1] = make_float4(a.hi.y, a.hi.z, b.lo.x, b.lo.y);
     to[2] = make_float4(b.lo.z, b.hi.x, b.hi.y, b.hi.z);
-    to[3] = make_float4(__uint_as_float(of.begin), __uint_as_float(of.end), 0, 0);
+    to[3] = make_float4(__uint_as_float(range.begin), __uint_as_float(range.end), 0, 0);
 }
 
 /* Stores the box and the range of points of each leaf, the boxes of its halves, and the pairs
@@ -214,13 +214,13 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
     const uint32_t leaf = threadIdx.x / threads, width = threads * THREAD_KEYS;
     const uint32_t chunk_end = chunk_begin(index, chunk + 1);
     const uint32_t begin = min(chunk_begin(index, chunk) + leaf * width, chunk_end);
-    const point_range of = {begin, min(begin + width, chunk_end)};
+    const point_range range = {begin, min(begin + width, chunk_end)};
     const bounds eight = bounds_of_keys(sh, key);
     bounds first = joined(eight, bounds_beside(eight, 1)), second = bounds_beside(first, 2);
     bounds own = joined(first, second);
     if (threads == 8) {
         const bounds beside = bounds_beside(own, 4);
-        if (half_width(of.end - of.begin) == 32) first = own, second = beside;
+        if (half_width(range.end - range.begin) == 32) first = own, second = beside;
         own = joined(own, beside);
     }
     const bool stores = leaf < index.chunk_leaves && threadIdx.x % threads == 0;
@@ -228,10 +228,10 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
     if (stores) {
         to.boxes[2ull * node] = make_float4(own.lo.x, own.lo.y, own.lo.z, own.hi.x);
         to.boxes[2ull * node + 1] =
-            make_float4(own.hi.y, own.hi.z, __uint_as_float(of.begin), __uint_as_float(of.end));
+            make_float4(own.hi.y, own.hi.z, __uint_as_float(range.begin), __uint_as_float(range.end));
     }
     node += index.pair_count / 2;
-    if (stores) store_pair(to.pairs + 4ull * node, first, second, of);
+    if (stores) store_pair(to.pairs + 4ull * node, first, second, range);
     for (uint32_t step = 1; step < index.chunk_leaves; step *= 2) {
         const int far = (int)step * threads;
         if (far == 32) tell_warps(sh, own);
@@ -254,8 +254,8 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
         to.pairs[4ull * chunk + 3] = make_float4(0, 0, 0, 0);
     const uint32_t begin = chunk_begin(index, chunk);
     const uint32_t count = chunk_begin(index, chunk + 1) - begin;
-    const chunk_nodes of = nodes_of_chunk(in.tree, chunk);
-    load_chunk(in, of, count, sh);
+    const chunk_nodes nodes = nodes_of_chunk(in.tree, chunk);
+    load_chunk(in, nodes, count, sh);
     uint32_t key[THREAD_KEYS];
     const uint32_t threads_all = count > CHUNK_MAX / 2 ? SPLIT_THREADS : SPLIT_THREADS / 2;
 #pragma unroll
@@ -274,7 +274,7 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
         const uint32_t q = key[i] % CHUNK_MAX, at = begin + thread * THREAD_KEYS + i;
         if (q == count - 1) outliers[chunk] = at; /* the in-order successor */
         points[at] = make_float4(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q],
-                                 __uint_as_float(in.ids[of.node(q)]));
+                                 __uint_as_float(in.ids[nodes.node(q)]));
     }
 }
 

@@ -73,16 +73,16 @@ __device__ inline uint32_t halves_of_use(const view &index, uint32_t leaf, vec3 
 /* Offers the points of a leaf; `bound` is the largest bound of the lanes as float bits. */
 template <class SHAPE>
 __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
-                                  point_range of, vec3 q, group_lane &mine, uint32_t &patience,
+                                  point_range range, vec3 q, group_lane &mine, uint32_t &patience,
                                   uint32_t &bound) {
     float4 p[SHAPE::STEP];
     const uint32_t wanted = halves_of_use<SHAPE>(index, leaf, q, mine.bound2, patience, bound);
     if (!wanted) return;
-    const uint32_t width = half_width(of.end - of.begin);
+    const uint32_t width = half_width(range.end - range.begin);
     const uint32_t full =
         warp_columns::place_of(&sh.dist2[SHAPE::CAPACITY - SHAPE::STEP][lane_id()]);
-    uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
-    const uint32_t end = wanted & 2 ? of.end : min(of.begin + width, of.end);
+    uint32_t at = wanted & 1 ? range.begin : min(range.begin + width, range.end);
+    const uint32_t end = wanted & 2 ? range.end : min(range.begin + width, range.end);
     while (at < end) {
         const bool whole = at + 32 <= end;
         const uint32_t first = at + lane_id() % SHAPE::LANES;
@@ -235,8 +235,8 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
         uint32_t bound = max_bound(mine.bound2), patience = to.patience;
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
-            [&](uint32_t leaf, point_range of) {
-                offer_leaf(index, sh, leaf, of, q, mine, patience, bound);
+            [&](uint32_t leaf, point_range range) {
+                offer_leaf(index, sh, leaf, range, q, mine, patience, bound);
             });
         if (now) found = mine.bound2;
         parts = parts || (now && bound == NO_MORE);

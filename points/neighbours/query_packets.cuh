@@ -54,21 +54,21 @@ struct turn_query {
 };
 
 __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
-    turn_query of;
-    of.there = own < queries.count;
-    of.place = of.there ? own : queries.count - 1;
-    of.which = queries.order ? queries.order[of.place] : of.place;
-    of.q = asked_point(queries, of.which);
-    of.limit = of.there ? asked_bound2(queries, of.which, of.q) : -1.0f;
-    of.skipped = KD_NONE;
-    return of;
+    turn_query query;
+    query.there = own < queries.count;
+    query.place = query.there ? own : queries.count - 1;
+    query.which = queries.order ? queries.order[query.place] : query.place;
+    query.q = asked_point(queries, query.which);
+    query.limit = query.there ? asked_bound2(queries, query.which, query.q) : -1.0f;
+    query.skipped = KD_NONE;
+    return query;
 }
 
 __device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
-    const own_query of = own_query_of(queries, own);
+    const own_query query = own_query_of(queries, own);
     return {
-        of.there,  of.place, of.row, of.q, of.there ? pointtree_bound2(queries.max_radius) : -1.0f,
-        of.skipped};
+        query.there,  query.place, query.row, query.q, query.there ? pointtree_bound2(queries.max_radius) : -1.0f,
+        query.skipped};
 }
 
 /* The bounding box of the active lanes' queries. */
@@ -175,9 +175,9 @@ template <int K, bool OWN> struct packet_lane {
 };
 
 /* Returns which halves of a leaf any lane's query reaches, as two bits. */
-__device__ inline uint32_t wanted_halves(const leaf_halves &of, vec3 q, float bound2) {
-    const bool first = boxes_dist2(of.lo[0], of.hi[0], {q, q}) <= bound2;
-    const bool second = boxes_dist2(of.lo[1], of.hi[1], {q, q}) <= bound2;
+__device__ inline uint32_t wanted_halves(const leaf_halves &halves, vec3 q, float bound2) {
+    const bool first = boxes_dist2(halves.lo[0], halves.hi[0], {q, q}) <= bound2;
+    const bool second = boxes_dist2(halves.lo[1], halves.hi[1], {q, q}) <= bound2;
     return (__any_sync(ALL_LANES, first) ? 1u : 0u) | (__any_sync(ALL_LANES, second) ? 2u : 0u);
 }
 
@@ -215,16 +215,16 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
    float bits. Returns whether any query reaches the leaf. */
 template <int K, bool OWN>
 __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t leaf,
-                                  point_range of, vec3 q, const query_box &queries,
+                                  point_range range, vec3 q, const query_box &queries,
                                   packet_lane<K, OWN> &mine, uint32_t &bound) {
     const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
     if (!wanted) return false;
-    const uint32_t width = half_width(of.end - of.begin);
+    const uint32_t width = half_width(range.end - range.begin);
     const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
-    for (uint32_t at = of.begin; at < of.end; at += 32) {
+    for (uint32_t at = range.begin; at < range.end; at += 32) {
         const uint32_t place = at + lane_id();
         const bool own_wanted =
-            place < of.end && (wanted & (place - of.begin < width ? 1u : 2u)) != 0;
+            place < range.end && (wanted & (place - range.begin < width ? 1u : 2u)) != 0;
         const float4 own = own_wanted ? index.points[place] : make_float4(0, 0, 0, 0);
         const uint32_t count = gather_near(sh.points, own, own_wanted, queries, bound);
 #pragma unroll 1
@@ -253,8 +253,8 @@ __device__ inline bool visit_packet(const view &index, const ASKED &queries, pac
         const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
-            [&](uint32_t leaf, point_range of) {
-                if (!visit_leaf(index, sh, leaf, of, q, box, mine, bound) && --patience == 0)
+            [&](uint32_t leaf, point_range range) {
+                if (!visit_leaf(index, sh, leaf, range, q, box, mine, bound) && --patience == 0)
                     bound = NO_MORE;
             });
         if (K > 1) mine.take_eight();

@@ -146,31 +146,31 @@ __device__ const void *node_point(const pointtree_nd_view &tree, uint64_t node) 
     return (const char *)tree.coordinates + node * tree.dims * point_scalar_bytes(tree.scalar);
 }
 
-__device__ uint64_t row_of(const walkers &of, uint64_t node) {
-    return of.by_id ? of.tree.ids[node] : node;
+__device__ uint64_t row_of(const walkers &walk_kernels, uint64_t node) {
+    return walk_kernels.by_id ? walk_kernels.tree.ids[node] : node;
 }
 
 template <typename real, class METRIC>
 __global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
-    walkers of, METRIC metric, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
+    walkers walk_kernels, METRIC metric, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
-    const uint32_t found = k + of.skips;
+    const uint32_t found = k + walk_kernels.skips;
     neighbour_nd *list = lists + thread * found;
-    const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
+    const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
     const uint64_t step = (uint64_t)gridDim.x * point_walk::BLOCK;
-    for (uint64_t node = thread; node < of.tree.count; node += step) {
-        const uint32_t own = of.tree.ids[node];
+    for (uint64_t node = thread; node < walk_kernels.tree.count; node += step) {
+        const uint32_t own = walk_kernels.tree.ids[node];
         const uint32_t held =
-            point_walk::nearest_of(of.tree, metric, node_point(of.tree, node), found, bound2, list);
-        const uint64_t row = row_of(of, node) * k;
+            point_walk::nearest_of(walk_kernels.tree, metric, node_point(walk_kernels.tree, node), found, bound2, list);
+        const uint64_t row = row_of(walk_kernels, node) * k;
         uint32_t made = 0;
         for (uint32_t j = 0; j < held && made < k; ++j) {
-            if (of.skips && list[j].id == own) continue;
+            if (walk_kernels.skips && list[j].id == own) continue;
             if (out.ids) out.ids[row + made] = list[j].id;
             if (out.dist2) out.dist2[row + made] = (real)list[j].dist2;
             ++made;
         }
-        if (out.counts) out.counts[row_of(of, node)] = made;
+        if (out.counts) out.counts[row_of(walk_kernels, node)] = made;
         for (; made < k; ++made) {
             if (out.ids) out.ids[row + made] = KD_NONE;
             if (out.dist2) out.dist2[row + made] = (real)INFINITY;
@@ -179,28 +179,28 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
 }
 
 template <class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers of, METRIC metric,
+__global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers walk_kernels, METRIC metric,
                                                                         uint64_t *counts) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
-    if (node >= of.tree.count) return;
-    const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
-    const void *query = node_point(of.tree, node);
-    counts[row_of(of, node)] = point_walk::count_of(of.tree, metric, query, bound2) - of.skips;
+    if (node >= walk_kernels.tree.count) return;
+    const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
+    const void *query = node_point(walk_kernels.tree, node);
+    counts[row_of(walk_kernels, node)] = point_walk::count_of(walk_kernels.tree, metric, query, bound2) - walk_kernels.skips;
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers of, METRIC metric,
+__global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers walk_kernels, METRIC metric,
                                                                        const uint64_t *offsets,
                                                                        point_walk::rows<real> out) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
-    if (node >= of.tree.count) return;
-    const uint64_t begin = offsets[row_of(of, node)],
-                   capacity = offsets[row_of(of, node) + 1] - begin;
+    if (node >= walk_kernels.tree.count) return;
+    const uint64_t begin = offsets[row_of(walk_kernels, node)],
+                   capacity = offsets[row_of(walk_kernels, node) + 1] - begin;
     const point_walk::rows<real> row = {out.ids + begin, out.dist2 + begin, NULL};
-    const double bound2 = bound_of(metric, of.tree.scalar, of.max_radius);
-    const uint32_t skipped = of.skips ? of.tree.ids[node] : KD_NONE;
+    const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
+    const uint32_t skipped = walk_kernels.skips ? walk_kernels.tree.ids[node] : KD_NONE;
     uint64_t count = 0;
-    point_walk::each_within(of.tree, metric, node_point(of.tree, node), bound2,
+    point_walk::each_within(walk_kernels.tree, metric, node_point(walk_kernels.tree, node), bound2,
                             [&](double dist2, uint32_t id) {
                                 if (count == capacity || id == skipped) return;
                                 row.dist2[count] = (real)dist2;

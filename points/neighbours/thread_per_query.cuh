@@ -89,15 +89,15 @@ __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
 
 template <class LIST>
 __device__ inline void visit_run(const view &index, uint32_t run, vec3 q, LIST &best) {
-    const point_range of = run_range(index, run);
-    for (uint32_t i = of.begin; i < of.end; i += 4) {
+    const point_range range = run_range(index, run);
+    for (uint32_t i = range.begin; i < range.end; i += 4) {
         float4 p[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, of.end - 1)];
+        for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, range.end - 1)];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             const float dist2 = pointtree_dist2(q, xyz(p[j]));
-            if ((dist2 <= best.bound2()) & (i + j < of.end))
+            if ((dist2 <= best.bound2()) & (i + j < range.end))
                 best.offer(dist2, __float_as_uint(p[j].w));
         }
     }
@@ -120,9 +120,9 @@ __global__ __launch_bounds__(THREADS_BLOCK) void nearest_by_threads(
     while (going) {
         bool in_reach = true;
         while (in_reach & (node < index.pair_count)) {
-            const float2 of = pair_dist2(index, node, q);
-            const bool right = of.y < of.x;
-            const float near = right ? of.y : of.x, far = right ? of.x : of.y;
+            const float2 dist2 = pair_dist2(index, node, q);
+            const bool right = dist2.y < dist2.x;
+            const float near = right ? dist2.y : dist2.x, far = right ? dist2.x : dist2.y;
             if (far <= best.bound2())
                 stack[depth++] = make_uint2(2 * node + 2 - right, __float_as_uint(far));
             in_reach = near <= best.bound2();

@@ -107,10 +107,10 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
 template <class BOUND, class TAKE>
 __device__ inline void visit_points(const view &index, descent &path, vec3 q, const BOUND &bound,
                                     const TAKE &take) {
-    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t, point_range of) {
-        for (uint32_t at = of.begin; at < of.end; at += 32) {
+    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t, point_range range) {
+        for (uint32_t at = range.begin; at < range.end; at += 32) {
             uint32_t dist2 = KD_NONE, id = 0;
-            if (at + lane_id() < of.end) {
+            if (at + lane_id() < range.end) {
                 const float4 p = index.points[at + lane_id()];
                 dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
                 id = __float_as_uint(p.w);
@@ -322,22 +322,22 @@ __device__ inline warp_query query_of_warp(const asked &queries, uint32_t turn) 
 }
 
 __device__ inline warp_query query_of_warp(const asked_own &queries, uint32_t turn) {
-    const own_query of = own_query_of(queries, turn); /* index order without gaps */
-    return {of.row, of.skipped, of.q, pointtree_bound2(queries.max_radius)};
+    const own_query query = own_query_of(queries, turn); /* index order without gaps */
+    return {query.row, query.skipped, query.q, pointtree_bound2(queries.max_radius)};
 }
 
 template <int PARTS, bool OWN>
 __device__ inline void answer_by_leaves(const view &index, descent &path,
-                                        uint32_t (&buffer)[2][32 * PARTS], const warp_query &of,
+                                        uint32_t (&buffer)[2][32 * PARTS], const warp_query &query,
                                         uint32_t k, const answer_rows &out) {
-    nearest_buffer<PARTS> best = {buffer[0], buffer[1], k, 0, __float_as_uint(of.bound2)};
-    if (of.bound2 >= 0)
+    nearest_buffer<PARTS> best = {buffer[0], buffer[1], k, 0, __float_as_uint(query.bound2)};
+    if (query.bound2 >= 0)
         visit_points(
-            index, path, of.q, [&] { return best.bound; },
+            index, path, query.q, [&] { return best.bound; },
             [&](uint32_t dist2, uint32_t id) {
-                best.offer(OWN && id == of.skipped ? KD_NONE : dist2, id);
+                best.offer(OWN && id == query.skipped ? KD_NONE : dist2, id);
             });
-    store_row(out, of.which, best);
+    store_row(out, query.which, best);
 }
 
 template <int PARTS, class ASKED>
@@ -347,8 +347,8 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const warp_query of = query_of_warp(queries, turn);
-    answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
+    const warp_query query = query_of_warp(queries, turn);
+    answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], query, k, out);
 }
 
 /* --- queries split off from a warp ---------------------------------------------------------- */
@@ -389,8 +389,8 @@ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(const __grid_constant__ 
     grid_waits_for_last();
     const uint32_t warp = threadIdx.x / 32, count = *from.count;
     for (uint32_t i = blockIdx.x * LEAVES_WARPS + warp; i < count; i += gridDim.x * LEAVES_WARPS) {
-        const warp_query of = query_of_warp(queries, from.turns[i]);
-        answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
+        const warp_query query = query_of_warp(queries, from.turns[i]);
+        answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], query, k, out);
         __syncwarp();
     }
 }
@@ -405,17 +405,17 @@ __global__ __launch_bounds__(32 *
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const warp_query of = query_of_warp(queries, turn);
-    const uint32_t bound = __float_as_uint(of.bound2);
+    const warp_query query = query_of_warp(queries, turn);
+    const uint32_t bound = __float_as_uint(query.bound2);
     uint64_t count = 0;
-    if (of.bound2 >= 0)
+    if (query.bound2 >= 0)
         visit_points(
-            index, paths[warp], of.q, [&] { return bound; },
+            index, paths[warp], query.q, [&] { return bound; },
             [&](uint32_t dist2, uint32_t id) {
-                const bool in = dist2 <= bound && !(ASKED::OWN && id == of.skipped);
+                const bool in = dist2 <= bound && !(ASKED::OWN && id == query.skipped);
                 count += __popc(__ballot_sync(ALL_LANES, in));
             });
-    if (lane_id() == 0) counts[of.which] = count;
+    if (lane_id() == 0) counts[query.which] = count;
 }
 
 /* Stores the same points, sorted, at their offsets. Neither ids nor dist2 may be NULL. */
@@ -425,15 +425,15 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const warp_query of = query_of_warp(queries, turn);
-    if (!(of.bound2 >= 0)) return;
-    const uint32_t bound = __float_as_uint(of.bound2);
-    const uint64_t begin = offsets[of.which], fit = offsets[of.which + 1] - begin;
+    const warp_query query = query_of_warp(queries, turn);
+    if (!(query.bound2 >= 0)) return;
+    const uint32_t bound = __float_as_uint(query.bound2);
+    const uint64_t begin = offsets[query.which], fit = offsets[query.which + 1] - begin;
     uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
     visit_points(
-        index, paths[warp], of.q, [&] { return bound; },
+        index, paths[warp], query.q, [&] { return bound; },
         [&](uint32_t d, uint32_t id) {
-            const bool in = d <= bound && !(ASKED::OWN && id == of.skipped);
+            const bool in = d <= bound && !(ASKED::OWN && id == query.skipped);
             const unsigned all = __ballot_sync(ALL_LANES, in);
             const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
             if (in && at < fit) dist2[at] = d, ids[at] = id;

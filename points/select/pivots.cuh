@@ -45,9 +45,9 @@ __device__ inline strata strata_of(const segment &from, uint32_t maximum) {
     return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
 }
 
-__device__ inline uint32_t draw_from(const strata &of, uint32_t draw, uint32_t level) {
-    const uint32_t begin = (uint32_t)(draw * of.step >> 32);
-    const uint32_t width = (uint32_t)((draw + 1) * of.step >> 32) - begin;
+__device__ inline uint32_t draw_from(const strata &strata, uint32_t draw, uint32_t level) {
+    const uint32_t begin = (uint32_t)(draw * strata.step >> 32);
+    const uint32_t width = (uint32_t)((draw + 1) * strata.step >> 32) - begin;
     return begin + __umulhi(scramble(draw + 0x9e3779b9u * level), width);
 }
 
@@ -61,14 +61,14 @@ template <int CLUSTER, int DRAWS, bool INPUT>
 __device__ void draw_sample(sample<CLUSTER, DRAWS> &out, const stage &s, uint32_t level,
                             uint32_t index) {
     const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
-    const strata of = strata_of(from, CLUSTER * SELECT_THREADS * DRAWS);
+    const strata strata = strata_of(from, CLUSTER * SELECT_THREADS * DRAWS);
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         const uint32_t draw =
             (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + threadIdx.x);
-        out.side[i] = draw < of.draws ? 0 : -1;
-        if (draw >= of.draws) continue;
-        const uint32_t at = draw_from(of, draw, level);
+        out.side[i] = draw < strata.draws ? 0 : -1;
+        if (draw >= strata.draws) continue;
+        const uint32_t at = draw_from(strata, draw, level);
         out.record[i] = load_record<INPUT>(s, from.begin + at);
     }
 }
@@ -101,8 +101,8 @@ __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, 
         minimum = min(minimum, in_block<CLUSTER>(sh.side_min, rank)[side]);
         maximum = max(maximum, in_block<CLUSTER>(sh.side_max, rank)[side]);
     }
-    const segment of = node_segment(s.tree, level, first + side);
-    const float n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
+    const segment segment = node_segment(s.tree, level, first + side);
+    const float n = (float)max(segment.count, 1u), q = ((float)segment.left + 0.5f) / n;
     const float rest = fmaxf(0.0f, 1.0f - (float)m / n);
     const float reach = SIGMAS * sqrtf((float)m * q * (1.0f - q) * rest) + 2.0f;
     const float rank = q * (float)m + (upper ? reach : -reach);

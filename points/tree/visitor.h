@@ -23,9 +23,9 @@ static inline void point_visitor_tell(point_visitor *to, uint32_t id, double dis
 }
 
 /* Returns the largest float that is not greater than the bound. */
-static inline float point_visitor_bound(const point_visitor *of) {
-    const float near = (float)of->bound;
-    return (double)near <= of->bound ? near : nextafterf(near, -INFINITY);
+static inline float point_visitor_bound(const point_visitor *visitor) {
+    const float near = (float)visitor->bound;
+    return (double)near <= visitor->bound ? near : nextafterf(near, -INFINITY);
 }
 
 /* Reports each point within the visitor's bound once. `metric` NULL selects the Euclidean

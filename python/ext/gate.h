@@ -21,7 +21,7 @@ class gate {
     std::shared_ptr<void> enter(bool alone, const char *what);
     /* Marks that this thread runs a callback of a call that holds the gate: it may re-enter. */
     struct inside {
-        explicit inside(const gate *of);
+        explicit inside(const gate *gate);
         ~inside();
         inside(const inside &) = delete;
         inside &operator=(const inside &) = delete;

@@ -27,7 +27,7 @@ struct points_use {
     points_handle tree;
     std::shared_ptr<void> entered;
     kd_points *c;
-    explicit points_use(const points_handle &of, bool alone = false)
+    explicit points_use(const points_handle &handle, bool alone = false)
         : tree(of), entered(of->door.enter(alone, "tree")), c(of->c) {
         if (!c) check_said(KD_ERROR_USAGE, "the tree is closed");
     }

@@ -79,9 +79,9 @@ template <typename id> static const char *ids_name() {
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, uint32_t, id *,
                                          void *, uint32_t *)>
-static void nearest(const points_handle &of, const points_query &query, uint32_t k, nb::handle ids,
+static void nearest(const points_handle &handle, const points_query &query, uint32_t k, nb::handle ids,
                     nb::handle dist2, nb::handle counts) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -110,9 +110,9 @@ static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int
     }
 }
 
-static void nearest_distances(const points_handle &of, const points_query &query, uint32_t k,
+static void nearest_distances(const points_handle &handle, const points_query &query, uint32_t k,
                               nb::handle ids, nb::handle dist, int64_t missing) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = query.c.points.count;
     const bool wide = query.c.points.scalar == KD_DOUBLE;
@@ -137,9 +137,9 @@ static void nearest_distances(const points_handle &of, const points_query &query
 }
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, id *, void *)>
-static void closest(const points_handle &of, const points_query &query, nb::handle ids,
+static void closest(const points_handle &handle, const points_query &query, nb::handle ids,
                     nb::handle dist2) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -153,8 +153,8 @@ static void closest(const points_handle &of, const points_query &query, nb::hand
 }
 
 /* Offsets of each piece begin at 0; the last offset of the previous piece is added to them. */
-static void within_count(const points_handle &of, const points_query &query, nb::handle offsets) {
-    const points_use tree(of);
+static void within_count(const points_handle &handle, const points_query &query, nb::handle offsets) {
+    const points_use tree(handle);
     array keep;
     const uint64_t count = query.c.points.count;
     uint64_t *to =
@@ -189,9 +189,9 @@ static uint64_t answers_of(const uint64_t *from, const array &keep, uint64_t cou
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *,
                                          const uint64_t *, id *, void *)>
-static void within(const points_handle &of, const points_query &query, nb::handle offsets,
+static void within(const points_handle &handle, const points_query &query, nb::handle offsets,
                    nb::handle ids, nb::handle dist2) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -228,9 +228,9 @@ static void all_ask(const points_use &tree, const points_query &query,
 }
 
 /* Self-query; `order` may be None. */
-static void self_nearest(const points_handle &of, const points_query &query, uint32_t k,
+static void self_nearest(const points_handle &handle, const points_query &query, uint32_t k,
                          nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
     const char *scalar = tree->told.scalar == KD_DOUBLE ? "float64" : "float32";
@@ -246,9 +246,9 @@ static void self_nearest(const points_handle &of, const points_query &query, uin
     });
 }
 
-static void self_within_count(const points_handle &of, const points_query &query, nb::handle order,
+static void self_within_count(const points_handle &handle, const points_query &query, nb::handle order,
                               nb::handle offsets) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
@@ -260,9 +260,9 @@ static void self_within_count(const points_handle &of, const points_query &query
     });
 }
 
-static void self_within(const points_handle &of, const points_query &query, nb::handle order,
+static void self_within(const points_handle &handle, const points_query &query, nb::handle order,
                         nb::handle offsets, nb::handle ids, nb::handle dist2) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
@@ -281,9 +281,9 @@ static void self_within(const points_handle &of, const points_query &query, nb::
     });
 }
 
-static void in_box_count(const points_handle &of, const point_arrays &lo, const point_arrays &hi,
+static void in_box_count(const points_handle &handle, const point_arrays &lo, const point_arrays &hi,
                          nb::handle offsets) {
-    const points_use tree(of);
+    const points_use tree(handle);
     array keep;
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, true, &keep);
@@ -295,9 +295,9 @@ static void in_box_count(const points_handle &of, const point_arrays &lo, const 
         tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
 
-static void in_box(const points_handle &of, const point_arrays &lo, const point_arrays &hi,
+static void in_box(const points_handle &handle, const point_arrays &lo, const point_arrays &hi,
                    nb::handle offsets, nb::handle ids) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, false, &keep[0]);
@@ -337,8 +337,8 @@ static double tell(void *context, uint64_t query, uint64_t id, double dist2, dou
 }
 
 /* Runs in the calling thread. An exception of the callback, or Ctrl-C, ends the call. */
-static void visit(const points_handle &of, const points_query &given, nb::handle call) {
-    const points_use tree(of);
+static void visit(const points_handle &handle, const points_query &given, nb::handle call) {
+    const points_use tree(handle);
     const points_query query = given;
     told to = {nb::borrow(call), tree.door(), nullptr};
     if (call.is_none()) check(kd_points_visit(tree.c, &query.c, nullptr, nullptr));

@@ -20,13 +20,13 @@ static scene_handle *make_scene(function make, render_options &options) {
         render_options options;
         ~making() { kd_scene_close(scene); }
     };
-    const auto of = std::make_shared<making>();
-    of->options = options;
-    check_heard([=](const std::atomic<bool> &) { return make(&of->scene, &of->options.c); }, true,
+    const auto task = std::make_shared<making>();
+    task->options = options;
+    check_heard([=](const std::atomic<bool> &) { return make(&task->scene, &task->options.c); }, true,
                 nullptr);
-    options = of->options;
-    kd_scene *made = of->scene;
-    of->scene = nullptr;
+    options = task->options;
+    kd_scene *made = task->scene;
+    task->scene = nullptr;
     return new scene_handle(made);
 }
 
@@ -88,9 +88,9 @@ static scene_handle *scene_parse(const std::string &text, std::optional<std::str
 
 /* --- rendering -------------------------------------------------------------------------------- */
 
-static image_handle *render(const scene_handle &of, const render_options &given,
+static image_handle *render(const scene_handle &handle, const render_options &given,
                             nb::object progress) {
-    const scene_use scene(of);
+    const scene_use scene(handle);
     const render_options options = given;
     const gate::inside marked(scene.door);
     kd_image *image = nullptr;
@@ -102,8 +102,8 @@ static image_handle *render(const scene_handle &of, const render_options &given,
 }
 
 /* Returns a channel without copying it; None if the image has no such channel. */
-static nb::object channel(const image_handle &of, const std::string &name) {
-    const std::shared_ptr<kd_image> used = of.use("picture");
+static nb::object channel(const image_handle &handle, const std::string &name) {
+    const std::shared_ptr<kd_image> used = handle.use("picture");
     const kd_image *image = used.get();
     const float *plane = kd_image_channel(image, name.c_str());
     if (!plane) return nb::none();

@@ -31,14 +31,14 @@ struct scene_use {
     std::shared_ptr<kd_scene> c;
     const gate *door;
     std::shared_ptr<void> entered;
-    explicit scene_use(const scene_handle &of)
+    explicit scene_use(const scene_handle &handle)
         : c(of.use("scene")), door(&of.door), entered(of.door.enter(true, "scene")) {}
 };
 
 /* Returns a capsule by which an array keeps a library object alive. */
 template <typename c_type> nb::capsule kept(const std::shared_ptr<c_type> &used) {
     return nb::capsule(new std::shared_ptr<c_type>(used),
-                       [](void *of) noexcept { delete (std::shared_ptr<c_type> *)of; });
+                       [](void *pointer) noexcept { delete (std::shared_ptr<c_type> *)pointer; });
 }
 
 /* Runs work(hear, by), which passes both to the library as progress callback and context, in a

@@ -89,10 +89,10 @@ void kd_scene_close(kd_scene *owned) {
     memory_free(owned);
 }
 
-kd_scene_counts kd_scene_count(const kd_scene *of) {
+kd_scene_counts kd_scene_count(const kd_scene *scene) {
     const kd_scene_counts none = {0, 0, 0};
-    if (!of) return none;
-    const scene_view view = scene_get_view(of->held);
+    if (!scene) return none;
+    const scene_view view = scene_get_view(scene->held);
     const kd_scene_counts counts = {view.mesh.stored_count, view.material_count, view.light_count};
     return counts;
 }
@@ -148,20 +148,20 @@ void kd_image_close(kd_image *owned) {
     memory_free(owned);
 }
 
-int32_t kd_image_width(const kd_image *of) {
-    return of ? of->held.picture.width : 0;
+int32_t kd_image_width(const kd_image *image) {
+    return image ? image->held.picture.width : 0;
 }
-int32_t kd_image_height(const kd_image *of) {
-    return of ? of->held.picture.height : 0;
+int32_t kd_image_height(const kd_image *image) {
+    return image ? image->held.picture.height : 0;
 }
-int32_t kd_image_samples(const kd_image *of) {
-    return of ? of->held.samples_done : 0;
+int32_t kd_image_samples(const kd_image *image) {
+    return image ? image->held.samples_done : 0;
 }
-const float *kd_image_channel(const kd_image *of, const char *name) {
-    return of && name ? image_plane(&of->held.picture, name) : NULL;
+const float *kd_image_channel(const kd_image *image, const char *name) {
+    return image && name ? image_plane(&image->held.picture, name) : NULL;
 }
-uint64_t kd_image_hash(const kd_image *of) {
-    return of ? of->held.image_hash : 0;
+uint64_t kd_image_hash(const kd_image *image) {
+    return image ? image->held.image_hash : 0;
 }
 
 kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
@@ -202,21 +202,21 @@ void kd_photons_close(kd_photons *owned) {
     memory_free(owned);
 }
 
-static const photon_list *list_of(const kd_photons *of, kd_photon_map map) {
-    return of && (int)map >= 0 && (int)map < PHOTON_LISTS ? &of->held.lists[map] : NULL;
+static const photon_list *list_of(const kd_photons *photons, kd_photon_map map) {
+    return photons && (int)map >= 0 && (int)map < PHOTON_LISTS ? &photons->held.lists[map] : NULL;
 }
 
-kd_photon_counts kd_photons_count(const kd_photons *of, kd_photon_map map) {
+kd_photon_counts kd_photons_count(const kd_photons *photons, kd_photon_map map) {
     const kd_photon_counts none = {0, 0, 0, 0};
-    const photon_list *list = list_of(of, map);
+    const photon_list *list = list_of(photons, map);
     if (!list) return none;
     const kd_photon_counts counts = {list->count, list->emitted, list->ledger.emitted,
                                      list->complete};
     return counts;
 }
 
-const kd_photon *kd_photons_list(const kd_photons *of, kd_photon_map map) {
-    const photon_list *list = list_of(of, map);
+const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map) {
+    const photon_list *list = list_of(photons, map);
     return list && list->count ? (const kd_photon *)list->photons : NULL;
 }
 

@@ -68,8 +68,8 @@ static const char *const map_names[PHOTON_LISTS] = {"global photon map", "causti
                                                     "media photon map"};
 
 /* Bounding boxes and their order, which are built after planning. */
-static uint64_t instance_bytes(const instance_view *of) {
-    return (uint64_t)of->count * (2 * sizeof(instance_node) + sizeof(uint32_t));
+static uint64_t instance_bytes(const instance_view *view) {
+    return (uint64_t)view->count * (2 * sizeof(instance_node) + sizeof(uint32_t));
 }
 
 /* Trees of instanced meshes: nodes and references. */

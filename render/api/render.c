@@ -132,34 +132,34 @@ typedef struct wanted_tree {
 /* Builds the tree by the device builder `row`; if that is NULL, on the host, and copies it to the
    device if there is one. */
 static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
-    wanted_tree *of = (wanted_tree *)context;
+    wanted_tree *tree = (wanted_tree *)context;
     kd_status status = KD_OK;
     if (row) {
-        of->builder = row->name;
-        status = frame_cuda_place_scene(of->there, of->view, NULL, &of->how, row->name, of->tree);
+        tree->builder = row->name;
+        status = frame_cuda_place_scene(tree->there, tree->view, NULL, &tree->how, row->name, tree->tree);
         if (status != KD_ERROR_MEMORY) return status;
-        tritree_close(of->tree);
-        frame_cuda_remove_scene(of->there);
+        tritree_close(tree->tree);
+        frame_cuda_remove_scene(tree->there);
         return status;
     }
     const tritree_builder *found = NULL;
-    KD_TRY(tritree_builder_choose(&found, of->options->builder));
-    of->builder = found->name;
-    KD_TRY(build_here(of->tree, of->view, &of->how, found->name, of->job));
-    if (of->there)
-        KD_TRY(frame_cuda_place_scene(of->there, of->view, of->tree, &of->how, NULL, NULL));
+    KD_TRY(tritree_builder_choose(&found, tree->options->builder));
+    tree->builder = found->name;
+    KD_TRY(build_here(tree->tree, tree->view, &tree->how, found->name, tree->job));
+    if (tree->there)
+        KD_TRY(frame_cuda_place_scene(tree->there, tree->view, tree->tree, &tree->how, NULL, NULL));
     return KD_OK;
 }
 
 static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
                             const scene_view *view, const kd_render_options *options,
                             job_control *job) {
-    wanted_tree of = {there, tree, view, options, tree_options(options), "", job};
+    wanted_tree wanted_tree = {there, tree, view, options, tree_options(options), "", job};
     const kd_status status =
         there ? tritree_build_by_turns(options->builder, view->mesh.position_count,
-                                       view->mesh.triangle_count, attempt_tree, &of)
-              : attempt_tree(&of, NULL);
-    *builder = of.builder;
+                                       view->mesh.triangle_count, attempt_tree, &wanted_tree)
+              : attempt_tree(&wanted_tree, NULL);
+    *builder = wanted_tree.builder;
     return status;
 }
 
@@ -213,21 +213,21 @@ static void write_camera_matrix(float matrix[16], const camera *view) {
     matrix[15] = 1;
 }
 
-static kd_status develop(render_result *out, const film *from, const frame *of, double started) {
+static kd_status develop(render_result *out, const film *from, const frame *frame, double started) {
     KD_TRY(film_resolve(from, &out->picture));
-    write_camera_matrix(out->picture.world_to_camera, &of->view);
+    write_camera_matrix(out->picture.world_to_camera, &frame->view);
     out->samples_done = (int32_t)film_min_samples(from);
     out->picture.samples_per_pixel = out->samples_done;
     out->picture.render_seconds = timing_now() - started;
-    out->frame = of->statistics;
+    out->frame = frame->statistics;
     out->image_hash = image_hash(&out->picture);
     KD_TRY(film_error(&out->error, from));
-    out->on_target = of->on_target;
-    out->maps_cut = of->film_cut;
+    out->on_target = frame->on_target;
+    out->maps_cut = frame->film_cut;
     KD_TRY(film_mean(out->mean_radiance, from));
-    if (of->statistics.nan_samples)
+    if (frame->statistics.nan_samples)
         log_message(LOG_WARNING, "%llu samples were NaN or infinite and count as black",
-                    (unsigned long long)of->statistics.nan_samples);
+                    (unsigned long long)frame->statistics.nan_samples);
     return KD_OK;
 }
 
@@ -240,15 +240,15 @@ typedef struct render_saving {
 } render_saving;
 
 /* Saves the state and shows the image so far. */
-static kd_status save_frame(void *context, const frame *of, const film *from) {
+static kd_status save_frame(void *context, const frame *frame, const film *from) {
     render_saving *saving = (render_saving *)context;
     const render_keeping *keeping = saving->keeping;
-    if (keeping->state && !of->film_cut) {
-        KD_TRY(state_write(keeping->state, of, from));
+    if (keeping->state && !frame->film_cut) {
+        KD_TRY(state_write(keeping->state, frame, from));
         saving->saved = true;
     }
     if (!keeping->show) return KD_OK;
-    KD_TRY(develop(saving->out, from, of, saving->started));
+    KD_TRY(develop(saving->out, from, frame, saving->started));
     const kd_status status = keeping->show(keeping->context, saving->out);
     image_close(&saving->out->picture);
     return status;
@@ -260,11 +260,11 @@ static void show_frame(void *context, const film *from) {
 
 /* Writes the final state if it was requested, if the rendering can be resumed, or if an older state
    file would otherwise remain beside a newer image. */
-static kd_status keep_state(const render_saving *saving, const frame *of, const film *from,
+static kd_status keep_state(const render_saving *saving, const frame *frame, const film *from,
                             kd_status status) {
     const render_keeping *keeping = saving->keeping;
     if (!keeping->state || (status != KD_OK && status != KD_INTERRUPTED)) return status;
-    if (of->film_cut) {
+    if (frame->film_cut) {
         log_message(
             LOG_WARNING,
             "%s: not written, because rendering cannot be resumed from an incomplete photon map",
@@ -272,41 +272,41 @@ static kd_status keep_state(const render_saving *saving, const frame *of, const 
         return status;
     }
     const bool cut = status == KD_INTERRUPTED ||
-                     (int32_t)film_min_samples(from) < integrator_samples(of->how, of->options);
+                     (int32_t)film_min_samples(from) < integrator_samples(frame->how, frame->options);
     if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
-    job_stage_begin(of->job, "save", 0);
-    const kd_status kept = state_write(keeping->state, of, from);
-    job_stage_end(of->job);
+    job_stage_begin(frame->job, "save", 0);
+    const kd_status kept = state_write(keeping->state, frame, from);
+    job_stage_end(frame->job);
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
 /* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
    result. */
-static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *of,
+static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
                        film *to, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
-    ranks *among = of->among;
-    KD_TRY(shared_frame_agree(among, make_tree(out, of->there, trees, view, of->options, of->job)));
+    ranks *among = frame->among;
+    KD_TRY(shared_frame_agree(among, make_tree(out, frame->there, trees, view, frame->options, frame->job)));
     if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
-        of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
+        frame->view = room_camera(view, (float)frame->options->width / (float)frame->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
-    const integrator *how = of->how;
-    if (how->identify) KD_TRY(how->identify(of));
-    if (ranks_shared(among)) KD_TRY(shared_frame_check(among, state_identity(of)));
-    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, of, to));
-    if (keeping->resume) KD_TRY(shared_frame_resume(among, of, to));
-    const kd_status prepared = how->prepare ? how->prepare(of) : KD_OK;
+    const integrator *how = frame->how;
+    if (how->identify) KD_TRY(how->identify(frame));
+    if (ranks_shared(among)) KD_TRY(shared_frame_check(among, state_identity(frame)));
+    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, frame, to));
+    if (keeping->resume) KD_TRY(shared_frame_resume(among, frame, to));
+    const kd_status prepared = how->prepare ? how->prepare(frame) : KD_OK;
     kd_status status = shared_frame_agree(among, prepared);
     if (status == KD_OK)
-        status = ranks_shared(among) ? shared_frame_run(of, how, to, out->ranks)
-                                     : frame_run(of, how, to);
+        status = ranks_shared(among) ? shared_frame_run(frame, how, to, out->ranks)
+                                     : frame_run(frame, how, to);
     else if (prepared != KD_OK)
         return status;
-    job_stage_begin(of->job, "free", 0);
-    if (how->close) how->close(of);
-    job_stage_end(of->job);
-    return keep_state(saving, of, to, status);
+    job_stage_begin(frame->job, "free", 0);
+    if (how->close) how->close(frame);
+    job_stage_end(frame->job);
+    return keep_state(saving, frame, to, status);
 }
 
 static kd_status open_figures(render_result *out, const ranks *among) {
@@ -318,39 +318,39 @@ static kd_status open_figures(render_result *out, const ranks *among) {
 }
 
 /* Produces the image, on rank 0 only. */
-static kd_status finish(render_saving *saving, const frame *of, const film *from) {
-    if (of->among && of->among->rank > 0) return KD_OK;
+static kd_status finish(render_saving *saving, const frame *frame, const film *from) {
+    if (frame->among && frame->among->rank > 0) return KD_OK;
     if (saving->keeping->display) display_show(&saving->viewer, from, true);
-    job_stage_begin(of->job, "develop", 0);
-    const kd_status status = develop(saving->out, from, of, saving->started);
-    job_stage_end(of->job);
+    job_stage_begin(frame->job, "develop", 0);
+    const kd_status status = develop(saving->out, from, frame, saving->started);
+    job_stage_end(frame->job);
     return status;
 }
 
-static void aim(frame *of, const scene *from) {
-    of->view = scene_camera(from);
-    of->view_end = scene_camera_end(from);
-    of->moves = scene_camera_moves(from);
+static void aim(frame *frame, const scene *from) {
+    frame->view = scene_camera(from);
+    frame->view_end = scene_camera_end(from);
+    frame->moves = scene_camera_moves(from);
 }
 
 /* Opens the device if there is one, then the NCCL communicator if every rank has a device. */
-static kd_status open_device(frame *of, frame_cuda *there, const device *where) {
+static kd_status open_device(frame *frame, frame_cuda *there, const device *where) {
     if (where->kind == DEVICE_CUDA) {
-        job_stage_begin(of->job, "context", 0);
+        job_stage_begin(frame->job, "context", 0);
         const kd_status status = frame_cuda_open(there, where);
-        job_stage_end(of->job);
+        job_stage_end(frame->job);
         KD_TRY(status);
-        of->there = there;
+        frame->there = there;
     }
-    return ranks_nccl_open(of->among, of->there != NULL);
+    return ranks_nccl_open(frame->among, frame->there != NULL);
 }
 
 /* CPU and GPU ranks exchange different data for distributed photons and cannot be combined. */
-static kd_status check_apart(const frame *of) {
+static kd_status check_apart(const frame *frame) {
     bool cpus = false, devices = false;
-    if (!of->apart) return KD_OK;
-    KD_TRY(ranks_any(of->among, !of->there, &cpus));
-    KD_TRY(ranks_any(of->among, of->there != NULL, &devices));
+    if (!frame->apart) return KD_OK;
+    KD_TRY(ranks_any(frame->among, !frame->there, &cpus));
+    KD_TRY(ranks_any(frame->among, frame->there != NULL, &devices));
     KD_REQUIRE(!cpus || !devices, KD_ERROR_USAGE,
                "distributed photon maps do not support ranks on CPUs and on CUDA devices together: "
                "set --device, or --ranks-maps whole");
@@ -358,13 +358,13 @@ static kd_status check_apart(const frame *of) {
 }
 
 /* Releases the device as soon as it is no longer needed. */
-static void leave_device(frame *of, frame_cuda *there, const render_keeping *keeping) {
-    if (!of->there || !keeping->done_with || ranks_shared(of->among)) return;
-    job_stage_begin(of->job, "free", 0);
+static void leave_device(frame *frame, frame_cuda *there, const render_keeping *keeping) {
+    if (!frame->there || !keeping->done_with || ranks_shared(frame->among)) return;
+    job_stage_begin(frame->job, "free", 0);
     frame_cuda_close(there);
-    of->there = NULL;
-    retiring_begin(keeping->done_with, of->options->device);
-    job_stage_end(of->job);
+    frame->there = NULL;
+    retiring_begin(keeping->done_with, frame->options->device);
+    job_stage_end(frame->job);
 }
 
 static kd_status run_on(const device *where, render_result *out, const scene *from,
@@ -384,7 +384,7 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
                                  keeping->display ? show_frame : NULL, &saving};
-    frame of = {.scene = &view,
+    frame frame = {.scene = &view,
                 .how = integrator_find(options->integrator),
                 .keeper = &keeper,
                 .options = options,
@@ -396,24 +396,24 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     frame_cuda there;
     film negative;
     kd_status status = KD_OK;
-    aim(&of, from);
+    aim(&frame, from);
     memset(&trees, 0, sizeof trees);
     memset(&there, 0, sizeof there);
     job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
     job_stage_end(job);
     KD_TRY_GOTO(status);
-    if (ranks_shared(of.among)) KD_TRY_GOTO(open_figures(out, of.among));
-    KD_TRY_GOTO(open_device(&of, &there, &out->where));
-    KD_TRY_GOTO(check_apart(&of));
-    status = shoot(out, &trees, &view, &of, &negative, &saving, scene_camera_is_default(from));
+    if (ranks_shared(frame.among)) KD_TRY_GOTO(open_figures(out, frame.among));
+    KD_TRY_GOTO(open_device(&frame, &there, &out->where));
+    KD_TRY_GOTO(check_apart(&frame));
+    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(from));
     if (status == KD_OK || status == KD_INTERRUPTED) {
-        leave_device(&of, &there, keeping);
-        const kd_status developed = finish(&saving, &of, &negative);
+        leave_device(&frame, &there, keeping);
+        const kd_status developed = finish(&saving, &frame, &negative);
         if (developed != KD_OK) status = developed;
     }
 done:
-    ranks_nccl_close(of.among, status != KD_OK && status != KD_INTERRUPTED);
+    ranks_nccl_close(frame.among, status != KD_OK && status != KD_INTERRUPTED);
     if (keeping->display) display_close(&saving.viewer);
     job_stage_begin(job, "free", 0);
     frame_cuda_close(&there);

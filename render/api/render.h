@@ -93,7 +93,7 @@ const char *render_instancing_name(int index); /* NULL beyond the last */
 /* Expands the instances of the scene to copies (scene_copy_instances), or leaves them. `maximum`:
    limit in bytes; 0: the memory of the machine. Returns KD_ERROR_USAGE if the integrator requires
    copies that exceed the limit. */
-kd_status render_resolve_instances(struct scene *of, const kd_render_options *options,
+kd_status render_resolve_instances(struct scene *scene, const kd_render_options *options,
                                    uint64_t maximum, render_instancing how);
 
 /* --- photons without an image: `kandela photons` and kd_photons_emit -------------------------- */

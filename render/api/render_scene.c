@@ -16,15 +16,15 @@ const char *render_instancing_name(int index) {
     return names[index];
 }
 
-kd_status render_resolve_instances(scene *of, const kd_render_options *options, uint64_t maximum,
+kd_status render_resolve_instances(scene *scene, const kd_render_options *options, uint64_t maximum,
                                    render_instancing how) {
-    const uint32_t count = scene_instance_count(of);
+    const uint32_t count = scene_instance_count(scene);
     const integrator *method = integrator_find(options->integrator);
     device here;
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     device_cpu_describe(&here);
-    const uint64_t bytes = scene_copies_bytes(of), capacity = maximum ? maximum : here.memory_bytes;
+    const uint64_t bytes = scene_copies_bytes(scene), capacity = maximum ? maximum : here.memory_bytes;
     KD_REQUIRE(method->instances || how != RENDER_INSTANCING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
     KD_REQUIRE(method->instances || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,
@@ -39,7 +39,7 @@ kd_status render_resolve_instances(scene *of, const kd_render_options *options, 
     }
     log_message(LOG_INFO, "%u instances, copied: about %llu bytes with their tree", count,
                 (unsigned long long)bytes);
-    return scene_copy_instances(of);
+    return scene_copy_instances(scene);
 }
 
 kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,

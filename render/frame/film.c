@@ -36,8 +36,8 @@ bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample) {
     return film_pixel_add(to->pixels + index, sample);
 }
 
-uint32_t film_samples(const film *of, int32_t x, int32_t y) {
-    return of->pixels[(int64_t)(y - of->y0) * of->width + (x - of->x0)].samples;
+uint32_t film_samples(const film *film, int32_t x, int32_t y) {
+    return film->pixels[(int64_t)(y - film->y0) * film->width + (x - film->x0)].samples;
 }
 
 typedef struct min_found {
@@ -56,10 +56,10 @@ static void find_min(void *context, int64_t begin, int64_t end, int worker) {
         continue;
 }
 
-uint32_t film_min_samples(const film *of) {
+uint32_t film_min_samples(const film *film) {
     enum { MIN_GRAIN = 1 << 14 };
-    const int64_t count = (int64_t)of->width * of->height;
-    min_found work = {.of = of};
+    const int64_t count = (int64_t)film->width * film->height;
+    min_found work = {.of = film};
     atomic_init(&work.minimum, count ? UINT32_MAX : 0);
     parallel_for(count, MIN_GRAIN, find_min, &work);
     return atomic_load(&work.minimum);
@@ -88,13 +88,13 @@ static void sum_rows(void *context, int64_t begin, int64_t end, int worker) {
     }
 }
 
-static kd_status sum_film(double sums[ROW_SUMS], const film *of,
+static kd_status sum_film(double sums[ROW_SUMS], const film *film,
                           void (*add)(const film_pixel *, double[ROW_SUMS])) {
-    row_summing work = {of, add, NULL};
+    row_summing work = {film, add, NULL};
     memset(sums, 0, ROW_SUMS * sizeof *sums);
-    KD_TRY(KD_RESERVE(work.rows, ROW_SUMS * (uint64_t)of->height));
-    parallel_for(of->height, ROWS_GRAIN, sum_rows, &work);
-    for (int32_t y = 0; y < of->height; ++y)
+    KD_TRY(KD_RESERVE(work.rows, ROW_SUMS * (uint64_t)film->height));
+    parallel_for(film->height, ROWS_GRAIN, sum_rows, &work);
+    for (int32_t y = 0; y < film->height; ++y)
         for (int i = 0; i < ROW_SUMS; ++i) sums[i] += work.rows[ROW_SUMS * (int64_t)y + i];
     memory_free(work.rows);
     return KD_OK;
@@ -113,10 +113,10 @@ static void add_error(const film_pixel *pixel, double sums[ROW_SUMS]) {
     if (variance > 0) sums[0] += variance / (mean * mean + 0.01);
 }
 
-kd_status film_error(double *error, const film *of) {
+kd_status film_error(double *error, const film *film) {
     double sums[ROW_SUMS];
-    KD_TRY(sum_film(sums, of, add_error));
-    *error = sums[1] > 0 ? (double)INFINITY : sqrt(sums[0] / ((double)of->width * of->height));
+    KD_TRY(sum_film(sums, film, add_error));
+    *error = sums[1] > 0 ? (double)INFINITY : sqrt(sums[0] / ((double)film->width * film->height));
     return KD_OK;
 }
 
@@ -125,10 +125,10 @@ static void add_radiance(const film_pixel *pixel, double sums[ROW_SUMS]) {
         if (pixel->samples) sums[c] += pixel->radiance[c] / pixel->samples;
 }
 
-kd_status film_mean(float mean[3], const film *of) {
+kd_status film_mean(float mean[3], const film *film) {
     double sums[ROW_SUMS];
-    KD_TRY(sum_film(sums, of, add_radiance));
-    for (int c = 0; c < 3; ++c) mean[c] = (float)(sums[c] / ((double)of->width * of->height));
+    KD_TRY(sum_film(sums, film, add_radiance));
+    for (int c = 0; c < 3; ++c) mean[c] = (float)(sums[c] / ((double)film->width * film->height));
     return KD_OK;
 }
 

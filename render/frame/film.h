@@ -23,19 +23,19 @@ void film_close(film *owned);                          /* `owned` may be zeroed 
    and the function returns false. */
 bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
 
-uint32_t film_samples(const film *of, int32_t x, int32_t y);
+uint32_t film_samples(const film *film, int32_t x, int32_t y);
 
 /* Smallest number of samples of any pixel. */
-uint32_t film_min_samples(const film *of);
+uint32_t film_min_samples(const film *film);
 
 /* Estimates the square root of the relMSE (compare.h) due to noise from the variance of the
    samples: with v the mean of the channels, the square root of the mean over pixels of variance(v)
    / samples / (v^2 + 0.01). INFINITY if a pixel has fewer than two samples. Assumes independent
    samples: errors that all samples share, as those of one photon map, are not included. */
-kd_status film_error(double *error, const film *of);
+kd_status film_error(double *error, const film *film);
 
 /* Mean colour of the pixels; pixels without samples count as black. */
-kd_status film_mean(float mean[3], const film *of);
+kd_status film_mean(float mean[3], const film *film);
 
 /* Divides the sums by the sample counts, into the channels R G B A, Z, N.X N.Y N.Z, Albedo.R
    Albedo.G Albedo.B. Pixels without samples become black and transparent. */
@@ -61,15 +61,15 @@ uint64_t film_picture_bytes(uint64_t pixels);
    (floats), all sums over its samples; samples, hits (uint32). Hashes are XXH3. */
 
 /* Hash of the scene, the options that a sample depends on, the camera and the program's version. */
-uint64_t state_identity(const frame *of);
+uint64_t state_identity(const frame *frame);
 
 /* Writes to a temporary file, then renames it. */
-kd_status state_write(const char *path, const frame *of, const film *from);
+kd_status state_write(const char *path, const frame *frame, const film *from);
 
 /* Fills film, statistics and carried. Returns KD_ERROR_INPUT, with a message that says what
    differs, if the file is not a state, is damaged, or belongs to another scene, other options or
    another version. */
-kd_status state_read(const char *path, frame *of, film *to);
+kd_status state_read(const char *path, frame *frame, film *to);
 
 /* Shows the image while it is rendered, in a viewer that supports tev's protocol over TCP.
    Source: tev's src/Ipc.cpp (github.com/Tom94/tev); pbrt-v4 is another client.

@@ -25,42 +25,42 @@ typedef struct tile_pass {
 
 /* --- defaults of optional members of an integrator -------------------------------------------- */
 
-int32_t integrator_batches_max(const integrator *of, const kd_render_options *options) {
-    return of->batches_max ? of->batches_max(options) : 1;
+int32_t integrator_batches_max(const integrator *integrator, const kd_render_options *options) {
+    return integrator->batches_max ? integrator->batches_max(options) : 1;
 }
 
-bool integrator_may_be_apart(const integrator *of, const kd_render_options *options) {
-    return of->take_apart && (!of->may_be_apart || of->may_be_apart(options));
+bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options) {
+    return integrator->take_apart && (!integrator->may_be_apart || integrator->may_be_apart(options));
 }
 
-uint32_t integrator_maps(const integrator *of, const kd_render_options *options) {
-    return of->maps ? of->maps(options) : MAPS_NONE;
+uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options) {
+    return integrator->maps ? integrator->maps(options) : MAPS_NONE;
 }
 
-uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options) {
-    return of->state_bytes ? of->state_bytes(options) : 0;
+uint64_t integrator_state_bytes(const integrator *integrator, const kd_render_options *options) {
+    return integrator->state_bytes ? integrator->state_bytes(options) : 0;
 }
 
-uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
+uint64_t integrator_launch_bytes(const integrator *integrator, const scene_view *scene,
                                  const kd_render_options *options) {
-    return of->launch_bytes ? of->launch_bytes(scene, options) : 0;
+    return integrator->launch_bytes ? integrator->launch_bytes(scene, options) : 0;
 }
 
-int32_t integrator_samples(const integrator *of, const kd_render_options *options) {
-    if (!of->pass) return options->spp;
-    return of->batches_max ? options->passes * options->batches : options->passes;
+int32_t integrator_samples(const integrator *integrator, const kd_render_options *options) {
+    if (!integrator->pass) return options->spp;
+    return integrator->batches_max ? options->passes * options->batches : options->passes;
 }
 
-pixel_view integrator_view(const frame *of) {
+pixel_view integrator_view(const frame *frame) {
     pixel_view view;
-    view.scene = of->scene;
-    view.eye = of->view;
-    view.eye_end = of->moves ? of->view_end : of->view;
-    view.moves = of->moves;
-    view.width = of->options->width;
-    view.height = of->options->height;
-    view.filter = of->options->filter;
-    view.seed = of->options->seed;
+    view.scene = frame->scene;
+    view.eye = frame->view;
+    view.eye_end = frame->moves ? frame->view_end : frame->view;
+    view.moves = frame->moves;
+    view.width = frame->options->width;
+    view.height = frame->options->height;
+    view.filter = frame->options->filter;
+    view.seed = frame->options->seed;
     return view;
 }
 
@@ -73,22 +73,22 @@ bool integrator_has_cutouts(const scene_view *scene) {
 
 /* --- termination ------------------------------------------------------------------------------ */
 
-bool frame_is_overdue(const frame *of) {
-    return of->deadline > 0 && timing_now() >= of->deadline;
+bool frame_is_overdue(const frame *frame) {
+    return frame->deadline > 0 && timing_now() >= frame->deadline;
 }
 
-bool frame_is_over(const frame *of, uint32_t begin) {
-    if (job_cancelled(of->job)) return true;
+bool frame_is_over(const frame *frame, uint32_t begin) {
+    if (job_cancelled(frame->job)) return true;
     if (begin == 0) return false; /* the first sample of every pixel is always taken */
-    return job_overdue(of->job) || frame_is_overdue(of);
+    return job_overdue(frame->job) || frame_is_overdue(frame);
 }
 
-static bool keeper_waits(const frame *of) {
-    return of->pause > 0 && timing_now() >= of->pause;
+static bool keeper_waits(const frame *frame) {
+    return frame->pause > 0 && timing_now() >= frame->pause;
 }
 
-bool frame_is_waited_for(const frame *of, uint32_t begin) {
-    return frame_is_over(of, begin) || keeper_waits(of);
+bool frame_is_waited_for(const frame *frame, uint32_t begin) {
+    return frame_is_over(frame, begin) || keeper_waits(frame);
 }
 
 static bool pass_is_over(const tile_pass *pass) {
@@ -111,10 +111,10 @@ typedef struct few_samples {
 
 /* Returns the sample number that the camera ray is drawn by: ppm reuses the camera rays of its
    first spp samples. */
-static uint32_t camera_sample(const frame *of, uint32_t sample) {
+static uint32_t camera_sample(const frame *frame, uint32_t sample) {
     const bool again =
-        of->how->pass && of->how->counts_samples && of->how->counts_samples(of->options);
-    return again ? sample % (uint32_t)of->options->spp : sample;
+        frame->how->pass && frame->how->counts_samples && frame->how->counts_samples(frame->options);
+    return again ? sample % (uint32_t)frame->options->spp : sample;
 }
 
 /* Takes the requested samples and adds them to the film, each pixel's in the order of sample
@@ -207,21 +207,21 @@ static void render_tiles(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t tile = begin; tile < end; ++tile) render_tile((tile_pass *)context, tile);
 }
 
-static void note_counts(frame *of, tile_pass *pass) {
-    of->statistics.rays += atomic_exchange(&pass->rays, 0);
-    of->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
+static void note_counts(frame *frame, tile_pass *pass) {
+    frame->statistics.rays += atomic_exchange(&pass->rays, 0);
+    frame->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
 /* Saves the film if the keeper is due. The next save follows no sooner than this one took, so
    saving takes at most half of the time. */
-static kd_status keep(frame *of, tile_pass *pass) {
-    const frame_keeper *keeper = of->keeper;
+static kd_status keep(frame *frame, tile_pass *pass) {
+    const frame_keeper *keeper = frame->keeper;
     const double begun = timing_now();
-    if (!keeper || !(keeper->every_seconds > 0) || begun < of->pause) return KD_OK;
-    if (of->there) KD_TRY(frame_cuda_fetch_film(of->there, pass->to));
-    KD_TRY(keeper->save(keeper->context, of, pass->to));
+    if (!keeper || !(keeper->every_seconds > 0) || begun < frame->pause) return KD_OK;
+    if (frame->there) KD_TRY(frame_cuda_fetch_film(frame->there, pass->to));
+    KD_TRY(keeper->save(keeper->context, frame, pass->to));
     const double ended = timing_now(), took = ended - begun;
-    of->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
+    frame->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
     atomic_store(&pass->fresh, 0);
     return KD_OK;
 }
@@ -232,57 +232,57 @@ static void take_tiles(tile_pass *pass) {
 }
 
 /* Takes the samples of a pass, pausing to save. */
-static kd_status run_pass(frame *of, tile_pass *pass) {
+static kd_status run_pass(frame *frame, tile_pass *pass) {
     do {
         atomic_store(&pass->paused, false);
         take_tiles(pass);
-        note_counts(of, pass);
-        KD_TRY(keep(of, pass));
+        note_counts(frame, pass);
+        KD_TRY(keep(frame, pass));
     } while (atomic_load(&pass->paused) && !pass_is_over(pass));
     return KD_OK;
 }
 
 /* Launches kernels for the rows [top, bottom), as many rows at a time as one launch takes. With
    `keeping` (may be NULL), saves between launches if the keeper is due. */
-static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, int32_t top,
+static kd_status take_rows_there(frame *frame, film *to, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
-    const uint64_t maximum = frame_cuda_launch_samples(of->how, of->options);
+    const uint64_t maximum = frame_cuda_launch_samples(frame->how, frame->options);
     const int32_t rows = frame_cuda_rows(to->width, to->height, pass->count, maximum);
     sample_range range = {to->x0, to->y0, to->width, top, 0, pass->begin, pass->count};
-    while (range.top < bottom && !frame_is_over(of, pass->begin)) {
+    while (range.top < bottom && !frame_is_over(frame, pass->begin)) {
         sample_counts taken = {0, 0};
         range.bottom = bottom - range.top < rows ? bottom : range.top + rows;
-        KD_TRY(frame_cuda_take(of, of->how, &range, &taken));
+        KD_TRY(frame_cuda_take(frame, frame->how, &range, &taken));
         counts->rays += taken.rays;
         counts->nan_samples += taken.nan_samples;
         if (keeping && taken.rays) { /* samples were taken since the last save */
             atomic_store(&keeping->rays, counts->rays);
             atomic_store(&keeping->nan_samples, counts->nan_samples);
             memset(counts, 0, sizeof *counts);
-            note_counts(of, keeping);
-            KD_TRY(keep(of, keeping));
+            note_counts(frame, keeping);
+            KD_TRY(keep(frame, keeping));
         }
         /* stopped early to let the keeper save; repeat these rows */
-        if (of->there->stopped) continue;
-        job_advance(of->job, (int64_t)(range.bottom - range.top) * range.width * range.count);
+        if (frame->there->stopped) continue;
+        job_advance(frame->job, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
     return KD_OK;
 }
 
 /* As run_pass, on a device. */
-static kd_status run_pass_there(frame *of, tile_pass *pass) {
+static kd_status run_pass_there(frame *frame, tile_pass *pass) {
     sample_counts counts = {0, 0};
-    KD_TRY(take_rows_there(of, pass->to, &pass->samples, 0, pass->to->height, &counts, pass));
-    of->statistics.rays += counts.rays;
-    of->statistics.nan_samples += counts.nan_samples;
+    KD_TRY(take_rows_there(frame, pass->to, &pass->samples, 0, pass->to->height, &counts, pass));
+    frame->statistics.rays += counts.rays;
+    frame->statistics.nan_samples += counts.nan_samples;
     return KD_OK;
 }
 
-kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
+kd_status frame_take_rows(frame *frame, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
                           sample_counts *counts) {
-    if (of->there) return take_rows_there(of, to, pass, top, bottom, counts, NULL);
-    tile_pass tiles = {.of = of,
+    if (frame->there) return take_rows_there(frame, to, pass, top, bottom, counts, NULL);
+    tile_pass tiles = {.of = frame,
                        .to = to,
                        .samples = *pass,
                        .across = (to->width + TILE - 1) / TILE,
@@ -295,102 +295,102 @@ kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t t
 }
 
 /* Batch of a sample, and first sample of a batch. */
-static uint32_t batch_of(const frame *of, uint32_t samples, uint32_t sample) {
-    if (!of->begin_batch) return 0;
-    return (uint32_t)((uint64_t)sample * (uint64_t)of->options->batches / samples);
+static uint32_t batch_of(const frame *frame, uint32_t samples, uint32_t sample) {
+    if (!frame->begin_batch) return 0;
+    return (uint32_t)((uint64_t)sample * (uint64_t)frame->options->batches / samples);
 }
 
-static uint32_t batch_begin(const frame *of, uint32_t samples, uint32_t batch) {
-    const uint64_t batches = of->begin_batch ? (uint64_t)of->options->batches : 1;
+static uint32_t batch_begin(const frame *frame, uint32_t samples, uint32_t batch) {
+    const uint64_t batches = frame->begin_batch ? (uint64_t)frame->options->batches : 1;
     return (uint32_t)(((uint64_t)batch * samples + batches - 1) / batches);
 }
 
-bool frame_is_viewed(const frame *of) {
-    return of->options->target_error > 0 || (of->keeper && of->keeper->show);
+bool frame_is_viewed(const frame *frame) {
+    return frame->options->target_error > 0 || (frame->keeper && frame->keeper->show);
 }
 
-bool frame_is_awaited(const frame *of) {
-    return frame_is_viewed(of) || of->deadline > 0 || of->pause > 0 ||
-           (of->job && of->job->deadline > 0);
+bool frame_is_awaited(const frame *frame) {
+    return frame_is_viewed(frame) || frame->deadline > 0 || frame->pause > 0 ||
+           (frame->job && frame->job->deadline > 0);
 }
 
 /* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
    kind. */
-static uint32_t pass_unseen(const frame *of, const film *to) {
-    if (!of->there || !of->how->launch_samples || frame_is_awaited(of)) return 0;
+static uint32_t pass_unseen(const frame *frame, const film *to) {
+    if (!frame->there || !frame->how->launch_samples || frame_is_awaited(frame)) return 0;
     const uint64_t whole =
-        of->how->launch_samples(of->options) / frame_cuda_tiled_pixels(to->width, to->height);
+        frame->how->launch_samples(frame->options) / frame_cuda_tiled_pixels(to->width, to->height);
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
 /* Passes end at powers of two, since each such prefix of the Sobol' sequence is well
    distributed. */
-uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen) {
-    if (of->how->pass) return 1;
-    const uint32_t batch = batch_of(of, pass->samples, pass->begin);
-    const uint32_t left = batch_begin(of, pass->samples, batch + 1) - pass->begin;
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen) {
+    if (frame->how->pass) return 1;
+    const uint32_t batch = batch_of(frame, pass->samples, pass->begin);
+    const uint32_t left = batch_begin(frame, pass->samples, batch + 1) - pass->begin;
     const uint32_t begun = pass->begin ? pass->begin : 1;
     const uint32_t seen = begun < PASS_MAX ? begun : PASS_MAX;
     const uint32_t size = unseen > seen ? unseen : seen;
     return size < left ? size : left;
 }
 
-kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass) {
-    const uint32_t wanted = batch_of(of, pass->samples, pass->begin);
-    if (of->how->pass) {
-        KD_TRY(of->how->pass(of, pass->begin));
-    } else if (of->begin_batch && wanted != pass->batch) {
-        KD_TRY(of->begin_batch(of, wanted));
+kd_status frame_pass_prepare(frame *frame, const film *to, frame_pass *pass) {
+    const uint32_t wanted = batch_of(frame, pass->samples, pass->begin);
+    if (frame->how->pass) {
+        KD_TRY(frame->how->pass(frame, pass->begin));
+    } else if (frame->begin_batch && wanted != pass->batch) {
+        KD_TRY(frame->begin_batch(frame, wanted));
         pass->batch = wanted;
     } else {
         return KD_OK;
     }
     const int64_t pixels = (int64_t)to->width * to->height;
-    const uint32_t end = batch_begin(of, pass->samples, wanted + 1);
-    job_stage_begin(of->job, "render", of->how->pass ? pixels : pixels * (end - pass->begin));
+    const uint32_t end = batch_begin(frame, pass->samples, wanted + 1);
+    job_stage_begin(frame->job, "render", frame->how->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
 }
 
-bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to) {
-    const double target = of->options->target_error;
+bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *to) {
+    const double target = frame->options->target_error;
     double error = 0;
     if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
     /* without memory for the estimate, rendering continues */
     return film_error(&error, to) == KD_OK && error <= target;
 }
 
-kd_status frame_run(frame *of, const integrator *how, film *to) {
-    of->how = how;
-    const uint32_t samples = (uint32_t)integrator_samples(how, of->options);
+kd_status frame_run(frame *frame, const integrator *how, film *to) {
+    frame->how = how;
+    const uint32_t samples = (uint32_t)integrator_samples(how, frame->options);
     const int64_t pixels = (int64_t)to->width * to->height;
     tile_pass tiles = {
-        .of = of, .to = to, .across = (to->width + TILE - 1) / TILE, .bottom = to->height};
+        .of = frame, .to = to, .across = (to->width + TILE - 1) / TILE, .bottom = to->height};
     frame_pass *pass = &tiles.samples;
     kd_status status = KD_OK;
     pass->samples = samples;
     pass->begin = film_min_samples(to);
     pass->batch = UINT32_MAX;
-    if (of->keeper && of->keeper->every_seconds > 0)
-        of->pause = timing_now() + of->keeper->every_seconds;
-    if (!how->pass && !of->begin_batch) job_stage_begin(of->job, "render", pixels * samples);
-    job_advance(of->job, pixels * pass->begin);
-    if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
-    while (pass->begin < samples && !(of->on_target = frame_is_on_target(of, pass, to))) {
-        pass->count = frame_pass_count(of, pass, pass_unseen(of, to));
-        KD_TRY_GOTO(frame_pass_prepare(of, to, pass));
+    if (frame->keeper && frame->keeper->every_seconds > 0)
+        frame->pause = timing_now() + frame->keeper->every_seconds;
+    if (!how->pass && !frame->begin_batch) job_stage_begin(frame->job, "render", pixels * samples);
+    job_advance(frame->job, pixels * pass->begin);
+    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, to));
+    while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, to))) {
+        pass->count = frame_pass_count(frame, pass, pass_unseen(frame, to));
+        KD_TRY_GOTO(frame_pass_prepare(frame, to, pass));
         /* do not mix samples of a truncated map into the film */
-        if (of->maps_cut && pass->begin > 0 && !of->film_cut) break;
-        of->film_cut |= of->maps_cut;
-        KD_TRY_GOTO(of->there ? run_pass_there(of, &tiles) : run_pass(of, &tiles));
-        if (of->there && frame_is_viewed(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
-        if (of->keeper && of->keeper->show) of->keeper->show(of->keeper->context, to);
+        if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;
+        frame->film_cut |= frame->maps_cut;
+        KD_TRY_GOTO(frame->there ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
+        if (frame->there && frame_is_viewed(frame)) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, to));
+        if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, to);
         if (pass_is_over(&tiles)) break;
         pass->begin += pass->count;
     }
-    if (of->there) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
-    if (pass->begin >= samples) of->on_target = frame_is_on_target(of, pass, to);
+    if (frame->there) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, to));
+    if (pass->begin >= samples) frame->on_target = frame_is_on_target(frame, pass, to);
 done:
-    job_stage_end(of->job);
+    job_stage_end(frame->job);
     if (status != KD_OK) return status;
-    return job_cancelled(of->job) ? KD_INTERRUPTED : KD_OK;
+    return job_cancelled(frame->job) ? KD_INTERRUPTED : KD_OK;
 }

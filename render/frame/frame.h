@@ -43,7 +43,7 @@ kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const t
                                  const tritree_options *how, const char *builder, tritree *built);
 /* Converts the tree, and the scene's view of it, to the form used for batches of rays. Does nothing
    if that is done already. */
-kd_status frame_cuda_pack(frame_cuda *of);
+kd_status frame_cuda_pack(frame_cuda *device_frame);
 void frame_cuda_remove_scene(frame_cuda *from); /* frees scene and tree; either may be missing */
 /* Copy the film's sums, if it has any, to the device and back. */
 kd_status frame_cuda_place_film(frame_cuda *to, const film *from);
@@ -72,7 +72,7 @@ int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t 
 
 /* Takes the samples, waits for completion, and adds rays and discarded samples to `counts`. If
    of->there->stopped is set, some samples were left out. */
-kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
+kd_status frame_cuda_take(const frame *frame, const integrator *how, const sample_range *range,
                           sample_counts *counts);
 
 /* Runs the stage "render" of of->watched, starting with the first sample that the film lacks. Adds
@@ -84,13 +84,13 @@ kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_r
      sample on and depends on the film only, so a resumed frame ends at the same sample.
    The film's sums have the same bits for any number of threads, and on a CUDA device (of->there);
    they are copied back to `to` at the end. */
-kd_status frame_run(frame *of, const integrator *how, film *to);
-bool frame_is_overdue(const frame *of);
+kd_status frame_run(frame *frame, const integrator *how, film *to);
+bool frame_is_overdue(const frame *frame);
 /* Returns true if no samples beyond number `begin` may be started: the job is cancelled or, unless
    begin is 0, the time is up. */
-bool frame_is_over(const frame *of, uint32_t begin);
+bool frame_is_over(const frame *frame, uint32_t begin);
 /* Returns true if a launch should end early: frame_is_over, or the keeper is due. */
-bool frame_is_waited_for(const frame *of, uint32_t begin);
+bool frame_is_waited_for(const frame *frame, uint32_t begin);
 
 /* --- the steps of frame_run, for ranks that render together (distributed/render) -------------- */
 
@@ -104,21 +104,21 @@ typedef struct frame_pass {
 /* Number of samples per pixel of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ...,
    or up to `unseen` if nothing inspects the frame between passes. A pass does not extend beyond a
    batch. */
-uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen);
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen);
 /* Returns true if the frame may end, or be inspected, before all samples are taken, other than by
    cancellation. */
-bool frame_is_awaited(const frame *of);
+bool frame_is_awaited(const frame *frame);
 /* Returns true if the film is inspected between passes. */
-bool frame_is_viewed(const frame *of);
+bool frame_is_viewed(const frame *frame);
 /* Prepares what the samples of a pass need: the integrator's pass or the maps of a batch. */
-kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass);
+kd_status frame_pass_prepare(frame *frame, const film *to, frame_pass *pass);
 /* Returns true if the target error is reached. Call between passes, when all pixels have equally
    many samples. */
-bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to);
+bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *to);
 /* Takes the samples of a pass for the film's rows [top, bottom), skipping those that a pixel
    already has; on a CUDA device, into the film in device memory. Ends early if the frame is over.
    Adds to `counts`. */
-kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
+kd_status frame_take_rows(frame *frame, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
                           sample_counts *counts);
 
 #ifdef __cplusplus

@@ -5,9 +5,9 @@
 #include "core/device/device_stream.h"
 #include "render/frame/frame.h"
 
-kd_status frame_cuda_pack(frame_cuda *of) {
-    KD_TRY(tritree_cuda_pack(&of->tree, NULL));
-    of->scene.view.tree = of->tree.view;
+kd_status frame_cuda_pack(frame_cuda *device_frame) {
+    KD_TRY(tritree_cuda_pack(&device_frame->tree, NULL));
+    device_frame->scene.view.tree = device_frame->tree.view;
     return KD_OK;
 }
 
@@ -91,8 +91,8 @@ kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const t
 
 /* --- film and samples ------------------------------------------------------------------------- */
 
-static uint64_t film_bytes(const film *of) {
-    return (uint64_t)of->width * (uint64_t)of->height * sizeof *of->pixels;
+static uint64_t film_bytes(const film *film) {
+    return (uint64_t)film->width * (uint64_t)film->height * sizeof *film->pixels;
 }
 
 kd_status frame_cuda_place_film(frame_cuda *to, const film *from) {
@@ -133,15 +133,15 @@ int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t 
     return rows <= 8 ? 8 : rows > (uint64_t)height ? height : (int32_t)rows;
 }
 
-kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
+kd_status frame_cuda_take(const frame *frame, const integrator *how, const sample_range *range,
                           sample_counts *counts) {
     const sample_counts none = {0, 0};
     sample_counts found;
-    of->there->stopped = false;
-    KD_TRY(how->launch(of, range));
+    frame->there->stopped = false;
+    KD_TRY(how->launch(frame, range));
     KD_TRY(device_wait());
-    KD_TRY(device_memory_download(&found, of->there->counts, sizeof found));
-    KD_TRY(device_memory_upload(of->there->counts, &none, sizeof none));
+    KD_TRY(device_memory_download(&found, frame->there->counts, sizeof found));
+    KD_TRY(device_memory_upload(frame->there->counts, &none, sizeof none));
     counts->rays += found.rays;
     counts->nan_samples += found.nan_samples;
     return KD_OK;

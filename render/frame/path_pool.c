@@ -178,17 +178,17 @@ static void cast_shadows(path_pool *p) {
     }
 }
 
-bool path_pool_take(const pixel_view *of, const path_options *options, const pixel_request *asked,
+bool path_pool_take(const pixel_view *view, const path_options *options, const pixel_request *asked,
                     uint32_t count, pixel_sample *samples) {
     path_pool *p = (path_pool *)memory_spare(sizeof *p);
     if (!p) return false;
-    p->of = of;
+    p->of = view;
     p->options = options;
     p->asked = asked;
     p->samples = samples;
     p->count = count;
     p->next = p->active = 0;
-    p->sight = camera_sight_of(&of->eye, of->height);
+    p->sight = camera_sight_of(&view->eye, view->height);
     for (begin_paths(p); p->active; begin_paths(p)) {
         take_step(p);
         cast_shadows(p);

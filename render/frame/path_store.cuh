@@ -92,10 +92,10 @@ __device__ __forceinline__ slot_place place_of_slot(const path_waves &w, uint32_
     return at;
 }
 
-/* Slot of sample number `of` of a pixel in the range. */
+/* Slot of sample number `sample` of a pixel in the range. */
 __device__ __forceinline__ uint32_t slot_of_pixel(const path_waves &w, uint32_t pixel,
-                                                  uint32_t of) {
-    return of == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (of - 1);
+                                                  uint32_t sample) {
+    return sample == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (sample - 1);
 }
 
 __device__ __forceinline__ bool slot_is_inside(const path_waves &w, const slot_place &at) {

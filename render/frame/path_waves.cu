@@ -152,23 +152,23 @@ kd_status reserve(wave_run *run) {
     return status_pass(status, __FILE__, __LINE__, "device_buffer_reserve");
 }
 
-kd_status run_open(wave_run *out, const frame *of, const path_options *options,
+kd_status run_open(wave_run *out, const frame *frame, const path_options *options,
                    const sample_range *range) {
     path_waves *w = &out->work;
     memset(out, 0, sizeof *out);
-    out->of = of;
-    out->general = waves_are_general(of->scene);
-    w->view = integrator_view(of);
+    out->of = frame;
+    out->general = waves_are_general(frame->scene);
+    w->view = integrator_view(frame);
     w->view.scene = NULL;
     w->range = *range;
     w->options = *options;
     if (w->options.max_depth > DEPTH_MAX) w->options.max_depth = DEPTH_MAX;
     assert(options->scatterings <= SCATTERED_MAX || options->scatterings == INT32_MAX);
-    w->pixels = of->there->pixels;
-    w->counts = of->there->counts;
+    w->pixels = frame->there->pixels;
+    w->counts = frame->there->counts;
     w->across = (uint32_t)(range->width + 7) / 8;
     const uint64_t tiled = frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
-    const uint64_t paths = waves_samples(of->options) / WAVE_SAMPLES_EACH;
+    const uint64_t paths = waves_samples(frame->options) / WAVE_SAMPLES_EACH;
     KD_REQUIRE(tiled * range->count < KD_NONE, KD_ERROR_USAGE,
                "%llu samples in one launch (%u per pixel) exceed the limit of 2^32",
                (unsigned long long)(tiled * range->count), range->count);
@@ -176,7 +176,7 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
     w->slots = (uint32_t)(tiled * range->count);
     w->capacity = paths < w->slots ? (uint32_t)paths : w->slots;
     KD_TRY(reserve(out));
-    KD_TRY(tritree_cuda_pack(&of->there->tree, NULL));
+    KD_TRY(tritree_cuda_pack(&frame->there->tree, NULL));
     KD_CUDA(cudaMemsetAsync(w->ring, 0, WAVE_RING * sizeof(wave_record)));
     return KD_OK;
 }
@@ -233,12 +233,12 @@ kd_status end_waves(const wave_run *run) {
 
 } // namespace
 
-extern "C" kd_status waves_take_paths(const frame *of, const path_options *options,
+extern "C" kd_status waves_take_paths(const frame *frame, const path_options *options,
                                       const sample_range *range) {
     wave_run run;
     wave_record seen;
-    KD_TRY(run_open(&run, of, options, range));
+    KD_TRY(run_open(&run, frame, options, range));
     KD_TRY(run_waves(&run, &seen));
-    of->there->stopped = seen.end < run.work.slots;
+    frame->there->stopped = seen.end < run.work.slots;
     return end_waves(&run);
 }

@@ -38,26 +38,26 @@ static uint64_t camera_hash(uint64_t hash, const camera *view) {
 
 /* Covers all that a sample depends on, but nothing that may differ between the runs of a rendering,
    such as time limits and the number of threads. */
-static uint64_t options_hash(const frame *of) {
-    const kd_render_options *options = of->options;
-    const bool counted = of->how->counts_samples && of->how->counts_samples(options);
+static uint64_t options_hash(const frame *frame) {
+    const kd_render_options *options = frame->options;
+    const bool counted = frame->how->counts_samples && frame->how->counts_samples(options);
     const int32_t period = counted ? options->spp : 0;
     uint64_t hash = render_options_hash(0, options);
     hash = hash_combine(hash, &period, sizeof period);
-    hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
-    if (of->moves) hash = camera_hash(hash, &of->view_end);
-    return camera_hash(hash, &of->view);
+    hash = hash_combine(hash, &frame->photon_map_hash, sizeof frame->photon_map_hash);
+    if (frame->moves) hash = camera_hash(hash, &frame->view_end);
+    return camera_hash(hash, &frame->view);
 }
 
-static state_header header_of(const frame *of, const film *from) {
-    const frame_statistics *sums = &of->statistics;
+static state_header header_of(const frame *frame, const film *from) {
+    const frame_statistics *sums = &frame->statistics;
     state_header made;
     memset(&made, 0, sizeof made);
     memcpy(made.magic, state_magic, sizeof made.magic);
     made.version = STATE_VERSION;
     made.program = text_hash(0, kd_version());
-    made.scene = scene_hash(of->scene);
-    made.options = options_hash(of);
+    made.scene = scene_hash(frame->scene);
+    made.options = options_hash(frame);
     const int32_t crop[4] = {from->x0, from->y0, from->x0 + from->width, from->y0 + from->height};
     memcpy(made.crop, crop, sizeof crop);
     const uint64_t counts[8] = {
@@ -67,22 +67,22 @@ static state_header header_of(const frame *of, const film *from) {
     const double watts[5] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
                              sums->watts_ended, sums->watts_media};
     memcpy(made.watts, watts, sizeof watts);
-    memcpy(made.carried, of->carried, sizeof made.carried);
+    memcpy(made.carried, frame->carried, sizeof made.carried);
     return made;
 }
 
-uint64_t state_identity(const frame *of) {
-    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(of->scene), options_hash(of)};
+uint64_t state_identity(const frame *frame) {
+    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(frame->scene), options_hash(frame)};
     return hash_bytes(parts, sizeof parts);
 }
 
-static uint64_t pixel_count(const film *of) {
-    return (uint64_t)of->width * (uint64_t)of->height;
+static uint64_t pixel_count(const film *film) {
+    return (uint64_t)film->width * (uint64_t)film->height;
 }
 
-kd_status state_write(const char *path, const frame *of, const film *from) {
+kd_status state_write(const char *path, const frame *frame, const film *from) {
     const uint64_t count = pixel_count(from);
-    state_header header = header_of(of, from);
+    state_header header = header_of(frame, from);
     header.pixels_hash = hash_bytes(from->pixels, count * sizeof *from->pixels);
     header.header_hash = hash_bytes(&header, offsetof(state_header, header_hash));
     file_output output;
@@ -141,17 +141,17 @@ static void take_header(frame *to, const state_header *from) {
     memcpy(to->carried, from->carried, sizeof to->carried);
 }
 
-kd_status state_read(const char *path, frame *of, film *to) {
+kd_status state_read(const char *path, frame *frame, film *to) {
     kd_status status = KD_OK;
     file_view file;
     state_header found;
-    const state_header wanted = header_of(of, to);
+    const state_header wanted = header_of(frame, to);
     KD_TRY(file_open(&file, path));
     memset(&found, 0, sizeof found);
     memcpy(&found, file.bytes, file.count < sizeof found ? file.count : sizeof found);
     KD_TRY_GOTO(check(&file, path, &found, &wanted, to));
     memcpy(to->pixels, file.bytes + sizeof found, pixel_count(to) * sizeof *to->pixels);
-    take_header(of, &found);
+    take_header(frame, &found);
     to->resumed = true;
 done:
     file_close(&file);

@@ -63,15 +63,15 @@ __global__ __launch_bounds__(TAKE_BLOCK,
 }
 
 template <class method>
-kd_status take_samples_launch(const frame *of, const sample_range *range, const method &how) {
+kd_status take_samples_launch(const frame *frame, const sample_range *range, const method &how) {
     sample_work work;
-    work.view = integrator_view(of);
+    work.view = integrator_view(frame);
     work.range = *range;
-    work.pixels = of->there->pixels;
-    work.counts = of->there->counts;
+    work.pixels = frame->there->pixels;
+    work.counts = frame->there->counts;
     const dim3 blocks((unsigned)((range->width + TAKE_WIDTH - 1) / TAKE_WIDTH),
                       (unsigned)((range->bottom - range->top + TAKE_HEIGHT - 1) / TAKE_HEIGHT));
-    take_samples<<<blocks, TAKE_BLOCK>>>(of->there->scene.view, work, how);
+    take_samples<<<blocks, TAKE_BLOCK>>>(frame->there->scene.view, work, how);
     KD_CUDA_LAUNCHED("take_samples");
     return KD_OK;
 }

@@ -25,23 +25,23 @@ static uint32_t debug_maps(const kd_render_options *options) {
     return MAPS_NONE;
 }
 
-static kd_status make_maps(debug_state *state, frame *of, const photon_options *options) {
-    KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->job));
+static kd_status make_maps(debug_state *state, frame *frame, const photon_options *options) {
+    KD_TRY(photon_maps_open(&state->maps, frame->scene, options, frame->job));
     state->shown.photons.global = photon_maps_global(&state->maps);
     state->shown.photons.tiles = photon_maps_tiles(&state->maps);
-    of->statistics.photons_stored = state->maps.global.count;
-    of->statistics.photons_emitted = state->maps.global.emitted;
+    frame->statistics.photons_stored = state->maps.global.count;
+    frame->statistics.photons_emitted = state->maps.global.emitted;
     return KD_OK;
 }
 
-static kd_status make_maps_there(debug_state *state, frame *of, const photon_options *options) {
+static kd_status make_maps_there(debug_state *state, frame *frame, const photon_options *options) {
     const photon_map_cuda *global = &state->there.maps.map[PHOTON_LIST_GLOBAL];
-    KD_TRY(photon_cuda_make_maps(&state->there, of, options, true));
-    if (global->radius > 0) KD_TRY(photon_cuda_find_tiles(&state->there, of, global->radius));
+    KD_TRY(photon_cuda_make_maps(&state->there, frame, options, true));
+    if (global->radius > 0) KD_TRY(photon_cuda_find_tiles(&state->there, frame, global->radius));
     state->shown.photons.global = photon_maps_cuda_view(&state->there.maps, PHOTON_LIST_GLOBAL);
     state->shown.photons.tiles = state->there.maps.tiles;
-    of->statistics.photons_stored = global->list.count;
-    of->statistics.photons_emitted = global->list.emitted;
+    frame->statistics.photons_stored = global->list.count;
+    frame->statistics.photons_emitted = global->list.emitted;
     return KD_OK;
 }
 
@@ -77,9 +77,9 @@ done:
     return status;
 }
 
-static pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return debug_pixel(&view, &((const debug_state *)of->state)->shown, x, y, sample);
+static pixel_sample debug_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return debug_pixel(&view, &((const debug_state *)frame->state)->shown, x, y, sample);
 }
 
 const integrator integrator_debug = {.name = "debug",

@@ -62,12 +62,12 @@ typedef struct debug_pixels {
     int32_t channel;
 } debug_pixels;
 
-KD_FN pixel_sample debug_pixel(const pixel_view *of, const debug_pixels *shown, int32_t x,
+KD_FN pixel_sample debug_pixel(const pixel_view *view, const debug_pixels *shown, int32_t x,
                                int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result outcome = path_radiance(of->scene, SCENE_TREE, &shown->straight, cast, key);
-    pixel_sample found = pixel_of(of, &cast, &outcome.first, vec3_all(0), outcome.rays);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result outcome = path_radiance(view->scene, SCENE_TREE, &shown->straight, cast, key);
+    pixel_sample found = pixel_of(view, &cast, &outcome.first, vec3_all(0), outcome.rays);
     if (outcome.first.triangle == KD_NONE) return found;
     found.radiance = debug_value(&shown->photons, shown->channel, &outcome.first,
                                  vec3_negate(cast.direction), found.depth);

@@ -4,16 +4,16 @@
 #include "render/frame/waves.h"
 #include "render/integrators/methods.cuh"
 
-kd_status path_launch(const frame *of, const sample_range *range) {
-    if (of->scene->instances.count)
-        return launch_method<path_method<SCENE_INSTANCED>, path_options>(of, range);
-    return waves_take_paths(of, (const path_options *)of->state, range);
+kd_status path_launch(const frame *frame, const sample_range *range) {
+    if (frame->scene->instances.count)
+        return launch_method<path_method<SCENE_INSTANCED>, path_options>(frame, range);
+    return waves_take_paths(frame, (const path_options *)frame->state, range);
 }
 
-kd_status whitted_launch_instanced(const frame *of, const sample_range *range) {
-    return launch_method<whitted_method<SCENE_INSTANCED>, whitted_options>(of, range);
+kd_status whitted_launch_instanced(const frame *frame, const sample_range *range) {
+    return launch_method<whitted_method<SCENE_INSTANCED>, whitted_options>(frame, range);
 }
 
-kd_status ambient_launch_instanced(const frame *of, const sample_range *range) {
-    return launch_method<ambient_method<SCENE_INSTANCED>, whitted_options>(of, range);
+kd_status ambient_launch_instanced(const frame *frame, const sample_range *range) {
+    return launch_method<ambient_method<SCENE_INSTANCED>, whitted_options>(frame, range);
 }

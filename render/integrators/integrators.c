@@ -38,17 +38,17 @@ static kd_status direct_prepare(frame *prepared) {
     return prepare(prepared, 1);
 }
 
-static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return path_pixel(&view, SCENE_INSTANCED, (const path_options *)of->state, x, y, sample);
+static pixel_sample path_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return path_pixel(&view, SCENE_INSTANCED, (const path_options *)frame->state, x, y, sample);
 }
 
-static void path_samples(const frame *of, const pixel_request *asked, uint32_t count,
+static void path_samples(const frame *frame, const pixel_request *asked, uint32_t count,
                          pixel_sample *out) {
-    const pixel_view view = integrator_view(of);
-    if (path_pool_take(&view, (const path_options *)of->state, asked, count, out)) return;
+    const pixel_view view = integrator_view(frame);
+    if (path_pool_take(&view, (const path_options *)frame->state, asked, count, out)) return;
     for (uint32_t i = 0; i < count; ++i)
-        out[i] = path_sample(of, asked[i].x, asked[i].y, asked[i].sample);
+        out[i] = path_sample(frame, asked[i].x, asked[i].y, asked[i].sample);
 }
 
 static void close_state(frame *closed) {
@@ -94,14 +94,14 @@ static kd_status whitted_prepare(frame *prepared) {
     return KD_OK;
 }
 
-static pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return whitted_pixel(&view, SCENE_INSTANCED, (const whitted_options *)of->state, x, y, sample);
+static pixel_sample whitted_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return whitted_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y, sample);
 }
 
-static pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return ambient_pixel(&view, SCENE_INSTANCED, (const whitted_options *)of->state, x, y, sample);
+static pixel_sample ambient_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return ambient_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y, sample);
 }
 
 const integrator integrator_whitted = {.name = "whitted",

@@ -161,7 +161,7 @@ typedef struct light_state {
     light_counts *there;   /* `counts` in device memory; NULL: on the CPU */
 } light_state;
 
-light_pixels light_state_pixels(const light_state *of);
+light_pixels light_state_pixels(const light_state *state);
 
 /* Operations on a CUDA device, defined in light.cu. */
 typedef struct light_device {
@@ -169,7 +169,7 @@ typedef struct light_device {
     kd_status (*place)(light_state *to, uint64_t sums);
     void (*leave)(light_state *owned);
     /* Traces the paths of a pass, waits, and adds to `counts`. `scene` holds device pointers. */
-    kd_status (*trace)(light_state *of, const scene_view *scene);
+    kd_status (*trace)(light_state *state, const scene_view *scene);
 } light_device;
 extern const light_device light_on_device;
 

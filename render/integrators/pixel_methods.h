@@ -189,12 +189,12 @@ KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
     return result;
 }
 
-KD_FN pixel_sample path_pixel(const pixel_view *of, scene_extent extent,
+KD_FN pixel_sample path_pixel(const pixel_view *view, scene_extent extent,
                               const path_options *options, int32_t x, int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, extent, options, cast, key);
-    return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result found = path_radiance(view->scene, extent, options, cast, key);
+    return pixel_of(view, &cast, &found.first, found.radiance, found.rays);
 }
 
 typedef struct whitted_options {
@@ -202,23 +202,23 @@ typedef struct whitted_options {
     float reach; /* occluders beyond this distance are ignored, scene units */
 } whitted_options;
 
-KD_FN pixel_sample whitted_pixel(const pixel_view *of, scene_extent extent,
+KD_FN pixel_sample whitted_pixel(const pixel_view *view, scene_extent extent,
                                  const whitted_options *options, int32_t x, int32_t y,
                                  uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = whitted_radiance(of->scene, extent, &options->path, cast, key);
-    return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result found = whitted_radiance(view->scene, extent, &options->path, cast, key);
+    return pixel_of(view, &cast, &found.first, found.radiance, found.rays);
 }
 
-KD_FN pixel_sample ambient_pixel(const pixel_view *of, scene_extent extent,
+KD_FN pixel_sample ambient_pixel(const pixel_view *view, scene_extent extent,
                                  const whitted_options *options, int32_t x, int32_t y,
                                  uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
     const path_result found =
-        ambient_radiance(of->scene, extent, &options->path, cast, key, options->reach);
-    return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
+        ambient_radiance(view->scene, extent, &options->path, cast, key, options->reach);
+    return pixel_of(view, &cast, &found.first, found.radiance, found.rays);
 }
 
 /* Light tracing: light sources seen directly, plus the splats of the pixel. */
@@ -228,16 +228,16 @@ typedef struct light_pixels {
     double weight;         /* radiance of one unit of `sums`, W/(sr m^2) */
 } light_pixels;
 
-KD_FN pixel_sample light_pixel(const pixel_view *of, const light_pixels *splats, int32_t x,
+KD_FN pixel_sample light_pixel(const pixel_view *view, const light_pixels *splats, int32_t x,
                                int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, SCENE_TREE, &splats->straight, cast, key);
-    const int64_t *sums = splats->sums + 3 * ((int64_t)y * of->width + x);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result found = path_radiance(view->scene, SCENE_TREE, &splats->straight, cast, key);
+    const int64_t *sums = splats->sums + 3 * ((int64_t)y * view->width + x);
     const vec3 sum = vec3_make((float)((double)sums[0] * splats->weight),
                                (float)((double)sums[1] * splats->weight),
                                (float)((double)sums[2] * splats->weight));
-    return pixel_of(of, &cast, &found.first, vec3_add(found.radiance, sum), found.rays);
+    return pixel_of(view, &cast, &found.first, vec3_add(found.radiance, sum), found.rays);
 }
 
 #endif

@@ -57,16 +57,16 @@ struct eye_slots {
 /* Reserves device memory for the slots of `range`, one sample per pixel, with or without
    wavefronts, and for `together` final gather rays per slot; 0: no final gather. The caller sets
    the sample number (waves.range.begin) and camera_sample. */
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
+kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range, bool by_waves,
                          uint32_t together);
 /* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to
    `photons->later`. Clears waves.counts and counts there. */
-kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
+kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
 /* As eye_ask_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
-kd_status inline_lookup_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
+kd_status inline_lookup_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */
-kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
+kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);
 /* Lays out the arrays for the ends of `rays` gather rays. */
 void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays);
@@ -124,22 +124,22 @@ struct lookup_results {
     const float *integrals[2]; /* over tiles */
 };
 
-__device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const lookup_results &of,
+__device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const lookup_results &results,
                                          int which, uint32_t request) {
-    const flux_sum sum = of.sums[which][request];
-    const float radius = of.radii[which][request];
+    const flux_sum sum = results.sums[which][request];
+    const float radius = results.radii[which][request];
     if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
-    return photon_sum_over(&map, &sum, of.integrals[which][request], radius);
+    return photon_sum_over(&map, &sum, results.integrals[which][request], radius);
 }
 
 /* Radiance of a request's surface towards its `wo`. */
 __device__ __forceinline__ vec3 shown_by_global(const photon_view &photons,
-                                                const lookup_results &of, uint32_t request) {
-    return shown_by(photons.global, of, 0, request);
+                                                const lookup_results &results, uint32_t request) {
+    return shown_by(photons.global, results, 0, request);
 }
 __device__ __forceinline__ vec3 shown_by_caustic(const photon_view &photons,
-                                                 const lookup_results &of, uint32_t request) {
-    return shown_by(photons.caustic, of, 1, request);
+                                                 const lookup_results &results, uint32_t request) {
+    return shown_by(photons.caustic, results, 1, request);
 }
 
 #endif

@@ -327,15 +327,15 @@ void lay_out_slots(eye_slots *to, cuda_arena *arena) {
 
 } // namespace
 
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
+kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range, bool by_waves,
                          uint32_t together) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
-    w->view = integrator_view(of);
+    w->view = integrator_view(frame);
     w->view.scene = NULL;
     w->range = *range;
     w->range.count = 1;
-    w->pixels = of->there->pixels;
+    w->pixels = frame->there->pixels;
     w->across = (uint32_t)(range->width + 7) / 8;
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
@@ -344,23 +344,23 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
     out->together = together;
     cuda_arena arena = {NULL, 0};
     lay_out_slots(out, &arena);
-    KD_TRY(device_buffer_reserve(&of->there->work, arena.used));
-    arena.base = (char *)of->there->work.memory;
+    KD_TRY(device_buffer_reserve(&frame->there->work, arena.used));
+    arena.base = (char *)frame->there->work.memory;
     arena.used = 0;
     lay_out_slots(out, &arena);
-    return frame_cuda_pack(of->there);
+    return frame_cuda_pack(frame->there);
 }
 
-kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
     wave_run run;
-    run.of = of;
+    run.of = frame;
     run.work = slots->waves;
     run.general = false;
     run.wave = 0;
     KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
     if (!slots->by_waves) {
         const unsigned blocks = (run.work.slots + EYE_ALL_BLOCK - 1) / EYE_ALL_BLOCK;
-        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(of->there->scene.view, *photons, *slots, 0);
+        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(frame->there->scene.view, *photons, *slots, 0);
         KD_CUDA_LAUNCHED("eye_finish of all");
         return KD_OK;
     }

@@ -109,14 +109,14 @@ __launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ eye_slo
 
 __global__ __launch_bounds__(GATHER_BLOCK) void gather_add(
     const __grid_constant__ photon_view photons, const __grid_constant__ eye_slots slots,
-    const __grid_constant__ lookup_results of, uint32_t count) {
+    const __grid_constant__ lookup_results results, uint32_t count) {
     for (uint32_t i = blockIdx.x * GATHER_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * GATHER_BLOCK) {
-        const uint32_t slot = of.requests[i].next >> 1;
-        const bool far = of.requests[i].next & 1;
-        vec3 seen = shown_by_caustic(photons, of, i);
-        if (far) seen = vec3_add(seen, shown_by_global(photons, of, i));
-        add_radiance(slots.waves, slot, vec3_mul(of.requests[i].throughput, seen));
+        const uint32_t slot = results.requests[i].next >> 1;
+        const bool far = results.requests[i].next & 1;
+        vec3 seen = shown_by_caustic(photons, results, i);
+        if (far) seen = vec3_add(seen, shown_by_global(photons, results, i));
+        add_radiance(slots.waves, slot, vec3_mul(results.requests[i].throughput, seen));
     }
 }
 
@@ -428,13 +428,13 @@ void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays) {
     }
 }
 
-kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
+kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots) {
     eye_slots rays = *slots; /* results are added to each ray's own sum */
     unsigned blocks = 0;
     wave_run run;
     rays.waves.radiance = slots->part;
-    run.of = of;
+    run.of = frame;
     run.general = false;
     KD_TRY(cuda_resident_blocks(&blocks, gather_sum, GATHER_BLOCK));
     const uint32_t numbers = photons->final_gather;

@@ -31,10 +31,10 @@ __global__ __launch_bounds__(WALK_BLOCK, WALK_EACH) void inline_lookup(
 
 } // namespace
 
-kd_status inline_lookup_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+kd_status inline_lookup_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
     KD_CUDA(cudaMemsetAsync(slots->waves.counts, 0, sizeof *slots->waves.counts));
     inline_lookup<<<(slots->waves.slots + WALK_BLOCK - 1) / WALK_BLOCK, WALK_BLOCK>>>(
-        of->there->scene.view, *photons, *slots);
+        frame->there->scene.view, *photons, *slots);
     KD_CUDA_LAUNCHED("inline_lookup");
     return KD_OK;
 }

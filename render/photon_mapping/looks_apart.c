@@ -136,11 +136,11 @@ static void find_near(const apart_chunk *work, const eye_request *show, uint64_t
     }
 }
 
-static uint32_t keys_up_to(const near_keys *of, uint64_t key) {
-    uint32_t low = 0, high = of->count;
+static uint32_t keys_up_to(const near_keys *keys, uint64_t key) {
+    uint32_t low = 0, high = keys->count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (of->keys[middle] <= key)
+        if (keys->keys[middle] <= key)
             low = middle + 1;
         else
             high = middle;
@@ -329,19 +329,19 @@ static uint64_t chunk_samples(uint32_t gather) {
     return near < CHUNK_SAMPLES ? near : CHUNK_SAMPLES;
 }
 
-kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
+kd_status looks_apart_take(const frame *frame, film *to, const photon_maps *maps,
                            const photon_view *view, const apart_range *range, uint32_t period,
                            sample_counts *counts, bool *over) {
     const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)to->width;
     const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
     for (int32_t top = 0; top < to->height && !*over;) {
-        apart_chunk work = {.of = of,
+        apart_chunk work = {.of = frame,
                             .to = to,
                             .maps = {&maps->global, &maps->caustic},
                             .views = {&view->global, &view->caustic},
                             .view = view,
-                            .among = of->among,
+                            .among = frame->among,
                             .sample = range->sample,
                             .camera_sample = period ? range->sample % period : range->sample,
                             .top = top,
@@ -355,7 +355,7 @@ kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
         chunk_free(&work);
         KD_TRY(status);
         top += work.rows;
-        job_advance(of->job, (int64_t)work.rows * to->width);
+        job_advance(frame->job, (int64_t)work.rows * to->width);
     }
     return KD_OK;
 }

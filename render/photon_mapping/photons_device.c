@@ -2,15 +2,15 @@
 #include "render/frame/waves.h"
 #include "render/photon_mapping/photon.h"
 
-void photon_cuda_drop_requests(photon_cuda *of) {
-    of->capacity = 0;
-    device_buffer_free(&of->requests);
-    device_buffer_free(&of->packets);
-    device_buffer_free(&of->alone);
+void photon_cuda_drop_requests(photon_cuda *device_photons) {
+    device_photons->capacity = 0;
+    device_buffer_free(&device_photons->requests);
+    device_buffer_free(&device_photons->packets);
+    device_buffer_free(&device_photons->alone);
     for (int m = 0; m < 2; ++m) {
-        device_buffer_free(&of->sums[m]);
-        device_buffer_free(&of->radii[m]);
-        device_buffer_free(&of->integrals[m]);
+        device_buffer_free(&device_photons->sums[m]);
+        device_buffer_free(&device_photons->radii[m]);
+        device_buffer_free(&device_photons->integrals[m]);
     }
 }
 
@@ -61,24 +61,24 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);
 }
 
-void photon_cuda_renew_orders(photon_cuda *of, const photon_options *options) {
-    photon_orders_renew(of->orders, options);
-    of->orders[PHOTON_LIST_GLOBAL].apart = of->orders[PHOTON_LIST_CAUSTIC].apart = of->apart;
-    if (options->photons == 0) of->orders[PHOTON_LIST_GLOBAL].wanted = 0;
-    if (options->caustics == 0) of->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
-    if (options->volume_photons == 0) of->orders[PHOTON_LIST_MEDIA].wanted = 0;
+void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options *options) {
+    photon_orders_renew(device_photons->orders, options);
+    device_photons->orders[PHOTON_LIST_GLOBAL].apart = device_photons->orders[PHOTON_LIST_CAUSTIC].apart = device_photons->apart;
+    if (options->photons == 0) device_photons->orders[PHOTON_LIST_GLOBAL].wanted = 0;
+    if (options->caustics == 0) device_photons->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
+    if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].wanted = 0;
 }
 
-kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
+kd_status photon_cuda_make_maps(photon_cuda *to, const frame *frame, const photon_options *options,
                                 bool ordered) {
     KD_TRY(photon_options_check(options));
-    if (!to->has_orders) KD_TRY(photon_orders_make(to->orders, of->scene, options));
+    if (!to->has_orders) KD_TRY(photon_orders_make(to->orders, frame->scene, options));
     to->has_orders = true;
     photon_cuda_renew_orders(to, options);
-    KD_TRY(frame_cuda_pack(of->there));
-    KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->job));
-    KD_TRY(photon_maps_cuda_build_trees(&to->maps, options, ordered, of->job));
-    return photon_maps_cuda_find_beams(&to->maps, of->scene, options, of->job);
+    KD_TRY(frame_cuda_pack(frame->there));
+    KD_TRY(photon_maps_cuda_emit(&to->maps, &frame->there->scene.view, to->orders, frame->job));
+    KD_TRY(photon_maps_cuda_build_trees(&to->maps, options, ordered, frame->job));
+    return photon_maps_cuda_find_beams(&to->maps, frame->scene, options, frame->job);
 }
 
 kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
@@ -87,20 +87,20 @@ kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON
     return photon_maps_cuda_build_trees(&to->maps, options, ordered, job);
 }
 
-static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
+static kd_status bring_tiles(photon_cuda *to, const frame *frame, float radius) {
     tile_set found;
     to->lookups_bounded += photon_maps_cuda_lookups_bounded(&to->maps);
     kd_status status =
-        tile_set_open(&found, of->scene, &of->there->scene.view, radius, true, of->job);
-    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
+        tile_set_open(&found, frame->scene, &frame->there->scene.view, radius, true, frame->job);
+    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &frame->there->scene.view);
     tile_set_close(&found);
     return status;
 }
 
-kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius) {
-    job_stage_begin(of->job, "surface", 0);
-    const kd_status status = bring_tiles(to, of, radius);
-    job_stage_end(of->job);
+kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *frame, float radius) {
+    job_stage_begin(frame->job, "surface", 0);
+    const kd_status status = bring_tiles(to, frame, radius);
+    job_stage_end(frame->job);
     return status;
 }
 

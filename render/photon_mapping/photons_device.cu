@@ -255,18 +255,18 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
     memset(owned->marks, 0, sizeof owned->marks);
 }
 
-extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
+extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *frame, const photon_view *view,
                                       const sample_range *range, uint32_t period) {
     /* the adaptive estimator needs photons in order */
     const bool later = !view->caustic.adaptive && !view->caustic.walks;
-    const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(of->scene);
-    eye_launch launch = {with,  of,
+    const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(frame->scene);
+    eye_launch launch = {with,  frame,
                          *view, period,
-                         later, !later || gathers_inline || photon_scene_scatters(of->scene)};
+                         later, !later || gathers_inline || photon_scene_scatters(frame->scene)};
     sample_range left = *range;
     for (;;) {
         bool any = pixels_of(&left) > 0;
-        if (with->apart) KD_TRY(ranks_any(of->among, any, &any));
+        if (with->apart) KD_TRY(ranks_any(frame->among, any, &any));
         if (!any) return KD_OK;
         KD_TRY(take_part(&launch, &left, &left.top));
     }

@@ -65,14 +65,14 @@ static kd_status make_ahead(void *context, job_control *job) {
 /* Starts building the maps of the pass that `options` describe; `there`, the integrator's state on
    the device, has built maps before. Does nothing if a task is already running or memory ran short
    before. If no thread can be started, the maps are built later, when they are needed. */
-static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *of,
+static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *frame,
                              const photon_options *options, bool ordered) {
     if (out->by || out->too_large) return;
     photon_cuda_renew_orders(there, options);
     memcpy(out->orders, there->orders, sizeof out->orders);
     out->options = *options;
     out->ordered = ordered;
-    out->scene = of->there->scene.view;
+    out->scene = frame->there->scene.view;
     /* built later, when needed */
     if (async_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
 }
@@ -88,13 +88,13 @@ static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
 /* Waits for the task, if one is running. If it built the maps of the pass that `options` describe,
    moves them into `to` and sets *taken; otherwise *taken is false and the caller has to build them.
    The wait counts as the job's stage "emit". */
-static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame *of,
+static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame *frame,
                                  const photon_options *options, bool *taken) {
     *taken = false;
     if (!from->by) return KD_OK;
-    job_stage_begin(of->job, "emit", 0);
-    const kd_status status = async_end(from->by, of->job);
-    job_stage_end(of->job);
+    job_stage_begin(frame->job, "emit", 0);
+    const kd_status status = async_end(from->by, frame->job);
+    job_stage_end(frame->job);
     from->by = NULL;
     if (status == KD_ERROR_MEMORY) {
         status_clear();
@@ -128,9 +128,9 @@ typedef struct progressive_state {
     photon_view view;
 } progressive_state;
 
-static kd_status check_apart(const frame *of, const photon_options *photons) {
+static kd_status check_apart(const frame *frame, const photon_options *photons) {
     KD_REQUIRE(
-        !of->apart || !of->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+        !frame->apart || !frame->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
         "--lookup %s does not support distributed photon maps on CUDA devices; use auto or leaves",
         photon_lookups[photons->lookup].name);
     return KD_OK;
@@ -181,10 +181,10 @@ static void progressive_close(frame *closed) {
 /* Adds the counts and energies of a pass to the statistics. A resumed pass that was counted before
    the interruption is skipped, and so is one whose maps a deadline truncated, since no sample uses
    them. */
-static void note_statistics(frame *of, const photon_figures *figures, uint32_t pass) {
-    double *carried = of->carried;
-    if (pass < (uint32_t)carried[CARRIED_PASSES] || (of->maps_cut && pass > 0)) return;
-    frame_statistics *to = &of->statistics;
+static void note_statistics(frame *frame, const photon_figures *figures, uint32_t pass) {
+    double *carried = frame->carried;
+    if (pass < (uint32_t)carried[CARRIED_PASSES] || (frame->maps_cut && pass > 0)) return;
+    frame_statistics *to = &frame->statistics;
     const photon_ledger *ledger = &figures->ledger;
     to->photon_rays += figures->rays;
     to->photons_emitted += figures->emitted;
@@ -221,17 +221,17 @@ static double first_media_radius(const progressive_state *state, const kd_render
 
 /* Emits the photons of this pass and builds their maps; on the first pass also sets the initial
    radii. */
-static kd_status make_maps(progressive_state *state, frame *of, bool first) {
-    double *radius = of->carried + CARRIED_RADIUS;
+static kd_status make_maps(progressive_state *state, frame *frame, bool first) {
+    double *radius = frame->carried + CARRIED_RADIUS;
     photon_maps_close(&state->maps);
-    KD_TRY(photon_maps_open(&state->maps, of->scene, &state->photons, of->job));
+    KD_TRY(photon_maps_open(&state->maps, frame->scene, &state->photons, frame->job));
     const photon_map *maps[2] = {&state->maps.global, &state->maps.caustic};
     for (int m = 0; m < 2 && first; ++m)
-        radius[m] = first_radius(of->options, maps[m]->count, maps[m]->radius);
+        radius[m] = first_radius(frame->options, maps[m]->count, maps[m]->radius);
     const photon_map *media = &state->maps.media;
     if (first)
-        of->carried[CARRIED_MEDIA_RADIUS] =
-            first_media_radius(state, of->options, media->count, media->radius);
+        frame->carried[CARRIED_MEDIA_RADIUS] =
+            first_media_radius(state, frame->options, media->count, media->radius);
     return KD_OK;
 }
 
@@ -239,161 +239,161 @@ static bool walks_trees(const progressive_state *state) {
     return photon_lookups[state->photons.lookup].walks;
 }
 
-static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
-    double *radius = of->carried + CARRIED_RADIUS;
+static kd_status make_maps_there(progressive_state *state, frame *frame, bool first) {
+    double *radius = frame->carried + CARRIED_RADIUS;
     bool made;
-    KD_TRY(maps_ahead_take(&state->ahead, &state->there, of, &state->photons, &made));
+    KD_TRY(maps_ahead_take(&state->ahead, &state->there, frame, &state->photons, &made));
     if (!made)
-        KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks_trees(state)));
+        KD_TRY(photon_cuda_make_maps(&state->there, frame, &state->photons, walks_trees(state)));
     const photon_map_cuda *maps = state->there.maps.map;
     for (int m = 0; m < 2 && first; ++m)
-        radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
+        radius[m] = first_radius(frame->options, maps[m].list.count, maps[m].radius);
     const photon_map_cuda *media = &maps[PHOTON_LIST_MEDIA];
     if (first)
-        of->carried[CARRIED_MEDIA_RADIUS] =
-            first_media_radius(state, of->options, media->list.count, media->radius);
+        frame->carried[CARRIED_MEDIA_RADIUS] =
+            first_media_radius(state, frame->options, media->list.count, media->radius);
     return KD_OK;
 }
 
-static kd_status find_tiles_here(progressive_state *state, const frame *of, float radius) {
-    job_stage_begin(of->job, "surface", 0);
-    const kd_status status = tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->job);
-    job_stage_end(of->job);
+static kd_status find_tiles_here(progressive_state *state, const frame *frame, float radius) {
+    job_stage_begin(frame->job, "surface", 0);
+    const kd_status status = tile_set_open(&state->tiles, frame->scene, NULL, radius, true, frame->job);
+    job_stage_end(frame->job);
     return status;
 }
 
 /* The tiles depend on the scene only, so they are found once. */
-static kd_status find_tiles(progressive_state *state, frame *of, float radius) {
+static kd_status find_tiles(progressive_state *state, frame *frame, float radius) {
     if (state->tiled) return KD_OK;
-    if (of->there)
-        KD_TRY(photon_cuda_find_tiles(&state->there, of, radius));
+    if (frame->there)
+        KD_TRY(photon_cuda_find_tiles(&state->there, frame, radius));
     else
-        KD_TRY(find_tiles_here(state, of, radius));
+        KD_TRY(find_tiles_here(state, frame, radius));
     state->tiled = true;
     return KD_OK;
 }
 
-static void view_maps(progressive_state *state, const frame *of, uint32_t pass) {
+static void view_maps(progressive_state *state, const frame *frame, uint32_t pass) {
     const double share =
-        progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
-    const double *radius = of->carried + CARRIED_RADIUS;
+        progressive_radius_share(pass / (uint32_t)frame->options->batches, (double)frame->options->alpha);
+    const double *radius = frame->carried + CARRIED_RADIUS;
     photon_view *view = &state->view;
     const photon_maps_cuda *there = &state->there.maps;
-    view->global = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_GLOBAL)
+    view->global = frame->there ? photon_maps_cuda_view(there, PHOTON_LIST_GLOBAL)
                              : photon_maps_global(&state->maps);
-    view->caustic = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
+    view->caustic = frame->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
                               : photon_maps_caustic(&state->maps);
-    view->tiles = of->there ? there->tiles : tile_set_get_view(&state->tiles);
-    view->media = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
+    view->tiles = frame->there ? there->tiles : tile_set_get_view(&state->tiles);
+    view->media = frame->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
                             : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
     view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
-    view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
-    view->beams = of->there ? there->beams : photon_maps_beams(&state->maps);
-    view->beams.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * share * share);
+    view->media.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
+    view->beams = frame->there ? there->beams : photon_maps_beams(&state->maps);
+    view->beams.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
 /* For passes after the first: a map that was empty in pass 0 is not emitted again. */
-static void leave_out_empty(photon_options *options, const frame *of) {
-    const double *radius = of->carried + CARRIED_RADIUS;
+static void leave_out_empty(photon_options *options, const frame *frame) {
+    const double *radius = frame->carried + CARRIED_RADIUS;
     options->radius = 1; /* any value above 0 skips the search for a radius, which is not used */
     if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
     if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
-    if (!(of->carried[CARRIED_MEDIA_RADIUS] > 0)) options->volume_photons = 0;
+    if (!(frame->carried[CARRIED_MEDIA_RADIUS] > 0)) options->volume_photons = 0;
 }
 
 /* Starts building the next pass's maps on the device, unless a time limit may make this pass the
    last one, ranks share the photons, or the media use beams, which the host builds. Waits for the
    first launch to allocate the sample buffers, since the samples take precedence when memory is
    short. */
-static void emit_ahead(progressive_state *state, const frame *of, uint32_t pass) {
-    const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
-    const bool timed = of->deadline > 0 || (of->job && of->job->deadline > 0);
-    if (!of->there || !of->options->maps_ahead || !state->has_capacity || timed || of->maps_cut ||
+static void emit_ahead(progressive_state *state, const frame *frame, uint32_t pass) {
+    const uint32_t passes = (uint32_t)integrator_samples(frame->how, frame->options);
+    const bool timed = frame->deadline > 0 || (frame->job && frame->job->deadline > 0);
+    if (!frame->there || !frame->options->maps_ahead || !state->has_capacity || timed || frame->maps_cut ||
         pass + 1 >= passes)
         return;
-    if (ranks_shared(of->among) || photon_media_rows[state->photons.media].beams) return;
+    if (ranks_shared(frame->among) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;
     next.pass = pass + 1;
-    leave_out_empty(&next, of);
-    maps_ahead_begin(&state->ahead, &state->there, of, &next, walks_trees(state));
+    leave_out_empty(&next, frame);
+    maps_ahead_begin(&state->ahead, &state->there, frame, &next, walks_trees(state));
 }
 
-static kd_status progressive_pass(frame *of, uint32_t pass) {
-    progressive_state *state = (progressive_state *)of->state;
-    const double *radius = of->carried + CARRIED_RADIUS;
-    const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
+static kd_status progressive_pass(frame *frame, uint32_t pass) {
+    progressive_state *state = (progressive_state *)frame->state;
+    const double *radius = frame->carried + CARRIED_RADIUS;
+    const bool first = pass == 0 && frame->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
     /* On a device, the initial radii are derived from the photons of all ranks, so the first pass
        keeps all of them on each rank; photons are distributed from the next pass on. */
-    options->apart = of->apart && !(of->there && first && !(of->options->radius > 0));
-    state->there.apart = options->apart && of->there;
-    photon_limit_time(options, of, pass == 0);
-    if (!first) leave_out_empty(options, of);
-    KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
-    of->maps_cut =
-        of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
+    options->apart = frame->apart && !(frame->there && first && !(frame->options->radius > 0));
+    state->there.apart = options->apart && frame->there;
+    photon_limit_time(options, frame, pass == 0);
+    if (!first) leave_out_empty(options, frame);
+    KD_TRY(frame->there ? make_maps_there(state, frame, first) : make_maps(state, frame, first));
+    frame->maps_cut =
+        frame->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
     const float largest = (float)(radius[PHOTON_LIST_GLOBAL] > radius[PHOTON_LIST_CAUSTIC]
                                       ? radius[PHOTON_LIST_GLOBAL]
                                       : radius[PHOTON_LIST_CAUSTIC]);
-    if (largest > 0) KD_TRY(find_tiles(state, of, largest));
-    view_maps(state, of, pass);
+    if (largest > 0) KD_TRY(find_tiles(state, frame, largest));
+    view_maps(state, frame, pass);
     const photon_figures figures =
-        of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
-    note_statistics(of, &figures, pass);
-    emit_ahead(state, of, pass);
+        frame->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
+    note_statistics(frame, &figures, pass);
+    emit_ahead(state, frame, pass);
     return KD_OK;
 }
 
 /* Takes one sample. The camera ray is that of sample number `camera_sample`; all else is drawn by
    `sample`. */
-static pixel_sample sample_pass(const frame *of, int32_t x, int32_t y, uint32_t sample,
+static pixel_sample sample_pass(const frame *frame, int32_t x, int32_t y, uint32_t sample,
                                 uint32_t camera_sample) {
-    const progressive_state *state = (const progressive_state *)of->state;
-    const pixel_view view = integrator_view(of);
+    const progressive_state *state = (const progressive_state *)frame->state;
+    const pixel_view view = integrator_view(frame);
     const rng_key key = pixel_key(&view, x, y, sample);
     const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
-    const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
+    const path_result found = photon_eye_radiance(frame->scene, &state->view, cast, key);
     return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
 }
 
-static pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    return sample_pass(of, x, y, sample, sample);
+static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    return sample_pass(frame, x, y, sample, sample);
 }
 
-static pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    return sample_pass(of, x, y, sample, sample % (uint32_t)of->options->spp);
+static pixel_sample ppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    return sample_pass(frame, x, y, sample, sample % (uint32_t)frame->options->spp);
 }
 
-static kd_status sppm_take_apart(frame *of, film *to, const apart_range *range,
+static kd_status sppm_take_apart(frame *frame, film *to, const apart_range *range,
                                  struct sample_counts *counts, bool *over) {
-    const progressive_state *state = (const progressive_state *)of->state;
-    return looks_apart_take(of, to, &state->maps, &state->view, range, 0, counts, over);
+    const progressive_state *state = (const progressive_state *)frame->state;
+    return looks_apart_take(frame, to, &state->maps, &state->view, range, 0, counts, over);
 }
 
-static kd_status ppm_take_apart(frame *of, film *to, const apart_range *range,
+static kd_status ppm_take_apart(frame *frame, film *to, const apart_range *range,
                                 struct sample_counts *counts, bool *over) {
-    const progressive_state *state = (const progressive_state *)of->state;
-    return looks_apart_take(of, to, &state->maps, &state->view, range, (uint32_t)of->options->spp,
+    const progressive_state *state = (const progressive_state *)frame->state;
+    return looks_apart_take(frame, to, &state->maps, &state->view, range, (uint32_t)frame->options->spp,
                             counts, over);
 }
 
-static kd_status take_there(const frame *of, const struct sample_range *range, uint32_t period) {
-    progressive_state *state = (progressive_state *)of->state;
-    KD_TRY(photon_cuda_take(&state->there, of, &state->view, range, period));
+static kd_status take_there(const frame *frame, const struct sample_range *range, uint32_t period) {
+    progressive_state *state = (progressive_state *)frame->state;
+    KD_TRY(photon_cuda_take(&state->there, frame, &state->view, range, period));
     state->has_capacity = true;
     return KD_OK;
 }
 
-static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
-    return take_there(of, range, 0);
+static kd_status sppm_launch(const frame *frame, const struct sample_range *range) {
+    return take_there(frame, range, 0);
 }
 
-static kd_status ppm_launch(const frame *of, const struct sample_range *range) {
-    return take_there(of, range, (uint32_t)of->options->spp);
+static kd_status ppm_launch(const frame *frame, const struct sample_range *range) {
+    return take_there(frame, range, (uint32_t)frame->options->spp);
 }
 
 static int32_t progressive_batches_max(const kd_render_options *options) {

@@ -67,15 +67,15 @@ static void sun_open(clear_sky_model *out, double turbidity) {
 
 /* --- the sky ---------------------------------------------------------------------------------- */
 
-static double perez(const double of[5], double cosine, double angle) {
-    return (1 + of[0] * exp(of[1] / fmax(cosine, 1e-3))) *
-           (1 + of[2] * exp(of[3] * angle) + of[4] * cos(angle) * cos(angle));
+static double perez(const double coefficients[5], double cosine, double angle) {
+    return (1 + coefficients[0] * exp(coefficients[1] / fmax(cosine, 1e-3))) *
+           (1 + coefficients[2] * exp(coefficients[3] * angle) + coefficients[4] * cos(angle) * cos(angle));
 }
 
-static double zenith_chromaticity(const double of[3][4], double t, double a) {
+static double zenith_chromaticity(const double coefficients[3][4], double t, double a) {
     double sum = 0;
     for (int i = 0; i < 3; ++i)
-        sum = sum * t + ((of[i][0] * a + of[i][1]) * a + of[i][2]) * a + of[i][3];
+        sum = sum * t + ((coefficients[i][0] * a + coefficients[i][1]) * a + coefficients[i][2]) * a + coefficients[i][3];
     return sum;
 }
 
@@ -108,14 +108,14 @@ void clear_sky_open(clear_sky_model *out, const clear_sky *from) {
     sun_open(out, t);
 }
 
-void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double direction[3]) {
-    const double *sun = of->sun;
+void clear_sky_radiance(double rgb[3], const clear_sky_model *sky, const double direction[3]) {
+    const double *sun = sky->sun;
     const double cosine = sun[0] * direction[0] + sun[1] * direction[1] + sun[2] * direction[2];
     const double angle = acos(fmax(-1, fmin(1, cosine))), sun_angle = acos(fmin(sun[1], 1));
     double seen[3];
     for (int c = 0; c < 3; ++c)
-        seen[c] = of->zenith[c] * perez(of->perez[c], direction[1], angle) /
-                  perez(of->perez[c], 1, sun_angle);
+        seen[c] = sky->zenith[c] * perez(sky->perez[c], direction[1], angle) /
+                  perez(sky->perez[c], 1, sun_angle);
     const double radiance = fmax(0, seen[0]) * 1000 / lumens_a_watt;
     colour_of(rgb, radiance * seen[1] / seen[2], radiance,
               radiance * (1 - seen[1] - seen[2]) / seen[2]);
@@ -161,7 +161,7 @@ static void sky_rows(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 /* The fraction of texel (x, y) that the sun's disc covers, estimated from 8 x 8 points. */
-static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double cosine) {
+static double sun_share(const clear_sky_model *sky, int64_t x, int64_t y, double cosine) {
     enum { POINTS = 8 };
     int inside = 0;
     for (int j = 0; j < POINTS; ++j)
@@ -170,7 +170,7 @@ static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double 
             texel_direction(direction, (double)x + (i + 0.5) / POINTS,
                             (double)y + (j + 0.5) / POINTS);
             inside +=
-                direction[0] * of->sun[0] + direction[1] * of->sun[1] + direction[2] * of->sun[2] >
+                direction[0] * sky->sun[0] + direction[1] * sky->sun[1] + direction[2] * sky->sun[2] >
                 cosine;
         }
     return (double)inside / (POINTS * POINTS);

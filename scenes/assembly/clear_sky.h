@@ -15,7 +15,7 @@ typedef struct clear_sky_model {
 
 void clear_sky_open(clear_sky_model *out, const clear_sky *from);
 /* Computes the sky's radiance along a unit direction above the horizon, without the sun's disc. */
-void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double direction[3]);
+void clear_sky_radiance(double rgb[3], const clear_sky_model *sky, const double direction[3]);
 
 /* Sets *floats to a latitude-longitude image of CLEAR_SKY_WIDTH x CLEAR_SKY_HEIGHT texels, 3
    floats each, of sky, ground and sun. The caller frees it by memory_free. The sun has the correct

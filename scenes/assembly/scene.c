@@ -91,11 +91,11 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
 
 /* Returns true for a glTF file without lights all of whose emission is textured: it has displays
    and windows, but no lamps, and needs a default light. */
-static bool only_glows(const mesh *of, const char *path) {
+static bool only_glows(const mesh *mesh, const char *path) {
     bool any = false;
-    if (of->light_count || mesh_reader_find(path)->load != gltf_load) return false;
-    for (uint32_t i = 0; i < of->material_count; ++i) {
-        const mesh_material *made = &of->materials[i];
+    if (mesh->light_count || mesh_reader_find(path)->load != gltf_load) return false;
+    for (uint32_t i = 0; i < mesh->material_count; ++i) {
+        const mesh_material *made = &mesh->materials[i];
         if (vec3_is_zero(made->record.emission) || made->record.flags & MATERIAL_UNLIT) continue;
         if (!made->emission_map) return false;
         any = true;
@@ -147,16 +147,16 @@ static kd_status draft_mesh(scene_draft *to, const char *path, job_control *job)
 }
 
 /* Replaces the environment of the description. */
-static kd_status replace_sky(scene_draft *of, const char *environment) {
+static kd_status replace_sky(scene_draft *draft, const char *environment) {
     const size_t bytes = strlen(environment) + 1;
-    memory_free(of->sky_image);
-    of->sky_image = NULL;
-    of->sky = true;
-    of->sky_is_clear = of->sky_equal_area = false;
-    of->sky_radiance = vec3_all(1);
-    of->sky_rotation = 0;
-    KD_TRY(KD_RESERVE(of->sky_image, bytes));
-    memcpy(of->sky_image, environment, bytes);
+    memory_free(draft->sky_image);
+    draft->sky_image = NULL;
+    draft->sky = true;
+    draft->sky_is_clear = draft->sky_equal_area = false;
+    draft->sky_radiance = vec3_all(1);
+    draft->sky_rotation = 0;
+    KD_TRY(KD_RESERVE(draft->sky_image, bytes));
+    memcpy(draft->sky_image, environment, bytes);
     return KD_OK;
 }
 
@@ -166,11 +166,11 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
 
 /* Expands all placements, for integrators without support for instances. Closes the scene on
    failure. */
-static kd_status copy_all(scene **of, kd_status status) {
-    if (status == KD_OK) status = scene_copy_instances(*of);
+static kd_status copy_all(scene **scene, kd_status status) {
+    if (status == KD_OK) status = scene_copy_instances(*scene);
     if (status == KD_OK) return KD_OK;
-    scene_close(*of);
-    *of = NULL;
+    scene_close(*scene);
+    *scene = NULL;
     return status;
 }
 
@@ -334,8 +334,8 @@ void scene_set_cameras(scene *to, const camera *begin, const camera *end) {
     to->view_end = *end;
 }
 
-bool scene_moves(const scene *of) {
-    return of->moves;
+bool scene_moves(const scene *scene) {
+    return scene->moves;
 }
 
 void scene_set_camera(scene *to, const camera *view) {

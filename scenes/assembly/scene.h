@@ -33,11 +33,11 @@ void scene_close(scene *owned); /* accepts NULL */
 /* The number of instances that are not expanded, and an estimate of the memory, in bytes, that
    expanding them would take, including the tree above the copies. Only scenes opened by
    scene_open_instanced or scene_parse_instanced have any. */
-uint32_t scene_instance_count(const scene *of);
-uint64_t scene_copies_bytes(const scene *of);
+uint32_t scene_instance_count(const scene *scene);
+uint64_t scene_copies_bytes(const scene *scene);
 /* Expands each instance to a copy of its mesh, appended after all triangles in the order of the
    instances. Returns KD_ERROR_MEMORY if there would be too many triangles or vertices. */
-kd_status scene_copy_instances(scene *of);
+kd_status scene_copy_instances(scene *scene);
 /* As scene_open_lit, but keeps instances. Exception: if an instanced mesh emits light, all
    instances are expanded. */
 kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
@@ -55,7 +55,7 @@ void scene_cameras_at(const scene *from, const kd_render_options *options, camer
 void scene_set_cameras(scene *to, const camera *begin, const camera *end);
 /* Returns true if something other than the camera has keyframes, so that each frame needs a scene
    of its own. */
-bool scene_moves(const scene *of);
+bool scene_moves(const scene *scene);
 /* Replaces the camera; options of the command line take precedence over the file. */
 void scene_set_camera(scene *to, const camera *view);
 /* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list
@@ -70,6 +70,6 @@ kd_status scene_take_glass(scene *to);
 /* Hashes everything that light can interact with: mesh, materials, textures, lights and
    environment, but neither camera nor tree. Photon maps and saved states store it, to detect a
    scene that has changed. Work: reads the whole scene once. */
-uint64_t scene_hash(const scene_view *of);
+uint64_t scene_hash(const scene_view *view);
 
 #endif

@@ -29,10 +29,10 @@ static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
     return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
 }
 
-static uint64_t add_instance(uint64_t hash, const instance_view *of) {
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const instance *put = of->list + i;
-        const uint32_t run[2] = {of->shapes[put->shape].first, of->shapes[put->shape].count};
+static uint64_t add_instance(uint64_t hash, const instance_view *view) {
+    for (uint32_t i = 0; i < view->count; ++i) {
+        const instance *put = view->list + i;
+        const uint32_t run[2] = {view->shapes[put->shape].first, view->shapes[put->shape].count};
         hash = hash_combine(hash, &put->to_world, sizeof put->to_world);
         hash = hash_combine(hash, run, sizeof run);
     }
@@ -102,31 +102,31 @@ static uint64_t add_energy(uint64_t hash, const material *from) {
 
 /* Position and direction of a triangle light follow from the triangle, so they are left out. */
 static void light_alone(const void *context, uint64_t i, void *out) {
-    const scene_view *of = (const scene_view *)context;
-    light alone = of->lights[i];
+    const scene_view *view = (const scene_view *)context;
+    light alone = view->lights[i];
     if (alone.kind == LIGHT_TRIANGLE) alone.position = alone.direction = vec3_all(0);
     memcpy(out, &alone, sizeof alone);
 }
 
-static uint64_t add_lights(uint64_t hash, const scene_view *of) {
-    const uint64_t count = of->light_count;
+static uint64_t add_lights(uint64_t hash, const scene_view *view) {
+    const uint64_t count = view->light_count;
     hash = hash_combine(hash, &count, sizeof count);
-    return hash_combine_each(hash, count, sizeof *of->lights, light_alone, of);
+    return hash_combine_each(hash, count, sizeof *view->lights, light_alone, view);
 }
 
-uint64_t scene_hash(const scene_view *of) {
-    const environment_view *sky = &of->environment;
-    uint64_t hash = add_mesh(0, &of->mesh);
-    hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
-    for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
-    if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
-    if (of->instances.count) hash = add_instance(hash, &of->instances);
-    hash = add_lights(hash, of);
-    for (uint32_t i = 0; i < of->texture_count; ++i)
-        hash = add_texture(hash, of->textures + i, i == of->environment.texture);
-    if (of->medium_count) {
-        hash = add(hash, of->media, of->medium_count, sizeof *of->media);
-        hash = hash_combine(hash, &of->fog, sizeof of->fog);
+uint64_t scene_hash(const scene_view *view) {
+    const environment_view *sky = &view->environment;
+    uint64_t hash = add_mesh(0, &view->mesh);
+    hash = add(hash, view->materials, view->material_count, sizeof *view->materials);
+    for (uint32_t i = 0; i < view->material_count; ++i) hash = add_energy(hash, view->materials + i);
+    if (view->layers) hash = add(hash, view->layers, view->material_count, sizeof *view->layers);
+    if (view->instances.count) hash = add_instance(hash, &view->instances);
+    hash = add_lights(hash, view);
+    for (uint32_t i = 0; i < view->texture_count; ++i)
+        hash = add_texture(hash, view->textures + i, i == view->environment.texture);
+    if (view->medium_count) {
+        hash = add(hash, view->media, view->medium_count, sizeof *view->media);
+        hash = hash_combine(hash, &view->fog, sizeof view->fog);
     }
     const uint32_t images[2] = {sky->light, sky->texture};
     hash = hash_combine(hash, images, sizeof images);

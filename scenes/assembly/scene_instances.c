@@ -32,24 +32,24 @@ kd_status scene_take_instances(scene *to, scene_draft *from) {
     return KD_OK;
 }
 
-box3 scene_instance_box(const scene *of) {
+box3 scene_instance_box(const scene *scene) {
     box3 box = box3_empty();
-    for (uint32_t i = 0; i < of->instance_count; ++i) {
-        const instance *put = of->instances + i;
-        box3_join(&box, instance_box(put, of->shapes[put->shape].box));
+    for (uint32_t i = 0; i < scene->instance_count; ++i) {
+        const instance *put = scene->instances + i;
+        box3_join(&box, instance_box(put, scene->shapes[put->shape].box));
     }
     return box;
 }
 
-bool scene_instance_emits(const scene *of) {
-    const mesh *geometry = &of->geometry;
-    for (uint32_t i = of->plain_count; i < geometry->triangle_count; ++i)
-        if (vec3_largest(of->materials[geometry->triangle_materials[i]].emission) > 0) return true;
+bool scene_instance_emits(const scene *scene) {
+    const mesh *geometry = &scene->geometry;
+    for (uint32_t i = scene->plain_count; i < geometry->triangle_count; ++i)
+        if (vec3_largest(scene->materials[geometry->triangle_materials[i]].emission) > 0) return true;
     return false;
 }
 
-uint32_t scene_instance_count(const scene *of) {
-    return of->instance_count;
+uint32_t scene_instance_count(const scene *scene) {
+    return scene->instance_count;
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -58,10 +58,10 @@ typedef struct copy_counts {
     uint64_t triangles, positions, normals;
 } copy_counts;
 
-static copy_counts count_copies(const scene *of) {
+static copy_counts count_copies(const scene *scene) {
     copy_counts sum = {0, 0, 0};
-    for (uint32_t i = 0; i < of->instance_count; ++i) {
-        const draft_shape *part = of->parts + of->instances[i].shape;
+    for (uint32_t i = 0; i < scene->instance_count; ++i) {
+        const draft_shape *part = scene->parts + scene->instances[i].shape;
         sum.triangles += part->count;
         sum.positions += part->position_count;
         sum.normals += part->normal_count;
@@ -69,13 +69,13 @@ static copy_counts count_copies(const scene *of) {
     return sum;
 }
 
-uint64_t scene_copies_bytes(const scene *of) {
-    const copy_counts sum = count_copies(of);
-    const uint64_t indices = of->geometry.normal_indices ? 2 : 1;
-    const uint64_t all = indices + (of->geometry.texcoord_indices ? 1 : 0);
+uint64_t scene_copies_bytes(const scene *scene) {
+    const copy_counts sum = count_copies(scene);
+    const uint64_t indices = scene->geometry.normal_indices ? 2 : 1;
+    const uint64_t all = indices + (scene->geometry.texcoord_indices ? 1 : 0);
     return sum.triangles * (all * 12 + 4 + TREE_BYTES) +
            (sum.positions + sum.normals) * sizeof(vec3) +
-           (of->geometry.tangents ? sum.normals * 4 * sizeof(float) : 0);
+           (scene->geometry.tangents ? sum.normals * 4 * sizeof(float) : 0);
 }
 
 static void copy_tangents(const mesh *from, const draft_shape *part, const transform *by,
@@ -93,9 +93,9 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
 }
 
 /* Appends the transformed copy of one instance to `to`. Its triangles refer to its own vertices. */
-static void copy_one(const scene *of, const instance *put, mesh *to) {
-    const mesh *from = &of->geometry;
-    const draft_shape *part = of->parts + put->shape;
+static void copy_one(const scene *scene, const instance *put, mesh *to) {
+    const mesh *from = &scene->geometry;
+    const draft_shape *part = scene->parts + put->shape;
     const transform *by = &put->to_world;
     for (uint32_t i = 0; i < part->position_count; ++i)
         to->positions[to->position_count + i] =
@@ -123,9 +123,9 @@ static void copy_one(const scene *of, const instance *put, mesh *to) {
 }
 
 /* Allocates all arrays of `to`, and copies the vertices and the triangles outside shapes. */
-static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) {
-    const mesh *from = &of->geometry;
-    const uint64_t plain = of->plain_count, triangles = plain + more->triangles;
+static kd_status copy_plain(const scene *scene, const copy_counts *more, mesh *to) {
+    const mesh *from = &scene->geometry;
+    const uint64_t plain = scene->plain_count, triangles = plain + more->triangles;
     KD_TRY(KD_RESERVE(to->positions, from->position_count + more->positions));
     KD_TRY(KD_RESERVE(to->triangles, 3 * triangles));
     KD_TRY(KD_RESERVE(to->triangle_materials, triangles));
@@ -135,7 +135,7 @@ static kd_status copy_plain(const scene *of, const copy_counts *more, mesh *to) 
     if (from->texcoord_indices) KD_TRY(KD_RESERVE(to->texcoord_indices, 3 * triangles));
     to->position_count = from->position_count;
     to->normal_count = from->normal_count;
-    to->triangle_count = of->plain_count;
+    to->triangle_count = scene->plain_count;
     memcpy(to->positions, from->positions, from->position_count * sizeof(vec3));
     if (from->normals) memcpy(to->normals, from->normals, from->normal_count * sizeof(vec3));
     if (from->tangents)
@@ -173,45 +173,45 @@ static void exchange(mesh *a, mesh *b) {
     *a = made;
 }
 
-static void drop_instance(scene *of) {
-    memory_free(of->parts);
-    memory_free(of->shapes);
-    memory_free(of->instances);
-    of->parts = NULL;
-    of->shapes = NULL;
-    of->instances = NULL;
-    of->shape_count = of->instance_count = 0;
-    of->plain_count = of->geometry.triangle_count;
+static void drop_instance(scene *scene) {
+    memory_free(scene->parts);
+    memory_free(scene->shapes);
+    memory_free(scene->instances);
+    scene->parts = NULL;
+    scene->shapes = NULL;
+    scene->instances = NULL;
+    scene->shape_count = scene->instance_count = 0;
+    scene->plain_count = scene->geometry.triangle_count;
 }
 
 /* Extends triangle_lights; copies do not emit (KD_NONE). */
-static kd_status grow_lights(scene *of, uint64_t triangles) {
-    if (!of->triangle_lights) return KD_OK;
-    KD_TRY(KD_GROW(of->triangle_lights, of->plain_count, triangles));
-    memset(of->triangle_lights + of->plain_count, 0xff,
-           (triangles - of->plain_count) * sizeof *of->triangle_lights);
+static kd_status grow_lights(scene *scene, uint64_t triangles) {
+    if (!scene->triangle_lights) return KD_OK;
+    KD_TRY(KD_GROW(scene->triangle_lights, scene->plain_count, triangles));
+    memset(scene->triangle_lights + scene->plain_count, 0xff,
+           (triangles - scene->plain_count) * sizeof *scene->triangle_lights);
     return KD_OK;
 }
 
-kd_status scene_copy_instances(scene *of) {
+kd_status scene_copy_instances(scene *scene) {
     mesh made;
-    if (of->shape_count == 0) return KD_OK;
-    const copy_counts more = count_copies(of);
+    if (scene->shape_count == 0) return KD_OK;
+    const copy_counts more = count_copies(scene);
     const uint64_t maximum = KD_NONE;
-    KD_REQUIRE(more.triangles + of->plain_count < maximum &&
-                   more.positions + of->geometry.position_count < maximum &&
-                   more.normals + of->geometry.normal_count < maximum,
+    KD_REQUIRE(more.triangles + scene->plain_count < maximum &&
+                   more.positions + scene->geometry.position_count < maximum &&
+                   more.normals + scene->geometry.normal_count < maximum,
                KD_ERROR_MEMORY,
                "copies of the %u instances have %llu triangles, more than a scene supports; some "
                "integrators, such as path, need no copies",
-               of->instance_count, (unsigned long long)more.triangles);
+               scene->instance_count, (unsigned long long)more.triangles);
     memset(&made, 0, sizeof made);
-    kd_status status = copy_plain(of, &more, &made);
-    if (status == KD_OK) status = grow_lights(of, of->plain_count + more.triangles);
+    kd_status status = copy_plain(scene, &more, &made);
+    if (status == KD_OK) status = grow_lights(scene, scene->plain_count + more.triangles);
     if (status == KD_OK) {
-        for (uint32_t i = 0; i < of->instance_count; ++i) copy_one(of, of->instances + i, &made);
-        exchange(&of->geometry, &made);
-        drop_instance(of);
+        for (uint32_t i = 0; i < scene->instance_count; ++i) copy_one(scene, scene->instances + i, &made);
+        exchange(&scene->geometry, &made);
+        drop_instance(scene);
     }
     mesh_close(&made);
     return status;

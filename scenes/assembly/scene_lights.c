@@ -16,11 +16,11 @@ static float channel_mean(vec3 colour) {
 /* --- triangles -------------------------------------------------------------------------------- */
 
 /* The area of a triangle, in double: squared lengths of small models underflow a float. */
-static double triangle_area(const mesh *of, uint64_t triangle) {
+static double triangle_area(const mesh *mesh, uint64_t triangle) {
     double edges[2][3], cross[3];
-    const vec3 a = of->positions[of->triangles[3 * triangle]];
+    const vec3 a = mesh->positions[mesh->triangles[3 * triangle]];
     for (uint64_t i = 0; i < 2; ++i) {
-        const vec3 b = of->positions[of->triangles[3 * triangle + 1 + i]];
+        const vec3 b = mesh->positions[mesh->triangles[3 * triangle + 1 + i]];
         edges[i][0] = (double)b.x - (double)a.x;
         edges[i][1] = (double)b.y - (double)a.y;
         edges[i][2] = (double)b.z - (double)a.z;
@@ -64,9 +64,9 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
 }
 
 /* Mean radiance of an emissive triangle. */
-static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
-    const mesh *geometry = &of->geometry;
-    const material *made_of = &of->materials[geometry->triangle_materials[triangle]];
+static vec3 triangle_radiance(const scene *scene, uint64_t triangle) {
+    const mesh *geometry = &scene->geometry;
+    const material *made_of = &scene->materials[geometry->triangle_materials[triangle]];
     if (made_of->emission_map == KD_NONE || !geometry->texcoord_indices) return made_of->emission;
     vec2 corners[3];
     for (uint64_t i = 0; i < 3; ++i) {
@@ -75,17 +75,17 @@ static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
         corners[i] = geometry->texcoords[index];
     }
     return vec3_mul(made_of->emission,
-                    map_mean(&of->textures.views[made_of->emission_map], corners));
+                    map_mean(&scene->textures.views[made_of->emission_map], corners));
 }
 
-static bool emits(const scene *of, uint64_t triangle) {
-    const material *made_of = &of->materials[of->geometry.triangle_materials[triangle]];
+static bool emits(const scene *scene, uint64_t triangle) {
+    const material *made_of = &scene->materials[scene->geometry.triangle_materials[triangle]];
     return vec3_largest(made_of->emission) > 0 && !(made_of->flags & MATERIAL_UNLIT);
 }
 
-static light triangle_light(const scene *of, uint64_t triangle) {
-    const material *made_of = &of->materials[of->geometry.triangle_materials[triangle]];
-    const double area = triangle_area(&of->geometry, triangle);
+static light triangle_light(const scene *scene, uint64_t triangle) {
+    const material *made_of = &scene->materials[scene->geometry.triangle_materials[triangle]];
+    const double area = triangle_area(&scene->geometry, triangle);
     light made;
     memset(&made, 0, sizeof made);
     made.kind = LIGHT_TRIANGLE;
@@ -93,10 +93,10 @@ static light triangle_light(const scene *of, uint64_t triangle) {
     made.emitted = made_of->emission;
     made.area = (float)area;
     made.two_sided = made_of->two_sided;
-    const uint32_t *corner = of->geometry.triangles + 3 * triangle;
-    const vec3 *at = of->geometry.positions;
+    const uint32_t *corner = scene->geometry.triangles + 3 * triangle;
+    const vec3 *at = scene->geometry.positions;
     light_on_triangle(&made, at[corner[0]], at[corner[1]], at[corner[2]]);
-    made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(of, triangle)) *
+    made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(scene, triangle)) *
                          (made_of->two_sided ? 2 : 1));
     return made;
 }
@@ -127,9 +127,9 @@ static kd_status add_triangles(scene *to, uint32_t others) {
 
 /* Power in W that the light sends into the scene. Directional lights and the sky are limited to
    the bounding sphere. */
-static double light_power(const scene *of, const light *from) {
+static double light_power(const scene *scene, const light *from) {
     const double strength = (double)channel_mean(from->emitted);
-    const double radius = (double)of->environment.scene_radius;
+    const double radius = (double)scene->environment.scene_radius;
     switch (from->kind) {
     case LIGHT_POINT: return 4 * pi * strength;
     case LIGHT_SPOT: /* the integral of light_spot_falloff over the sphere */

@@ -67,11 +67,11 @@ kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, i
 /* Reads all images that are not read yet, on all cores, fills in the views, and warns of images
    that cannot be used. Returns KD_ERROR_MEMORY before reading anything if all images together
    exceed the budget. */
-kd_status texture_store_load(texture_store *of);
+kd_status texture_store_load(texture_store *store);
 /* Replaces the bytes of an image by the floats that `view` decodes them to. */
-kd_status texture_make_floats(texture_image *of, const texture_view *view);
+kd_status texture_make_floats(texture_image *image, const texture_view *view);
 /* Returns KD_ERROR_INPUT if the image is too large. */
-kd_status texture_check_size(const texture_image *of, int width, int height);
+kd_status texture_check_size(const texture_image *image, int width, int height);
 /* Sets `kept` and `passing` of an EXR image: the bytes of its texels, and of its planes while
    reading. */
 void texture_measure_exr(texture_image *to, const file_view *file);
@@ -122,9 +122,9 @@ kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_opt
 /* scene_instances.c: takes over the draft's shapes and placements. Needs the geometry. */
 kd_status scene_take_instances(scene *to, scene_draft *from);
 /* Returns the bounding box of all instances. */
-box3 scene_instance_box(const scene *of);
+box3 scene_instance_box(const scene *scene);
 /* Returns true if a shape has an emissive surface; each of its instances would be a light. */
-bool scene_instance_emits(const scene *of);
+bool scene_instance_emits(const scene *scene);
 
 /* scene_materials.c: resolves texture indices and reads the images. */
 kd_status scene_build_materials(scene *to);

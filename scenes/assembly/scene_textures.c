@@ -217,9 +217,9 @@ static kd_status decode(texture_image *image, const file_view *file) {
     return KD_OK;
 }
 
-static void note_trouble(texture_image *of) {
-    if (of->status == KD_OK) return;
-    snprintf(of->trouble, sizeof of->trouble, "%s", kd_last_error());
+static void note_trouble(texture_image *image) {
+    if (image->status == KD_OK) return;
+    snprintf(image->trouble, sizeof image->trouble, "%s", kd_last_error());
     status_clear();
 }
 
@@ -269,13 +269,13 @@ static kd_status measure(texture_image *image, const file_view *file) {
 }
 
 static void measure_images(void *context, int64_t begin, int64_t end, int thread) {
-    texture_store *of = ((texture_reading *)context)->of;
+    texture_store *store = ((texture_reading *)context)->of;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        texture_image *image = &of->images[i];
+        texture_image *image = &store->images[i];
         file_view file;
         if (image->loaded || !image->path || image->status != KD_OK) continue;
-        image->status = open_bytes(&file, of, image->path);
+        image->status = open_bytes(&file, store, image->path);
         if (image->status == KD_OK) image->status = measure(image, &file);
         file_close(&file);
         note_trouble(image);
@@ -284,13 +284,13 @@ static void measure_images(void *context, int64_t begin, int64_t end, int thread
 
 /* Sets to->room to the budget left for decoding, which is at least the largest single need. */
 static kd_status check_budget(texture_reading *to) {
-    const texture_store *of = to->of;
+    const texture_store *store = to->of;
     const uint64_t share = machine_bytes() / 4;
-    const uint64_t budget = of->budget ? of->budget : share ? share : UINT64_MAX;
+    const uint64_t budget = store->budget ? store->budget : share ? share : UINT64_MAX;
     uint64_t kept = 0, passing = 0, texels = 0;
     const texture_image *largest = NULL;
-    for (uint32_t i = 0; i < of->image_count; ++i) {
-        const texture_image *image = &of->images[i];
+    for (uint32_t i = 0; i < store->image_count; ++i) {
+        const texture_image *image = &store->images[i];
         if (image->loaded || image->status == KD_OK) kept += image->kept;
         if (image->loaded || image->status != KD_OK) continue;
         if (image->passing > passing) passing = image->passing;
@@ -324,14 +324,14 @@ static void budget_return(texture_reading *to, uint64_t bytes) {
 
 static void read_images(void *context, int64_t begin, int64_t end, int thread) {
     texture_reading *reading = (texture_reading *)context;
-    texture_store *of = reading->of;
+    texture_store *store = reading->of;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        texture_image *image = &of->images[i];
+        texture_image *image = &store->images[i];
         file_view file;
         if (image->loaded || !image->path || image->status != KD_OK) continue;
         budget_take(reading, image->passing);
-        image->status = open_bytes(&file, of, image->path);
+        image->status = open_bytes(&file, store, image->path);
         if (image->status == KD_OK) image->status = decode(image, &file);
         file_close(&file);
         budget_return(reading, image->passing);
@@ -339,11 +339,11 @@ static void read_images(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static kd_status read_all(texture_store *of) {
-    texture_reading reading = {of, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
-    parallel_for(of->image_count, 1, measure_images, &reading);
+static kd_status read_all(texture_store *store) {
+    texture_reading reading = {store, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+    parallel_for(store->image_count, 1, measure_images, &reading);
     KD_TRY(check_budget(&reading));
-    parallel_for(of->image_count, 1, read_images, &reading);
+    parallel_for(store->image_count, 1, read_images, &reading);
     return KD_OK;
 }
 
@@ -376,10 +376,10 @@ static kd_status make_curve(texture_store *in, texture_view *view) {
     return KD_OK;
 }
 
-kd_status texture_store_load(texture_store *of) {
-    KD_TRY(read_all(of));
-    for (uint32_t i = 0; i < of->image_count; ++i) {
-        texture_image *image = &of->images[i];
+kd_status texture_store_load(texture_store *store) {
+    KD_TRY(read_all(store));
+    for (uint32_t i = 0; i < store->image_count; ++i) {
+        texture_image *image = &store->images[i];
         if (image->loaded || image->bytes) continue; /* has been reported and replaced */
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
         if (image->role != TEXTURE_SKY) /* an unusable sky is an error, which the caller reports */
@@ -387,9 +387,9 @@ kd_status texture_store_load(texture_store *of) {
                         image->trouble);
         KD_TRY(make_neutral(image));
     }
-    for (uint32_t i = 0; i < of->view_count; ++i) {
-        const texture_image *image = &of->images[of->view_images[i]];
-        texture_view *view = &of->views[i];
+    for (uint32_t i = 0; i < store->view_count; ++i) {
+        const texture_image *image = &store->images[store->view_images[i]];
+        texture_view *view = &store->views[i];
         view->bytes = image->bytes;
         view->floats = image->floats;
         view->width = image->width;
@@ -397,20 +397,20 @@ kd_status texture_store_load(texture_store *of) {
         view->samples = image->samples;
         view->is_wide = image->is_wide;
         view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) && image->bytes;
-        if (view->srgb && view->is_wide) KD_TRY(make_curve(of, view));
+        if (view->srgb && view->is_wide) KD_TRY(make_curve(store, view));
     }
     return KD_OK;
 }
 
-kd_status texture_make_floats(texture_image *of, const texture_view *view) {
+kd_status texture_make_floats(texture_image *image, const texture_view *view) {
     vec3 *shown = NULL;
-    KD_TRY(KD_RESERVE(shown, (uint64_t)of->width * (uint64_t)of->height));
-    for (int32_t y = 0; y < of->height; ++y)
-        for (int32_t x = 0; x < of->width; ++x)
-            shown[(int64_t)y * of->width + x] = texture_texel(view, x, y);
-    memory_free(of->bytes);
-    of->bytes = NULL;
-    of->floats = &shown->x;
+    KD_TRY(KD_RESERVE(shown, (uint64_t)image->width * (uint64_t)image->height));
+    for (int32_t y = 0; y < image->height; ++y)
+        for (int32_t x = 0; x < image->width; ++x)
+            shown[(int64_t)y * image->width + x] = texture_texel(view, x, y);
+    memory_free(image->bytes);
+    image->bytes = NULL;
+    image->floats = &shown->x;
     return KD_OK;
 }
 

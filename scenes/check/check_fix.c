@@ -215,15 +215,15 @@ static kd_status walk(fixing *fix, FILE *to) {
 /* --- numbers ---------------------------------------------------------------------------------- */
 
 static kd_status vertices_number(fixing *fix) {
-    const examination *of = fix->of;
+    const examination *check = fix->of;
     uint32_t next = 0;
-    KD_TRY(KD_RESERVE_ZEROED(fix->vertex_number, of->body.position_count));
-    for (uint64_t i = 0; i < 3 * (uint64_t)of->body.triangle_count; ++i)
-        if (!(of->marks[i / 3] & CHECK_IDLE))
-            fix->vertex_number[of->welded[of->body.triangles[i]]] = 1;
-    for (uint32_t i = 0; i < of->body.position_count; ++i)
-        if (of->used[i] & CHECK_USED_ELSEWHERE) fix->vertex_number[of->welded[i]] = 1;
-    for (uint32_t i = 0; i < of->body.position_count; ++i)
+    KD_TRY(KD_RESERVE_ZEROED(fix->vertex_number, check->body.position_count));
+    for (uint64_t i = 0; i < 3 * (uint64_t)check->body.triangle_count; ++i)
+        if (!(check->marks[i / 3] & CHECK_IDLE))
+            fix->vertex_number[check->welded[check->body.triangles[i]]] = 1;
+    for (uint32_t i = 0; i < check->body.position_count; ++i)
+        if (check->used[i] & CHECK_USED_ELSEWHERE) fix->vertex_number[check->welded[i]] = 1;
+    for (uint32_t i = 0; i < check->body.position_count; ++i)
         if (fix->vertex_number[i]) fix->vertex_number[i] = ++next;
     return KD_OK;
 }
@@ -278,20 +278,20 @@ static kd_status fixed_write(fixing *fix, const char *to) {
     return KD_OK;
 }
 
-kd_status check_fix(examination *of, const char *to) {
+kd_status check_fix(examination *check, const char *to) {
     fixing fix;
     uint32_t *made_lines = NULL;
     kd_status status;
-    KD_REQUIRE(of->report->renderable && of->body.triangle_count > 0, KD_ERROR_INPUT,
-               "%s: the mesh has errors or no triangle; %s was not written", of->path, to);
+    KD_REQUIRE(check->report->renderable && check->body.triangle_count > 0, KD_ERROR_INPUT,
+               "%s: the mesh has errors or no triangle; %s was not written", check->path, to);
     memset(&fix, 0, sizeof fix);
-    fix.of = of;
+    fix.of = check;
     char from[PLACE_BYTES], there[PLACE_BYTES];
-    if (of->is_obj && folder_of(from, of->path) && folder_of(there, to) && strcmp(from, there) != 0)
+    if (check->is_obj && folder_of(from, check->path) && folder_of(there, to) && strcmp(from, there) != 0)
         fix.folder = from;
     KD_TRY_GOTO(source_read(&fix, &made_lines));
     KD_TRY_GOTO(vertices_number(&fix));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, of->body.normal_count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, check->body.normal_count));
     KD_TRY_GOTO(walk(&fix, NULL));
     KD_TRY_GOTO(normals_number(&fix));
     KD_TRY_GOTO(fixed_write(&fix, to));
@@ -337,9 +337,9 @@ static uint32_t vertices_write(FILE *to, const mesh *body) {
 static void mesh_write(FILE *to, const mesh *body, uint32_t *lines) {
     uint32_t line = vertices_write(to, body);
     for (uint64_t i = 0; i < body->triangle_count; ++i) {
-        const uint32_t of = body->triangle_materials[i];
-        if (body->material_count > 1 && (i == 0 || of != body->triangle_materials[i - 1])) {
-            name_write(to, body->materials[of].name);
+        const uint32_t material = body->triangle_materials[i];
+        if (body->material_count > 1 && (i == 0 || material != body->triangle_materials[i - 1])) {
+            name_write(to, body->materials[material].name);
             ++line;
         }
         fputc('f', to);

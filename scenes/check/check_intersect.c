@@ -30,17 +30,17 @@ typedef struct corner3 {
     uint32_t place[3];
 } corner3;
 
-static corner3 corners_of(const examination *of, uint32_t triangle) {
+static corner3 corners_of(const examination *check, uint32_t triangle) {
     corner3 c;
     for (int k = 0; k < 3; ++k) {
-        c.p[k] = check_point(of, triangle, k);
-        c.place[k] = check_place(of, triangle, k);
+        c.p[k] = check_point(check, triangle, k);
+        c.place[k] = check_place(check, triangle, k);
     }
     return c;
 }
 
-static bool has_place(const corner3 *of, uint32_t place) {
-    return of->place[0] == place || of->place[1] == place || of->place[2] == place;
+static bool has_place(const corner3 *corners, uint32_t place) {
+    return corners->place[0] == place || corners->place[1] == place || corners->place[2] == place;
 }
 
 static bool boxes_overlap(const corner3 *a, const corner3 *b) {
@@ -60,8 +60,8 @@ static bool boxes_overlap(const corner3 *a, const corner3 *b) {
 
 /* --- seen along an axis ----------------------------------------------------------------------- */
 
-static int turn_of(const corner3 *of, int i, int j) {
-    return exact_turn(of->p[0], of->p[1], of->p[2], i, j);
+static int turn_of(const corner3 *corners, int i, int j) {
+    return exact_turn(corners->p[0], corners->p[1], corners->p[2], i, j);
 }
 
 /* Returns true if all of `b` is on or outside an edge of `a`. */
@@ -86,8 +86,8 @@ static bool shadows_part(const corner3 *a, const corner3 *b, int axis) {
            (turn_b != 0 && edge_parts(b, turn_b, a, i, j));
 }
 
-static int widest_axis(const corner3 *of) {
-    const vec3 u = vec3_sub(of->p[1], of->p[0]), v = vec3_sub(of->p[2], of->p[0]);
+static int widest_axis(const corner3 *corners) {
+    const vec3 u = vec3_sub(corners->p[1], corners->p[0]), v = vec3_sub(corners->p[2], corners->p[0]);
     double best = -1;
     int axis = 0;
     for (int k = 0; k < 3; ++k) {
@@ -106,8 +106,8 @@ static int widest_axis(const corner3 *of) {
 
 /* Returns true if the end points are on opposite sides and the line passes through the triangle or
    an edge. A corner on the edge counts as touching only. */
-static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
-    const vec3 a = of->p[0], b = of->p[1], c = of->p[2];
+static bool edge_cuts(vec3 p, vec3 q, const corner3 *corners) {
+    const vec3 a = corners->p[0], b = corners->p[1], c = corners->p[2];
     if (exact_side(a, b, c, p) * exact_side(a, b, c, q) >= 0) return false;
     const int x = exact_side(p, q, a, b), y = exact_side(p, q, b, c), z = exact_side(p, q, c, a);
     if ((x == 0) + (y == 0) + (z == 0) > 1) return false;
@@ -209,37 +209,37 @@ static uint64_t bound_find(cutting *c) {
     return sum;
 }
 
-static void pairs_tell(examination *of, const cutting *c) {
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
+static void pairs_tell(examination *check, const cutting *c) {
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         const uint32_t other = atomic_load_explicit(&c->partner[i].first, memory_order_relaxed);
         if (other == KD_NONE) continue;
-        if (of->lines)
+        if (check->lines)
             check_triangle_note(
-                of, i, "self-intersection", CHECK_WARNING,
+                check, i, "self-intersection", CHECK_WARNING,
                 "found a triangle that intersects the face of line %u, expected no intersections",
-                of->lines[other]);
+                check->lines[other]);
         else
-            check_triangle_note(of, i, "self-intersection", CHECK_WARNING,
+            check_triangle_note(check, i, "self-intersection", CHECK_WARNING,
                                 "found it intersecting triangle %u, expected no intersections",
                                 other);
     }
     if (c->left_out)
-        check_note(of, of->path, 0, "intersections-unfinished", CHECK_NOTE,
+        check_note(check, check->path, 0, "intersections-unfinished", CHECK_NOTE,
                    "found too many triangles at one place to check all pairs for intersections");
 }
 
-kd_status check_intersections(examination *of, const tritree *tree) {
+kd_status check_intersections(examination *check, const tritree *tree) {
     cutting c;
     memset(&c, 0, sizeof c);
-    c.of = of;
+    c.of = check;
     c.tree = tree;
-    KD_TRY(KD_RESERVE(c.partner, of->body.triangle_count));
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i)
+    KD_TRY(KD_RESERVE(c.partner, check->body.triangle_count));
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i)
         atomic_init(&c.partner[i].first, KD_NONE);
-    of->report->pairs = bound_find(&c);
+    check->report->pairs = bound_find(&c);
     parallel_for(tree->node_count, GRAIN, nodes_body, &c);
-    const kd_status status = check_interruption(of);
-    if (status == KD_OK) pairs_tell(of, &c);
+    const kd_status status = check_interruption(check);
+    if (status == KD_OK) pairs_tell(check, &c);
     memory_free(c.partner);
     return status;
 }
@@ -276,9 +276,9 @@ static void add_product3(expansion *to, float a, float b, float c, double sign) 
     expansion_add(to, high * (double)c);
 }
 
-static int expansion_sign(const expansion *of) {
-    if (of->count == 0) return 0;
-    return of->part[of->count - 1] > 0 ? 1 : -1;
+static int expansion_sign(const expansion *expansion) {
+    if (expansion->count == 0) return 0;
+    return expansion->part[expansion->count - 1] > 0 ? 1 : -1;
 }
 
 int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j) {

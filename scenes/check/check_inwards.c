@@ -49,47 +49,47 @@ static double dot(wide3 a, wide3 b) {
     return a.x[0] * b.x[0] + a.x[1] * b.x[1] + a.x[2] * b.x[2];
 }
 
-static double double_area_of(const examination *of, uint64_t triangle) {
-    return of->marks[triangle] & CHECK_AGAINST ? -1 : 1;
+static double double_area_of(const examination *check, uint64_t triangle) {
+    return check->marks[triangle] & CHECK_AGAINST ? -1 : 1;
 }
 
 /* Computes six times the volume and twice the area, with the winding of the majority. */
 static void shells_measure(bodies *b) {
-    const examination *of = b->of;
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
-        const uint32_t shell = of->shell[i];
+    const examination *check = b->of;
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
+        const uint32_t shell = check->shell[i];
         if (shell == KD_NONE) continue;
         if (shell == i) b->shells[b->shell_count++] = i;
-        const vec3 o = check_point(of, shell, 0), a = check_point(of, i, 0);
-        const wide3 ab = apart(check_point(of, i, 1), a), ac = apart(check_point(of, i, 2), a);
+        const vec3 o = check_point(check, shell, 0), a = check_point(check, i, 0);
+        const wide3 ab = apart(check_point(check, i, 1), a), ac = apart(check_point(check, i, 2), a);
         const wide3 normal = cross(ab, ac);
-        b->volume[shell] += double_area_of(of, i) * dot(apart(a, o), normal);
+        b->volume[shell] += double_area_of(check, i) * dot(apart(a, o), normal);
         b->area[shell] += sqrt(dot(normal, normal));
     }
 }
 
 /* Adds lids over the holes: fans around a point of each boundary loop. */
 static kd_status lids_measure(bodies *b) {
-    const examination *of = b->of;
-    const vec3 *p = of->body.positions;
+    const examination *check = b->of;
+    const vec3 *p = check->body.positions;
     uint32_t *loop = NULL;
     wide3 *lid = NULL;
     kd_status status;
-    KD_TRY_GOTO(check_loops(of, &loop));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(lid, of->rim_count));
-    for (uint64_t i = 0; i < of->rim_count; ++i) {
-        const check_half *half = &of->rim[i];
-        const uint32_t shell = of->shell[half->triangle];
-        const vec3 r = p[of->rim[loop[i]].from];
+    KD_TRY_GOTO(check_loops(check, &loop));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(lid, check->rim_count));
+    for (uint64_t i = 0; i < check->rim_count; ++i) {
+        const check_half *half = &check->rim[i];
+        const uint32_t shell = check->shell[half->triangle];
+        const vec3 r = p[check->rim[loop[i]].from];
         const wide3 from = apart(p[half->from], r), to = apart(p[half->to], r);
         /* the lid traverses the edge in the opposite direction */
         const wide3 normal = cross(to, from);
-        const double area = double_area_of(of, half->triangle);
-        b->volume[shell] += area * dot(apart(r, check_point(of, shell, 0)), normal);
+        const double area = double_area_of(check, half->triangle);
+        b->volume[shell] += area * dot(apart(r, check_point(check, shell, 0)), normal);
         for (int k = 0; k < 3; ++k) lid[loop[i]].x[k] += area * normal.x[k];
     }
-    for (uint64_t i = 0; i < of->rim_count; ++i)
-        if (loop[i] == i) b->open[of->shell[of->rim[i].triangle]] += sqrt(dot(lid[i], lid[i]));
+    for (uint64_t i = 0; i < check->rim_count; ++i)
+        if (loop[i] == i) b->open[check->shell[check->rim[i].triangle]] += sqrt(dot(lid[i], lid[i]));
 done:
     memory_free(loop);
     memory_free(lid);
@@ -132,15 +132,15 @@ static int side_of(const bodies *b, uint32_t from, uint32_t to) {
 
 /* Returns 1 if the ray leaves through the triangle's front, -1 if it enters, 0 if it misses. */
 static int test_triangle(const bodies *b, uint32_t triangle) {
-    const examination *of = b->of;
-    const int side = side_of(b, check_place(of, triangle, 0), check_place(of, triangle, 1));
+    const examination *check = b->of;
+    const int side = side_of(b, check_place(check, triangle, 0), check_place(check, triangle, 1));
     for (int k = 1; k < 3; ++k)
-        if (side_of(b, check_place(of, triangle, k), check_place(of, triangle, (k + 1) % 3)) !=
+        if (side_of(b, check_place(check, triangle, k), check_place(check, triangle, (k + 1) % 3)) !=
             side)
             return 0;
-    const vec3 a = check_point(of, triangle, 0);
+    const vec3 a = check_point(check, triangle, 0);
     const wide3 normal =
-        cross(apart(check_point(of, triangle, 1), a), apart(check_point(of, triangle, 2), a));
+        cross(apart(check_point(check, triangle, 1), a), apart(check_point(check, triangle, 2), a));
     const double above = (b->from[0] - (double)a.x) * normal.x[0] +
                          (b->from[1] - (double)a.y) * normal.x[1] +
                          (b->from[2] - (double)a.z) * normal.x[2];
@@ -179,20 +179,20 @@ static int number_order(const void *a, const void *b) {
 /* Computes the winding number of all other bodies around a point of the shell, and marks bodies
    that contain it. */
 static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
-    const examination *of = b->of;
+    const examination *check = b->of;
     uint64_t *sorted = NULL;
     static const double weight[3] = {0.31, 0.33, 0.36};
     memset(b->from, 0, sizeof b->from);
     for (int k = 0; k < 3; ++k)
         for (int axis = 0; axis < 3; ++axis)
-            b->from[axis] += weight[k] * (double)vec3_axis(check_point(of, shell, k), axis);
+            b->from[axis] += weight[k] * (double)vec3_axis(check_point(check, shell, k), axis);
     b->hit_count = 0;
     *winding = 0;
     node_walk(b, 0);
     KD_TRY(b->status);
     KD_TRY(KD_RESERVE(sorted, b->hit_count));
     for (uint64_t i = 0; i < b->hit_count; ++i)
-        sorted[i] = (uint64_t)of->shell[b->hits[i]] << 32 | b->hits[i];
+        sorted[i] = (uint64_t)check->shell[b->hits[i]] << 32 | b->hits[i];
     if (b->hit_count) qsort(sorted, b->hit_count, sizeof *sorted, number_order);
     for (uint64_t begin = 0, end; begin < b->hit_count; begin = end) {
         const uint32_t other = (uint32_t)(sorted[begin] >> 32);
@@ -201,7 +201,7 @@ static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
             const uint32_t triangle = (uint32_t)sorted[end];
             /* listed in several leaves */
             if (end > begin && sorted[end] == sorted[end - 1]) continue;
-            sum += test_triangle(b, triangle) * (of->marks[triangle] & CHECK_AGAINST ? -1 : 1);
+            sum += test_triangle(b, triangle) * (check->marks[triangle] & CHECK_AGAINST ? -1 : 1);
         }
         if (other == shell || sum == 0 || !is_body(b, other)) continue;
         *winding += sum > 0 ? 1 : -1;
@@ -228,18 +228,18 @@ static bool is_beyond(const bodies *b) {
 }
 
 static kd_status shells_judge(bodies *b) {
-    examination *of = b->of;
+    examination *check = b->of;
     int32_t *winding = NULL;
     KD_TRY(KD_RESERVE(winding, b->shell_count));
     kd_status status = KD_OK;
     b->ray_tests_max = CHECK_WORK + CHECK_RAY_TESTS_EACH * (uint64_t)b->shell_count;
     for (uint32_t i = 0; status == KD_OK && i < b->shell_count && !is_beyond(b); ++i) {
         status = surroundings_test(b, b->shells[i], &winding[i]);
-        if (status == KD_OK) status = check_interruption(of);
+        if (status == KD_OK) status = check_interruption(check);
     }
-    of->report->ray_tests = b->ray_tests;
+    check->report->ray_tests = b->ray_tests;
     if (status == KD_OK && is_beyond(b)) {
-        check_note(of, of->path, 0, "inside-out-unfinished", CHECK_NOTE,
+        check_note(check, check->path, 0, "inside-out-unfinished", CHECK_NOTE,
                    "found too many bodies at one place to check which are wound inside out");
         memory_free(winding);
         return KD_OK;
@@ -250,23 +250,23 @@ static kd_status shells_judge(bodies *b) {
         if (!is_inwards(b, shell) || winding[i] > 0 || b->buffer[shell]) continue;
         wrong[shell] = 2;
         check_triangle_note(
-            of, shell, "inside-out", CHECK_WARNING,
+            check, shell, "inside-out", CHECK_WARNING,
             "found a body wound inside out (volume %g), expected front faces on the outside",
             b->volume[shell] / 6);
     }
-    for (uint64_t i = 0; status == KD_OK && i < of->body.triangle_count; ++i)
-        if (of->shell[i] != KD_NONE && wrong[of->shell[i]] == 2) of->marks[i] |= CHECK_INWARDS;
+    for (uint64_t i = 0; status == KD_OK && i < check->body.triangle_count; ++i)
+        if (check->shell[i] != KD_NONE && wrong[check->shell[i]] == 2) check->marks[i] |= CHECK_INWARDS;
     memory_free(winding);
     return status;
 }
 
-kd_status check_inwards(examination *of, const tritree *tree) {
-    const uint64_t count = of->body.triangle_count;
+kd_status check_inwards(examination *check, const tritree *tree) {
+    const uint64_t count = check->body.triangle_count;
     bodies b;
     bool any = false;
     kd_status status;
     memset(&b, 0, sizeof b);
-    b.of = of;
+    b.of = check;
     b.tree = tree;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.volume, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.area, count));

@@ -157,21 +157,21 @@ static kd_status line_examine(text_walk *w, const obj_line *line) {
     return KD_OK;
 }
 
-kd_status check_text(examination *of) {
+kd_status check_text(examination *check) {
     text_walk w;
     char *text = NULL;
     const char *end = NULL;
     text_cursor cursor = {NULL, 0};
     obj_line line;
     memset(&w, 0, sizeof w);
-    w.of = of;
+    w.of = check;
     w.pairs_left = PAIRS_MAX;
     kd_status status;
-    KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, of->path));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(of->position_lines, of->body.position_count));
+    KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, check->path));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(check->position_lines, check->body.position_count));
     while (obj_line_next(&cursor, end, &line)) KD_TRY_GOTO(line_examine(&w, &line));
     if (w.pairs_left == 0)
-        check_note(of, of->path, 0, "polygons-unfinished", CHECK_NOTE,
+        check_note(check, check->path, 0, "polygons-unfinished", CHECK_NOTE,
                    "found polygons of too many corners to check all their edges for crossings");
 done:
     obj_ring_close(&w.ring);

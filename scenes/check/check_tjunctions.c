@@ -225,7 +225,7 @@ static void edges_cut(junctions *j, check_half *pieces) {
 
 /* Removes pairs of coincident pieces, which close each other. */
 static kd_status rim_make(junctions *j) {
-    examination *of = j->of;
+    examination *check = j->of;
     const uint64_t count = j->open_count + j->found_count;
     check_half *pieces = NULL;
     uint64_t *keys = NULL;
@@ -234,17 +234,17 @@ static kd_status rim_make(junctions *j) {
     KD_TRY_GOTO(KD_RESERVE(pieces, count));
     KD_TRY_GOTO(KD_RESERVE(keys, count));
     KD_TRY_GOTO(KD_RESERVE(order, count));
-    KD_TRY_GOTO(KD_RESERVE(of->rim, count));
+    KD_TRY_GOTO(KD_RESERVE(check->rim, count));
     edges_cut(j, pieces);
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t a = pieces[i].from, b = pieces[i].to;
         keys[i] = a < b ? a << 32 | b : b << 32 | a;
         order[i] = (uint32_t)i;
     }
-    KD_TRY_GOTO(check_sort(keys, order, count, (uint64_t)of->body.position_count << 32));
+    KD_TRY_GOTO(check_sort(keys, order, count, (uint64_t)check->body.position_count << 32));
     for (uint64_t begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && keys[end] == keys[begin];) ++end;
-        if ((end - begin) % 2 == 1) of->rim[of->rim_count++] = pieces[order[begin]];
+        if ((end - begin) % 2 == 1) check->rim[check->rim_count++] = pieces[order[begin]];
     }
 done:
     memory_free(pieces);
@@ -254,13 +254,13 @@ done:
 }
 
 static kd_status open_gather(junctions *j) {
-    const examination *of = j->of;
+    const examination *check = j->of;
     uint8_t *seen = NULL;
-    KD_TRY(KD_RESERVE_ZEROED(seen, of->body.position_count));
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
+    KD_TRY(KD_RESERVE_ZEROED(seen, check->body.position_count));
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
         if (end - begin != 1) continue;
-        const check_half half = check_half_of(of, of->edge_halves[begin]);
+        const check_half half = check_half_of(check, check->edge_halves[begin]);
         j->open[j->open_count++] = half;
         const uint32_t ends[2] = {half.from, half.to};
         for (int k = 0; k < 2; ++k) {
@@ -272,21 +272,21 @@ static kd_status open_gather(junctions *j) {
     return KD_OK;
 }
 
-static uint64_t open_edges(const examination *of) {
+static uint64_t open_edges(const examination *check) {
     uint64_t count = 0;
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
         count += end - begin == 1;
     }
     return count;
 }
 
-kd_status check_tjunctions(examination *of) {
+kd_status check_tjunctions(examination *check) {
     junctions j;
     kd_status status;
     memset(&j, 0, sizeof j);
-    j.of = of;
-    const uint64_t count = open_edges(of);
+    j.of = check;
+    const uint64_t count = open_edges(check);
     KD_TRY_GOTO(KD_RESERVE(j.open, count));
     KD_TRY_GOTO(KD_RESERVE(j.places, 2 * count));
     KD_TRY_GOTO(KD_RESERVE(j.axes, 2 * count));

@@ -93,14 +93,14 @@ static void take_metal(const cJSON *object, described_material *words) {
     const bool other = json_has(object, "kind") && words->kind != MATERIAL_PRINCIPLED &&
                        words->kind != MATERIAL_CONDUCTOR;
     if (words->metal < 0 || other) return;
-    const metal_colours of = metal_of(words->metal);
+    const metal_colours colours = metal_of(words->metal);
     if (words->kind == MATERIAL_CONDUCTOR) {
-        if (!json_has(object, "specular")) words->specular = of.normal;
+        if (!json_has(object, "specular")) words->specular = colours.normal;
         return;
     }
     words->kind = MATERIAL_PRINCIPLED;
-    if (!json_has(object, "diffuse")) words->diffuse = of.normal;
-    if (!json_has(object, "specular_tint")) words->layers.specular_tint = of.edge;
+    if (!json_has(object, "diffuse")) words->diffuse = colours.normal;
+    if (!json_has(object, "specular_tint")) words->layers.specular_tint = colours.edge;
     if (!json_has(object, "metallic")) words->metallic = 1;
 }
 

@@ -49,30 +49,30 @@ static kd_status reorder(uint32_t *items, const uint32_t *from, uint64_t count, 
     return KD_OK;
 }
 
-kd_status scene_draft_sort(scene_draft *of) {
-    const uint32_t count = of->geometry.triangle_count;
+kd_status scene_draft_sort(scene_draft *draft) {
+    const uint32_t count = draft->geometry.triangle_count;
     uint32_t *from = NULL, used = 0, shape = 0;
-    if (of->shape_count == 0) return KD_OK;
+    if (draft->shape_count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(from, count));
     for (uint32_t i = 0; i < count;) { /* shapes are sorted by their triangles */
-        while (shape < of->shape_count && i >= of->shapes[shape].first + of->shapes[shape].count)
+        while (shape < draft->shape_count && i >= draft->shapes[shape].first + draft->shapes[shape].count)
             ++shape;
-        const bool placed = shape < of->shape_count && i >= of->shapes[shape].first;
+        const bool placed = shape < draft->shape_count && i >= draft->shapes[shape].first;
         if (placed)
-            i = of->shapes[shape].first + of->shapes[shape].count;
+            i = draft->shapes[shape].first + draft->shapes[shape].count;
         else
             from[used++] = i++;
     }
-    for (shape = 0; shape < of->shape_count; ++shape) {
-        draft_shape *moved = of->shapes + shape;
+    for (shape = 0; shape < draft->shape_count; ++shape) {
+        draft_shape *moved = draft->shapes + shape;
         const uint32_t first = used;
         for (uint32_t i = 0; i < moved->count; ++i) from[used++] = moved->first + i;
         moved->first = first;
     }
-    kd_status status = reorder(of->geometry.triangles, from, count, 3);
-    if (status == KD_OK) status = reorder(of->geometry.normal_indices, from, count, 3);
-    if (status == KD_OK) status = reorder(of->geometry.texcoord_indices, from, count, 3);
-    if (status == KD_OK) status = reorder(of->geometry.triangle_materials, from, count, 1);
+    kd_status status = reorder(draft->geometry.triangles, from, count, 3);
+    if (status == KD_OK) status = reorder(draft->geometry.normal_indices, from, count, 3);
+    if (status == KD_OK) status = reorder(draft->geometry.texcoord_indices, from, count, 3);
+    if (status == KD_OK) status = reorder(draft->geometry.triangle_materials, from, count, 1);
     memory_free(from);
     return status;
 }

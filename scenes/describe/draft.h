@@ -58,7 +58,7 @@ kd_status scene_draft_add_light(scene_draft *to, const light *added);
 kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added);
 kd_status scene_draft_add_instance(scene_draft *to, const instance *added);
 /* Moves the triangles of shapes after all others, keeping their order. */
-kd_status scene_draft_sort(scene_draft *of);
+kd_status scene_draft_sort(scene_draft *draft);
 void scene_draft_close(scene_draft *owned); /* accepts a zeroed struct */
 
 #endif

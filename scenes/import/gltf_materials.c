@@ -318,9 +318,9 @@ static bool needs_tangents(mesh_material *made) {
            *mesh_material_map(made, MESH_MAP_COAT_NORMAL);
 }
 
-static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names) {
-    const uint32_t count = of->lists[GLTF_MATERIALS].count + 1;
-    out->image_count = of->lists[GLTF_IMAGES].count;
+static kd_status all_read(gltf_file *gltf, gltf_materials *out, name_table *names) {
+    const uint32_t count = gltf->lists[GLTF_MATERIALS].count + 1;
+    out->image_count = gltf->lists[GLTF_IMAGES].count;
     KD_TRY(KD_RESERVE_ZEROED(out->made, count));
     KD_TRY(KD_RESERVE_ZEROED(out->texcoords, count));
     KD_TRY(KD_RESERVE_ZEROED(out->blends, count));
@@ -329,17 +329,17 @@ static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names)
     KD_TRY(KD_RESERVE_ZEROED(out->image_paths, out->image_count));
     KD_TRY(KD_RESERVE_ZEROED(out->image_missing, out->image_count));
     for (uint32_t i = 0; i < count; ++i) {
-        gltf_surface to = {of,
+        gltf_surface to = {gltf,
                            out,
-                           i + 1 < count ? gltf_item(of, GLTF_MATERIALS, i) : NULL,
-                           gltf_place(of, GLTF_MATERIALS, i),
+                           i + 1 < count ? gltf_item(gltf, GLTF_MATERIALS, i) : NULL,
+                           gltf_place(gltf, GLTF_MATERIALS, i),
                            &out->made[i],
                            KD_NONE,
                            KD_NONE};
         const char *name = "default";
         mesh_material_default(to.to);
         ++out->count;
-        if (to.from) KD_TRY(gltf_text(of, &to.place, to.from, "name", &name));
+        if (to.from) KD_TRY(gltf_text(gltf, &to.place, to.from, "name", &name));
         KD_TRY(name_give(names, name, i, &to.to->name));
         KD_TRY(surface_read(&to));
         out->texcoords[i] = to.texcoord == KD_NONE ? 0 : to.texcoord;
@@ -349,9 +349,9 @@ static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names)
     return KD_OK;
 }
 
-kd_status gltf_materials_read(gltf_file *of, gltf_materials *out) {
+kd_status gltf_materials_read(gltf_file *gltf, gltf_materials *out) {
     name_table names = {0};
-    const kd_status status = all_read(of, out, &names);
+    const kd_status status = all_read(gltf, out, &names);
     name_table_close(&names);
     KD_TRY(status);
     return KD_OK;

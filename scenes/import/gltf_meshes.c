@@ -410,9 +410,9 @@ static kd_status mesh_write(mesh_writer *to) {
     return gltf_shapes_put(&to->shapes, to->nodes, to->into);
 }
 
-kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
+kd_status gltf_meshes_read(gltf_file *gltf, const gltf_nodes *nodes, gltf_materials *materials,
                            mesh *into) {
-    mesh_writer to = {.of = of, .nodes = nodes, .materials = materials, .into = into};
+    mesh_writer to = {.of = gltf, .nodes = nodes, .materials = materials, .into = into};
     const kd_status status = mesh_write(&to);
     memory_free(to.primitives);
     memory_free(to.mesh_first);

@@ -18,7 +18,7 @@ typedef struct gltf_nodes {
     uint32_t *list_index_of;
 } gltf_nodes;
 
-kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
+kd_status gltf_nodes_place(gltf_file *gltf, gltf_nodes *out);
 void gltf_nodes_close(gltf_nodes *owned);
 
 /* --- gltf_primitive.c: skins --- */
@@ -28,14 +28,14 @@ typedef struct gltf_skin {
     uint32_t bone_count;
 } gltf_skin;
 
-kd_status gltf_skin_open(gltf_file *of, const gltf_nodes *nodes, uint32_t skin, gltf_skin *out);
+kd_status gltf_skin_open(gltf_file *gltf, const gltf_nodes *nodes, uint32_t skin, gltf_skin *out);
 void gltf_skin_close(gltf_skin *owned); /* accepts a zeroed struct */
 /* Blends the transforms of the four joints of a vertex by its weights. */
-transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float weights[4]);
+transform gltf_skin_at(const gltf_skin *skin, const float joints[4], const float weights[4]);
 
 /* --- gltf_nodes.c: cameras and lights --- */
 
-kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
+kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *into);
 
 /* --- gltf_materials.c, gltf_textures.c -------------------------------------------------------- */
 
@@ -56,7 +56,7 @@ typedef struct gltf_materials {
     uint32_t image_count;
 } gltf_materials;
 
-kd_status gltf_materials_read(gltf_file *of, gltf_materials *out);
+kd_status gltf_materials_read(gltf_file *gltf, gltf_materials *out);
 void gltf_materials_close(gltf_materials *owned);
 
 /* State while reading one material. */
@@ -94,7 +94,7 @@ typedef struct gltf_primitive {
     uint32_t first_draw;     /* KD_NONE: no node refers to it */
 } gltf_primitive;
 
-kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
+kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, const json_place *at,
                               const cJSON *from, gltf_primitive *out);
 
 typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent. */
@@ -105,12 +105,12 @@ typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent
 /* --- gltf_primitive.c: Draco compression --- */
 
 /* Decodes a primitive; `at` is its JSON path. */
-kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
+kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *from,
                           gltf_numbers_read *out);
 
 /* --- gltf_primitive.c: morph targets, applied with the weights of the mesh --- */
 
-kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
+kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *from,
                             gltf_numbers_read *to);
 
 /* --- gltf_shapes.c: instanced meshes --- */
@@ -128,20 +128,20 @@ typedef struct gltf_shapes {
 } gltf_shapes;
 
 /* Finds no shapes unless obj_options.keep_parts is set. */
-kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *out);
+kd_status gltf_shapes_find(gltf_file *gltf, const gltf_nodes *nodes, gltf_shapes *out);
 void gltf_shapes_close(gltf_shapes *owned);
 /* Adds the instances to the mesh, which has its parts already. */
 kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh *into);
 /* Merges equal positions within each part and within the rest. Positions that are not finite,
    which no triangle uses any more, are set to 0; *unusable is set if there are any. */
-kd_status gltf_places_weld(mesh *of, bool *unusable);
+kd_status gltf_places_weld(mesh *mesh, bool *unusable);
 /* Updates the ranges of the parts for the removal of unusable triangles. */
-void gltf_parts_recount(mesh *of);
+void gltf_parts_recount(mesh *mesh);
 
 /* --- gltf_meshes.c --- */
 
 /* Reads all meshes that the nodes refer to into `into`, which takes ownership of the materials. */
-kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
+kd_status gltf_meshes_read(gltf_file *gltf, const gltf_nodes *nodes, gltf_materials *materials,
                            mesh *into);
 
 #endif

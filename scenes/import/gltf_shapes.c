@@ -19,13 +19,13 @@ static uint64_t kind_of(const gltf_node *at) {
     return 2 * (uint64_t)at->mesh + (transform_determinant(&at->world) < 0 ? 1 : 0);
 }
 
-kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *out) {
-    const uint64_t kinds = 2 * (uint64_t)of->lists[GLTF_MESHES].count;
+kd_status gltf_shapes_find(gltf_file *gltf, const gltf_nodes *nodes, gltf_shapes *out) {
+    const uint64_t kinds = 2 * (uint64_t)gltf->lists[GLTF_MESHES].count;
     uint32_t *seen = NULL, *number = NULL;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(out->shape_of, nodes->count));
     memset(out->shape_of, 0xff, nodes->count * sizeof *out->shape_of);
-    if (!of->options || !of->options->keep_parts) return KD_OK;
+    if (!gltf->options || !gltf->options->keep_parts) return KD_OK;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(seen, kinds));
     KD_TRY_GOTO(KD_RESERVE(number, kinds));
     for (uint32_t i = 0; i < nodes->count; ++i)
@@ -80,11 +80,11 @@ typedef struct welding {
 } welding;
 
 /* Merges the positions [first, first + count), which only one part uses. */
-static kd_status run_weld(welding *to, const mesh *of, uint32_t first, uint32_t count) {
+static kd_status run_weld(welding *to, const mesh *mesh, uint32_t first, uint32_t count) {
     uint32_t found = 0;
     vec3 *places = NULL;
     if (count == 0) return KD_OK;
-    KD_TRY(weld_places(of->positions + first, count, to->numbers + first, &places, &found));
+    KD_TRY(weld_places(mesh->positions + first, count, to->numbers + first, &places, &found));
     memcpy(to->kept + to->kept_count, places, found * sizeof *places);
     for (uint32_t i = first; i < first + count; ++i) to->numbers[i] += to->kept_count;
     to->kept_count += found;
@@ -92,35 +92,35 @@ static kd_status run_weld(welding *to, const mesh *of, uint32_t first, uint32_t 
     return KD_OK;
 }
 
-static kd_status runs_weld(welding *to, mesh *of) {
-    const uint32_t plain = of->part_count ? of->parts[0].position : of->position_count;
-    KD_TRY(run_weld(to, of, 0, plain));
-    for (uint32_t i = 0; i < of->part_count; ++i) {
-        mesh_part *part = &of->parts[i];
+static kd_status runs_weld(welding *to, mesh *mesh) {
+    const uint32_t plain = mesh->part_count ? mesh->parts[0].position : mesh->position_count;
+    KD_TRY(run_weld(to, mesh, 0, plain));
+    for (uint32_t i = 0; i < mesh->part_count; ++i) {
+        mesh_part *part = &mesh->parts[i];
         const uint32_t first = to->kept_count;
-        KD_TRY(run_weld(to, of, part->position, part->position_count));
+        KD_TRY(run_weld(to, mesh, part->position, part->position_count));
         part->position = first;
         part->position_count = to->kept_count - first;
     }
     return KD_OK;
 }
 
-kd_status gltf_places_weld(mesh *of, bool *unusable) {
+kd_status gltf_places_weld(mesh *mesh, bool *unusable) {
     welding to = {NULL, NULL, 0};
     kd_status status = KD_OK;
-    for (uint32_t i = 0; i < of->position_count; ++i)
-        if (!vec3_is_finite(of->positions[i])) {
-            of->positions[i] = vec3_all(0);
+    for (uint32_t i = 0; i < mesh->position_count; ++i)
+        if (!vec3_is_finite(mesh->positions[i])) {
+            mesh->positions[i] = vec3_all(0);
             *unusable = true;
         }
-    KD_TRY_GOTO(KD_RESERVE(to.numbers, of->position_count));
-    KD_TRY_GOTO(KD_RESERVE(to.kept, of->position_count));
-    KD_TRY_GOTO(runs_weld(&to, of));
-    for (uint64_t i = 0; i < 3 * (uint64_t)of->triangle_count; ++i)
-        if (of->triangles[i] != KD_NONE) of->triangles[i] = to.numbers[of->triangles[i]];
-    memory_free(of->positions);
-    of->positions = to.kept;
-    of->position_count = to.kept_count;
+    KD_TRY_GOTO(KD_RESERVE(to.numbers, mesh->position_count));
+    KD_TRY_GOTO(KD_RESERVE(to.kept, mesh->position_count));
+    KD_TRY_GOTO(runs_weld(&to, mesh));
+    for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count; ++i)
+        if (mesh->triangles[i] != KD_NONE) mesh->triangles[i] = to.numbers[mesh->triangles[i]];
+    memory_free(mesh->positions);
+    mesh->positions = to.kept;
+    mesh->position_count = to.kept_count;
     to.kept = NULL;
 done:
     memory_free(to.numbers);
@@ -128,14 +128,14 @@ done:
     return status;
 }
 
-void gltf_parts_recount(mesh *of) {
+void gltf_parts_recount(mesh *mesh) {
     uint32_t kept = 0, next = 0;
-    for (uint32_t i = 0; i < of->part_count; ++i) {
-        mesh_part *part = &of->parts[i];
+    for (uint32_t i = 0; i < mesh->part_count; ++i) {
+        mesh_part *part = &mesh->parts[i];
         const uint32_t end = part->first + part->count;
-        for (; next < part->first; ++next) kept += of->triangles[3 * (uint64_t)next] != KD_NONE;
+        for (; next < part->first; ++next) kept += mesh->triangles[3 * (uint64_t)next] != KD_NONE;
         part->first = kept;
-        for (; next < end; ++next) kept += of->triangles[3 * (uint64_t)next] != KD_NONE;
+        for (; next < end; ++next) kept += mesh->triangles[3 * (uint64_t)next] != KD_NONE;
         part->count = kept - part->first;
     }
 }

@@ -68,37 +68,37 @@ static kd_status image_from_bytes(gltf_surface *to, uint32_t image, const json_p
 }
 
 static kd_status image_find(gltf_surface *to, uint32_t image) {
-    gltf_file *of = to->of;
-    const json_place at = gltf_place(of, GLTF_IMAGES, image);
+    gltf_file *gltf = to->of;
+    const json_place at = gltf_place(gltf, GLTF_IMAGES, image);
     const json_place uri_at = json_place_key(&at, "uri");
-    const cJSON *from = gltf_item(of, GLTF_IMAGES, image);
+    const cJSON *from = gltf_item(gltf, GLTF_IMAGES, image);
     const char *uri = NULL;
     uint32_t view = KD_NONE, stride = 0;
     unsigned char *owned = NULL;
     gltf_bytes bytes = {NULL, 0};
-    KD_TRY(gltf_text(of, &at, from, "uri", &uri));
-    KD_TRY(gltf_index(of, &at, from, "bufferView", GLTF_VIEWS, &view));
+    KD_TRY(gltf_text(gltf, &at, from, "uri", &uri));
+    KD_TRY(gltf_index(gltf, &at, from, "bufferView", GLTF_VIEWS, &view));
     if (view != KD_NONE) {
-        KD_TRY(gltf_view_bytes(of, view, &bytes, &stride));
+        KD_TRY(gltf_view_bytes(gltf, view, &bytes, &stride));
         return image_from_bytes(to, image, &at, NULL, bytes);
     }
     if (uri && !gltf_uri_is_data(uri)) return image_from_file(to, image, &uri_at, uri);
     if (!uri)
-        return gltf_fail(of, "bad-value", &at,
+        return gltf_fail(gltf, "bad-value", &at,
                          "found neither `uri` nor `bufferView`, expected one");
-    KD_TRY(gltf_uri_decode(of, &uri_at, uri, &owned, &bytes.count));
+    KD_TRY(gltf_uri_decode(gltf, &uri_at, uri, &owned, &bytes.count));
     bytes.bytes = owned;
     return image_from_bytes(to, image, &at, owned, bytes);
 }
 
 /* --- textures --------------------------------------------------------------------------------- */
 
-static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sampler,
+static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *sampler,
                            const char *key, uint8_t *wrap) {
     uint64_t said = WRAP_REPEAT;
-    KD_TRY(gltf_count(of, at, sampler, key, &said));
+    KD_TRY(gltf_count(gltf, at, sampler, key, &said));
     if (said != WRAP_REPEAT && said != WRAP_HOLD && said != WRAP_MIRROR)
-        return gltf_fail(of, "bad-value", at, "found the %s %llu, expected 33071, 33648 or 10497",
+        return gltf_fail(gltf, "bad-value", at, "found the %s %llu, expected 33071, 33648 or 10497",
                          key, (unsigned long long)said);
     *wrap = said == WRAP_HOLD     ? TEXTURE_HOLD
             : said == WRAP_MIRROR ? TEXTURE_MIRROR
@@ -107,14 +107,14 @@ static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sam
 }
 
 /* Warns of alternative images in formats that cannot be decoded. */
-static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *from, bool has_one) {
+static kd_status others_tell(gltf_file *gltf, const json_place *at, const cJSON *from, bool has_one) {
     static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
                                             {"EXT_texture_webp", "WebP"}};
     for (int i = 0; i < 2; ++i) {
         const cJSON *other = NULL;
-        KD_TRY(gltf_extension(of, at, from, names[i][0], &other));
+        KD_TRY(gltf_extension(gltf, at, from, names[i][0], &other));
         if (other)
-            gltf_warn(of, "unusable-texture", at, "found an image in %s, which is not supported%s",
+            gltf_warn(gltf, "unusable-texture", at, "found an image in %s, which is not supported%s",
                       names[i][1], has_one ? "; the alternative is used" : "; it is ignored");
     }
     return KD_OK;
@@ -123,18 +123,18 @@ static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *f
 /* Sets *image to the image of a texture, or KD_NONE if none can be used, and the wrap modes. */
 static kd_status texture_read(gltf_surface *to, uint32_t texture, uint32_t *image,
                               mesh_map_form *form) {
-    gltf_file *of = to->of;
-    const json_place at = gltf_place(of, GLTF_TEXTURES, texture);
-    const cJSON *from = gltf_item(of, GLTF_TEXTURES, texture);
+    gltf_file *gltf = to->of;
+    const json_place at = gltf_place(gltf, GLTF_TEXTURES, texture);
+    const cJSON *from = gltf_item(gltf, GLTF_TEXTURES, texture);
     uint32_t sampler = KD_NONE;
-    KD_TRY(gltf_index(of, &at, from, "source", GLTF_IMAGES, image));
-    KD_TRY(gltf_index(of, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
-    KD_TRY(others_tell(of, &at, from, *image != KD_NONE));
+    KD_TRY(gltf_index(gltf, &at, from, "source", GLTF_IMAGES, image));
+    KD_TRY(gltf_index(gltf, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
+    KD_TRY(others_tell(gltf, &at, from, *image != KD_NONE));
     if (sampler == KD_NONE) return KD_OK;
-    const json_place sampler_at = gltf_place(of, GLTF_SAMPLERS, sampler);
-    const cJSON *wraps = gltf_item(of, GLTF_SAMPLERS, sampler);
-    KD_TRY(wrap_read(of, &sampler_at, wraps, "wrapS", &form->wrap[0]));
-    KD_TRY(wrap_read(of, &sampler_at, wraps, "wrapT", &form->wrap[1]));
+    const json_place sampler_at = gltf_place(gltf, GLTF_SAMPLERS, sampler);
+    const cJSON *wraps = gltf_item(gltf, GLTF_SAMPLERS, sampler);
+    KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapS", &form->wrap[0]));
+    KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapT", &form->wrap[1]));
     return KD_OK;
 }
 
@@ -184,7 +184,7 @@ static kd_status path_give(gltf_surface *to, uint32_t image, mesh_map map) {
 
 kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
                         const char *key, mesh_map map, mesh_channel channel) {
-    gltf_file *of = to->of;
+    gltf_file *gltf = to->of;
     const cJSON *info = NULL;
     const json_place place = json_place_key(at, key);
     mesh_map_form form;
@@ -192,11 +192,11 @@ kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *obj
     uint64_t texcoord = 0;
     memset(&form, 0, sizeof form);
     form.channel = (uint8_t)channel;
-    KD_TRY(gltf_inner(of, at, object, key, false, &info));
+    KD_TRY(gltf_inner(gltf, at, object, key, false, &info));
     if (!info) return KD_OK;
-    KD_TRY(gltf_index(of, &place, info, "index", GLTF_TEXTURES, &texture));
-    if (texture == KD_NONE) return gltf_fail(of, "bad-value", &place, "`index` is missing");
-    KD_TRY(gltf_count(of, &place, info, "texCoord", &texcoord));
+    KD_TRY(gltf_index(gltf, &place, info, "index", GLTF_TEXTURES, &texture));
+    if (texture == KD_NONE) return gltf_fail(gltf, "bad-value", &place, "`index` is missing");
+    KD_TRY(gltf_count(gltf, &place, info, "texCoord", &texcoord));
     KD_TRY(transform_read(to, &place, info, &form, &texcoord));
     KD_TRY(texture_read(to, texture, &image, &form));
     if (image == KD_NONE) return KD_OK;
@@ -204,7 +204,7 @@ kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *obj
     form.second = to->texcoord != texcoord;
     if (form.second && to->second == KD_NONE) to->second = texcoord < 64 ? (uint32_t)texcoord : 0;
     if (form.second && to->second != texcoord) {
-        gltf_warn(of, "unsupported", &place,
+        gltf_warn(gltf, "unsupported", &place,
                   "found TEXCOORD_%llu, but other maps of the material use TEXCOORD_%u and "
                   "TEXCOORD_%u; it is ignored",
                   (unsigned long long)texcoord, to->texcoord, to->second);

@@ -134,16 +134,16 @@ static kd_status mesh_take(void *to, const char *path, uint64_t max_bytes, impor
 static kd_status textures_find(mesh *in, const char *path) {
     for (uint32_t i = 0; i < in->material_count; ++i)
         for (int map = 0; map < MESH_MAPS_PLAIN; ++map) {
-            char **of = mesh_material_map(&in->materials[i], (mesh_map)map), *found = NULL;
+            char **map_path = mesh_material_map(&in->materials[i], (mesh_map)map), *found = NULL;
             const char *expected;
-            if (!*of) continue;
-            const text_span name = {*of, strlen(*of)};
+            if (!*map_path) continue;
+            const text_span name = {*map_path, strlen(*map_path)};
             KD_TRY(path_find(path, name, &found, &expected));
             if (!found)
-                log_message(LOG_WARNING, "%s: found the texture \"%s\", expected %s", path, *of,
+                log_message(LOG_WARNING, "%s: found the texture \"%s\", expected %s", path, *map_path,
                             expected);
-            memory_free(*of);
-            *of = found;
+            memory_free(*map_path);
+            *map_path = found;
         }
     return KD_OK;
 }
@@ -170,55 +170,55 @@ typedef struct draco_reader {
     void *from;
 } draco_reader;
 
-static kd_status array_take(draco_reader *of, void **array, uint64_t count, size_t item_bytes) {
-    KD_REQUIRE(count <= of->left / item_bytes, KD_ERROR_INPUT,
-               "%s: found too many numbers (%llu) compressed by Draco", of->path,
+static kd_status array_take(draco_reader *reader, void **array, uint64_t count, size_t item_bytes) {
+    KD_REQUIRE(count <= reader->left / item_bytes, KD_ERROR_INPUT,
+               "%s: found too many numbers (%llu) compressed by Draco", reader->path,
                (unsigned long long)count);
-    of->left -= count * item_bytes;
+    reader->left -= count * item_bytes;
     KD_TRY(memory_reserve(array, count, item_bytes));
-    KD_TRY(of->source(of->from, *array, count * item_bytes));
+    KD_TRY(reader->source(reader->from, *array, count * item_bytes));
     return KD_OK;
 }
 
-static kd_status attribute_take(draco_reader *of, draco_attribute *to) {
+static kd_status attribute_take(draco_reader *reader, draco_attribute *to) {
     uint32_t head[2] = {0, 0};
-    KD_TRY(of->source(of->from, head, sizeof head));
+    KD_TRY(reader->source(reader->from, head, sizeof head));
     KD_REQUIRE(head[1] >= 1 && head[1] <= 16, KD_ERROR_INPUT,
-               "%s: found %u components compressed by Draco, expected 1 to 16", of->path, head[1]);
+               "%s: found %u components compressed by Draco, expected 1 to 16", reader->path, head[1]);
     to->id = head[0];
     to->components = head[1];
-    return array_take(of, (void **)&to->values, (uint64_t)of->to->point_count * to->components,
+    return array_take(reader, (void **)&to->values, (uint64_t)reader->to->point_count * to->components,
                       sizeof(float));
 }
 
-static kd_status all_take(draco_reader *of) {
+static kd_status all_take(draco_reader *reader) {
     draco_answer_head head;
-    draco_mesh *to = of->to;
-    KD_TRY(of->source(of->from, &head, sizeof head));
+    draco_mesh *to = reader->to;
+    KD_TRY(reader->source(reader->from, &head, sizeof head));
     KD_REQUIRE(head.magic == DRACO_ANSWER_MAGIC, KD_ERROR_INPUT,
-               "%s: kandela-import sent invalid data", of->path);
+               "%s: kandela-import sent invalid data", reader->path);
     KD_REQUIRE(head.status != DRACO_ABSENT, KD_ERROR_INPUT,
                "%s: found a mesh compressed by Draco, but this build does not have that library",
-               of->path);
+               reader->path);
     KD_REQUIRE(head.status == DRACO_FINE && head.attributes <= 64, KD_ERROR_INPUT,
-               "%s: found bytes that Draco cannot decode, expected a mesh", of->path);
+               "%s: found bytes that Draco cannot decode, expected a mesh", reader->path);
     to->point_count = head.points;
     to->triangle_count = head.triangles;
-    KD_TRY(array_take(of, (void **)&to->indices, 3 * (uint64_t)head.triangles, sizeof(uint32_t)));
+    KD_TRY(array_take(reader, (void **)&to->indices, 3 * (uint64_t)head.triangles, sizeof(uint32_t)));
     for (uint64_t i = 0; i < 3 * (uint64_t)head.triangles; ++i)
         KD_REQUIRE(to->indices[i] < to->point_count, KD_ERROR_INPUT,
-                   "%s: found the index %u compressed by Draco, expected below %u", of->path,
+                   "%s: found the index %u compressed by Draco, expected below %u", reader->path,
                    to->indices[i], to->point_count);
     KD_TRY(KD_RESERVE_ZEROED(to->attributes, head.attributes));
     to->attribute_count = head.attributes;
-    for (uint32_t i = 0; i < head.attributes; ++i) KD_TRY(attribute_take(of, &to->attributes[i]));
+    for (uint32_t i = 0; i < head.attributes; ++i) KD_TRY(attribute_take(reader, &to->attributes[i]));
     return KD_OK;
 }
 
 static kd_status draco_take(void *to, const char *path, uint64_t max_bytes, import_source source,
                             void *from) {
-    draco_reader of = {(draco_mesh *)to, path, max_bytes, source, from};
-    return all_take(&of);
+    draco_reader reader = {(draco_mesh *)to, path, max_bytes, source, from};
+    return all_take(&reader);
 }
 
 kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, uint64_t count,

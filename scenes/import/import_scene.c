@@ -356,12 +356,12 @@ typedef struct memory_file {
 } memory_file;
 
 static size_t memory_read(struct aiFile *file, char *to, size_t size, size_t count) {
-    memory_file *of = (memory_file *)(void *)file->UserData;
-    const size_t left = of->view->count - of->at;
+    memory_file *memory = (memory_file *)(void *)file->UserData;
+    const size_t left = memory->view->count - memory->at;
     if (size == 0) return 0;
     if (count > left / size) count = left / size;
-    memcpy(to, of->view->bytes + of->at, size * count);
-    of->at += size * count;
+    memcpy(to, memory->view->bytes + memory->at, size * count);
+    memory->at += size * count;
     return count;
 }
 
@@ -382,12 +382,12 @@ static size_t memory_size(struct aiFile *file) {
 }
 
 static enum aiReturn memory_seek(struct aiFile *file, size_t offset, enum aiOrigin origin) {
-    memory_file *of = (memory_file *)(void *)file->UserData;
-    const size_t count = of->view->count;
-    const size_t from = origin == aiOrigin_CUR ? of->at : origin == aiOrigin_END ? count : 0;
+    memory_file *memory = (memory_file *)(void *)file->UserData;
+    const size_t count = memory->view->count;
+    const size_t from = origin == aiOrigin_CUR ? memory->at : origin == aiOrigin_END ? count : 0;
     const size_t at = from + offset; /* a negative result wraps around and fails the check below */
     if (at > count) return aiReturn_FAILURE;
-    of->at = at;
+    memory->at = at;
     return aiReturn_SUCCESS;
 }
 

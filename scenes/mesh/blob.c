@@ -31,51 +31,51 @@ static uint32_t lattice_number(uint32_t k, uint32_t a, uint32_t b, uint32_t c) {
     return rings + (b == 0 ? a : a == k ? k + b : b == k ? 2 * k + (k - a) : 3 * k + (k - b));
 }
 
-static vec3 blob_position(const cube_sphere *of, vec3 direction) {
-    float radius = of->radius;
-    if (of->bumps) {
-        const vec3 at = vec3_along(of->noise_origin, 1.7f, direction);
-        radius *= 1 + noise_octaves(of->bumps, at, 0.35f, 6);
+static vec3 blob_position(const cube_sphere *sphere, vec3 direction) {
+    float radius = sphere->radius;
+    if (sphere->bumps) {
+        const vec3 at = vec3_along(sphere->noise_origin, 1.7f, direction);
+        radius *= 1 + noise_octaves(sphere->bumps, at, 0.35f, 6);
     }
-    return vec3_along(of->centre, radius, direction);
+    return vec3_along(sphere->centre, radius, direction);
 }
 
-static void place_point(const cube_sphere *of, uint32_t a, uint32_t b, uint32_t c) {
-    const double x = of->coordinates[a], y = of->coordinates[b], z = of->coordinates[c];
+static void place_point(const cube_sphere *sphere, uint32_t a, uint32_t b, uint32_t c) {
+    const double x = sphere->coordinates[a], y = sphere->coordinates[b], z = sphere->coordinates[c];
     const double length = sqrt(x * x + y * y + z * z);
     const vec3 direction = vec3_make((float)(x / length), (float)(y / length), (float)(z / length));
-    const uint32_t number = lattice_number(of->k, a, b, c);
-    of->made->positions[of->first_position + number] = blob_position(of, direction);
-    if (!of->bumps) of->made->normals[of->first_normal + number] = direction;
+    const uint32_t number = lattice_number(sphere->k, a, b, c);
+    sphere->made->positions[sphere->first_position + number] = blob_position(sphere, direction);
+    if (!sphere->bumps) sphere->made->normals[sphere->first_normal + number] = direction;
 }
 
 /* Places lattice layers: full squares at both ends, rings between. */
 static void place_layers(void *context, int64_t begin, int64_t end, int thread) {
-    const cube_sphere *of = (const cube_sphere *)context;
-    const uint32_t k = of->k;
+    const cube_sphere *sphere = (const cube_sphere *)context;
+    const uint32_t k = sphere->k;
     (void)thread;
     for (uint32_t c = (uint32_t)begin; c < (uint32_t)end; ++c) {
         const bool whole = c == 0 || c == k;
         for (uint32_t b = 0; b <= k; ++b)
             for (uint32_t a = 0; a <= k; a += whole || b == 0 || b == k ? 1 : k)
-                place_point(of, a, b, c);
+                place_point(sphere, a, b, c);
     }
 }
 
-static void set_triangle(const cube_sphere *of, uint64_t triangle, uint32_t p, uint32_t q,
+static void set_triangle(const cube_sphere *sphere, uint64_t triangle, uint32_t p, uint32_t q,
                          uint32_t r) {
     const uint32_t numbers[3] = {p, q, r};
     for (uint64_t corner = 0; corner < 3; ++corner) {
-        const uint64_t slot = 3 * (of->first_triangle + triangle) + corner;
-        of->made->triangles[slot] = of->first_position + numbers[corner];
-        if (!of->bumps) of->made->normal_indices[slot] = of->first_normal + numbers[corner];
+        const uint64_t slot = 3 * (sphere->first_triangle + triangle) + corner;
+        sphere->made->triangles[slot] = sphere->first_position + numbers[corner];
+        if (!sphere->bumps) sphere->made->normal_indices[slot] = sphere->first_normal + numbers[corner];
     }
 }
 
 /* Writes the triangles of rows of cells, face by face in the order -x +x -y +y -z +z. */
 static void join_rows(void *context, int64_t begin, int64_t end, int thread) {
-    const cube_sphere *of = (const cube_sphere *)context;
-    const uint32_t k = of->k;
+    const cube_sphere *sphere = (const cube_sphere *)context;
+    const uint32_t k = sphere->k;
     (void)thread;
     for (int64_t row = begin; row < end; ++row) {
         const uint32_t face = (uint32_t)(row / k), v = (uint32_t)(row % k), axis = face / 2;
@@ -89,8 +89,8 @@ static void join_rows(void *context, int64_t begin, int64_t end, int thread) {
                 numbers[face % 2 ? i : 3 - i] = lattice_number(k, at[0], at[1], at[2]);
             }
             const uint64_t cell = (uint64_t)row * k + u;
-            set_triangle(of, 2 * cell, numbers[0], numbers[1], numbers[2]);
-            set_triangle(of, 2 * cell + 1, numbers[0], numbers[2], numbers[3]);
+            set_triangle(sphere, 2 * cell, numbers[0], numbers[1], numbers[2]);
+            set_triangle(sphere, 2 * cell + 1, numbers[0], numbers[2], numbers[3]);
         }
     }
 }
@@ -101,25 +101,25 @@ static uint32_t cells_for(double triangles) {
     return k < 1 ? 1 : (uint32_t)k;
 }
 
-static void add_cube_sphere(mesh_builder *to, cube_sphere *of) {
-    const uint32_t k = of->k;
+static void add_cube_sphere(mesh_builder *to, cube_sphere *sphere) {
+    const uint32_t k = sphere->k;
     const uint64_t points = 6 * (uint64_t)k * k + 2;
-    of->first_position = to->made.position_count;
-    of->first_normal = to->made.normal_count;
-    of->first_triangle = to->made.triangle_count;
+    sphere->first_position = to->made.position_count;
+    sphere->first_normal = to->made.normal_count;
+    sphere->first_triangle = to->made.triangle_count;
     mesh_builder_extend(to, points, 12 * (uint64_t)k * k);
-    if (!of->bumps) mesh_builder_extend_normals(to, points);
-    if (to->status == KD_OK) to->status = KD_RESERVE(of->coordinates, (uint64_t)k + 1);
+    if (!sphere->bumps) mesh_builder_extend_normals(to, points);
+    if (to->status == KD_OK) to->status = KD_RESERVE(sphere->coordinates, (uint64_t)k + 1);
     if (to->status != KD_OK) return;
     for (uint32_t i = 0; i <= k; ++i) {
         const double turn = 2.0 * i / k - 1; /* ends and middle are exact, both halves symmetric */
         const double value = tan(fabs(turn) * 0.78539816339744830962);
-        of->coordinates[i] = fabs(turn) == 1 ? turn : copysign(value, turn);
+        sphere->coordinates[i] = fabs(turn) == 1 ? turn : copysign(value, turn);
     }
-    of->made = &to->made;
-    parallel_for((int64_t)k + 1, 8, place_layers, of);
-    parallel_for(6 * (int64_t)k, 8, join_rows, of);
-    memory_free(of->coordinates);
+    sphere->made = &to->made;
+    parallel_for((int64_t)k + 1, 8, place_layers, sphere);
+    parallel_for(6 * (int64_t)k, 8, join_rows, sphere);
+    memory_free(sphere->coordinates);
 }
 
 void procedural_sphere(mesh_builder *to, uint64_t triangles, uint64_t seed) {

@@ -64,15 +64,15 @@ typedef struct column {
 
 /* A shaft with twenty flutes and a slight entasis, or a capital that flares out to the abacus. */
 static vec3 column_at(const void *context, float u, float v) {
-    const column *of = (const column *)context;
+    const column *pillar = (const column *)context;
     const float turn = 2 * KD_PI * (u < 1 ? u : 0);
     float radius = 0.34f - 0.05f * v * v;
-    if (of->capital)
+    if (pillar->capital)
         radius = 0.3f + 0.13f * v * v * (3 - 2 * v);
     else
         radius -= 0.022f * fabsf(sinf(10 * turn));
-    const float y = of->low + v * (of->high - of->low);
-    return vec3_add(of->foot, vec3_make(radius * cosf(turn), y, -radius * sinf(turn)));
+    const float y = pillar->low + v * (pillar->high - pillar->low);
+    return vec3_add(pillar->foot, vec3_make(radius * cosf(turn), y, -radius * sinf(turn)));
 }
 
 static void add_column(const hall *in, float x, float z) {
@@ -94,23 +94,23 @@ typedef struct arch {
     float z[2];   /* both edges of the surface */
 } arch;
 
-static vec3 arch_curve(const arch *of, float t, float z) {
+static vec3 arch_curve(const arch *arch, float t, float z) {
     const float turn = KD_PI * (1 - t);
-    return vec3_make(of->centre + hall_arch_radius * cosf(turn),
+    return vec3_make(arch->centre + hall_arch_radius * cosf(turn),
                      hall_springing + hall_arch_radius * sinf(turn), z);
 }
 
 /* The wall above the arch; its front faces the side of z[0]. */
 static vec3 spandrel_at(const void *context, float u, float v) {
-    const arch *of = (const arch *)context;
-    const float t = of->z[0] > of->z[1] ? u : 1 - u;
-    const vec3 low = arch_curve(of, t, of->z[0]);
+    const arch *shape = (const arch *)context;
+    const float t = shape->z[0] > shape->z[1] ? u : 1 - u;
+    const vec3 low = arch_curve(shape, t, shape->z[0]);
     return lerp3(low, vec3_make(low.x, hall_wall_top, low.z), v);
 }
 
 static vec3 soffit_at(const void *context, float u, float v) {
-    const arch *of = (const arch *)context;
-    return arch_curve(of, u, of->z[0] + v * (of->z[1] - of->z[0]));
+    const arch *shape = (const arch *)context;
+    return arch_curve(shape, u, shape->z[0] + v * (shape->z[1] - shape->z[0]));
 }
 
 /* One bay of the arcade wall, at z = side x 3. */
@@ -142,10 +142,10 @@ typedef struct vault {
 
 /* The front faces downwards. */
 static vec3 vault_at(const void *context, float u, float v) {
-    const vault *of = (const vault *)context;
-    const float turn = of->turns[0] + v * (of->turns[1] - of->turns[0]);
-    return vec3_make(of->x[0] + u * (of->x[1] - of->x[0]), hall_wall_top + of->radius * sinf(turn),
-                     of->radius * cosf(turn));
+    const vault *shape = (const vault *)context;
+    const float turn = shape->turns[0] + v * (shape->turns[1] - shape->turns[0]);
+    return vec3_make(shape->x[0] + u * (shape->x[1] - shape->x[0]), hall_wall_top + shape->radius * sinf(turn),
+                     shape->radius * cosf(turn));
 }
 
 static void add_vault(const hall *in, float start) {
@@ -165,10 +165,10 @@ static void add_vault(const hall *in, float start) {
 
 /* The flank of a rib across the nave, from the springing to the skylight. */
 static vec3 rib_flank_at(const void *context, float u, float v) {
-    const vault *of = (const vault *)context;
-    const float turn = of->turns[0] + v * (of->turns[1] - of->turns[0]);
-    const float radius = of->radius + u * 0.2f;
-    return vec3_make(of->x[0], hall_wall_top + radius * sinf(turn), radius * cosf(turn));
+    const vault *shape = (const vault *)context;
+    const float turn = shape->turns[0] + v * (shape->turns[1] - shape->turns[0]);
+    const float radius = shape->radius + u * 0.2f;
+    return vec3_make(shape->x[0], hall_wall_top + radius * sinf(turn), radius * cosf(turn));
 }
 
 static void add_rib(const hall *in, float x) {

@@ -68,7 +68,7 @@ typedef struct mesh_material {
 /* Overwrites *made with the default record, without a name or images. */
 void mesh_material_default(mesh_material *made);
 /* Returns the member that holds the path of `map`. */
-char **mesh_material_map(mesh_material *of, mesh_map map);
+char **mesh_material_map(mesh_material *material, mesh_map map);
 
 /* An image embedded in the mesh file. A map path equal to `name` refers to these bytes. */
 typedef struct mesh_picture {

@@ -394,32 +394,32 @@ static void swap_corners(uint32_t *indices, uint64_t triangles) {
     }
 }
 
-void mesh_turn(mesh *of) {
-    for (uint32_t i = 0; i < of->normal_count; ++i) of->normals[i] = vec3_negate(of->normals[i]);
-    for (uint32_t i = 0; i < of->normal_count && of->tangents; ++i)
-        of->tangents[4 * (size_t)i + 3] = -of->tangents[4 * (size_t)i + 3];
-    swap_corners(of->triangles, of->triangle_count);
-    swap_corners(of->normal_indices, of->triangle_count);
-    swap_corners(of->texcoord_indices, of->triangle_count);
+void mesh_turn(mesh *mesh) {
+    for (uint32_t i = 0; i < mesh->normal_count; ++i) mesh->normals[i] = vec3_negate(mesh->normals[i]);
+    for (uint32_t i = 0; i < mesh->normal_count && mesh->tangents; ++i)
+        mesh->tangents[4 * (size_t)i + 3] = -mesh->tangents[4 * (size_t)i + 3];
+    swap_corners(mesh->triangles, mesh->triangle_count);
+    swap_corners(mesh->normal_indices, mesh->triangle_count);
+    swap_corners(mesh->texcoord_indices, mesh->triangle_count);
 }
 
-kd_status mesh_drop_unused_materials(mesh *of) {
+kd_status mesh_drop_unused_materials(mesh *mesh) {
     uint32_t *moved = NULL; /* new index of each material, KD_NONE: unused */
     uint32_t kept = 0;
-    KD_TRY(KD_RESERVE(moved, of->material_count));
-    memset(moved, 0xff, of->material_count * sizeof *moved);
-    for (uint32_t i = 0; i < of->triangle_count; ++i) moved[of->triangle_materials[i]] = 0;
-    for (uint32_t i = 0; i < of->material_count; ++i) {
+    KD_TRY(KD_RESERVE(moved, mesh->material_count));
+    memset(moved, 0xff, mesh->material_count * sizeof *moved);
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i) moved[mesh->triangle_materials[i]] = 0;
+    for (uint32_t i = 0; i < mesh->material_count; ++i) {
         if (moved[i] == KD_NONE) {
-            mesh_material_close(&of->materials[i]);
+            mesh_material_close(&mesh->materials[i]);
         } else {
-            of->materials[kept] = of->materials[i];
+            mesh->materials[kept] = mesh->materials[i];
             moved[i] = kept++;
         }
     }
-    of->material_count = kept;
-    for (uint32_t i = 0; i < of->triangle_count; ++i)
-        of->triangle_materials[i] = moved[of->triangle_materials[i]];
+    mesh->material_count = kept;
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i)
+        mesh->triangle_materials[i] = moved[mesh->triangle_materials[i]];
     memory_free(moved);
     return KD_OK;
 }

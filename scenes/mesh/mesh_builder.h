@@ -58,10 +58,10 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
 uint32_t mesh_builder_repeat_turned(mesh_builder *to, uint32_t first, uint32_t count);
 
 /* Reverses all front faces: winding and normals. */
-void mesh_turn(mesh *of);
+void mesh_turn(mesh *mesh);
 
 /* Frees the materials that no triangle uses; the others keep their order. */
-kd_status mesh_drop_unused_materials(mesh *of);
+kd_status mesh_drop_unused_materials(mesh *mesh);
 
 /* Moves the mesh to `out`, without index arrays that are not used, or returns the failure and
    zeroes `out`. Empties the builder. */

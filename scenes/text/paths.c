@@ -8,15 +8,15 @@
 
 static _Thread_local const path_scope *current;
 
-void path_scope_begin(path_scope *of, const char *file, bool allow_outside) {
-    of->file = file;
-    of->allow_outside = allow_outside;
-    of->before = current;
-    current = of;
+void path_scope_begin(path_scope *scope, const char *file, bool allow_outside) {
+    scope->file = file;
+    scope->allow_outside = allow_outside;
+    scope->before = current;
+    current = scope;
 }
 
-void path_scope_end(const path_scope *of) {
-    current = of->before;
+void path_scope_end(const path_scope *scope) {
+    current = scope->before;
 }
 
 /* Gets the directory of a file with symbolic links resolved and without a trailing '/'; unresolved

@@ -15,8 +15,8 @@ typedef struct path_scope {
     const struct path_scope *before;
 } path_scope;
 
-void path_scope_begin(path_scope *of, const char *file, bool allow_outside);
-void path_scope_end(const path_scope *of);
+void path_scope_begin(path_scope *scope, const char *file, bool allow_outside);
+void path_scope_end(const path_scope *scope);
 
 /* Returns true if the file `other_path` may refer to `name`: with symbolic links resolved, the path
    stays in the scene's directory or below, or the scope allows all paths. The result does not

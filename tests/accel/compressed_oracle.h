@@ -29,33 +29,33 @@ typedef struct oracle_few {
 } oracle_few;
 
 /* Counts the boxes on either side of a plane. */
-KD_FN void oracle_count_sides(const oracle_few *of, int axis, float plane, bool at_end,
+KD_FN void oracle_count_sides(const oracle_few *set, int axis, float plane, bool at_end,
                               uint32_t *low, uint32_t *high) {
     *low = *high = 0;
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const float lo = vec3_axis(of->boxes[i].lo, axis), hi = vec3_axis(of->boxes[i].hi, axis);
+    for (uint32_t i = 0; i < set->count; ++i) {
+        const float lo = vec3_axis(set->boxes[i].lo, axis), hi = vec3_axis(set->boxes[i].hi, axis);
         *high += compressed_is_high(lo, hi, plane, at_end);
         *low += compressed_is_low(lo, hi, plane, at_end);
     }
 }
 
 /* Finds the best plane to split or cut these triangles; returns false if no split pays. */
-KD_FN bool finer_cut(const oracle_few *of, int *axis, float *plane) {
+KD_FN bool finer_cut(const oracle_few *set, int *axis, float *plane) {
     const sah_costs costs = {0.3f, 1, 1};
-    float best = (float)of->count;
+    float best = (float)set->count;
     bool found = false;
-    const double area = sah_half_area(of->box);
+    const double area = sah_half_area(set->box);
     if (!(area > 0)) return false;
     for (int k = 0; k < 3; ++k) {
-        const sah_axis along = compressed_axis_of(of->box, k, 1 / area);
-        for (uint32_t i = 0; i < 2 * of->count; ++i) {
-            const box3 *box = &of->boxes[i >> 1];
+        const sah_axis along = compressed_axis_of(set->box, k, 1 / area);
+        for (uint32_t i = 0; i < 2 * set->count; ++i) {
+            const box3 *box = &set->boxes[i >> 1];
             const float lo = vec3_axis(box->lo, k), hi = vec3_axis(box->hi, k),
                         at = i & 1 ? hi : lo;
             const bool inside = at > along.lo && at < along.hi;
             uint32_t low, high;
-            if (inside ? of->count < COMPRESSED_FINER_MIN : lo < hi) continue;
-            oracle_count_sides(of, k, at, at == along.hi, &low, &high);
+            if (inside ? set->count < COMPRESSED_FINER_MIN : lo < hi) continue;
+            oracle_count_sides(set, k, at, at == along.hi, &low, &high);
             const float cost = sah_split_cost(&costs, &along, at, low, high);
             if (low == 0 || high == 0 || !(cost < best)) continue;
             best = cost;
@@ -93,11 +93,11 @@ KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint
 }
 
 /* Returns the triangles on one side of a plane. */
-KD_FN uint32_t oracle_few_side(const oracle_few *of, int axis, float plane, bool high) {
-    const bool at_end = plane == vec3_axis(of->box.hi, axis);
+KD_FN uint32_t oracle_few_side(const oracle_few *set, int axis, float plane, bool high) {
+    const bool at_end = plane == vec3_axis(set->box.hi, axis);
     uint32_t side = 0, i = 0;
-    for (uint32_t k = 0; compressed_has_next(of->which, &i); ++i, ++k) {
-        const float lo = vec3_axis(of->boxes[k].lo, axis), hi = vec3_axis(of->boxes[k].hi, axis);
+    for (uint32_t k = 0; compressed_has_next(set->which, &i); ++i, ++k) {
+        const float lo = vec3_axis(set->boxes[k].lo, axis), hi = vec3_axis(set->boxes[k].hi, axis);
         if ((high ? compressed_is_high : compressed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
     }
     return side;
@@ -184,32 +184,32 @@ KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, chi
 }
 
 /* Distributes the references of a large leaf among children. */
-KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *of,
+KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *parent,
                           child_list *out) {
     const box3 nothing = box3_empty();
-    out->count = (int)compressed_shares(of->count);
+    out->count = (int)compressed_shares(parent->count);
     for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
         compressed_item *item = &out->items[i];
-        *item = *of;
-        item->first = of->first + compressed_share_begin(of->count, i);
-        item->count = compressed_share_of(of->count, i);
+        *item = *parent;
+        item->first = parent->first + compressed_share_begin(parent->count, i);
+        item->count = compressed_share_of(parent->count, i);
         out->triangles[i] = item->count <= COMPRESSED_LEAF_MAX ? item->count : 0;
         out->boxes[i] = nothing;
         for (uint32_t k = item->first; k < item->first + item->count; ++k)
             box3_join(&out->boxes[i],
-                      compressed_cut_id(&from->tree, from->tree.references[k], of->cell));
+                      compressed_cut_id(&from->tree, from->tree.references[k], parent->cell));
     }
     for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
 }
 
-KD_FN void oracle_children_find(const compressed_source *from, const compressed_item *of,
+KD_FN void oracle_children_find(const compressed_source *from, const compressed_item *item,
                                 child_list *out) {
-    if (of->count) {
-        share_out_leaf(from, of, out);
+    if (item->count) {
+        share_out_leaf(from, item, out);
     } else {
         compressed_part parts[COMPRESSED_OPENED];
         compressed_head head;
-        parts[0].item = *of;
+        parts[0].item = *item;
         compressed_resolve(from, &parts[0].item, &head);
         oracle_open(from, parts);
         take_lanes(from, parts, out);
@@ -221,31 +221,31 @@ KD_FN void oracle_children_find(const compressed_source *from, const compressed_
 }
 
 /* Returns the offset of a child in the block of all children, in units. */
-KD_FN uint32_t oracle_place(const child_list *of, int lane) {
+KD_FN uint32_t oracle_place(const child_list *list, int lane) {
     uint32_t nodes = 0, leaves = 0;
     for (int i = 0; i < COMPRESSED_CHILDREN && i < lane; ++i)
-        if (of->triangles[i])
-            leaves += compressed_leaf_units(of->triangles[i]);
+        if (list->triangles[i])
+            leaves += compressed_leaf_units(list->triangles[i]);
         else
             ++nodes;
-    if (of->triangles[lane] == 0) return COMPRESSED_NODE_UNITS * nodes;
-    return COMPRESSED_NODE_UNITS * (uint32_t)of->inner + leaves + 1;
+    if (list->triangles[lane] == 0) return COMPRESSED_NODE_UNITS * nodes;
+    return COMPRESSED_NODE_UNITS * (uint32_t)list->inner + leaves + 1;
 }
 
 /* Returns the units of the block, a multiple of COMPRESSED_NODE_UNITS. */
-KD_FN uint32_t oracle_block_units(const child_list *of) {
+KD_FN uint32_t oracle_block_units(const child_list *list) {
     uint32_t units = 0;
-    for (int i = 0; i < of->count; ++i)
-        units += of->triangles[i] ? compressed_leaf_units(of->triangles[i])
+    for (int i = 0; i < list->count; ++i)
+        units += list->triangles[i] ? compressed_leaf_units(list->triangles[i])
                                   : (uint32_t)COMPRESSED_NODE_UNITS;
     return compressed_aligned(units);
 }
 
 /* Encodes a node whose children's block begins at unit `base`. */
-KD_FN void oracle_node_make(const compressed_source *from, const child_list *of, uint32_t base,
+KD_FN void oracle_node_make(const compressed_source *from, const child_list *list, uint32_t base,
                             compressed_node *out) {
     box3 box = box3_empty();
-    for (int lane = 0; lane < of->count; ++lane) box3_join(&box, of->boxes[lane]);
+    for (int lane = 0; lane < list->count; ++lane) box3_join(&box, list->boxes[lane]);
     const float side = float_max(vec3_largest(box3_size(box)), from->min_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
@@ -255,29 +255,29 @@ KD_FN void oracle_node_make(const compressed_source *from, const child_list *of,
         for (int axis = 0; axis < 3; ++axis) {
             uint8_t *to = out->box[axis][pair] + 2 * second;
             to[0] = 255;
-            if (lane >= of->count) continue;
+            if (lane >= list->count) continue;
             const double p = (double)out->p[axis], scale = (double)out->inv_e;
             to[0] =
-                compressed_byte(floor(((double)vec3_axis(of->boxes[lane].lo, axis) - p) * scale));
+                compressed_byte(floor(((double)vec3_axis(list->boxes[lane].lo, axis) - p) * scale));
             to[1] =
-                compressed_byte(ceil(((double)vec3_axis(of->boxes[lane].hi, axis) - p) * scale));
+                compressed_byte(ceil(((double)vec3_axis(list->boxes[lane].hi, axis) - p) * scale));
         }
     }
     for (int octant = 0; octant < 4; ++octant) {
-        for (int lane = 0; lane < of->count; ++lane)
-            out->rows[octant].meta[lane] = (uint8_t)(128 | oracle_place(of, lane));
+        for (int lane = 0; lane < list->count; ++lane)
+            out->rows[octant].meta[lane] = (uint8_t)(128 | oracle_place(list, lane));
         out->rows[octant].base =
-            (uint32_t)of->inner << COMPRESSED_INNER_SHIFT | base / COMPRESSED_NODE_UNITS;
-        out->rows[octant].order = of->order[octant];
+            (uint32_t)list->inner << COMPRESSED_INNER_SHIFT | base / COMPRESSED_NODE_UNITS;
+        out->rows[octant].order = list->order[octant];
     }
 }
 
 /* Returns the id of triangle i of a child that is a leaf. */
-KD_FN uint32_t leaf_id(const compressed_source *from, const compressed_item *of, uint32_t i) {
-    if (of->count) return from->tree.references[of->first + i];
-    const tritree_node node = from->at[of->node].node;
+KD_FN uint32_t leaf_id(const compressed_source *from, const compressed_item *item, uint32_t i) {
+    if (item->count) return from->tree.references[item->first + i];
+    const tritree_node node = from->at[item->node].node;
     if (tritree_is_leaf(node)) return from->tree.references[tritree_first(node) + i];
-    return from->at[of->node].ids[i];
+    return from->at[item->node].ids[i];
 }
 
 typedef struct maker {
@@ -402,13 +402,13 @@ static inline void measure_all(maker *m) {
     measure(m, 0, &whole);
 }
 
-static inline void fill_leaf(const maker *m, const compressed_item *of, uint32_t triangles,
+static inline void fill_leaf(const maker *m, const compressed_item *item, uint32_t triangles,
                              uint8_t *at) {
-    const compressed_leaf leaf = compressed_leaf_make(of, triangles);
+    const compressed_leaf leaf = compressed_leaf_make(item, triangles);
     memcpy(at - COMPRESSED_UNIT, &leaf, sizeof leaf);
     for (uint32_t i = 0; i < triangles; ++i) {
         const compressed_triangle row =
-            compressed_triangle_make(&m->from.tree, leaf_id(&m->from, of, i), i + 1 == triangles);
+            compressed_triangle_make(&m->from.tree, leaf_id(&m->from, item, i), i + 1 == triangles);
         memcpy(at + sizeof row * i, &row, sizeof row);
     }
 }

@@ -205,37 +205,37 @@ typedef struct attempts {
 } attempts;
 
 static kd_status note_attempt(void *context, const tritree_builder_cuda *row) {
-    attempts *of = (attempts *)context;
-    snprintf(of->names[of->count], sizeof of->names[0], "%s", row ? row->name : "cpu");
-    return of->answers[of->count++];
+    attempts *builds = (attempts *)context;
+    snprintf(builds->names[builds->count], sizeof builds->names[0], "%s", row ? row->name : "cpu");
+    return builds->answers[builds->count++];
 }
 
 /* "auto" falls back to the next builder if memory is short, to the CPU last, and skips builders
    whose triangle limit is exceeded. A builder requested by name has no fallback. */
 static void builders_take_turns(void **state) {
     (void)state;
-    attempts of = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};
-    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &of), KD_OK);
-    assert_int_equal(of.count, 3);
-    assert_string_equal(of.names[0], "binned");
-    assert_string_equal(of.names[1], "zhou");
-    assert_string_equal(of.names[2], "cpu");
-    of = (attempts){.answers = {KD_ERROR_INPUT}};
-    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &of), KD_ERROR_INPUT);
-    assert_int_equal(of.count, 1);
-    of = (attempts){.answers = {KD_ERROR_MEMORY}};
-    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &of), KD_ERROR_MEMORY);
-    assert_int_equal(of.count, 1);
-    assert_string_equal(of.names[0], "zhou");
-    of = (attempts){.answers = {KD_OK}};
+    attempts builds = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds), KD_OK);
+    assert_int_equal(builds.count, 3);
+    assert_string_equal(builds.names[0], "binned");
+    assert_string_equal(builds.names[1], "zhou");
+    assert_string_equal(builds.names[2], "cpu");
+    builds = (attempts){.answers = {KD_ERROR_INPUT}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds), KD_ERROR_INPUT);
+    assert_int_equal(builds.count, 1);
+    builds = (attempts){.answers = {KD_ERROR_MEMORY}};
+    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &builds), KD_ERROR_MEMORY);
+    assert_int_equal(builds.count, 1);
+    assert_string_equal(builds.names[0], "zhou");
+    builds = (attempts){.answers = {KD_OK}};
     assert_int_equal(
-        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MAX + 1ull, note_attempt, &of),
+        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MAX + 1ull, note_attempt, &builds),
         KD_OK);
-    assert_int_equal(of.count, 1);
-    assert_string_equal(of.names[0], "cpu");
-    of = (attempts){.answers = {KD_OK}};
-    assert_int_equal(tritree_build_by_turns("sweep", 100, 200, note_attempt, &of), KD_OK);
-    assert_string_equal(of.names[0], "cpu");
+    assert_int_equal(builds.count, 1);
+    assert_string_equal(builds.names[0], "cpu");
+    builds = (attempts){.answers = {KD_OK}};
+    assert_int_equal(tritree_build_by_turns("sweep", 100, 200, note_attempt, &builds), KD_OK);
+    assert_string_equal(builds.names[0], "cpu");
 }
 
 int main(void) {

@@ -160,16 +160,16 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
 #define NASTY_ALONG 0x1p-17
 
 /* Returns true if the ray passes inside the triangle, at more than `beside` from its edges. */
-static inline bool nasty_surely_hit(const nasty_view *of, double beside) {
+static inline bool nasty_surely_hit(const nasty_view *view, double beside) {
     double weight[3];
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
-        weight[i] = of->x[q] * of->y[p] - of->y[q] * of->x[p];
+        weight[i] = view->x[q] * view->y[p] - view->y[q] * view->x[p];
     }
     const double sign = weight[0] + weight[1] + weight[2] < 0 ? -1 : 1;
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
-        const double length = hypot(of->x[q] - of->x[p], of->y[q] - of->y[p]);
+        const double length = hypot(view->x[q] - view->x[p], view->y[q] - view->y[p]);
         if (!(weight[i] * sign > beside * length)) return false;
     }
     return true;
@@ -178,13 +178,13 @@ static inline bool nasty_surely_hit(const nasty_view *of, double beside) {
 /* Returns true if a point of the triangle lies within `beside` of the ray, at a t between `from`
    and `to`. Clips the triangle to that interval; its distance from the line is then that of the
    corners and edges of a convex polygon, or 0. */
-static inline bool nasty_is_near(const nasty_view *of, double beside, double from, double to) {
+static inline bool nasty_is_near(const nasty_view *view, double beside, double from, double to) {
     double p[9][3], q[9][3];
     int count = 3;
-    for (int i = 0; i < 3; ++i) p[i][0] = of->x[i], p[i][1] = of->y[i], p[i][2] = of->z[i];
+    for (int i = 0; i < 3; ++i) p[i][0] = view->x[i], p[i][1] = view->y[i], p[i][2] = view->z[i];
     for (int side = 0; side < 2; ++side) {
-        const double plane = (side ? to : from) * of->along;
-        const double sign = (side ? -1 : 1) * (of->along < 0 ? -1 : 1);
+        const double plane = (side ? to : from) * view->along;
+        const double sign = (side ? -1 : 1) * (view->along < 0 ? -1 : 1);
         int kept = 0;
         if (isinf(plane)) continue;
         for (int i = 0; i < count; ++i) {

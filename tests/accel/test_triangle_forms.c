@@ -52,23 +52,23 @@ static pair pair_make(uint32_t i, int shape, float scale) {
 
 /* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
    do. */
-static void shear(triangle8 *eight, int lane, const pair *of, const precomputed_ray *with) {
+static void shear(triangle8 *eight, int lane, const pair *pair, const precomputed_ray *with) {
     for (int k = 0; k < 3; ++k) {
-        const float z = vec3_axis(of->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
+        const float z = vec3_axis(pair->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
         eight->z[k][lane] = z;
         eight->x[k][lane] =
-            vec3_axis(of->corner[k], with->kx) - vec3_axis(with->origin, with->kx) - with->sx * z;
+            vec3_axis(pair->corner[k], with->kx) - vec3_axis(with->origin, with->kx) - with->sx * z;
         eight->y[k][lane] =
-            vec3_axis(of->corner[k], with->ky) - vec3_axis(with->origin, with->ky) - with->sy * z;
+            vec3_axis(pair->corner[k], with->ky) - vec3_axis(with->origin, with->ky) - with->sy * z;
     }
 }
 
-static void judge(const pair *of, const precomputed_ray *with, const triangle8 *eight, int lane,
+static void judge(const pair *pair, const precomputed_ray *with, const triangle8 *eight, int lane,
                   bool missed, tally *sum) {
     float t = 0, u = 0, v = 0;
     const bool hit =
-        triangle_intersect(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
-    const triangle_rows rows = triangle_rows_make(of->corner[0], of->corner[1], of->corner[2]);
+        triangle_intersect(with, pair->corner[0], pair->corner[1], pair->corner[2], &t, &u, &v);
+    const triangle_rows rows = triangle_rows_make(pair->corner[0], pair->corner[1], pair->corner[2]);
     const bool good = eight->good[lane] != 0;
 #if defined(__GNUC__)
     assert_int_equal(triangle_rows_missed(&rows, with), missed);

@@ -66,7 +66,7 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
     for (int side = 0; side < ZHOU_SIDES; ++side)
         for (uint32_t i = 0; i < count; ++i) {
             const int axis = side / 2;
-            const sah_axis of = zhou_axis_of(box, axis);
+            const sah_axis areas = zhou_axis_of(box, axis);
             zhou_choice tried = zhou_choice_none();
             tried.side = side;
             tried.plane = vec3_axis(side % 2 ? parts[i].box.hi : parts[i].box.lo, axis);
@@ -77,10 +77,10 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
                 const bool in_plane = lo == tried.plane && hi == tried.plane;
                 left += in_plane ? side % 2 == 1 : lo < tried.plane;
                 right += in_plane ? side % 2 == 0 : hi > tried.plane;
-                own += in_plane && tried.plane == (side % 2 ? of.lo : of.hi);
+                own += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
             }
-            if (!(tried.plane > of.lo && tried.plane < of.hi) && !(own && of.lo < of.hi)) continue;
-            tried.cost = sah_split_cost(&p->costs, &of, tried.plane, left, right);
+            if (!(tried.plane > areas.lo && tried.plane < areas.hi) && !(own && areas.lo < areas.hi)) continue;
+            tried.cost = sah_split_cost(&p->costs, &areas, tried.plane, left, right);
             if (tried.cost < best.cost ||
                 (tried.cost == best.cost && tried.side == best.side && tried.plane < best.plane))
                 best = tried;
@@ -231,8 +231,8 @@ static void small_things_in_large_places_are_parted(void **state) {
     triangle_set set = triangle_set_make(CASE_SOUP, SMALL + 2);
     for (uint32_t i = 0; i < 3 * (SMALL + 2); ++i) {
         const float x = draw(31, i, 0), y = draw(31, i, 1), z = draw(31, i, 2);
-        const float of = draw(32, i / 3, 0), to = draw(32, i / 3, 1), by = draw(32, i / 3, 2);
-        set.positions[i] = vec3_make(0.3f + 1e-3f * of + 3e-5f * x, 1e-3f * (to - 0.5f) + 3e-5f * y,
+        const float x0 = draw(32, i / 3, 0), to = draw(32, i / 3, 1), by = draw(32, i / 3, 2);
+        set.positions[i] = vec3_make(0.3f + 1e-3f * x0 + 3e-5f * x, 1e-3f * (to - 0.5f) + 3e-5f * y,
                                      0.2f + 1e-3f * by + 3e-5f * z);
     }
     const vec3 floor[6] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};

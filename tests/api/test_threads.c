@@ -88,19 +88,19 @@ static bool same_triangles(const kd_triangles *tree) {
 }
 
 static void *query_together(void *context) {
-    worker *of = (worker *)context;
+    worker *job = (worker *)context;
     for (int round = 0; round < ROUNDS; ++round)
-        of->wrong += !same_points(of->points) + !same_triangles(of->triangles);
+        job->wrong += !same_points(job->points) + !same_triangles(job->triangles);
     return NULL;
 }
 
 static void *build_alone(void *context) {
-    worker *of = (worker *)context;
+    worker *job = (worker *)context;
     for (int round = 0; round < ROUNDS; ++round) {
         kd_points *points = NULL;
         kd_triangles *triangles = NULL;
-        of->wrong += points_open(&points) != KD_OK || !same_points(points);
-        of->wrong += triangles_open(&triangles) != KD_OK || !same_triangles(triangles);
+        job->wrong += points_open(&points) != KD_OK || !same_points(points);
+        job->wrong += triangles_open(&triangles) != KD_OK || !same_triangles(triangles);
         kd_points_close(points);
         kd_triangles_close(triangles);
     }
@@ -109,15 +109,15 @@ static void *build_alone(void *context) {
 
 /* Each thread fails in a different way and then reads its own message. */
 static void *fail_alone(void *context) {
-    worker *of = (worker *)context;
+    worker *job = (worker *)context;
     for (int round = 0; round < 50 * ROUNDS; ++round) {
         char path[64];
         kd_points *points = NULL;
-        snprintf(path, sizeof path, "/absent/of-thread-%d", of->number);
-        of->wrong += kd_points_load(&points, path, NULL) == KD_OK;
-        of->wrong += !strstr(kd_last_error(), path);
-        of->wrong += kd_points_nearest(of->points, NULL, 1, NULL, NULL, NULL) == KD_OK;
-        of->wrong += strstr(kd_last_error(), "absent") != NULL;
+        snprintf(path, sizeof path, "/absent/of-thread-%d", job->number);
+        job->wrong += kd_points_load(&points, path, NULL) == KD_OK;
+        job->wrong += !strstr(kd_last_error(), path);
+        job->wrong += kd_points_nearest(job->points, NULL, 1, NULL, NULL, NULL) == KD_OK;
+        job->wrong += strstr(kd_last_error(), "absent") != NULL;
     }
     return NULL;
 }

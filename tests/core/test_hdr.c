@@ -35,13 +35,13 @@ static bytes begun(const char *lines, const char *resolution) {
     return made;
 }
 
-static file_view view_of(const bytes *of) {
-    const file_view view = {(const char *)of->at, of->count, NULL};
+static file_view view_of(const bytes *buffer) {
+    const file_view view = {(const char *)buffer->at, buffer->count, NULL};
     return view;
 }
 
-static float *decoded(const bytes *of, int32_t width, int32_t height) {
-    const file_view view = view_of(of);
+static float *decoded(const bytes *buffer, int32_t width, int32_t height) {
+    const file_view view = view_of(buffer);
     int32_t found[2];
     float *texels = NULL;
     if (hdr_inspect(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
@@ -52,8 +52,8 @@ static float *decoded(const bytes *of, int32_t width, int32_t height) {
     return texels;
 }
 
-static void refused(const bytes *of, const char *word) {
-    const file_view view = view_of(of);
+static void refused(const bytes *buffer, const char *word) {
+    const file_view view = view_of(buffer);
     float *texels = NULL;
     assert_int_equal(hdr_decode(&texels, "some.hdr", &view), KD_ERROR_INPUT);
     assert_null(texels);

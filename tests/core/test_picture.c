@@ -32,30 +32,30 @@ static void put_zeros(bytes *to, size_t count) {
     for (size_t i = 0; i < count; ++i) put_value(to, 0, 1, false);
 }
 
-static file_view view_of(const bytes *of) {
-    const file_view view = {(const char *)of->at, of->count, NULL};
+static file_view view_of(const bytes *buffer) {
+    const file_view view = {(const char *)buffer->at, buffer->count, NULL};
     return view;
 }
 
-static kd_status inspect(picture_info *info, bytes *of) {
-    const file_view view = view_of(of);
+static kd_status inspect(picture_info *info, bytes *buffer) {
+    const file_view view = view_of(buffer);
     return picture_inspect(info, "some.file", &view);
 }
 
-static void refused(bytes *of, const char *word) {
+static void refused(bytes *buffer, const char *word) {
     picture_info info;
-    assert_int_equal(inspect(&info, of), KD_ERROR_INPUT);
+    assert_int_equal(inspect(&info, buffer), KD_ERROR_INPUT);
     if (!strstr(kd_last_error(), word)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), word);
-    free(of->at);
+    free(buffer->at);
 }
 
-static void accepted(bytes *of, int32_t width, int32_t height) {
+static void accepted(bytes *buffer, int32_t width, int32_t height) {
     picture_info info;
-    const kd_status status = inspect(&info, of);
+    const kd_status status = inspect(&info, buffer);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     assert_int_equal(info.width, width);
     assert_int_equal(info.height, height);
-    free(of->at);
+    free(buffer->at);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

@@ -106,22 +106,22 @@ void live() {
     abort(); /* nobody returns to what is over */
 }
 
-void prepare(lane_state *of) {
-    if (!of->stack) {
+void prepare(lane_state *state) {
+    if (!state->stack) {
         void *taken = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (taken == MAP_FAILED || mprotect(taken, 4096, PROT_NONE)) give_up("no stack for it");
-        of->stack = (char *)taken;
-        __asan_unpoison_memory_region(of->stack, STACK_BYTES);
+        state->stack = (char *)taken;
+        __asan_unpoison_memory_region(state->stack, STACK_BYTES);
     }
-    __asan_unpoison_memory_region(of->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
+    __asan_unpoison_memory_region(state->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
     /* as if `live` had been called: aligned to 16 bytes but for a return address */
-    void **top = (void **)(of->stack + STACK_BYTES) - 3;
+    void **top = (void **)(state->stack + STACK_BYTES) - 3;
     *--top = (void *)live;
     for (int i = 0; i < SAVED; ++i) *--top = NULL;
-    of->at = top;
-    of->runs = true;
-    of->over = false;
+    state->at = top;
+    state->runs = true;
+    state->over = false;
 }
 
 void resume(worker &w, unsigned t) {
@@ -256,15 +256,15 @@ bool free_block() {
     return waits;
 }
 
-void run_block(const char *kernel, const shape &of, unsigned block,
+void run_block(const char *kernel, const shape &shape, unsigned block,
                const std::function<void()> &body) {
     static const char *const order = getenv("KANDELA_EMULATED_ORDER");
-    gridDim = {of.grid.x, of.grid.y, 1};
-    blockDim = {of.block.x, of.block.y, 1};
-    blockIdx = {block % of.grid.x, block / of.grid.x, 0};
+    gridDim = {shape.grid.x, shape.grid.y, 1};
+    blockDim = {shape.block.x, shape.block.y, 1};
+    blockIdx = {block % shape.grid.x, block / shape.grid.x, 0};
     me.kernel = kernel;
     me.body = &body;
-    me.count = of.block.x * of.block.y;
+    me.count = shape.block.x * shape.block.y;
     me.chance = order && atoi(order) ? (uint64_t)atoi(order) * 0x9e3779b97f4a7c15u + block : 0;
     if (me.capacity < me.count) {
         tidy.used = true;
@@ -280,10 +280,10 @@ void run_block(const char *kernel, const shape &of, unsigned block,
     } while (free_block());
 }
 
-bool refused(const shape &of) {
-    const bool wrong = of.grid.x == 0 || of.grid.y == 0 || of.block.x * of.block.y == 0 ||
-                       of.block.x * of.block.y > 1024 || of.grid.y > 65535 || of.grid.z != 1 ||
-                       of.block.z != 1 || of.shared > shared_max();
+bool refused(const shape &shape) {
+    const bool wrong = shape.grid.x == 0 || shape.grid.y == 0 || shape.block.x * shape.block.y == 0 ||
+                       shape.block.x * shape.block.y > 1024 || shape.grid.y > 65535 || shape.grid.z != 1 ||
+                       shape.block.z != 1 || shape.shared > shared_max();
     if (wrong) last_error = cudaErrorInvalidConfiguration;
     return wrong;
 }
@@ -363,21 +363,21 @@ void *emulated::in_block(void *shared, unsigned rank) {
     return mine->base[rank] + ((char *)shared - (char *)__builtin_thread_pointer());
 }
 
-void emulated::launch(const char *kernel, shape of, const std::function<void()> &body) {
-    if (refused(of)) return;
-    for (unsigned block = 0; block < of.grid.x * of.grid.y; ++block)
-        run_block(kernel, of, block, body);
+void emulated::launch(const char *kernel, shape shape, const std::function<void()> &body) {
+    if (refused(shape)) return;
+    for (unsigned block = 0; block < shape.grid.x * shape.grid.y; ++block)
+        run_block(kernel, shape, block, body);
 }
 
-void emulated::launch_together(const char *kernel, shape of, unsigned together,
+void emulated::launch_together(const char *kernel, shape shape, unsigned together,
                                const std::function<void()> &body) {
-    if (refused(of)) return;
-    if (together == 0 || of.grid.x % together) {
+    if (refused(shape)) return;
+    if (together == 0 || shape.grid.x % together) {
         last_error = cudaErrorInvalidConfiguration;
         return;
     }
     if (together == 1) {
-        launch(kernel, of, body);
+        launch(kernel, shape, body);
         return;
     }
     static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
@@ -387,7 +387,7 @@ void emulated::launch_together(const char *kernel, shape of, unsigned together,
     pthread_barrier_init(&with.barrier, NULL, together);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
-    all.of = &of;
+    all.of = &shape;
     all.body = &body;
     all.with = &with;
     all.together = all.working = together;

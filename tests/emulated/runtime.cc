@@ -42,9 +42,9 @@ int emulated::capability() {
 }
 
 size_t emulated::shared_max() {
-    const int of = capability();
-    if (of == 86 || of == 89 || of >= 120) return 99 << 10;
-    return of < 80 ? 64 << 10 : of < 90 ? 163 << 10 : SHARED_MAX;
+    const int sm = capability();
+    if (sm == 86 || sm == 89 || sm >= 120) return 99 << 10;
+    return sm < 80 ? 64 << 10 : sm < 90 ? 163 << 10 : SHARED_MAX;
 }
 
 cudaError_t emulated::take_memory(void **memory, size_t bytes) {

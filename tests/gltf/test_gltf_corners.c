@@ -187,11 +187,11 @@ static void maps_of_layers_have_their_channels(void **state) {
         quad_write("layered.glb", channels[i].text, 1);
         scene *opened = scene_of("layered.glb", false);
         const scene_view view = scene_get_view(opened);
-        const uint32_t of = view.mesh.triangle_materials[0];
+        const uint32_t material = view.mesh.triangle_materials[0];
         if (how == '-') assert_int_equal(view.texture_count, others);
         if (how != '-') {
-            const char *record = channels[i].of_record ? (const char *)&view.materials[of]
-                                                       : (const char *)&view.layers[of];
+            const char *record = channels[i].of_record ? (const char *)&view.materials[material]
+                                                       : (const char *)&view.layers[material];
             uint32_t map;
             memcpy(&map, record + channels[i].at, sizeof map);
             assert_true(map < view.texture_count);

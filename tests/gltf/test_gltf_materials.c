@@ -183,8 +183,8 @@ static void unlit_shows_its_base_colour(void **state) {
 #define TEXTURED "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0%s}%s}"
 
 /* Returns the texture of the box's material at (u, v) as glTF defines them, v down. */
-static vec3 base_at(const scene *of, float u, float v) {
-    const scene_view view = scene_get_view(of);
+static vec3 base_at(const scene *scene, float u, float v) {
+    const scene_view view = scene_get_view(scene);
     const material *made = &view.materials[view.mesh.triangle_materials[0]];
     assert_int_not_equal(made->diffuse_map, KD_NONE);
     return texture_sample(view.textures + made->diffuse_map, vec2_make(u, 1 - v));

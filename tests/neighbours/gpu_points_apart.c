@@ -109,11 +109,11 @@ static void rows_stay(void **state) {
                      ++own, ++number) { /* as queries, as self-query, as self-query without the
                                            point itself */
                     if (gpu_leaves_out(number, 3)) continue;
-                    const point_self_query of = {.skips = own == 2};
+                    const point_self_query self_query = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
                     parted +=
                         check(&s, case_points_name((case_points)set), strategies[strategy].method,
-                              own ? &of : NULL, strategies[strategy].k, patience[number % 3]);
+                              own ? &self_query : NULL, strategies[strategy].k, patience[number % 3]);
                 }
             apart_close(&s);
         }
@@ -128,8 +128,8 @@ static void queries_around_a_spot_part(void **state) {
     apart_state s;
     apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < 3; ++strategy) {
-        const point_self_query of = {.skips = true};
-        const uint32_t parted = check(&s, "clustered", strategies[strategy].method, &of,
+        const point_self_query self_query = {.skips = true};
+        const uint32_t parted = check(&s, "clustered", strategies[strategy].method, &self_query,
                                       strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
     }
@@ -144,9 +144,9 @@ static void equal_points_stay_together(void **state) {
     apart_state s;
     apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
-        const point_self_query of = {.skips = true};
+        const point_self_query self_query = {.skips = true};
         if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
-        assert_true(check(&s, "equal", strategies[strategy].method, &of, strategies[strategy].k,
+        assert_true(check(&s, "equal", strategies[strategy].method, &self_query, strategies[strategy].k,
                           1) <= s.index.chunk_count);
     }
     apart_close(&s);

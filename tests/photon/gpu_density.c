@@ -43,11 +43,11 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
 
 /* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
    nearly at one point. */
-static vec3 camera_at(const stage *of, uint32_t p, uint32_t i) {
-    const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
-    const photon *photons = of->lists[PHOTON_LIST_GLOBAL].photons;
+static vec3 camera_at(const stage *stage, uint32_t p, uint32_t i) {
+    const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
+    const photon *photons = stage->lists[PHOTON_LIST_GLOBAL].photons;
     const rng_block r = rng_draw(rng_key_make(9, p, i), 0, 0);
-    const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * of->size);
+    const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * stage->size);
     if (p == 1) return photons[place_of(i, count)].position;
     if (p == 2) return vec3_add(photons[place_of(i % 2, count)].position, off);
     return vec3_add(photons[place_of(p, count)].position, p == 0 ? off : vec3_scale(off, 0.1f));
@@ -114,9 +114,9 @@ static int by_dist2(const void *a, const void *b) {
 }
 
 /* The definition, over all photons. */
-static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t k, float radius,
+static flux_sum brute_force(const stage *stage, const eye_request *asked, uint32_t k, float radius,
                             float *found_radius) {
-    const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
+    const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
     const float bound2 = pointtree_bound2(radius);
     const estimate_point here = estimate_point_of(&asked->at);
     neighbour *found = (neighbour *)malloc(count * sizeof *found);
@@ -124,7 +124,7 @@ static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t 
     uint32_t within = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const float dist2 =
-            pointtree_dist2(here.position, of->lists[PHOTON_LIST_GLOBAL].photons[i].position);
+            pointtree_dist2(here.position, stage->lists[PHOTON_LIST_GLOBAL].photons[i].position);
         if (!(dist2 <= bound2)) continue;
         found[within].dist2 = dist2;
         found[within++].id = i;
@@ -135,40 +135,40 @@ static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t 
     const float per_radius2 = 1 / (*found_radius * *found_radius);
     flux_sum sum = flux_sum_none();
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
-        const photon *landed = &of->lists[PHOTON_LIST_GLOBAL].photons[found[i].id];
+        const photon *landed = &stage->lists[PHOTON_LIST_GLOBAL].photons[found[i].id];
         if (!estimate_accepts(landed, &here)) continue;
         const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
-        flux_sum_add(&sum, photon_kernel_at((photon_kernel)of->maps.kernel, s2),
+        flux_sum_add(&sum, photon_kernel_at((photon_kernel)stage->maps.kernel, s2),
                      photon_scattered(&asked->at, asked->wo, landed),
-                     of->maps.map[PHOTON_LIST_GLOBAL].scale);
+                     stage->maps.map[PHOTON_LIST_GLOBAL].scale);
     }
     free(found);
     return sum;
 }
 
-static void expect_estimates(const stage *of, const char *name, uint32_t k, float radius) {
+static void expect_estimates(const stage *stage, const char *name, uint32_t k, float radius) {
     flux_sum sums[REQUESTS];
     float radii[REQUESTS];
     const photon_gather_cuda asked = {
-        .requests = (const eye_request *)of->there_requests.memory,
+        .requests = (const eye_request *)stage->there_requests.memory,
         .count = REQUESTS,
-        .packets = (const eye_packet *)of->there_packets.memory,
+        .packets = (const eye_packet *)stage->there_packets.memory,
         .packet_count = PACKETS,
-        .alone = (uint32_t *)of->there_alone.memory,
-        .sums = (flux_sum *)of->there_sums.memory,
-        .radii = (float *)of->there_radii.memory,
+        .alone = (uint32_t *)stage->there_alone.memory,
+        .sums = (flux_sum *)stage->there_sums.memory,
+        .radii = (float *)stage->there_radii.memory,
     };
-    assert_int_equal(photon_maps_cuda_gather(&of->maps, 0, k, radius, &asked), KD_OK);
+    assert_int_equal(photon_maps_cuda_gather(&stage->maps, 0, k, radius, &asked), KD_OK);
     assert_int_equal(device_memory_download(sums, asked.sums, sizeof sums), KD_OK);
     assert_int_equal(device_memory_download(radii, asked.radii, sizeof radii), KD_OK);
     for (uint32_t i = 0; i < REQUESTS; ++i) {
         float right_radius;
-        const flux_sum right = brute_force(of, &of->requests[i], k, radius, &right_radius);
+        const flux_sum right = brute_force(stage, &stage->requests[i], k, radius, &right_radius);
         const bool nothing = !(right_radius > 0) && !(radii[i] > 0);
         if (!nothing && (radii[i] != right_radius || memcmp(&sums[i], &right, sizeof right) != 0))
             fail_msg("%s, %llu photons, k %u, radius %g, surface %u: radius %g and %lld, expected "
                      "%g and %lld",
-                     name, (unsigned long long)of->lists[PHOTON_LIST_GLOBAL].count, k,
+                     name, (unsigned long long)stage->lists[PHOTON_LIST_GLOBAL].count, k,
                      (double)radius, i, (double)radii[i], (long long)sums[i].x,
                      (double)right_radius, (long long)right.x);
     }

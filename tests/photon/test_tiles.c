@@ -113,10 +113,10 @@ static void put_leaves(scene_fixture *to, uint32_t count, float size) {
 
 /* Sums over all triangles, one by one. */
 static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
-    const scene_fixture *of = &scene->fixture;
+    const scene_fixture *fixture = &scene->fixture;
     double sum = 0;
-    for (uint32_t t = 0; t < of->triangle_count; ++t) {
-        const vec3 *p = of->positions + 3 * t;
+    for (uint32_t t = 0; t < fixture->triangle_count; ++t) {
+        const vec3 *p = fixture->positions + 3 * t;
         const vec3 n = triangle_unit_normal(p[0], p[1], p[2]);
         vec3 q[3];
         if (!(fabsf(vec3_dot(n, normal)) >= TILE_COSINE)) continue;

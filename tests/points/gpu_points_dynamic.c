@@ -183,9 +183,9 @@ static void expect_same_on_device(const kd_points *const trees[2], const kd_poin
         assert_int_equal(device_stream_wait(NULL), KD_OK);
     }
     void *const *const all[2] = {found, far};
-    for (int of = 0; of < 2; ++of) {
+    for (int kind = 0; kind < 2; ++kind) {
         for (int t = 0; t < 2; ++t)
-            assert_int_equal(device_memory_download(rows_of[t], all[of][t], answers * 4), KD_OK);
+            assert_int_equal(device_memory_download(rows_of[t], all[kind][t], answers * 4), KD_OK);
         assert_memory_equal(rows_of[0], rows_of[1], answers * 4);
     }
     for (int t = 0; t < 2; ++t) device_memory_free(found[t]), device_memory_free(far[t]);

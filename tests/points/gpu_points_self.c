@@ -15,7 +15,7 @@ static void three_floats(void **state) {
             for (int skips = 0; skips < 2; ++skips, ++number) {
                 if (gpu_leaves_out(number, 47) || counts[c] > gpu_size(70000, 1500)) continue;
                 if (counts[c] > 10000 && which != CASE_UNIFORM) continue;
-                const self_case of = {"cuda:0",
+                const self_case test = {"cuda:0",
                                       counts[c],
                                       3,
                                       KD_FLOAT,
@@ -25,7 +25,7 @@ static void three_floats(void **state) {
                                       number % 4 > 1,
                                       skips != 0,
                                       number % 5 ? "auto" : "leaves"};
-                self_check(&of, gpu_is_emulated() ? few : ks);
+                self_check(&test, gpu_is_emulated() ? few : ks);
             }
 }
 
@@ -38,7 +38,7 @@ static void sorted_along_the_curve(void **state) {
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t c = 0; c < 5; ++c, ++number) {
             if (gpu_leaves_out(number, 17) || counts[c] > gpu_size(4096, 1500)) continue;
-            const self_case of = {"cuda:0",
+            const self_case test = {"cuda:0",
                                   counts[c],
                                   3,
                                   KD_FLOAT,
@@ -48,7 +48,7 @@ static void sorted_along_the_curve(void **state) {
                                   number % 2 != 0,
                                   "auto"};
             own_sorts_from = number % 5 ? 1 : counts[c] + 1;
-            self_check(&of, ks);
+            self_check(&test, ks);
         }
     own_sorts_from = 0;
 }
@@ -81,7 +81,7 @@ static void other_points(void **state) {
     (void)state;
     static const uint32_t ks[] = {2, 9, 40, 0};
     for (uint32_t variant = 0; variant < 8 * 2 * 2; ++variant) {
-        const self_case of = {"cuda:0",
+        const self_case test = {"cuda:0",
                               gpu_size(2000, 200) + variant,
                               1 + variant % 8,
                               variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
@@ -90,7 +90,7 @@ static void other_points(void **state) {
                               variant % 2 == 1,
                               variant / 16 != 0,
                               variant % 5 ? "auto" : "walk"};
-        self_check(&of, ks);
+        self_check(&test, ks);
     }
 }
 

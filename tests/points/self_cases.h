@@ -39,52 +39,52 @@ static void *guarded_allocate(uint64_t bytes) {
     return buffer;
 }
 
-static double own_coordinate(const self_case *of, uint32_t i, uint32_t axis) {
-    const vec3 p = case_point(of->which, i, of->count);
+static double own_coordinate(const self_case *test, uint32_t i, uint32_t axis) {
+    const vec3 p = case_point(test->which, i, test->count);
     if (axis < 3) return (double)vec3_axis(p, (int)axis);
-    return (double)vec3_axis(case_point(of->which, i + axis * of->count, of->count), (int)axis % 3);
+    return (double)vec3_axis(case_point(test->which, i + axis * test->count, test->count), (int)axis % 3);
 }
 
 static kd_points *own_open(const own_state *own, const char *where) {
-    const self_case *of = own->of;
+    const self_case *test = own->of;
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", where);
-    options.split = of->split;
+    options.split = test->split;
     if (strchr(where, ',')) options.spread = own_spread;
-    kd_point_array points = kd_point_array_make(own->cloud, of->count, of->dims, of->scalar);
-    points.ids = of->named ? own->names : NULL;
+    kd_point_array points = kd_point_array_make(own->cloud, test->count, test->dims, test->scalar);
+    points.ids = test->named ? own->names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
     return tree;
 }
 
-static void own_begin(own_state *own, const self_case *of) {
+static void own_begin(own_state *own, const self_case *test) {
     memset(own, 0, sizeof *own);
-    own->of = of;
-    own->scalar_bytes = of->scalar == KD_DOUBLE ? 8 : 4;
-    own->cloud = guarded_allocate((uint64_t)of->count * of->dims * own->scalar_bytes);
-    own->names = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
-    own->place_of = (uint32_t *)guarded_allocate((3ull * of->count + 9) * sizeof(uint32_t));
-    for (uint32_t i = 0; i < of->count; ++i) {
-        own->names[i] = 2 * of->count + 1 - 2 * i;
-        own->place_of[of->named ? own->names[i] : i] = i;
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const double x = own_coordinate(of, i, axis);
-            if (of->scalar == KD_DOUBLE)
-                ((double *)own->cloud)[(uint64_t)i * of->dims + axis] = x;
+    own->of = test;
+    own->scalar_bytes = test->scalar == KD_DOUBLE ? 8 : 4;
+    own->cloud = guarded_allocate((uint64_t)test->count * test->dims * own->scalar_bytes);
+    own->names = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    own->place_of = (uint32_t *)guarded_allocate((3ull * test->count + 9) * sizeof(uint32_t));
+    for (uint32_t i = 0; i < test->count; ++i) {
+        own->names[i] = 2 * test->count + 1 - 2 * i;
+        own->place_of[test->named ? own->names[i] : i] = i;
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
+            const double x = own_coordinate(test, i, axis);
+            if (test->scalar == KD_DOUBLE)
+                ((double *)own->cloud)[(uint64_t)i * test->dims + axis] = x;
             else
-                ((float *)own->cloud)[(uint64_t)i * of->dims + axis] = (float)x;
+                ((float *)own->cloud)[(uint64_t)i * test->dims + axis] = (float)x;
         }
     }
     own->walked = own_open(own, "cpu");
-    own->asked = own_open(own, of->device);
+    own->asked = own_open(own, test->device);
     kd_points_query_default(&own->query);
-    own->query.skip_self = of->skips;
-    own->query.points = kd_point_array_make(own->cloud, of->count, of->dims, of->scalar);
-    own->order = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
-    own->counts = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
-    own->got_counts = (uint32_t *)guarded_allocate(of->count * sizeof(uint32_t));
+    own->query.skip_self = test->skips;
+    own->query.points = kd_point_array_make(own->cloud, test->count, test->dims, test->scalar);
+    own->order = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    own->counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    own->got_counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
 }
 
 static void own_give_rows(own_state *own) {
@@ -229,18 +229,18 @@ static void self_check_within(own_state *own) {
 }
 
 /* Runs a case: every k that selects another kernel, and a radius that finds about forty points. */
-static void self_check(const self_case *of, const uint32_t *ks) {
+static void self_check(const self_case *test, const uint32_t *ks) {
     own_state own;
-    own_begin(&own, of);
-    snprintf(own.query.method, sizeof own.query.method, "%s", of->method);
+    own_begin(&own, test);
+    snprintf(own.query.method, sizeof own.query.method, "%s", test->method);
     if (own_sorts_from) own.asked->cuda->index.sorts_from = own_sorts_from;
     for (int i = 0; ks[i]; ++i) self_check_nearest(&own, ks[i]);
-    if (of->count > 40) {
-        const double side = of->scalar == KD_DOUBLE
+    if (test->count > 40) {
+        const double side = test->scalar == KD_DOUBLE
                                 ? ((const double *)(const void *)own.dist2)[ks[0] - 1]
                                 : (double)((const float *)(const void *)own.dist2)[ks[0] - 1];
         own.query.max_radius = 2 * sqrt(side);
-        if (of->count <= 4096 && isfinite(own.query.max_radius)) {
+        if (test->count <= 4096 && isfinite(own.query.max_radius)) {
             self_check_nearest(&own, ks[0]);
             self_check_within(&own);
         }

@@ -9,7 +9,7 @@ static void rows_are_those_of_a_copy(void **state) {
     for (uint32_t variant = 0; variant < 8 * 2 * CASE_POINT_SETS; ++variant)
         for (uint32_t c = 0; c < 6; ++c) {
             const uint32_t mixed = variant * 7 + c * 3;
-            const self_case of = {"cpu",
+            const self_case test = {"cpu",
                                   counts[c],
                                   1 + variant % 8,
                                   variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
@@ -18,7 +18,7 @@ static void rows_are_those_of_a_copy(void **state) {
                                   mixed % 2 == 1,
                                   mixed % 5 > 1,
                                   mixed % 4 ? "auto" : "walk"};
-            self_check(&of, ks);
+            self_check(&test, ks);
         }
 }
 
@@ -27,10 +27,10 @@ static void large_trees(void **state) {
     static const uint32_t ks[] = {8, 1, 21, 0};
     for (uint32_t dims = 2; dims <= 3; ++dims)
         for (int skips = 0; skips < 2; ++skips) {
-            const self_case of = {"cpu",    4000,           dims,
+            const self_case test = {"cpu",    4000,           dims,
                                   KD_FLOAT, CASE_CLUSTERED, KD_POINTS_SPLIT_WIDEST,
                                   false,    skips != 0,     "auto"};
-            self_check(&of, ks);
+            self_check(&test, ks);
         }
 }
 

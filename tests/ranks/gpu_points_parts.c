@@ -12,7 +12,7 @@ static void answers_are_those_of_one_tree(void **state) {
     const uint32_t sizes[] = {gpu_size(700, 300), 0, 3};
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 3; ++variant) {
         if (gpu_leaves_out(variant, 4)) continue;
-        const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
+        const parts_case test = {(case_points)(variant % CASE_POINT_SETS),
                                sizes[variant / CASE_POINT_SETS],
                                variant % 2 ? 3 : 1 + variant % 8,
                                variant % 3 ? KD_FLOAT : KD_DOUBLE,
@@ -21,7 +21,7 @@ static void answers_are_those_of_one_tree(void **state) {
                                variant % 7 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
                                variant % 6 == 1,
                                variant % 15 == 8 ? 1ull << 35 : 0};
-        check_all(&of);
+        check_all(&test);
     }
 }
 
@@ -30,7 +30,7 @@ static void all_points_ask(void **state) {
     static const uint32_t ks[] = {8, 1, 0};
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
         if (gpu_leaves_out(which, 3)) continue;
-        const self_case of = {device_lists[which % 3],
+        const self_case test = {device_lists[which % 3],
                               gpu_size(600, 50),
                               which % 2 ? 3 : 4,
                               KD_FLOAT,
@@ -40,7 +40,7 @@ static void all_points_ask(void **state) {
                               which % 5 > 1,
                               "auto"};
         own_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
-        self_check(&of, ks);
+        self_check(&test, ks);
     }
 }
 
@@ -49,12 +49,12 @@ static void arrays_on_a_device(void **state) {
     (void)state;
     enum { K = 5 };
     const uint32_t count = gpu_size(5000, 300), cut = count / 3;
-    const parts_case of = {
+    const parts_case test = {
         CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
     void *cloud = NULL, *asked = NULL, *there = NULL, *far = NULL, *rows = NULL;
-    begin(&b, &of);
+    begin(&b, &test);
     ok(device_memory_reserve(&cloud, count * 12));
     ok(device_memory_upload(cloud, b.cloud, count * 12));
     ok(device_memory_reserve(&asked, QUERIES * 12));
@@ -68,7 +68,7 @@ static void arrays_on_a_device(void **state) {
         kd_point_array_make((char *)cloud + 24 * cut, count - 2 * cut, 3, KD_FLOAT)};
     kd_points_options options;
     kd_points_options_default(&options);
-    strcpy(options.device, of.devices);
+    strcpy(options.device, test.devices);
     kd_points_close(b.parts);
     ok(kd_points_open_arrays(&b.parts, arrays, 3, &options));
     check_whole(&b);

@@ -113,21 +113,21 @@ int ncclCommInitRank(communicator **out, int size, id from, int rank) {
     return 0;
 }
 
-int ncclCommDestroy(communicator *of) {
+int ncclCommDestroy(communicator *communicator) {
     pthread_mutex_lock(&mutex);
-    const int last = ++of->in->left == of->in->size;
+    const int last = ++communicator->in->left == communicator->in->size;
     pthread_mutex_unlock(&mutex);
-    if (last) free(of->in);
-    free(of);
+    if (last) free(communicator->in);
+    free(communicator);
     return 0;
 }
 
-int ncclCommAbort(communicator *of) {
-    return ncclCommDestroy(of);
+int ncclCommAbort(communicator *communicator) {
+    return ncclCommDestroy(communicator);
 }
 
-int ncclCommGetAsyncError(communicator *of, int *error) {
-    (void)of;
+int ncclCommGetAsyncError(communicator *communicator, int *error) {
+    (void)communicator;
     *error = 0;
     return 0;
 }
@@ -147,16 +147,16 @@ int ncclGroupEnd(void) {
     return 0;
 }
 
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, communicator *of,
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, communicator *communicator,
                   void *stream) {
     (void)stream;
-    const operation one = {from, to, type == 4 ? 8 * count : count, root, of};
+    const operation one = {from, to, type == 4 ? 8 * count : count, root, communicator};
     return take(one);
 }
 
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation_kind,
-                  communicator *of, void *stream) {
+                  communicator *communicator, void *stream) {
     (void)stream;
-    const operation one = {from, to, 8 * count, -1, of};
+    const operation one = {from, to, 8 * count, -1, communicator};
     return type == 4 && operation_kind == 0 ? take(one) : 4;
 }

@@ -65,46 +65,46 @@ static kd_points *open_on(const both *b, const char *devices) {
     return tree;
 }
 
-static void begin(both *b, const parts_case *of) {
+static void begin(both *b, const parts_case *test) {
     memset(b, 0, sizeof *b);
-    b->of = *of;
-    const uint64_t scalar = of->scalar == KD_DOUBLE ? 8 : 4;
-    b->cloud = parts_allocate((uint64_t)of->count * of->dims * scalar);
-    b->names = (uint32_t *)parts_allocate(of->count * sizeof(uint32_t));
-    b->asked = parts_allocate(QUERIES * of->dims * scalar);
-    b->lo = parts_allocate(QUERIES * of->dims * scalar);
-    b->hi = parts_allocate(QUERIES * of->dims * scalar);
+    b->of = *test;
+    const uint64_t scalar = test->scalar == KD_DOUBLE ? 8 : 4;
+    b->cloud = parts_allocate((uint64_t)test->count * test->dims * scalar);
+    b->names = (uint32_t *)parts_allocate(test->count * sizeof(uint32_t));
+    b->asked = parts_allocate(QUERIES * test->dims * scalar);
+    b->lo = parts_allocate(QUERIES * test->dims * scalar);
+    b->hi = parts_allocate(QUERIES * test->dims * scalar);
     b->radii = parts_allocate(QUERIES * scalar);
-    for (uint32_t i = 0; i < of->count; ++i) {
-        b->names[i] = 3 * of->count - 2 * i;
-        for (uint32_t axis = 0; axis < of->dims; ++axis)
-            put_scalar(b->cloud, of->scalar, (uint64_t)i * of->dims + axis,
-                       coordinate_of(of->which, i, of->count, axis));
+    for (uint32_t i = 0; i < test->count; ++i) {
+        b->names[i] = 3 * test->count - 2 * i;
+        for (uint32_t axis = 0; axis < test->dims; ++axis)
+            put_scalar(b->cloud, test->scalar, (uint64_t)i * test->dims + axis,
+                       coordinate_of(test->which, i, test->count, axis));
     }
     double size = 0;
     for (uint32_t i = 0; i < 64; ++i) /* distances between points */
-        size += fabs(coordinate_of(of->which, i, 64, 0) - coordinate_of(of->which, i + 64, 64, 0));
+        size += fabs(coordinate_of(test->which, i, 64, 0) - coordinate_of(test->which, i + 64, 64, 0));
     b->reach = size / 64;
     for (uint32_t i = 0; i < QUERIES;
          ++i) { /* every third query is a point, the others lie next to one */
-        const uint32_t like = of->count ? i * 7 % of->count : i;
-        put_scalar(b->radii, of->scalar, i,
+        const uint32_t like = test->count ? i * 7 % test->count : i;
+        put_scalar(b->radii, test->scalar, i,
                    i % 7   ? b->reach * i / 60
                    : i % 2 ? (double)INFINITY
                            : 0);
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const double x = coordinate_of(of->which, like, of->count, axis);
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
+            const double x = coordinate_of(test->which, like, test->count, axis);
             const double aside = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
-            const uint64_t at = (uint64_t)i * of->dims + axis;
-            put_scalar(b->asked, of->scalar, at, x + aside);
-            put_scalar(b->lo, of->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
-            put_scalar(b->hi, of->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
+            const uint64_t at = (uint64_t)i * test->dims + axis;
+            put_scalar(b->asked, test->scalar, at, x + aside);
+            put_scalar(b->lo, test->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
+            put_scalar(b->hi, test->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
         }
     }
     b->one = open_on(b, "cpu");
-    b->parts = open_on(b, of->devices);
+    b->parts = open_on(b, test->devices);
     kd_points_query_default(&b->query);
-    b->query.points = kd_point_array_make(b->asked, QUERIES, of->dims, of->scalar);
+    b->query.points = kd_point_array_make(b->asked, QUERIES, test->dims, test->scalar);
 }
 
 static void end(both *b) {
@@ -185,15 +185,15 @@ static void check_boxes(const both *b) {
 }
 
 /* Every node of the upper levels divides its points in proportion to the parts on each side. */
-static void expect_even(const points_parts *of, int32_t first, int32_t last, uint64_t count) {
+static void expect_even(const points_parts *points_parts, int32_t first, int32_t last, uint64_t count) {
     const uint64_t parts = (uint64_t)(last - first), half = (parts + 1) / 2;
     if (parts == 1) {
-        assert_int_equal(of->all[first].count, count);
+        assert_int_equal(points_parts->all[first].count, count);
         return;
     }
     const uint64_t left = count * half / parts;
-    expect_even(of, first, first + (int32_t)half, left);
-    expect_even(of, first + (int32_t)half, last, count - left);
+    expect_even(points_parts, first, first + (int32_t)half, left);
+    expect_even(points_parts, first + (int32_t)half, last, count - left);
 }
 
 static void check_whole(const both *b) {
@@ -208,9 +208,9 @@ static void check_whole(const both *b) {
     if (!parts.copies) expect_even(b->parts->parts, 0, (int32_t)parts.parts, parts.count);
 }
 
-static void check_all(const parts_case *of) {
+static void check_all(const parts_case *test) {
     both b;
-    begin(&b, of);
+    begin(&b, test);
     check_whole(&b);
     static const uint32_t ks[] = {1, 8, 20};
     for (int i = 0; i < 3; ++i) check_nearest(&b, ks[i]);
@@ -226,13 +226,13 @@ static void check_all(const parts_case *of) {
     check_within(&b);
     b.query.norm = (double)INFINITY;
     check_nearest(&b, 6);
-    if (of->dims <= 3 && of->which != CASE_HUGE && of->which != CASE_WILD) {
-        b.query.period[0] = of->which == CASE_STRETCHED ? 100 : 1;
+    if (test->dims <= 3 && test->which != CASE_HUGE && test->which != CASE_WILD) {
+        b.query.period[0] = test->which == CASE_STRETCHED ? 100 : 1;
         check_nearest(&b, 6);
         b.query.norm = 2;
         check_within(&b);
     }
-    if (!is_wide(&b) && of->first_id == 0) check_boxes(&b);
+    if (!is_wide(&b) && test->first_id == 0) check_boxes(&b);
     end(&b);
 }
 

@@ -17,7 +17,7 @@ static void answers_are_those_of_one_tree(void **state) {
         const uint32_t mixed = variant * 13;
         if ((variant * 2654435761u >> 16) % 3) continue; /* a pseudo-random third of all variants */
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
-        const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
+        const parts_case test = {(case_points)(variant % CASE_POINT_SETS),
                                sizes[variant / CASE_POINT_SETS % 7],
                                1 + mixed % 8,
                                variant % 3 ? KD_FLOAT : KD_DOUBLE,
@@ -26,7 +26,7 @@ static void answers_are_those_of_one_tree(void **state) {
                                variant % 4 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
                                variant % 6 == 1,
                                0};
-        check_all(&of);
+        check_all(&test);
     }
 }
 
@@ -37,7 +37,7 @@ static void three_floats(void **state) {
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t f = 0; f < 4; ++f) {
             if (test_leaves_out(which + f, 3)) continue;
-            const parts_case of = {(case_points)which,
+            const parts_case test = {(case_points)which,
                                    1500,
                                    3,
                                    which % 2 ? KD_DOUBLE : KD_FLOAT,
@@ -46,7 +46,7 @@ static void three_floats(void **state) {
                                    KD_POINTS_SPLIT_WIDEST,
                                    false,
                                    firsts[f]};
-            check_all(&of);
+            check_all(&test);
         }
 }
 
@@ -56,7 +56,7 @@ static void all_points_ask(void **state) {
     static const uint32_t sizes[] = {0, 1, 17, 300};
     for (uint32_t variant = 0; variant < 2 * CASE_POINT_SETS * 4; ++variant) {
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
-        const self_case of = {device_lists[variant % 4],
+        const self_case test = {device_lists[variant % 4],
                               sizes[variant / (2 * CASE_POINT_SETS)],
                               1 + variant * 5 % 8,
                               variant % 3 ? KD_FLOAT : KD_DOUBLE,
@@ -66,7 +66,7 @@ static void all_points_ask(void **state) {
                               variant % 5 > 1,
                               "auto"};
         own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
-        self_check(&of, ks);
+        self_check(&test, ks);
     }
 }
 
@@ -76,18 +76,18 @@ static void files_and_changes(void **state) {
     (void)state;
     static const char file[] = "parts.kdpoints", other[] = "one.kdpoints";
     static const uint32_t gone[] = {3, 99, 4, 250};
-    const parts_case of = {
+    const parts_case test = {
         CASE_CLUSTERED,         400,   3, KD_FLOAT, "cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    begin(&b, &of);
+    begin(&b, &test);
     ok(kd_points_save(b.parts, file));
     ok(kd_points_save(b.one, other));
     kd_points_close(b.parts);
     kd_points_options options;
     kd_points_options_default(&options);
-    strcpy(options.device, of.devices);
-    options.spread = of.spread;
+    strcpy(options.device, test.devices);
+    options.spread = test.spread;
     ok(kd_points_load(&b.parts, other, &options)); /* written by a single tree */
     check_whole(&b);
     check_nearest(&b, 7);
@@ -119,11 +119,11 @@ static void files_and_changes(void **state) {
 static void work_is_divided(void **state) {
     (void)state;
     enum { COUNT = 40000 };
-    const parts_case of = {
+    const parts_case test = {
         CASE_DUPLICATES,        COUNT, 3, KD_FLOAT, "cpu,cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    begin(&b, &of);
+    begin(&b, &test);
     kd_points_info info;
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.parts, 4);
@@ -133,7 +133,7 @@ static void work_is_divided(void **state) {
     check_nearest(&b, 8);
     kd_points_close(b.parts);
     b.of.spread = KD_POINTS_SPREAD_AUTO;
-    b.parts = open_on(&b, of.devices);
+    b.parts = open_on(&b, test.devices);
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.copies, 1);
     end(&b);
@@ -142,19 +142,19 @@ static void work_is_divided(void **state) {
 /* Separate arrays of different sizes, one of them empty. */
 static void arrays_of_their_own(void **state) {
     (void)state;
-    const parts_case of = {
+    const parts_case test = {
         CASE_DUPLICATES,        600,   4, KD_DOUBLE, "cpu,cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     static const uint64_t ends[] = {0, 70, 70, 71, 600};
     both b;
-    begin(&b, &of);
+    begin(&b, &test);
     kd_point_array arrays[4];
     for (int a = 0; a < 4; ++a)
-        arrays[a] = kd_point_array_make((const double *)b.cloud + ends[a] * of.dims,
-                                        ends[a + 1] - ends[a], of.dims, of.scalar);
+        arrays[a] = kd_point_array_make((const double *)b.cloud + ends[a] * test.dims,
+                                        ends[a + 1] - ends[a], test.dims, test.scalar);
     kd_points_options options;
     kd_points_options_default(&options);
-    strcpy(options.device, of.devices);
+    strcpy(options.device, test.devices);
     kd_points_close(b.parts);
     ok(kd_points_open_arrays(&b.parts, arrays, 4, &options));
     check_whole(&b);
@@ -209,7 +209,7 @@ static kd_status query_shared(void *context, ranks *among) {
 static void processes_share_a_tree(void **state) {
     (void)state;
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
-        const parts_case of = {(case_points)which,
+        const parts_case test = {(case_points)which,
                                200 + which,
                                1 + which % 5,
                                which % 2 ? KD_DOUBLE : KD_FLOAT,
@@ -219,11 +219,11 @@ static void processes_share_a_tree(void **state) {
                                false,
                                which % 3 ? 0 : 1ull << 36};
         both b;
-        begin(&b, &of);
+        begin(&b, &test);
         b.query.max_radius = b.reach;
         ok(kd_points_nearest64(b.one, &b.query, 6, ids[0], NULL, NULL));
         for (uint32_t i = 0; i < QUERIES * 6; ++i)
-            if (ids[0][i] != KD_NO_POINT64) ids[0][i] += of.first_id;
+            if (ids[0][i] != KD_NO_POINT64) ids[0][i] += test.first_id;
         ok(kd_points_within_count(b.one, &b.query, offsets[0]));
         for (int32_t size = 1; size <= 4; ++size) ok(ranks_threads_run(size, query_shared, &b));
         end(&b);

@@ -241,11 +241,11 @@ typedef struct impatience {
 } impatience;
 
 static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
-    impatience *of = (impatience *)context;
+    impatience *limits = (impatience *)context;
     (void)done;
     (void)total;
-    if (stage && strcmp(stage, "render") == 0 && --of->reports_left <= 0)
-        atomic_store(&of->job.cancelled, true);
+    if (stage && strcmp(stage, "render") == 0 && --limits->reports_left <= 0)
+        atomic_store(&limits->job.cancelled, true);
 }
 
 /* Interrupted on `before` ranks, resumed on `after`. */
@@ -256,13 +256,13 @@ static void expect_resumed(const char *name, int before, int after) {
     options.passes = (int32_t)test_size(40, 16);
     strcpy(options.device, "cpu");
     const uint64_t alone = run(made, &options, "alone.state", false, NULL);
-    impatience of = {.reports_left = 3};
-    job_init(&of.job);
-    of.job.report = lose_patience;
-    of.job.context = &of;
+    impatience limits = {.reports_left = 3};
+    job_init(&limits.job);
+    limits.job.report = lose_patience;
+    limits.job.context = &limits;
     name_devices(&options, before);
-    const uint64_t cut = run(made, &options, "together.state", false, &of.job);
-    assert_true(atomic_load(&of.job.cancelled));
+    const uint64_t cut = run(made, &options, "together.state", false, &limits.job);
+    assert_true(atomic_load(&limits.job.cancelled));
     assert_true(cut != alone);
     name_devices(&options, after);
     if (run(made, &options, "together.state", true, NULL) != alone)

@@ -53,11 +53,11 @@ typedef struct finished {
     kd_status status;
 } finished;
 
-static uint64_t all_planes(const image *of) {
+static uint64_t all_planes(const image *image) {
     uint64_t hash = 0;
-    for (int i = 0; i < of->channel_count; ++i)
-        hash = hash_combine(hash, of->planes[i],
-                            (size_t)of->width * (size_t)of->height * sizeof(float));
+    for (int i = 0; i < image->channel_count; ++i)
+        hash = hash_combine(hash, image->planes[i],
+                            (size_t)image->width * (size_t)image->height * sizeof(float));
     return hash;
 }
 

@@ -65,19 +65,19 @@ static void write_texture(void) {
     image_close(&made);
 }
 
-static void expect_energy(const frame_statistics *of) {
-    const double end = of->watts_absorbed + of->watts_media + of->watts_escaped + of->watts_ended;
-    assert_true(of->watts_emitted > 0);
-    if (!(fabs(end - of->watts_emitted) <= 1e-6 * of->watts_emitted))
-        fail_msg("%.9g W of %.9g W emitted", end, of->watts_emitted);
+static void expect_energy(const frame_statistics *statistics) {
+    const double end = statistics->watts_absorbed + statistics->watts_media + statistics->watts_escaped + statistics->watts_ended;
+    assert_true(statistics->watts_emitted > 0);
+    if (!(fabs(end - statistics->watts_emitted) <= 1e-6 * statistics->watts_emitted))
+        fail_msg("%.9g W of %.9g W emitted", end, statistics->watts_emitted);
 }
 
-static render_result shoot(const scene *of, const kd_render_options *from, const char *name) {
+static render_result shoot(const scene *scene, const kd_render_options *from, const char *name) {
     kd_render_options options = *from;
     render_result made;
     memset(options.integrator, 0, sizeof options.integrator);
     strcpy(options.integrator, name);
-    assert_int_equal(render_run(&made, of, &options, NULL), KD_OK);
+    assert_int_equal(render_run(&made, scene, &options, NULL), KD_OK);
     assert_int_equal(made.frame.nan_samples, 0);
     if (made.frame.photons_stored) expect_energy(&made.frame);
     return made;

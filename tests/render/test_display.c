@@ -21,12 +21,12 @@ typedef struct viewer {
 } viewer;
 
 static void *viewer_listen(void *context) {
-    viewer *of = (viewer *)context;
-    const int talk = accept(of->listener, NULL, NULL);
-    while (talk >= 0 && of->bytes < of->leaves_after) {
-        const ssize_t part = read(talk, of->heard + of->bytes, of->leaves_after - of->bytes);
+    viewer *client = (viewer *)context;
+    const int talk = accept(client->listener, NULL, NULL);
+    while (talk >= 0 && client->bytes < client->leaves_after) {
+        const ssize_t part = read(talk, client->heard + client->bytes, client->leaves_after - client->bytes);
         if (part <= 0) break;
-        of->bytes += (size_t)part;
+        client->bytes += (size_t)part;
     }
     if (talk >= 0) close(talk);
     return NULL;
@@ -52,9 +52,9 @@ static viewer *viewer_open(size_t leaves_after) {
     return made;
 }
 
-static void viewer_wait(viewer *of) {
-    pthread_join(of->thread, NULL);
-    close(of->listener);
+static void viewer_wait(viewer *viewer) {
+    pthread_join(viewer->thread, NULL);
+    close(viewer->listener);
 }
 
 static void viewer_close(viewer *owned) {
@@ -110,9 +110,9 @@ static uint32_t take_tile(packet_reader *from, float *plane[4]) {
 }
 
 /* Reads the packets close, create and updates; returns the number of pixels received. */
-static uint32_t read_packets(const viewer *of, const char *title, float *plane[4]) {
+static uint32_t read_packets(const viewer *viewer, const char *title, float *plane[4]) {
     uint32_t pixels = 0;
-    packet_reader all = {of->heard, of->heard + of->bytes};
+    packet_reader all = {viewer->heard, viewer->heard + viewer->bytes};
     for (int i = 0; all.at < all.end; ++i) {
         packet_reader packet = all;
         const uint32_t bytes = take_number(&packet);

@@ -208,21 +208,21 @@ static void few_samples_give_the_exposure_of_many(void **state) {
     for (int i = 0; i < 2; ++i) {
         float stops[2] = {0, 0};
         for (int many = 0; many < 2; ++many) {
-            scene *of = NULL;
+            scene *scene = NULL;
             render_result result;
             kd_render_options options;
             kd_render_options_default(&options);
-            assert_int_equal(scene_open(&of, paths[i], &options, NULL), KD_OK);
+            assert_int_equal(scene_open(&scene, paths[i], &options, NULL), KD_OK);
             options.width = options.height = 64;
             options.spp = many ? 64 : 1;
             options.max_depth = 5;
-            assert_int_equal(render_run(&result, of, &options, NULL), KD_OK);
+            assert_int_equal(render_run(&result, scene, &options, NULL), KD_OK);
             for (int p = 0; p < 64 * 64;
                  ++p) /* a dark scene, for which an exposure has to be chosen */
                 for (int c = 0; c < 3; ++c) result.picture.planes[c][p] *= 0.01f;
             stops[many] = metered(&result.picture);
             render_close(&result);
-            scene_close(of);
+            scene_close(scene);
         }
         assert_true(stops[1] > 1);
         assert_float_equal(stops[0], stops[1], 0.1);

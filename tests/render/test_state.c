@@ -70,11 +70,11 @@ typedef struct impatience {
 } impatience;
 
 static void lose_patience(void *context, const char *stage_name, int64_t done, int64_t total) {
-    impatience *of = (impatience *)context;
+    impatience *limits = (impatience *)context;
     (void)stage_name;
     (void)done;
     (void)total;
-    if (--of->reports_left <= 0) atomic_store(&of->job.cancelled, true);
+    if (--limits->reports_left <= 0) atomic_store(&limits->job.cancelled, true);
 }
 
 static void expect_resumed_is_whole(const char *name) {
@@ -225,8 +225,8 @@ typedef struct other_option {
 #define OTHER(method, field, to)                                                                   \
     { method, offsetof(kd_render_options, field), sizeof((kd_render_options *)0)->field, to }
 
-static void set_other_option(kd_render_options *of, const other_option *other) {
-    char *field = (char *)of + other->offset;
+static void set_other_option(kd_render_options *options, const other_option *other) {
+    char *field = (char *)options + other->offset;
     const float real = (float)other->value;
     const int32_t whole = (int32_t)other->value;
     const uint64_t count = (uint64_t)other->value;

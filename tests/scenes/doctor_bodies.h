@@ -61,13 +61,13 @@ static inline void body_make(body *out) {
     }
 }
 
-static inline void body_write(FILE *to, const body *of, double scale) {
-    for (uint32_t i = 0; i < of->position_count; ++i)
-        fprintf(to, "v %.9g %.9g %.9g\n", scale * (double)of->positions[i].x,
-                scale * (double)of->positions[i].y, scale * (double)of->positions[i].z);
-    for (uint32_t i = 0; i < of->triangle_count; ++i)
-        fprintf(to, "f %u %u %u\n", of->triangles[i][0] + 1, of->triangles[i][1] + 1,
-                of->triangles[i][2] + 1);
+static inline void body_write(FILE *to, const body *body, double scale) {
+    for (uint32_t i = 0; i < body->position_count; ++i)
+        fprintf(to, "v %.9g %.9g %.9g\n", scale * (double)body->positions[i].x,
+                scale * (double)body->positions[i].y, scale * (double)body->positions[i].z);
+    for (uint32_t i = 0; i < body->triangle_count; ++i)
+        fprintf(to, "f %u %u %u\n", body->triangles[i][0] + 1, body->triangles[i][1] + 1,
+                body->triangles[i][2] + 1);
 }
 
 static inline void body_turn(body *in, uint32_t triangle) {

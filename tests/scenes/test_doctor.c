@@ -24,10 +24,10 @@ static const check_problem *problem_of(const check_report *report, const char *k
     return NULL;
 }
 
-static void body_put(const char *name, const body *of, double scale) {
+static void body_put(const char *name, const body *body, double scale) {
     FILE *file = fopen(file_in(name), "w");
     assert_non_null(file);
-    body_write(file, of, scale);
+    body_write(file, body, scale);
     fclose(file);
 }
 

@@ -249,9 +249,9 @@ static void scenes_without_light_get_a_sky_and_say_so(void **state) {
 }
 
 /* Returns the largest image coordinate of the box's corners: 1 is the edge of the picture. */
-static double picture_extent(const scene *of, double aspect) {
-    const camera view = scene_camera(of);
-    const box3 box = scene_get_view(of).box;
+static double picture_extent(const scene *scene, double aspect) {
+    const camera view = scene_camera(scene);
+    const box3 box = scene_get_view(scene).box;
     const vec3 back = vec3_normalize(vec3_sub(view.eye, view.look_at));
     const vec3 right = vec3_normalize(vec3_cross(view.up, back)), up = vec3_cross(back, right);
     const double tangent = tan((double)view.fov_degrees * pi / 360);

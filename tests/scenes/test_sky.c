@@ -75,22 +75,22 @@ static double luminance(const double rgb[3]) {
     return 683 * (0.2126729 * rgb[0] + 0.7151522 * rgb[1] + 0.0721750 * rgb[2]);
 }
 
-static double sky_luminance(const clear_sky_model *of, double x, double y, double z) {
+static double sky_luminance(const clear_sky_model *sky, double x, double y, double z) {
     const double direction[3] = {x, y, z};
     double rgb[3];
-    clear_sky_radiance(rgb, of, direction);
+    clear_sky_radiance(rgb, sky, direction);
     return luminance(rgb);
 }
 
 /* Horizontal illuminance, lux. */
-static double sky_illuminance(const clear_sky_model *of) {
+static double sky_illuminance(const clear_sky_model *sky) {
     enum { STEPS = 180 };
     double sum = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double height = (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
             const double s = sqrt(1 - height * height);
-            sum += sky_luminance(of, s * cos(turn), height, s * sin(turn)) * height;
+            sum += sky_luminance(sky, s * cos(turn), height, s * sin(turn)) * height;
         }
     return sum * 2 * pi / (STEPS * STEPS);
 }
@@ -100,14 +100,14 @@ static double sky_illuminance(const clear_sky_model *of) {
    rounding change little. */
 static void the_zenith_is_the_papers(void **state) {
     (void)state;
-    clear_sky_model of;
+    clear_sky_model model;
     const clear_sky sky = sky_of(45, 3);
-    clear_sky_open(&of, &sky);
+    clear_sky_open(&model, &sky);
     const double meant = 1000 * (7.1649 * tan(0.41944444 * pi / 2) + 1.7727);
-    assert_true(fabs(sky_luminance(&of, 0, 1, 0) / meant - 1) < 2e-3);
+    assert_true(fabs(sky_luminance(&model, 0, 1, 0) / meant - 1) < 2e-3);
     const double direction[3] = {0, 1, 0};
     double rgb[3];
-    clear_sky_radiance(rgb, &of, direction);
+    clear_sky_radiance(rgb, &model, direction);
     assert_true(rgb[2] > 1.5 * rgb[0] && rgb[2] > rgb[1] && rgb[1] > rgb[0]); /* it is blue */
 }
 
@@ -176,25 +176,25 @@ static void the_sun_keeps_its_energy(void **state) {
                                       {.sun = {0.02f, 1, 0}, .turbidity = 3}};
     for (int i = 0; i < 3; ++i) {
         char text[96];
-        clear_sky_model of;
+        clear_sky_model sky;
         double with[3], without[3];
-        clear_sky_open(&of, &skies[i]);
+        clear_sky_open(&sky, &skies[i]);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s}", suns[i]);
         scene *made = open_sky(text);
         scene_view view = scene_get_view(made);
-        beam(with, &view, of.sun);
-        const vec3 sun = vec3_make((float)of.sun[0], (float)of.sun[1], (float)of.sun[2]);
+        beam(with, &view, sky.sun);
+        const vec3 sun = vec3_make((float)sky.sun[0], (float)sky.sun[1], (float)sky.sun[2]);
         assert_true(environment_pdf(&view, vec3_all(0), sun) > 100);
         scene_close(made);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s, \"disc\": false}", suns[i]);
         made = open_sky(text);
         view = scene_get_view(made);
-        beam(without, &view, of.sun);
+        beam(without, &view, sky.sun);
         scene_close(made);
         for (int c = 0; c < 3; ++c)
-            if (fabs((with[c] - without[c]) / of.sun_irradiance[c] - 1) > 0.02)
+            if (fabs((with[c] - without[c]) / sky.sun_irradiance[c] - 1) > 0.02)
                 fail_msg("sun %d, channel %d: %g, expected %g", i, c, with[c] - without[c],
-                         of.sun_irradiance[c]);
+                         sky.sun_irradiance[c]);
     }
 }
 

@@ -153,23 +153,23 @@ static void fill_single(int row) {
     }
     for (int k = 0; k < ENERGY_GLASS_COSINES; ++k) {
         const double s = (double)k / (ENERGY_GLASS_COSINES - 1);
-        const kept of = kept_of(alpha, cosine_of(alpha, s));
-        for (int i = 0; i < ENERGY_INDICES; ++i) glass[i][row][k] = printed(1 - of.glass[i]);
+        const kept cell = kept_of(alpha, cosine_of(alpha, s));
+        for (int i = 0; i < ENERGY_INDICES; ++i) glass[i][row][k] = printed(1 - cell.glass[i]);
     }
     for (int i = 0; i < ENERGY_INDICES; ++i)
         glass_mean[i][row] = mean_of(glass[i][row], ENERGY_GLASS_COSINES, alpha);
     double sum[ENERGY_COATS] = {0};
     for (int k = 0; k < ENERGY_COAT_COSINES; ++k) {
         const double mu = cosine_of(alpha, (double)k / (ENERGY_COAT_COSINES - 1));
-        const kept of = kept_of(alpha, mu);
+        const kept record = kept_of(alpha, mu);
         for (int c = 0; c < ENERGY_COATS; ++c)
             coat[c][row][k] =
-                (coat_cosine_of(of.coat[c] / of.metal, (double)energy_coat_index(c)) - mu) / alpha;
+                (coat_cosine_of(record.coat[c] / record.metal, (double)energy_coat_index(c)) - mu) / alpha;
     }
     const int steps = 64; /* of the mean over mu^2 */
     for (int k = 0; k < steps; ++k) {
-        const kept of = kept_of(alpha, sqrt((k + 0.5) / steps));
-        for (int c = 0; c < ENERGY_COATS; ++c) sum[c] += of.coat[c] / steps;
+        const kept kept_row = kept_of(alpha, sqrt((k + 0.5) / steps));
+        for (int c = 0; c < ENERGY_COATS; ++c) sum[c] += kept_row.coat[c] / steps;
     }
     for (int c = 0; c < ENERGY_COATS; ++c)
         coat_mean[c][row] = sum[c] / (double)fresnel_dielectric_average(energy_coat_index(c));
@@ -318,12 +318,12 @@ typedef struct table_file {
     FILE *out;
 } table_file;
 
-static bool open_table(table_file *of, const char *folder) {
+static bool open_table(table_file *file, const char *folder) {
     char path[1024];
-    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, of->name);
-    of->out = fopen(path, "w");
-    if (!of->out) perror(path);
-    return of->out != NULL;
+    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, file->name);
+    file->out = fopen(path, "w");
+    if (!file->out) perror(path);
+    return file->out != NULL;
 }
 
 static void print_table(const table_file *to, const double *values, size_t count) {
@@ -334,8 +334,8 @@ static void print_table(const table_file *to, const double *values, size_t count
     }
 }
 
-static bool close_table(table_file *of) {
-    return fclose(of->out) == 0;
+static bool close_table(table_file *file) {
+    return fclose(file->out) == 0;
 }
 
 /* --- metals of long facets -------------------------------------------------------------------- */
@@ -386,8 +386,8 @@ static double round_missing(double alpha, double mu) {
 static double long_node(int row, int ratio, energy_place turn, energy_place at) {
     double ends[2];
     for (int k = 0; k < 2; ++k) {
-        const double *of = longs[row][ratio][turn.first + k] + at.first;
-        ends[k] = of[0] + (double)at.rest * (of[1] - of[0]) - 0.5;
+        const double *values = longs[row][ratio][turn.first + k] + at.first;
+        ends[k] = values[0] + (double)at.rest * (values[1] - values[0]) - 0.5;
     }
     return ends[0] + (double)turn.rest * (ends[1] - ends[0]);
 }

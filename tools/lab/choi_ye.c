@@ -50,11 +50,11 @@ static const choi_model paper[] = {
 };
 enum { PAPER = sizeof paper / sizeof *paper };
 
-const choi_tree *choi_find(const choi_column *of, const char *builder, const char *device_name) {
-    for (int i = 0; i < of->count; ++i)
-        if (strcmp(of->results[i].builder, builder) == 0 &&
-            strcmp(of->results[i].device, device_name) == 0)
-            return &of->results[i];
+const choi_tree *choi_find(const choi_column *column, const char *builder, const char *device_name) {
+    for (int i = 0; i < column->count; ++i)
+        if (strcmp(column->results[i].builder, builder) == 0 &&
+            strcmp(column->results[i].device, device_name) == 0)
+            return &column->results[i];
     return NULL;
 }
 
@@ -306,14 +306,14 @@ done:
     return status;
 }
 
-static kd_status write_row(const bench_request *request, const choi_column *of,
+static kd_status write_row(const bench_request *request, const choi_column *column,
                            const choi_tree *from, const char *table, double published_ms,
                            const char *published_on) {
-    bench_row row = {.bench = "choi-ye", .set = of->name, .builder = from->builder};
+    bench_row row = {.bench = "choi-ye", .set = column->name, .builder = from->builder};
     row.device = from->device;
     row.variant = table;
-    row.n = row.triangles = of->triangles;
-    row.items = (double)of->triangles;
+    row.n = row.triangles = column->triangles;
+    row.items = (double)column->triangles;
     row.runs = request->runs;
     memcpy(row.seconds, from->seconds, sizeof row.seconds);
     memcpy(row.stage_seconds, from->stages, sizeof row.stage_seconds);
@@ -324,29 +324,29 @@ static kd_status write_row(const bench_request *request, const choi_column *of,
     row.primary_rate = from->primary;
     row.diffuse_rate = from->diffuse;
     row.published = published_ms;
-    if (published_ms > 0 && of->from)
-        row.ratio = published_ms / of->from->triangles * of->triangles / (from->median * 1e3);
+    if (published_ms > 0 && column->from)
+        row.ratio = published_ms / column->from->triangles * column->triangles / (from->median * 1e3);
     row.published_on = published_ms > 0 ? published_on : NULL;
     return bench_write(request, &row);
 }
 
 /* Compares times if the model has the paper's size, else triangles per second. */
-static kd_status print_time(const bench_request *request, const choi_column *of, const char *table,
+static kd_status print_time(const bench_request *request, const choi_column *column, const char *table,
                             const choi_tree *from, double published_ms, const char *published_on) {
     if (!from) return KD_OK;
     char what[192], theirs[32] = "-", ratio[32] = "-";
-    snprintf(what, sizeof what, "%s, %s on %s", of->label, from->builder, from->device);
-    const double ms = from->median * 1e3, size = of->from ? of->from->triangles : 0;
-    const bool same = size > 0 && of->triangles > 0.9 * size && of->triangles < 1.1 * size;
+    snprintf(what, sizeof what, "%s, %s on %s", column->label, from->builder, from->device);
+    const double ms = from->median * 1e3, size = column->from ? column->from->triangles : 0;
+    const bool same = size > 0 && column->triangles > 0.9 * size && column->triangles < 1.1 * size;
     if (size > 0) {
         snprintf(theirs, sizeof theirs, "%.4g", same ? published_ms : size / published_ms * 1e-3);
-        snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * of->triangles / ms);
+        snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * column->triangles / ms);
     }
     if (size > 0 && same) snprintf(ratio, sizeof ratio, "%.3g", published_ms / ms);
     printf("%-40s %12s %12.4g %6s %8s\n", what, theirs,
-           same || size <= 0 ? ms : of->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
+           same || size <= 0 ? ms : column->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
            ratio);
-    return write_row(request, of, from, table, published_ms, published_on);
+    return write_row(request, column, from, table, published_ms, published_on);
 }
 
 static void print_head(const char *title, const char *devices, const char *unit) {

@@ -136,8 +136,8 @@ static kd_status report_path(const laboratory *work, char path[4096], const char
     return KD_OK;
 }
 
-static void picture_name(char name[64], const contender *of, int32_t gather) {
-    snprintf(name, 64, "%s-%d.png", of->name, gather);
+static void picture_name(char name[64], const contender *contender, int32_t gather) {
+    snprintf(name, 64, "%s-%d.png", contender->name, gather);
 }
 
 /* Checks that every file of the report is writable and not an input. */
@@ -162,26 +162,26 @@ static kd_status check_report(const laboratory *work) {
 /* --- measuring -------------------------------------------------------------------------------- */
 
 static kd_status judge(measurement *out, const laboratory *work, const render_result *seen,
-                       const contender *of) {
+                       const contender *contender) {
     char path[4096], file[64];
     const image *truth = &work->reference;
     KD_TRY(compare_images(&out->relmse, &seen->picture, truth, COMPARE_RELMSE, 1, NULL));
     KD_TRY(compare_images(&out->block_relmse, &seen->picture, truth, COMPARE_RELMSE, BLOCK, NULL));
     KD_TRY(compare_images(&out->rmse, &seen->picture, truth, COMPARE_RMSE, 1, NULL));
-    picture_name(file, of, out->gather);
+    picture_name(file, contender, out->gather);
     KD_TRY(report_path(work, path, file));
     const image_encoding encoding = {work->base.exposure, work->base.tonemap};
     return image_write(&seen->picture, path, &encoding);
 }
 
-static kd_status measure(laboratory *work, contender *of, int rung) {
-    measurement *out = &of->rungs[rung];
+static kd_status measure(laboratory *work, contender *contender, int rung) {
+    measurement *out = &contender->rungs[rung];
     kd_render_options options = work->base;
     render_result seen;
     memset(options.estimator, 0, sizeof options.estimator);
     memset(options.kernel, 0, sizeof options.kernel);
-    strcpy(options.estimator, of->estimator);
-    strcpy(options.kernel, of->kernel);
+    strcpy(options.estimator, contender->estimator);
+    strcpy(options.kernel, contender->kernel);
     memset(options.lookup, 0, sizeof options.lookup);
     strcpy(options.lookup, work->values.render.lookup);
     options.gather = out->gather = work->ladder[rung];
@@ -191,10 +191,10 @@ static kd_status measure(laboratory *work, contender *of, int rung) {
     KD_TRY(status);
     out->seconds = job_seconds(&work->job, "render") - before;
     out->radius = seen.frame.radius;
-    const kd_status judged = judge(out, work, &seen, of);
+    const kd_status judged = judge(out, work, &seen, contender);
     render_close(&seen);
     KD_TRY(judged);
-    printf("%-14s %5d %10.4g %9.3f %10.3e %10.3e\n", of->name, out->gather, out->radius,
+    printf("%-14s %5d %10.4g %9.3f %10.3e %10.3e\n", contender->name, out->gather, out->radius,
            out->seconds, out->relmse, out->block_relmse);
     fflush(stdout);
     return KD_OK;
@@ -210,9 +210,9 @@ static kd_status write_table(const laboratory *work) {
     fputs("estimator,kernel,k,radius,seconds,relmse,relmse_blocks,rmse\n", output.stream);
     for (int c = 0; c < work->contender_count; ++c)
         for (int r = 0; r < work->rung_count; ++r) {
-            const contender *of = &work->contenders[c];
-            const measurement *m = &of->rungs[r];
-            fprintf(output.stream, "%s,%s,%d,%.9g,%.6g,%.9g,%.9g,%.9g\n", of->name, of->kernel,
+            const contender *contender = &work->contenders[c];
+            const measurement *m = &contender->rungs[r];
+            fprintf(output.stream, "%s,%s,%d,%.9g,%.6g,%.9g,%.9g,%.9g\n", contender->name, contender->kernel,
                     m->gather, m->radius, m->seconds, m->relmse, m->block_relmse, m->rmse);
         }
     KD_TRY(file_output_commit(&output));
@@ -224,15 +224,15 @@ static kd_status write_plot(const laboratory *work, const char *name, bool again
     static plot_point points[PLOT_SERIES][RUNGS];
     plot_series series[PLOT_SERIES];
     for (int c = 0; c < work->contender_count; ++c) {
-        const contender *of = &work->contenders[c];
+        const contender *contender = &work->contenders[c];
         for (int r = 0; r < work->rung_count; ++r) {
-            const measurement *m = &of->rungs[r];
+            const measurement *m = &contender->rungs[r];
             plot_point *point = &points[c][r];
             point->x = against_time ? m->seconds : m->gather;
             point->y = against_time ? m->relmse : m->block_relmse;
             snprintf(point->label, sizeof point->label, "%.0d", against_time ? m->gather : 0);
         }
-        series[c] = (plot_series){of->name, points[c], work->rung_count};
+        series[c] = (plot_series){contender->name, points[c], work->rung_count};
     }
     const plot made = {.title = against_time
                                     ? "Error against time, by photons per estimate"

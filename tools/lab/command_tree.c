@@ -28,12 +28,12 @@ typedef struct xray {
     job_control job;
 } xray;
 
-static void print_levels(const tree_levels *of) {
+static void print_levels(const tree_levels *levels) {
     double expected = 0, intersected = 0, cost = 0;
     printf("%-6s %10s %10s %10s %12s %10s %10s %10s\n", "level", "nodes", "leaves", "empty",
            "references", "SAH cost", "expected", "met");
-    for (uint32_t l = 0; l < of->count; ++l) {
-        const tree_level *at = &of->levels[l];
+    for (uint32_t l = 0; l < levels->count; ++l) {
+        const tree_level *at = &levels->levels[l];
         printf("%-6u %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %12" PRIu64
                " %10.4f %10.4f %10.4f\n",
                l, at->nodes, at->leaves, at->empty_leaves, at->references,
@@ -46,21 +46,21 @@ static void print_levels(const tree_levels *of) {
            intersected);
     printf("leaves by triangles:");
     for (int i = 0; i < LEAF_SIZES; ++i)
-        if (of->leaf_sizes[i])
-            printf(" %d%s: %" PRIu64, i, i + 1 < LEAF_SIZES ? "" : "+", of->leaf_sizes[i]);
+        if (levels->leaf_sizes[i])
+            printf(" %d%s: %" PRIu64, i, i + 1 < LEAF_SIZES ? "" : "+", levels->leaf_sizes[i]);
     printf("\n");
 }
 
 static void print_summary(const xray *work, const char *path) {
     const tritree_statistics *s = &work->tree.statistics;
-    const tree_levels *of = &work->levels;
+    const tree_levels *levels = &work->levels;
     printf("%s: %" PRIu64 " nodes, %" PRIu64 " leaves (%" PRIu64 " empty), %" PRIu64
            " references, depth %u, SAH cost %.4f\n",
            path, s->nodes, s->leaves, s->empty_leaves, s->references, s->depth, s->sah_cost);
     printf("%" PRIu64
            " lines through the box, as rays to their hits: %.2f nodes read, %.2f leaves, "
            "%.2f triangles tested\n",
-           of->lines, of->nodes_read, of->leaves_read, of->triangles_tested);
+           levels->lines, levels->nodes_read, levels->leaves_read, levels->triangles_tested);
 }
 
 static kd_status check_outputs(const tree_values *values, const char *path) {

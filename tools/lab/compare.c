@@ -104,10 +104,10 @@ typedef struct tally {
     double limit; /* logarithm of the largest ratio allowed */
 } tally;
 
-static void print_row(const tally *to, const result_line *of, const compare_ratio *row,
+static void print_row(const tally *to, const result_line *line, const compare_ratio *row,
                       bool changed) {
     char name[NAME];
-    results_name(name, sizeof name, of);
+    results_name(name, sizeof name, line);
     const double over = row->log_ratio - to->limit;
     const char *verdict = over > SURE_ROW * row->error ? "SLOWER"
                           : over > 0                   ? "perhaps slower: more --runs"
@@ -117,20 +117,20 @@ static void print_row(const tally *to, const result_line *of, const compare_rati
 }
 
 static kd_status compare_row(tally *to, const results *older, const results *newer,
-                             const result_line *of) {
-    const int before = lines_like(to->older, older, of), after = lines_like(to->newer, newer, of);
-    if (to->newer[0] != of) return KD_OK; /* handled with the first line that measures the same */
+                             const result_line *line) {
+    const int before = lines_like(to->older, older, line), after = lines_like(to->newer, newer, line);
+    if (to->newer[0] != line) return KD_OK; /* handled with the first line that measures the same */
     if (before == 0) {
         char name[NAME];
-        results_name(name, sizeof name, of);
+        results_name(name, sizeof name, line);
         printf("     new           %s\n", name);
         return KD_OK;
     }
     compare_ratio *row = to->rows + to->row_count++;
     KD_TRY(compare_lines(row, to->older, before, to->newer, after));
     const bool changed =
-        of->hash[0] && to->older[0]->hash[0] && strcmp(of->hash, to->older[0]->hash) != 0;
-    print_row(to, of, row, changed);
+        line->hash[0] && to->older[0]->hash[0] && strcmp(line->hash, to->older[0]->hash) != 0;
+    print_row(to, line, row, changed);
     to->changed += changed;
     to->slower += row->log_ratio - to->limit > SURE_ROW * row->error;
     return KD_OK;
@@ -149,31 +149,31 @@ static void print_missing(tally *to, const results *older, const results *newer)
 }
 
 /* The unweighted mean of all rows, since their errors are correlated. */
-static compare_ratio mean_ratio(const tally *of) {
+static compare_ratio mean_ratio(const tally *tally) {
     compare_ratio mean = {0, 0};
     double own = 0, apart = 0;
-    for (int i = 0; i < of->row_count; ++i) mean.log_ratio += of->rows[i].log_ratio;
-    mean.log_ratio /= of->row_count;
-    for (int i = 0; i < of->row_count; ++i) {
-        const double off = of->rows[i].log_ratio - mean.log_ratio;
-        own += of->rows[i].error * of->rows[i].error;
+    for (int i = 0; i < tally->row_count; ++i) mean.log_ratio += tally->rows[i].log_ratio;
+    mean.log_ratio /= tally->row_count;
+    for (int i = 0; i < tally->row_count; ++i) {
+        const double off = tally->rows[i].log_ratio - mean.log_ratio;
+        own += tally->rows[i].error * tally->rows[i].error;
         apart += off * off;
     }
-    mean.error = sqrt(fmax(own, apart)) / of->row_count;
+    mean.error = sqrt(fmax(own, apart)) / tally->row_count;
     return mean;
 }
 
-static kd_status judge(const tally *of, double max_regress) {
-    KD_REQUIRE(of->row_count > 0, KD_ERROR_CHECK, "the two files have no row in common");
-    const compare_ratio mean = mean_ratio(of);
+static kd_status judge(const tally *tally, double max_regress) {
+    KD_REQUIRE(tally->row_count > 0, KD_ERROR_CHECK, "the two files have no row in common");
+    const compare_ratio mean = mean_ratio(tally);
     printf("%8.3f +- %5.3f  mean of %d rows\n", exp(mean.log_ratio),
-           exp(mean.log_ratio) * mean.error, of->row_count);
+           exp(mean.log_ratio) * mean.error, tally->row_count);
     fflush(stdout);
-    KD_REQUIRE(of->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed", of->changed);
-    KD_REQUIRE(of->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
-               of->slower, of->row_count, 100 * max_regress);
-    KD_REQUIRE(mean.log_ratio - of->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
-               "the mean of %d rows is more than %g %% slower", of->row_count, 100 * max_regress);
+    KD_REQUIRE(tally->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed", tally->changed);
+    KD_REQUIRE(tally->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
+               tally->slower, tally->row_count, 100 * max_regress);
+    KD_REQUIRE(mean.log_ratio - tally->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
+               "the mean of %d rows is more than %g %% slower", tally->row_count, 100 * max_regress);
     return KD_OK;
 }
 

@@ -6,9 +6,9 @@
 
 enum { NAME = 64 };
 
-static void name_of(char out[NAME], const experiment_trial *of) {
-    snprintf(out, NAME, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
-             of->lookup[0] ? " " : "", of->lookup);
+static void name_of(char out[NAME], const experiment_trial *trial) {
+    snprintf(out, NAME, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "", trial->estimator,
+             trial->lookup[0] ? " " : "", trial->lookup);
 }
 
 static kd_status path_of(char out[4096], const experiment *work, const char *name) {
@@ -27,12 +27,12 @@ static kd_status write_table(const experiment *work) {
     for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%s", experiment_axis_names[i]);
     fputs(",seconds,relmse,relmse_blocks,rmse\n", output.stream);
     for (int t = 0; t < work->trial_count; ++t) {
-        const experiment_trial *of = &work->trials[t];
-        fprintf(output.stream, "%s,%s,%s,%s", of->integrator, of->estimator, of->lookup,
-                experiment_axis_names[of->varies]);
-        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", of->settings[i]);
-        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", of->seconds, of->relmse, of->block_relmse,
-                of->rmse);
+        const experiment_trial *trial = &work->trials[t];
+        fprintf(output.stream, "%s,%s,%s,%s", trial->integrator, trial->estimator, trial->lookup,
+                experiment_axis_names[trial->varies]);
+        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", trial->settings[i]);
+        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", trial->seconds, trial->relmse, trial->block_relmse,
+                trial->rmse);
     }
     return file_output_commit(&output);
 }
@@ -44,8 +44,8 @@ typedef struct curves {
     int count, used, left_out;
 } curves;
 
-static bool is_on(const experiment_trial *of, int axis) {
-    return axis < 0 || (int)of->varies == axis;
+static bool is_on(const experiment_trial *trial, int axis) {
+    return axis < 0 || (int)trial->varies == axis;
 }
 
 /* Collects the curve of one name, of at least two points. `axis` below 0: all trials, against
@@ -54,12 +54,12 @@ static void add_curve(curves *to, const experiment *work, const char *name, int 
     plot_point *points = to->points + to->used;
     int count = 0;
     for (int i = 0; i < work->trial_count; ++i) {
-        const experiment_trial *of = &work->trials[i];
+        const experiment_trial *trial = &work->trials[i];
         char own[NAME];
-        name_of(own, of);
-        if (strcmp(own, name) != 0 || !is_on(of, axis)) continue;
-        const double x = axis < 0 ? of->seconds : of->settings[axis];
-        const plot_point point = {x, of->relmse, ""};
+        name_of(own, trial);
+        if (strcmp(own, name) != 0 || !is_on(trial, axis)) continue;
+        const double x = axis < 0 ? trial->seconds : trial->settings[axis];
+        const plot_point point = {x, trial->relmse, ""};
         int place = count++;
         for (; place > 0 && points[place - 1].x > x; --place) points[place] = points[place - 1];
         points[place] = point;

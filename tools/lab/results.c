@@ -170,10 +170,10 @@ bool results_alike(const result_line *a, const result_line *b) {
            a->k == b->k;
 }
 
-void results_name(char *out, size_t bytes, const result_line *of) {
+void results_name(char *out, size_t bytes, const result_line *line) {
     char n[32] = "", k[16] = "";
-    if (of->n) snprintf(n, sizeof n, " n %" PRIu64, of->n);
-    if (of->k) snprintf(k, sizeof k, " k %d", of->k);
-    snprintf(out, bytes, "%s %s %s %s%s%s%s%s", of->bench, of->set, of->builder, of->device,
-             of->variant[0] ? " " : "", of->variant, n, k);
+    if (line->n) snprintf(n, sizeof n, " n %" PRIu64, line->n);
+    if (line->k) snprintf(k, sizeof k, " k %d", line->k);
+    snprintf(out, bytes, "%s %s %s %s%s%s%s%s", line->bench, line->set, line->builder, line->device,
+             line->variant[0] ? " " : "", line->variant, n, k);
 }

@@ -46,7 +46,7 @@ void results_close(results *owned); /* accepts a zeroed struct */
 bool results_alike(const result_line *a, const result_line *b);
 
 /* Describes what a line measures: "points uniform kandela cpu n 10000 k 8". */
-void results_name(char *out, size_t bytes, const result_line *of);
+void results_name(char *out, size_t bytes, const result_line *line);
 
 /* Compares two files of results, and reports slowdowns beyond noise. */
 

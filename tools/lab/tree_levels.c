@@ -39,10 +39,10 @@ typedef struct counting {
     double root_area;
 } counting;
 
-static tree_level *level_of(tree_levels *of, uint32_t level) {
+static tree_level *level_of(tree_levels *levels, uint32_t level) {
     const uint32_t at = level < TREE_LEVELS ? level : TREE_LEVELS - 1;
-    if (at >= of->count) of->count = at + 1;
-    return &of->levels[at];
+    if (at >= levels->count) levels->count = at + 1;
+    return &levels->levels[at];
 }
 
 static void count_node(void *context, uint32_t at, uint32_t level, box3 box) {
@@ -96,15 +96,15 @@ static line draw_line(box3 box, uint64_t number) {
 }
 
 /* Computes the interval of the line in the box; returns false if there is none. */
-static bool cut_box(const line *of, box3 box, double *near, double *far) {
+static bool cut_box(const line *line, box3 box, double *near, double *far) {
     *near = 0;
     *far = 1;
     for (int axis = 0; axis < 3; ++axis) {
         const double lo = (double)vec3_axis(box.lo, axis), hi = (double)vec3_axis(box.hi, axis);
-        const double delta = of->delta[axis];
-        const double a = (lo - of->origin[axis]) / delta, b = (hi - of->origin[axis]) / delta;
+        const double delta = line->delta[axis];
+        const double a = (lo - line->origin[axis]) / delta, b = (hi - line->origin[axis]) / delta;
         if (delta == 0) {
-            if (of->origin[axis] < lo || of->origin[axis] > hi) return false;
+            if (line->origin[axis] < lo || line->origin[axis] > hi) return false;
             continue;
         }
         *near = fmax(*near, fmin(a, b));
@@ -113,25 +113,25 @@ static bool cut_box(const line *of, box3 box, double *near, double *far) {
     return *near <= *far;
 }
 
-static void pierce(tree_levels *to, const tritree *tree, const line *of, uint32_t at,
+static void pierce(tree_levels *to, const tritree *tree, const line *line, uint32_t at,
                    uint32_t level, double near, double far) {
     const tritree_node node = tree->nodes[at];
     level_of(to, level)->intersected += 1;
     if (tritree_is_leaf(node)) return;
     const int axis = tritree_axis(node);
-    const double t = ((double)node.split - of->origin[axis]) / of->delta[axis];
-    const uint32_t first = tritree_left(node) + (of->delta[axis] < 0), left = tritree_left(node);
+    const double t = ((double)node.split - line->origin[axis]) / line->delta[axis];
+    const uint32_t first = tritree_left(node) + (line->delta[axis] < 0), left = tritree_left(node);
     const uint32_t second = first == left ? left + 1 : left;
-    if (near <= t) pierce(to, tree, of, first, level + 1, near, fmin(far, t));
-    if (far >= t) pierce(to, tree, of, second, level + 1, fmax(near, t), far);
+    if (near <= t) pierce(to, tree, line, first, level + 1, near, fmin(far, t));
+    if (far >= t) pierce(to, tree, line, second, level + 1, fmax(near, t), far);
 }
 
 /* Traces the same line as a ray up to its hit. */
-static void cast_line(tree_levels *to, const tritree_view *view, const line *of) {
+static void cast_line(tree_levels *to, const tritree_view *view, const line *line) {
     ray cast;
     memset(&cast, 0, sizeof cast);
-    cast.origin = vec3_make((float)of->origin[0], (float)of->origin[1], (float)of->origin[2]);
-    cast.direction = vec3_make((float)of->delta[0], (float)of->delta[1], (float)of->delta[2]);
+    cast.origin = vec3_make((float)line->origin[0], (float)line->origin[1], (float)line->origin[2]);
+    cast.direction = vec3_make((float)line->delta[0], (float)line->delta[1], (float)line->delta[2]);
     cast.tmin = 0;
     cast.tmax = 1;
     tritree_counts counts = {0, 0, 0};
@@ -248,27 +248,27 @@ static void write_dot(writing *w) {
     fputs("}\n", w->to);
 }
 
-static void write_json(FILE *to, const tritree *tree, const tree_levels *of) {
+static void write_json(FILE *to, const tritree *tree, const tree_levels *levels) {
     const tritree_statistics *s = &tree->statistics;
     fprintf(to,
             "{\n  \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"depth\": %u, \"sah_cost\": %.9g,\n  \"lines\": %" PRIu64
             ", \"nodes_read\": %.9g, \"leaves_read\": %.9g, \"triangles_tested\": %.9g,\n"
             "  \"leaf_sizes\": [",
-            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, of->lines, of->nodes_read,
-            of->leaves_read, of->triangles_tested);
+            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, levels->lines, levels->nodes_read,
+            levels->leaves_read, levels->triangles_tested);
     for (int i = 0; i < LEAF_SIZES; ++i)
-        fprintf(to, "%s%" PRIu64, i ? ", " : "", of->leaf_sizes[i]);
+        fprintf(to, "%s%" PRIu64, i ? ", " : "", levels->leaf_sizes[i]);
     fputs("],\n  \"levels\": [\n", to);
-    for (uint32_t l = 0; l < of->count; ++l) {
-        const tree_level *at = &of->levels[l];
+    for (uint32_t l = 0; l < levels->count; ++l) {
+        const tree_level *at = &levels->levels[l];
         fprintf(
             to,
             "    {\"level\": %u, \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64
             ", \"empty_leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"expected\": %.9g, \"met\": %.9g, \"inner_cost\": %.9g, \"leaf_cost\": %.9g}%s\n",
             l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected,
-            at->intersected, at->inner_cost, at->leaf_cost, l + 1 < of->count ? "," : "");
+            at->intersected, at->inner_cost, at->leaf_cost, l + 1 < levels->count ? "," : "");
     }
     fputs("  ]\n}\n", to);
 }
@@ -279,7 +279,7 @@ bool tree_export_knows(const char *path) {
            strcmp(suffix, ".json") == 0;
 }
 
-kd_status tree_export(const char *path, const tritree *tree, const tree_levels *of,
+kd_status tree_export(const char *path, const tritree *tree, const tree_levels *levels,
                       uint32_t max_level) {
     KD_REQUIRE(tree_export_knows(path), KD_ERROR_USAGE,
                "%s: unknown suffix; expected .ply, .dot or .json", path);
@@ -292,7 +292,7 @@ kd_status tree_export(const char *path, const tritree *tree, const tree_levels *
     else if (strcmp(suffix, ".dot") == 0)
         write_dot(&w);
     else
-        write_json(output.stream, tree, of);
+        write_json(output.stream, tree, levels);
     return file_output_commit(&output);
 }
 
@@ -312,12 +312,12 @@ static bars_row *add_row(chart *to, const char *before, uint32_t number, const c
     return row;
 }
 
-static kd_status draw_costs(const char *folder, const tree_levels *of) {
+static kd_status draw_costs(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
-    for (uint32_t l = 0; l < of->count; ++l) {
+    for (uint32_t l = 0; l < levels->count; ++l) {
         bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = of->levels[l].inner_cost;
-        row->parts[1] = of->levels[l].leaf_cost;
+        row->parts[0] = levels->levels[l].inner_cost;
+        row->parts[1] = levels->levels[l].leaf_cost;
     }
     const bars drawn = {.title = "SAH cost by level",
                         .unit = "",
@@ -328,12 +328,12 @@ static kd_status draw_costs(const char *folder, const tree_levels *of) {
     return report_bars(folder, "figure-1-cost", &drawn);
 }
 
-static kd_status draw_visits(const char *folder, const tree_levels *of) {
+static kd_status draw_visits(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
-    for (uint32_t l = 0; l < of->count; ++l) {
+    for (uint32_t l = 0; l < levels->count; ++l) {
         bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = of->levels[l].intersected;
-        row->mark = of->levels[l].expected;
+        row->parts[0] = levels->levels[l].intersected;
+        row->mark = levels->levels[l].expected;
     }
     const bars drawn = {.title = "Nodes that a line meets; the mark: expected",
                         .unit = "",
@@ -343,11 +343,11 @@ static kd_status draw_visits(const char *folder, const tree_levels *of) {
     return report_bars(folder, "figure-2-visits", &drawn);
 }
 
-static kd_status draw_leaves(const char *folder, const tree_levels *of) {
+static kd_status draw_leaves(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
     for (uint32_t i = 0; i < LEAF_SIZES; ++i)
         add_row(&made, "", i, i + 1 < LEAF_SIZES ? " triangles" : " and more")->parts[0] =
-            (double)of->leaf_sizes[i];
+            (double)levels->leaf_sizes[i];
     const bars drawn = {.title = "Leaves by their triangles",
                         .unit = "leaves",
                         .part_count = 1,
@@ -356,22 +356,22 @@ static kd_status draw_leaves(const char *folder, const tree_levels *of) {
     return report_bars(folder, "figure-3-leaves", &drawn);
 }
 
-kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *of,
+kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *levels,
                       const char *name) {
     char text[640];
     double expected = 0, intersected = 0;
-    for (uint32_t l = 0; l < of->count; ++l)
-        expected += of->levels[l].expected, intersected += of->levels[l].intersected;
-    KD_TRY(draw_costs(folder, of));
-    KD_TRY(draw_visits(folder, of));
-    KD_TRY(draw_leaves(folder, of));
+    for (uint32_t l = 0; l < levels->count; ++l)
+        expected += levels->levels[l].expected, intersected += levels->levels[l].intersected;
+    KD_TRY(draw_costs(folder, levels));
+    KD_TRY(draw_visits(folder, levels));
+    KD_TRY(draw_leaves(folder, levels));
     snprintf(text, sizeof text,
              "%.200s: %" PRIu64 " nodes, %" PRIu64 " leaves, depth %u, SAH cost %.4g. A line "
              "through the box meets %.4g nodes by the share of their surfaces, %.4g as counted on "
              "%" PRIu64 " lines; a ray stops at its hit and reads %.4g nodes, %.4g leaves and %.4g "
              "triangles.",
              name, tree->statistics.nodes, tree->statistics.leaves, tree->statistics.depth,
-             tree->statistics.sah_cost, expected, intersected, of->lines, of->nodes_read,
-             of->leaves_read, of->triangles_tested);
+             tree->statistics.sah_cost, expected, intersected, levels->lines, levels->nodes_read,
+             levels->leaves_read, levels->triangles_tested);
     return report_write(folder, "A k-d tree, level by level", text);
 }

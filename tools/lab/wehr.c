@@ -73,14 +73,14 @@ static const wehr_size cloud_sizes[] = {
      {{3245, 0, 0}, {3249, 0, 0}, {3251, 0, 0}, {3249, 0, 0}}}};
 
 /* The paper's CPU build ("comparison"), beside the plain recursive build. */
-static kd_status print_usual(const paper_table *table, const wehr_size *of, const wehr_cloud *cloud,
+static kd_status print_usual(const paper_table *table, const wehr_size *size, const wehr_cloud *cloud,
                              int set) {
     char what[64];
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
-    paper_row row = {.what = what, .published = of->usual[0][set]};
+    paper_row row = {.what = what, .published = size->usual[0][set]};
     paper_row_begin(&row, table, "recursive", cloud->points.points.count, 3);
     if (device_cuda_count() > 0) paper_row_leave(&row, TABLE_CUDA, "CPU alone");
-    snprintf(what, sizeof what, "%llu %s, comparison", (unsigned long long)of->count,
+    snprintf(what, sizeof what, "%llu %s, comparison", (unsigned long long)size->count,
              set_names[set]);
     row.ours[TABLE_CPU].set = cloud->name;
     if (row.ours[TABLE_CPU].runs)
@@ -89,13 +89,13 @@ static kd_status print_usual(const paper_table *table, const wehr_size *of, cons
 }
 
 /* The paper's block sizes, on the CPU; blocks on a device are larger. */
-static kd_status print_block(const paper_table *table, const wehr_size *of, const wehr_cloud *cloud,
+static kd_status print_block(const paper_table *table, const wehr_size *size, const wehr_cloud *cloud,
                              int set, int b) {
     char what[64], variant[32];
-    paper_row row = {.what = what, .published = of->theirs[b][set]};
+    paper_row row = {.what = what, .published = size->theirs[b][set]};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CUDA, device_cuda_count() ? "see below" : "no GPU");
-    snprintf(what, sizeof what, "%llu %s, TPB %u", (unsigned long long)of->count, set_names[set],
+    snprintf(what, sizeof what, "%llu %s, TPB %u", (unsigned long long)size->count, set_names[set],
              blocks[b]);
     snprintf(variant, sizeof variant, "blocks of %u", blocks[b]);
     row.ours[TABLE_CPU].set = cloud->name;
@@ -107,16 +107,16 @@ static kd_status print_block(const paper_table *table, const wehr_size *of, cons
 }
 
 /* Builds on a device, beside the paper's fastest. */
-static kd_status print_device(const paper_table *table, const wehr_size *of,
+static kd_status print_device(const paper_table *table, const wehr_size *size,
                               const wehr_cloud *cloud, int set, uint32_t block) {
     char what[64], variant[32];
-    double best = of->theirs[0][set];
+    double best = size->theirs[0][set];
     for (int b = 1; b < BLOCKS; ++b)
-        if (of->theirs[b][set] < best) best = of->theirs[b][set];
+        if (size->theirs[b][set] < best) best = size->theirs[b][set];
     paper_row row = {.what = what, .published = best};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CPU, "see above");
-    snprintf(what, sizeof what, "%llu %s, blocks of %u, their best", (unsigned long long)of->count,
+    snprintf(what, sizeof what, "%llu %s, blocks of %u, their best", (unsigned long long)size->count,
              set_names[set], block);
     snprintf(variant, sizeof variant, "blocks of %u", block);
     row.ours[TABLE_CUDA].set = cloud->name;
@@ -127,14 +127,14 @@ static kd_status print_device(const paper_table *table, const wehr_size *of,
     return paper_table_row(table, &row);
 }
 
-static kd_status print_set(const paper_table *table, const wehr_size *of, int set) {
+static kd_status print_set(const paper_table *table, const wehr_size *size, int set) {
     wehr_cloud cloud;
-    KD_TRY(wehr_cloud_open(&cloud, table, (wehr_set)set, of->count));
-    kd_status status = print_usual(table, of, &cloud, set);
+    KD_TRY(wehr_cloud_open(&cloud, table, (wehr_set)set, size->count));
+    kd_status status = print_usual(table, size, &cloud, set);
     for (int b = 0; b < BLOCKS && status == KD_OK; ++b)
-        status = print_block(table, of, &cloud, set, b);
+        status = print_block(table, size, &cloud, set, b);
     for (uint32_t block = 1024; block <= 4096 && table->on_cuda && status == KD_OK; block *= 2)
-        status = print_device(table, of, &cloud, set, block);
+        status = print_device(table, size, &cloud, set, block);
     wehr_cloud_close(&cloud);
     return status;
 }

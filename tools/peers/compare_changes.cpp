@@ -42,7 +42,7 @@ struct Id {
     id_type id;
     bool operator<(const Id &other) const { return id < other.id; }
     bool operator==(const Id &other) const { return id == other.id; }
-    friend std::ostream &operator<<(std::ostream &out, const Id &of) { return out << of.id; }
+    friend std::ostream &operator<<(std::ostream &out, const Id &id) { return out << id.id; }
 };
 
 using Point = psi::aug_point<float, 3, Id>;
@@ -187,17 +187,17 @@ struct Change {
 };
 
 // Measures one kind of change; `there`: ids of all points in the trees.
-void print_row(Change &of, const char *what, double share, const Took took[2],
+void print_row(Change &change, const char *what, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
-    const Answers ours = visit_points(of.asked, of.tree, of.queries);
-    const Answers theirs = ask_psi(of.asked, of.peer, of.queries);
+    const Answers ours = visit_points(change.asked, change.tree, change.queries);
+    const Answers theirs = ask_psi(change.asked, change.peer, change.queries);
     kd_points *anew = nullptr;
-    const double built = time_of(of.asked, [&] { anew = open_tree(of.cloud, there, true); }).all;
-    const Answers expected = visit_points(of.asked, anew, of.queries);
+    const double built = time_of(change.asked, [&] { anew = open_tree(change.cloud, there, true); }).all;
+    const Answers expected = visit_points(change.asked, anew, change.queries);
     kd_points_close(anew);
     const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
-    of.same &= same;
-    const double each = 1e3 / double(of.asked.batches);
+    change.same &= same;
+    const double each = 1e3 / double(change.asked.batches);
     std::printf("%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n",
                 100 * share, what, each * took[0].all, each * took[0].kernel, each * took[1].all,
                 each * took[1].kernel, took[1].all / took[0].all, 1e3 * built,
@@ -207,27 +207,27 @@ void print_row(Change &of, const char *what, double share, const Took took[2],
     std::fflush(stdout);
 }
 
-void insert_batches(Change &of, Took took[2]) {
-    for (long long b = 0; b < of.asked.batches; ++b) {
-        const size_t first = size_t(of.asked.points) + size_t(b) * of.batch;
-        const std::vector<uint32_t> ids = ids_from(first, of.batch, 1);
-        Points theirs = psi_points(of.cloud, ids);
+void insert_batches(Change &change, Took took[2]) {
+    for (long long b = 0; b < change.asked.batches; ++b) {
+        const size_t first = size_t(change.asked.points) + size_t(b) * change.batch;
+        const std::vector<uint32_t> ids = ids_from(first, change.batch, 1);
+        Points theirs = psi_points(change.cloud, ids);
         const kd_point_array more =
-            kd_point_array_make(&of.cloud[3 * first], of.batch, 3, KD_FLOAT);
-        add(took[0], time_of(of.asked, [&] { demand(kd_points_insert(of.tree, &more, nullptr)); }));
-        add(took[1], time_of(of.asked, [&] { of.peer.batch_insert(parlay::make_slice(theirs)); }));
+            kd_point_array_make(&change.cloud[3 * first], change.batch, 3, KD_FLOAT);
+        add(took[0], time_of(change.asked, [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
+        add(took[1], time_of(change.asked, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
     }
 }
 
-void remove_batches(Change &of, Took took[2], const std::vector<uint32_t> &gone) {
-    for (long long b = 0; b < of.asked.batches; ++b) {
-        const size_t from = size_t(b) * of.batch;
+void remove_batches(Change &change, Took took[2], const std::vector<uint32_t> &gone) {
+    for (long long b = 0; b < change.asked.batches; ++b) {
+        const size_t from = size_t(b) * change.batch;
         const std::vector<uint32_t> ids(gone.begin() + long(from),
-                                        gone.begin() + long(from + of.batch));
-        Points theirs = psi_points(of.cloud, ids);
+                                        gone.begin() + long(from + change.batch));
+        Points theirs = psi_points(change.cloud, ids);
         add(took[0],
-            time_of(of.asked, [&] { demand(kd_points_remove(of.tree, ids.data(), ids.size())); }));
-        add(took[1], time_of(of.asked, [&] { of.peer.batch_delete(parlay::make_slice(theirs)); }));
+            time_of(change.asked, [&] { demand(kd_points_remove(change.tree, ids.data(), ids.size())); }));
+        add(took[1], time_of(change.asked, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
     }
 }
 
@@ -240,23 +240,23 @@ bool run_share(const Asked &asked, double share) {
     Points theirs = psi_points(cloud, there);
     PsiTree peer;
     peer.build(parlay::make_slice(theirs));
-    Change of = {asked, cloud, queries, batch, open_tree(cloud, there, false), peer};
+    Change change = {asked, cloud, queries, batch, open_tree(cloud, there, false), peer};
     Took took[2][2];
-    insert_batches(of, took[0]);
+    insert_batches(change, took[0]);
     there = ids_from(0, points + all, 1);
-    print_row(of, "insert", share, took[0], there);
+    print_row(change, "insert", share, took[0], there);
     const size_t step = points / all ? points / all : 1;
     if (all <= points) {
         const std::vector<uint32_t> gone = ids_from(0, all, step);
-        remove_batches(of, took[1], gone);
+        remove_batches(change, took[1], gone);
         std::vector<uint32_t> left;
         for (uint32_t id : there)
             if (id % step || id / step >= all) left.push_back(id);
-        print_row(of, "remove", share, took[1], left);
+        print_row(change, "remove", share, took[1], left);
     }
     peer.delete_tree();
-    kd_points_close(of.tree);
-    return of.same;
+    kd_points_close(change.tree);
+    return change.same;
 }
 
 bool read_line(Asked &asked, int argc, char **argv) {

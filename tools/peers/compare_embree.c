@@ -102,20 +102,20 @@ static embree_query embree_ask(bool coherent) {
     return query;
 }
 
-static void embree_closest(RTCScene of, embree_query *query, struct RTCRayHit *cast) {
-    rtcIntersect1(of, cast, query);
+static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *cast) {
+    rtcIntersect1(scene, cast, query);
 }
 
-static void embree_any(RTCScene of, embree_query *query, struct RTCRay *cast) {
+static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *cast) {
     struct RTCOccludedArguments blocked;
     rtcInitOccludedArguments(&blocked);
     blocked.flags = query->flags;
-    rtcOccluded1(of, cast, &blocked);
+    rtcOccluded1(scene, cast, &blocked);
 }
 
-static void embree_closest8(const int *valid, RTCScene of, embree_query *query,
+static void embree_closest8(const int *valid, RTCScene scene, embree_query *query,
                             struct RTCRayHit8 *cast) {
-    rtcIntersect8(valid, of, cast, query);
+    rtcIntersect8(valid, scene, cast, query);
 }
 #else
 typedef struct RTCIntersectContext embree_query;
@@ -127,17 +127,17 @@ static embree_query embree_ask(bool coherent) {
     return query;
 }
 
-static void embree_closest(RTCScene of, embree_query *query, struct RTCRayHit *cast) {
-    rtcIntersect1(of, query, cast);
+static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *cast) {
+    rtcIntersect1(scene, query, cast);
 }
 
-static void embree_any(RTCScene of, embree_query *query, struct RTCRay *cast) {
-    rtcOccluded1(of, query, cast);
+static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *cast) {
+    rtcOccluded1(scene, query, cast);
 }
 
-static void embree_closest8(const int *valid, RTCScene of, embree_query *query,
+static void embree_closest8(const int *valid, RTCScene scene, embree_query *query,
                             struct RTCRayHit8 *cast) {
-    rtcIntersect8(valid, of, query, cast);
+    rtcIntersect8(valid, scene, query, cast);
 }
 #endif
 
@@ -198,8 +198,8 @@ static void cast_tinybvh8(const void *tree, const bench_rays *set, answers *out)
 #endif
 
 /* Returns true if wrong results of this library are not failures. */
-static bool may_err(const ray_library *of) {
-    return strncmp(of->name, "tinybvh", 7) == 0;
+static bool may_err(const ray_library *library) {
+    return strncmp(library->name, "tinybvh", 7) == 0;
 }
 
 typedef struct agreement {

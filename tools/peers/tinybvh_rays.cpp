@@ -50,11 +50,11 @@ static void cast(const Tree &tree, const ray *rays, uint64_t count, bool any, ra
     }
 }
 
-void tinybvh_cast4(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
+void tinybvh_cast4(const tinybvh_trees *trees, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked) {
-    cast(of->by4, rays, count, any, hits, blocked);
+    cast(trees->by4, rays, count, any, hits, blocked);
 }
-void tinybvh_cast8(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
+void tinybvh_cast8(const tinybvh_trees *trees, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked) {
-    cast(of->by8, rays, count, any, hits, blocked);
+    cast(trees->by8, rays, count, any, hits, blocked);
 }

@@ -42,15 +42,15 @@ static kd_status check_line(developing *work, const option_line *line) {
     return KD_OK;
 }
 
-static kd_status change(image *of, const option_line *line, const develop_values *values) {
+static kd_status change(image *image, const option_line *line, const develop_values *values) {
     /* before cropping, so that the surroundings of the crop are used */
-    if (values->denoise) KD_TRY(denoise_image(of));
-    if (option_line_has(line, "crop")) KD_TRY(image_crop(of, values->crop));
-    if (option_line_has(line, "resize")) KD_TRY(image_resize(of, values->size[0], values->size[1]));
+    if (values->denoise) KD_TRY(denoise_image(image));
+    if (option_line_has(line, "crop")) KD_TRY(image_crop(image, values->crop));
+    if (option_line_has(line, "resize")) KD_TRY(image_resize(image, values->size[0], values->size[1]));
     return KD_OK;
 }
 
-static kd_status write_files(const image *of, const develop_values *values) {
+static kd_status write_files(const image *image, const develop_values *values) {
     image_encoding encoding = {values->exposure, values->tonemap};
     bool shown = false;
     for (int i = 0; i < values->outputs.count; ++i)
@@ -58,12 +58,12 @@ static kd_status write_files(const image *of, const develop_values *values) {
             /* image_writable has checked the format */
             image_format_find(values->outputs.items[i])->display;
     if (isnan(encoding.exposure) && shown) {
-        KD_TRY(image_exposure(&encoding.exposure, of));
+        KD_TRY(image_exposure(&encoding.exposure, image));
         general_note("automatic exposure: %+.2f stops (--exposure sets another)",
                      (double)encoding.exposure);
     }
     for (int i = 0; i < values->outputs.count; ++i)
-        KD_TRY(image_write(of, values->outputs.items[i], &encoding));
+        KD_TRY(image_write(image, values->outputs.items[i], &encoding));
     for (int i = 0; i < values->outputs.count; ++i) puts(values->outputs.items[i]);
     return KD_OK;
 }

@@ -244,9 +244,9 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     general_note("quick:%s", text[0] ? text : " options are not reduced");
 }
 
-void render_values_print_choice(const render_values *of, const scene_view *view,
+void render_values_print_choice(const render_values *values, const scene_view *view,
                                 const maps_choice *choice) {
-    const kd_render_options *options = &of->render;
+    const kd_render_options *options = &values->render;
     printf("%-25s %14d\n", "ranks", choice->rank_count);
     printf("%-25s %14" PRIu64 "\n", "bytes sent per rank",
            render_plan_sent(view, options, choice->rank_count, choice->on_devices));

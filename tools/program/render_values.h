@@ -34,7 +34,7 @@ extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields 
 /* Reduces image size, samples and photons for a fast preview. */
 void render_values_quicken(kd_render_options *options);
 /* Prints the bytes that each rank sends, and how photons are distributed. */
-void render_values_print_choice(const render_values *of, const struct scene_view *view,
+void render_values_print_choice(const render_values *values, const struct scene_view *view,
                                 const struct maps_choice *choice);
 /* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);

@@ -27,18 +27,18 @@ static double slope_of(const double *x, const double *y, int count) {
 }
 
 /* Returns the measured exponent minus the theoretical one, from size `first` on. */
-static double excess(const bench_growth *of, int first, double *measured, double *theory) {
+static double excess(const bench_growth *growth, int first, double *measured, double *theory) {
     double cost[BENCH_LIST_MAX];
-    for (int i = 0; i < of->count; ++i)
-        cost[i] = (of->per_item ? 1 : of->n[i]) * log2(of->n[i] + 1);
-    *measured = slope_of(of->n + first, of->seconds + first, of->count - first);
-    *theory = slope_of(of->n + first, cost + first, of->count - first);
+    for (int i = 0; i < growth->count; ++i)
+        cost[i] = (growth->per_item ? 1 : growth->n[i]) * log2(growth->n[i] + 1);
+    *measured = slope_of(growth->n + first, growth->seconds + first, growth->count - first);
+    *theory = slope_of(growth->n + first, cost + first, growth->count - first);
     return *measured - *theory;
 }
 
 /* Returns the cause of a difference from theory. */
-static const char *cause(const bench_growth *of, double off, double off_at_end) {
-    const bool cuda = strcmp(of->device, "cpu") != 0;
+static const char *cause(const bench_growth *growth, double off, double off_at_end) {
+    const bool cuda = strcmp(growth->device, "cpu") != 0;
     if (fabs(off) <= same_slope) return "as it should be";
     if (off > 0)
         return fabs(off_at_end) <= same_slope
@@ -53,16 +53,16 @@ static const char *cause(const bench_growth *of, double off, double off_at_end) 
                   : "flatter: the larger the size, the more of the threads are at work";
 }
 
-void bench_growth_print(const bench_growth *of) {
+void bench_growth_print(const bench_growth *growth) {
     double measured, theory, at_end, theory_at_end;
-    if (of->count < 2) return;
-    const double off = excess(of, 0, &measured, &theory);
-    const double off_at_end = excess(of, of->count - 2, &at_end, &theory_at_end);
+    if (growth->count < 2) return;
+    const double off = excess(growth, 0, &measured, &theory);
+    const double off_at_end = excess(growth, growth->count - 2, &at_end, &theory_at_end);
     printf(
         "scaling %s, %s: n %.4g to %.4g: exponent %.3f (between the last two %.3f), %s has %.3f: "
         "%s\n",
-        of->what, of->device, of->n[0], of->n[of->count - 1], measured, at_end, of->theory, theory,
-        cause(of, off, off_at_end));
+        growth->what, growth->device, growth->n[0], growth->n[growth->count - 1], measured, at_end, growth->theory, theory,
+        cause(growth, off, off_at_end));
     fflush(stdout);
 }
 

@@ -14,7 +14,7 @@ typedef struct bench_growth {
 kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row);
 /* Prints the exponent of n over all sizes and over the last two, that of theory, and the cause of
    a difference. */
-void bench_growth_print(const bench_growth *of);
+void bench_growth_print(const bench_growth *growth);
 
 /* Measures trees of blobs of these sizes, and diffuse rays in them. Uses the first of --builders;
    by default `parallel` on the CPU and `kandela` on a device. Sizes that do not fit into memory
